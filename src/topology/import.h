@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology/import.h: networks written down by others. Each reader takes a whole text and gives a topology. */
+#ifndef BANYAN_TOPOLOGY_IMPORT_H
+#define BANYAN_TOPOLOGY_IMPORT_H
+
+#include "topology/topology.h"
+
+typedef struct {
+    const char *name;     /* as in «topo convert --from NAME» */
+    const char *summary;
+    const char *extension; /* a file name that ends so is probably this */
+    int (*looks_like)(const char *text, size_t length); /* by the first bytes */
+    banyan_status (*parse)(const char *text, size_t length, banyan_topology **out, banyan_error *err);
+} banyan_importer;
+
+extern const banyan_importer banyan_import_nccl;   /* NCCL_TOPO_DUMP_FILE's XML */
+extern const banyan_importer banyan_import_matrix; /* N x N bandwidths, Gbit/s, CSV */
+extern const banyan_importer banyan_import_slurm;  /* topology.conf */
+extern const banyan_importer banyan_import_smi;    /* nvidia-smi topo -m */
+
+/* All importers, in the order in which a file is offered to them. */
+int banyan_importer_count(void);
+const banyan_importer *banyan_importer_at(int i);
+const banyan_importer *banyan_importer_find(const char *name); /* NULL: none */
+
+/* This machine, by hwloc: its packages, NUMA nodes and GPUs or cores as workers. */
+banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err);
+
+#endif

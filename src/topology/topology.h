@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology/topology.h: the network as planners see it: numbered nodes, one-way links, and a few facts.
+ * It is built once (topology/build.h) and only read afterwards, hence const nearly everywhere.
+ * Ids are dense, 0..count-1, in the order in which a file or generator names things, so callers index plain
+ * arrays with them. */
+#ifndef BANYAN_TOPOLOGY_H
+#define BANYAN_TOPOLOGY_H
+
+#include <stddef.h>
+
+#include "core/status.h"
+
+#define BANYAN_MAX_DIMENSIONS 8
+
+typedef enum { BANYAN_NODE_WORKER, BANYAN_NODE_SWITCH } banyan_node_kind;
+
+/* How default routes are found (topology/routes.h). */
+typedef enum { BANYAN_ROUTES_SHORTEST, BANYAN_ROUTES_GRID, BANYAN_ROUTES_UPDOWN } banyan_route_policy;
+
+typedef struct {
+    banyan_node_kind kind;
+    int can_multicast, can_reduce; /* abilities of a switch; workers can always copy and add */
+    int host;                      /* index of the machine it sits in, or -1 */
+    int name;                      /* offset in the name pool; use banyan_topology_node_name */
+} banyan_node;
+
+typedef struct {
+    int src, dst;
+    double bytes_per_s;
+    double latency_s;
+} banyan_link;
+
+typedef struct {
+    int dimension_count; /* 0: not a grid */
+    int extent[BANYAN_MAX_DIMENSIONS];
+    int wraps[BANYAN_MAX_DIMENSIONS];
+} banyan_grid;
+
+typedef struct {
+    char *name;
+    int node_count, link_count, worker_count, host_count;
+    banyan_node *nodes;
+    banyan_link *links;
+    int *workers;             /* node ids of the workers, ascending */
+    int *out_first, *out_link; /* links that leave node v: out_link[out_first[v] .. out_first[v+1]), ascending */
+    int *in_first, *in_link;   /* links that arrive at v, likewise */
+    int *hosts;               /* offsets of host names in the pool */
+    banyan_grid grid;         /* worker i has the row-major coordinates of i: the last dimension runs fastest */
+    banyan_route_policy policy;
+    char *pool;     /* all names, NUL-terminated, one after the other */
+    int *by_name;   /* node ids in the order of their names */
+} banyan_topology;
+
+/* Anything a user may type as SPEC: a file (JSON, NCCL XML, matrix, ...) or a generator such as
+ * "hosts:2+3,gbps=1", either with ",down=..." and ",degrade=..." options. */
+banyan_status banyan_topology_load(const char *spec, banyan_topology **out, banyan_error *err);
+
+/* The text form (docs/formats/topology.md). */
+banyan_status banyan_topology_parse(const char *text, size_t length, banyan_topology **out, banyan_error *err);
+banyan_status banyan_topology_format(const banyan_topology *topology, char **out, banyan_error *err);
+
+void banyan_topology_destroy(banyan_topology *topology); /* accepts NULL */
+
+const char *banyan_topology_node_name(const banyan_topology *topology, int node);
+const char *banyan_topology_host_name(const banyan_topology *topology, int host);
+int banyan_topology_find_node(const banyan_topology *topology, const char *name); /* -1: no such node */
+int banyan_topology_find_link(const banyan_topology *topology, int src, int dst); /* the first one, or -1 */
+
+/* «g0-s0» or «g0->s0», as people say it in options; the buffer is the caller's. */
+const char *banyan_topology_link_name(const banyan_topology *topology, int link, char *buffer, size_t size);
+
+/* Reads «0,1,4-7» or «g0,g3» (worker numbers or names) into node ids, ascending, without doubles.
+ * NULL or "" or "all" means all workers. On success the caller frees *out. */
+banyan_status banyan_topology_parse_active(const banyan_topology *topology, const char *text, int **out, int *count,
+                                           banyan_error *err);
+
+/* Fails with a sentence unless every active worker can reach every other one. */
+banyan_status banyan_topology_check_connected(const banyan_topology *topology, const int *active, int count,
+                                              banyan_error *err);
+
+/* Sixteen hex digits that name what matters for plans: nodes, links, bandwidths, latencies, facts. */
+void banyan_topology_digest(const banyan_topology *topology, char out[17]);
+
+#endif
