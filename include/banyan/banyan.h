@@ -26,20 +26,20 @@ extern "C" {
 #endif
 
 /* X(NAME, number, text). Numbers are part of the binary interface: append only. */
-#define BANYAN_STATUS_MAP(X)                                                                                           \
-    X(SUCCESS, 0, "success")                                                                                           \
-    X(UNHANDLED_CUDA_ERROR, 1, "a CUDA call failed")                                                                   \
-    X(SYSTEM_ERROR, 2, "a system call failed or memory ran out")                                                       \
-    X(INTERNAL_ERROR, 3, "an internal check failed")                                                                   \
-    X(INVALID_ARGUMENT, 4, "an argument or input is invalid")                                                          \
-    X(INVALID_USAGE, 5, "the call is not allowed here")                                                                \
-    X(REMOTE_ERROR, 6, "a remote rank failed")                                                                         \
-    X(IN_PROGRESS, 7, "the operation has not finished")                                                                \
-    X(TIMEOUT, 8, "the operation ran past its time-out")                                                               \
-    X(PEER_LOST, 9, "the connection to a rank was lost")                                                               \
-    X(MISMATCH, 10, "ranks disagree")                                                                                  \
-    X(PLAN_INVALID, 11, "the schedule is not a correct collective")                                                    \
-    X(UNSUPPORTED, 12, "not supported in this build, on this topology or for this type")                               \
+#define BANYAN_STATUS_MAP(X)                                                                                 \
+    X(SUCCESS, 0, "success")                                                                                 \
+    X(UNHANDLED_CUDA_ERROR, 1, "a CUDA call failed")                                                         \
+    X(SYSTEM_ERROR, 2, "a system call failed or memory ran out")                                             \
+    X(INTERNAL_ERROR, 3, "an internal check failed")                                                         \
+    X(INVALID_ARGUMENT, 4, "an argument or input is invalid")                                                \
+    X(INVALID_USAGE, 5, "the call is not allowed here")                                                      \
+    X(REMOTE_ERROR, 6, "a remote rank failed")                                                               \
+    X(IN_PROGRESS, 7, "the operation has not finished")                                                      \
+    X(TIMEOUT, 8, "the operation ran past its time-out")                                                     \
+    X(PEER_LOST, 9, "the connection to a rank was lost")                                                     \
+    X(MISMATCH, 10, "ranks disagree")                                                                        \
+    X(PLAN_INVALID, 11, "the schedule is not a correct collective")                                          \
+    X(UNSUPPORTED, 12, "not supported in this build, on this topology or for this type")                     \
     X(VERSION_MISMATCH, 13, "versions differ")
 
 typedef enum {
@@ -49,16 +49,16 @@ typedef enum {
 } banyan_status;
 
 /* X(NAME, number, name, bytes). */
-#define BANYAN_DATATYPE_MAP(X)                                                                                         \
-    X(INT8, 0, "int8", 1)                                                                                              \
-    X(UINT8, 1, "uint8", 1)                                                                                            \
-    X(INT32, 2, "int32", 4)                                                                                            \
-    X(UINT32, 3, "uint32", 4)                                                                                          \
-    X(INT64, 4, "int64", 8)                                                                                            \
-    X(UINT64, 5, "uint64", 8)                                                                                          \
-    X(FLOAT16, 6, "float16", 2)                                                                                        \
-    X(FLOAT32, 7, "float32", 4)                                                                                        \
-    X(FLOAT64, 8, "float64", 8)                                                                                        \
+#define BANYAN_DATATYPE_MAP(X)                                                                               \
+    X(INT8, 0, "int8", 1)                                                                                    \
+    X(UINT8, 1, "uint8", 1)                                                                                  \
+    X(INT32, 2, "int32", 4)                                                                                  \
+    X(UINT32, 3, "uint32", 4)                                                                                \
+    X(INT64, 4, "int64", 8)                                                                                  \
+    X(UINT64, 5, "uint64", 8)                                                                                \
+    X(FLOAT16, 6, "float16", 2)                                                                              \
+    X(FLOAT32, 7, "float32", 4)                                                                              \
+    X(FLOAT64, 8, "float64", 8)                                                                              \
     X(BFLOAT16, 9, "bfloat16", 2)
 
 typedef enum {
@@ -68,11 +68,11 @@ typedef enum {
 } banyan_datatype;
 
 /* X(NAME, number, name). AVG is the sum divided by the number of active ranks. */
-#define BANYAN_OP_MAP(X)                                                                                               \
-    X(SUM, 0, "sum")                                                                                                   \
-    X(PROD, 1, "prod")                                                                                                 \
-    X(MAX, 2, "max")                                                                                                   \
-    X(MIN, 3, "min")                                                                                                   \
+#define BANYAN_OP_MAP(X)                                                                                     \
+    X(SUM, 0, "sum")                                                                                         \
+    X(PROD, 1, "prod")                                                                                       \
+    X(MAX, 2, "max")                                                                                         \
+    X(MIN, 3, "min")                                                                                         \
     X(AVG, 4, "avg")
 
 typedef enum {

@@ -18,8 +18,8 @@ typedef struct {
     const int *active; /* node ids, ascending; rank r is active[r] */
     int active_count;
     banyan_collective collective;
-    int root;      /* rank, for broadcast and reduce */
-    size_t bytes;  /* size at hand, for choices that depend on it; 0: large */
+    int root;                           /* rank, for broadcast and reduce */
+    size_t bytes;                       /* size at hand, for choices that depend on it; 0: large */
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
 } banyan_problem;
@@ -27,7 +27,7 @@ typedef struct {
 /* An option of an algorithm: «--order 2,0,1» on the command line. */
 typedef struct {
     const char *key;
-    const char *form;    /* «RANKS», «N» */
+    const char *form; /* «RANKS», «N» */
     const char *summary;
 } banyan_algorithm_option;
 
@@ -35,9 +35,9 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *summary; /* one line */
-    const char *paper;   /* author, title, year; NULL for folklore */
-    const char *cost;    /* the closed form in p ranks, n bytes, a latency, b seconds per byte */
+    const char *summary;  /* one line */
+    const char *paper;    /* author, title, year; NULL for folklore */
+    const char *cost;     /* the closed form in p ranks, n bytes, a latency, b seconds per byte */
     unsigned collectives; /* BANYAN_CAN(ALLREDUCE) | ... */
     const banyan_algorithm_option *options; /* ends with a NULL key; NULL: none */
 
@@ -61,8 +61,8 @@ banyan_status banyan_algorithm_build(const banyan_algorithm *algorithm, const ba
 
 /* The parameter's value, or the fall-back. */
 const char *banyan_problem_parameter(const banyan_problem *problem, const char *key, const char *fallback);
-banyan_status banyan_problem_integer(const banyan_problem *problem, const char *key, int fallback, int low, int high,
-                                     int *out, banyan_error *err);
+banyan_status banyan_problem_integer(const banyan_problem *problem, const char *key, int fallback, int low,
+                                     int high, int *out, banyan_error *err);
 
 /* Starts a builder with the problem's collective, root and active workers. */
 void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder);

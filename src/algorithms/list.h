@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/list.h: every algorithm, one line each. X(NAME) stands for banyan_algorithm_NAME in its own file. */
+/* algorithms/list.h: every algorithm, one line each. X(NAME) stands for banyan_algorithm_NAME in its own
+ * file. */
 X(ring)

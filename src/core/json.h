@@ -35,7 +35,8 @@ const banyan_json *banyan_json_field(const banyan_json *object, const char *key)
 /* A key of the object that is not in the list, or NULL. */
 const char *banyan_json_unknown_field(const banyan_json *object, const char *const *known, int count);
 
-/* Each returns 1 and sets *out when the value is of that kind, else 0. An integer is a number without fraction. */
+/* Each returns 1 and sets *out when the value is of that kind, else 0. An integer is a number without
+ * fraction. */
 int banyan_json_get_string(const banyan_json *value, const char **out);
 int banyan_json_get_number(const banyan_json *value, double *out);
 int banyan_json_get_integer(const banyan_json *value, int64_t *out);

@@ -9,8 +9,8 @@
 const char *banyan_status_string(banyan_status status)
 {
     switch (status) {
-#define ENTRY(name, number, text)                                                                                      \
-    case BANYAN_##name:                                                                                                \
+#define ENTRY(name, number, text)                                                                            \
+    case BANYAN_##name:                                                                                      \
         return text;
         BANYAN_STATUS_MAP(ENTRY)
 #undef ENTRY
@@ -21,8 +21,8 @@ const char *banyan_status_string(banyan_status status)
 const char *banyan_datatype_string(banyan_datatype type)
 {
     switch (type) {
-#define ENTRY(name, number, text, bytes)                                                                               \
-    case BANYAN_##name:                                                                                                \
+#define ENTRY(name, number, text, bytes)                                                                     \
+    case BANYAN_##name:                                                                                      \
         return text;
         BANYAN_DATATYPE_MAP(ENTRY)
 #undef ENTRY
@@ -33,8 +33,8 @@ const char *banyan_datatype_string(banyan_datatype type)
 const char *banyan_op_string(banyan_op op)
 {
     switch (op) {
-#define ENTRY(name, number, text)                                                                                      \
-    case BANYAN_##name:                                                                                                \
+#define ENTRY(name, number, text)                                                                            \
+    case BANYAN_##name:                                                                                      \
         return text;
         BANYAN_OP_MAP(ENTRY)
 #undef ENTRY
@@ -45,8 +45,8 @@ const char *banyan_op_string(banyan_op op)
 size_t banyan_datatype_bytes(banyan_datatype type)
 {
     switch (type) {
-#define ENTRY(name, number, text, bytes)                                                                               \
-    case BANYAN_##name:                                                                                                \
+#define ENTRY(name, number, text, bytes)                                                                     \
+    case BANYAN_##name:                                                                                      \
         return bytes;
         BANYAN_DATATYPE_MAP(ENTRY)
 #undef ENTRY

@@ -24,17 +24,18 @@ void banyan_builder_cut_evenly(banyan_builder *builder, int piece_count);
 void banyan_builder_cut(banyan_builder *builder, int64_t whole, const int64_t *cut, int piece_count);
 void banyan_builder_set_owners(banyan_builder *builder, const int *owner);
 
-/* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on failure. */
+/* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on failure.
+ */
 int banyan_builder_add_route(banyan_builder *builder, const int *links, int count);
 
 /* Appends; rounds may come in any order (finish sorts them, keeping the order within a round). */
 void banyan_builder_add(banyan_builder *builder, banyan_transfer transfer);
 
 /* The two common forms, on the default route: add into dst, overwrite dst. */
-void banyan_builder_reduce(banyan_builder *builder, int round, int src, int dst, int first_piece, int piece_count,
-                           int flow);
-void banyan_builder_copy(banyan_builder *builder, int round, int src, int dst, int first_piece, int piece_count,
-                         int flow);
+void banyan_builder_reduce(banyan_builder *builder, int round, int src, int dst, int first_piece,
+                           int piece_count, int flow);
+void banyan_builder_copy(banyan_builder *builder, int round, int src, int dst, int first_piece,
+                         int piece_count, int flow);
 
 /* Remembers a failure that the caller saw (the first one stays). */
 void banyan_builder_fail(banyan_builder *builder, banyan_status status, const char *format, ...)

@@ -7,12 +7,13 @@
 #include "schedule/timeline.h"
 
 typedef struct {
-    int max_steps;       /* per thread block: 64 in the Azure build (0: this default), 256 in microsoft/msccl */
-    int max_channels;    /* 0: 32 */
+    int max_steps;    /* per thread block: 64 in the Azure build (0: this default), 256 in microsoft/msccl */
+    int max_channels; /* 0: 32 */
     size_t min_bytes, max_bytes; /* window of sizes that the file may serve; max 0: no limit */
 } banyan_msccl_limits;
 
-/* MSCCL XML for RCCL, the Azure executor and microsoft/msccl; UNSUPPORTED with the limit's name if it does not fit. */
+/* MSCCL XML for RCCL, the Azure executor and microsoft/msccl; UNSUPPORTED with the limit's name if it does
+ * not fit. */
 banyan_status banyan_schedule_export_msccl(const banyan_schedule *schedule, const banyan_msccl_limits *limits,
                                            char **out, banyan_error *err);
 
@@ -29,6 +30,7 @@ banyan_status banyan_schedule_export_trace(const banyan_schedule *schedule, cons
 
 /* The rounds as a table for people: at most max_rows lines of transfers, the rest counted. */
 banyan_status banyan_schedule_export_text(const banyan_schedule *schedule, banyan_node_namer node_name,
-                                          const void *context, size_t max_rows, char **out, banyan_error *err);
+                                          const void *context, size_t max_rows, char **out,
+                                          banyan_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule/schedule.h: a collective as an array of transfers between nodes.
  *
- * Meaning: rounds in order; within a round everything is read before anything changes, and changes to one piece
- * at one node are applied in the order of the array. Doing: nobody waits for rounds; a transfer waits only for
- * what it shares a piece with (schedule/dependencies.h). There are no sizes and no pointers to data: one schedule
- * serves every tensor. Built once (schedule/build.h), then const. */
+ * Meaning: rounds in order; within a round everything is read before anything changes, and changes to one
+ * piece at one node are applied in the order of the array. Doing: nobody waits for rounds; a transfer waits
+ * only for what it shares a piece with (schedule/dependencies.h). There are no sizes and no pointers to data:
+ * one schedule serves every tensor. Built once (schedule/build.h), then const. */
 #ifndef BANYAN_SCHEDULE_H
 #define BANYAN_SCHEDULE_H
 
@@ -14,18 +14,18 @@
 #include "core/status.h"
 
 /* X(NAME, text). */
-#define BANYAN_COLLECTIVE_MAP(X)                                                                                       \
-    X(ALLREDUCE, "allreduce")                                                                                          \
-    X(REDUCE_SCATTER, "reducescatter")                                                                                 \
-    X(ALLGATHER, "allgather")                                                                                          \
-    X(BROADCAST, "broadcast")                                                                                          \
+#define BANYAN_COLLECTIVE_MAP(X)                                                                             \
+    X(ALLREDUCE, "allreduce")                                                                                \
+    X(REDUCE_SCATTER, "reducescatter")                                                                       \
+    X(ALLGATHER, "allgather")                                                                                \
+    X(BROADCAST, "broadcast")                                                                                \
     X(REDUCE, "reduce")
 
 typedef enum {
 #define BANYAN_COLLECTIVE_ENTRY(name, text) BANYAN_COLLECTIVE_##name,
     BANYAN_COLLECTIVE_MAP(BANYAN_COLLECTIVE_ENTRY)
 #undef BANYAN_COLLECTIVE_ENTRY
-    BANYAN_COLLECTIVE_COUNT
+        BANYAN_COLLECTIVE_COUNT
 } banyan_collective;
 
 const char *banyan_collective_name(banyan_collective collective);
@@ -47,16 +47,16 @@ typedef struct {
 
 typedef struct {
     banyan_collective collective;
-    int root;       /* rank; broadcast and reduce only, else 0 */
-    char *topology; /* its name: a label, never looked up */
+    int root;        /* rank; broadcast and reduce only, else 0 */
+    char *topology;  /* its name: a label, never looked up */
     char *algorithm; /* who made it: a label */
-    int node_count; /* every src, dst and active id is below this */
+    int node_count;  /* every src, dst and active id is below this */
     int active_count;
-    int *active;    /* node id of rank r, ascending */
-    int64_t whole;  /* cut[0] = 0 < cut[1] < ... < cut[piece_count] = whole */
+    int *active;   /* node id of rank r, ascending */
+    int64_t whole; /* cut[0] = 0 < cut[1] < ... < cut[piece_count] = whole */
     int piece_count;
     int64_t *cut;
-    int *owner;     /* reduce-scatter and all-gather: the rank whose piece it is; else NULL */
+    int *owner; /* reduce-scatter and all-gather: the rank whose piece it is; else NULL */
     int route_count;
     int *route_first; /* links of route i: route_link[route_first[i] .. route_first[i+1]) */
     int *route_link;
@@ -68,7 +68,8 @@ typedef struct {
 void banyan_schedule_destroy(banyan_schedule *schedule); /* accepts NULL */
 
 /* The text form (docs/formats/schedule.md). */
-banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_schedule **out, banyan_error *err);
+banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_schedule **out,
+                                    banyan_error *err);
 banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out, banyan_error *err);
 
 /* Bound to count elements, pieces first..first+n-1 are elements begin..end-1: floor(count * cut / whole). */

@@ -8,12 +8,14 @@
 #include "topology/topology.h"
 
 /* The simple judge: one walk over the dependency graph, a transfer costs latency + bytes / bandwidth of its
- * slowest link, links serve one transfer after the other, slices of slice_bytes follow one another (0: 64 KiB). */
+ * slowest link, links serve one transfer after the other, slices of slice_bytes follow one another (0: 64
+ * KiB). */
 banyan_status banyan_walk(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                           size_t slice_bytes, banyan_timeline **out, banyan_error *err);
 
 typedef struct {
-    double bytes_per_s; /* of vector, as size grows: latency 0, reduce and broadcast pipelined; inf without traffic */
+    double bytes_per_s; /* of vector, as size grows: latency 0, reduce and broadcast pipelined; inf without
+                           traffic */
     int bottleneck;     /* the link that is full, or -1 */
     double volume;      /* the most that any worker sends, in vectors */
     int depth;          /* hops between workers along the longest chain of dependent transfers */

@@ -31,19 +31,22 @@ int banyan_topology_add_switch_f(banyan_topology_builder *builder, const char *f
 /* One way, and both ways. Bandwidth must be positive and finite, latency not negative and finite. */
 void banyan_topology_add_link(banyan_topology_builder *builder, int src, int dst, double bytes_per_s,
                               double latency_s);
-void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s, double latency_s);
+void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
+                               double latency_s);
 
 /* Abilities of a switch. */
-void banyan_topology_set_abilities(banyan_topology_builder *builder, int node, int can_multicast, int can_reduce);
+void banyan_topology_set_abilities(banyan_topology_builder *builder, int node, int can_multicast,
+                                   int can_reduce);
 
 void banyan_topology_set_policy(banyan_topology_builder *builder, banyan_route_policy policy);
 void banyan_topology_set_grid(banyan_topology_builder *builder, const banyan_grid *grid);
 
 /* Remembers a failure that the caller saw (the first one stays). */
-void banyan_topology_builder_fail(banyan_topology_builder *builder, banyan_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void banyan_topology_builder_fail(banyan_topology_builder *builder, banyan_status status, const char *format,
+                                  ...) __attribute__((format(printf, 3, 4)));
 
-/* Checks names, counts and the grid, sorts and indexes, and gives the topology away. The builder is empty after. */
+/* Checks names, counts and the grid, sorts and indexes, and gives the topology away. The builder is empty
+ * after. */
 banyan_status banyan_topology_builder_finish(banyan_topology_builder *builder, banyan_topology **out,
                                              banyan_error *err);
 

@@ -6,8 +6,8 @@
 #include "topology/topology.h"
 
 typedef struct {
-    const char *name;    /* «torus» */
-    const char *form;    /* «torus:AxB[xC...]» */
+    const char *name; /* «torus» */
+    const char *form; /* «torus:AxB[xC...]» */
     const char *summary;
 } banyan_generator_info;
 
@@ -18,7 +18,7 @@ const banyan_generator_info *banyan_generator_at(int i);
 banyan_status banyan_topology_generate(const char *spec, banyan_topology **out, banyan_error *err);
 
 /* Applies «down=...», «degrade=...» options (comma separated) to a topology that came from a file. */
-banyan_status banyan_topology_damage(const banyan_topology *topology, const char *options, banyan_topology **out,
-                                     banyan_error *err);
+banyan_status banyan_topology_damage(const banyan_topology *topology, const char *options,
+                                     banyan_topology **out, banyan_error *err);
 
 #endif

@@ -6,9 +6,9 @@
 #include "topology/topology.h"
 
 typedef struct {
-    const char *name;     /* as in «topo convert --from NAME» */
+    const char *name; /* as in «topo convert --from NAME» */
     const char *summary;
-    const char *extension; /* a file name that ends so is probably this */
+    const char *extension;                              /* a file name that ends so is probably this */
     int (*looks_like)(const char *text, size_t length); /* by the first bytes */
     banyan_status (*parse)(const char *text, size_t length, banyan_topology **out, banyan_error *err);
 } banyan_importer;

@@ -41,14 +41,15 @@ typedef struct {
     int node_count, link_count, worker_count, host_count;
     banyan_node *nodes;
     banyan_link *links;
-    int *workers;             /* node ids of the workers, ascending */
-    int *out_first, *out_link; /* links that leave node v: out_link[out_first[v] .. out_first[v+1]), ascending */
-    int *in_first, *in_link;   /* links that arrive at v, likewise */
-    int *hosts;               /* offsets of host names in the pool */
-    banyan_grid grid;         /* worker i has the row-major coordinates of i: the last dimension runs fastest */
+    int *workers; /* node ids of the workers, ascending */
+    int *out_first,
+        *out_link; /* links that leave node v: out_link[out_first[v] .. out_first[v+1]), ascending */
+    int *in_first, *in_link; /* links that arrive at v, likewise */
+    int *hosts;              /* offsets of host names in the pool */
+    banyan_grid grid; /* worker i has the row-major coordinates of i: the last dimension runs fastest */
     banyan_route_policy policy;
-    char *pool;     /* all names, NUL-terminated, one after the other */
-    int *by_name;   /* node ids in the order of their names */
+    char *pool;   /* all names, NUL-terminated, one after the other */
+    int *by_name; /* node ids in the order of their names */
 } banyan_topology;
 
 /* Anything a user may type as SPEC: a file (JSON, NCCL XML, matrix, ...) or a generator such as
@@ -56,7 +57,8 @@ typedef struct {
 banyan_status banyan_topology_load(const char *spec, banyan_topology **out, banyan_error *err);
 
 /* The text form (docs/formats/topology.md). */
-banyan_status banyan_topology_parse(const char *text, size_t length, banyan_topology **out, banyan_error *err);
+banyan_status banyan_topology_parse(const char *text, size_t length, banyan_topology **out,
+                                    banyan_error *err);
 banyan_status banyan_topology_format(const banyan_topology *topology, char **out, banyan_error *err);
 
 void banyan_topology_destroy(banyan_topology *topology); /* accepts NULL */
@@ -71,8 +73,8 @@ const char *banyan_topology_link_name(const banyan_topology *topology, int link,
 
 /* Reads «0,1,4-7» or «g0,g3» (worker numbers or names) into node ids, ascending, without doubles.
  * NULL or "" or "all" means all workers. On success the caller frees *out. */
-banyan_status banyan_topology_parse_active(const banyan_topology *topology, const char *text, int **out, int *count,
-                                           banyan_error *err);
+banyan_status banyan_topology_parse_active(const banyan_topology *topology, const char *text, int **out,
+                                           int *count, banyan_error *err);
 
 /* Fails with a sentence unless every active worker can reach every other one. */
 banyan_status banyan_topology_check_connected(const banyan_topology *topology, const int *active, int count,
