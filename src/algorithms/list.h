@@ -2,3 +2,4 @@
 /* algorithms/list.h: every algorithm, one line each. X(NAME) stands for banyan_algorithm_NAME in its own
  * file. */
 X(ring)
+X(bidirectional_ring)
