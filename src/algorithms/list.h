@@ -3,3 +3,4 @@
  * file. */
 X(ring)
 X(bidirectional_ring)
+X(recursive_doubling)
