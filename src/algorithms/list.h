@@ -4,3 +4,4 @@
 X(ring)
 X(bidirectional_ring)
 X(recursive_doubling)
+X(halving_doubling)
