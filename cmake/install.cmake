@@ -34,7 +34,7 @@ function(add_man_page source name section)
   string(TOUPPER ${name} title)
   add_custom_command(
     OUTPUT ${page}
-    COMMAND sed 1d ${source} | ${LOWDOWN} -s -t man --nroff-nolinks -M shiftheadinglevelby=-1 -M title=${title}
+    COMMAND sed 1d ${source} | ${LOWDOWN} -s -t man --nroff-nolinks --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
             -M section=${section} "-M" "source=Banyan ${PROJECT_VERSION}" "-M" "volume=Banyan" -o ${page} -
     DEPENDS ${source} VERBATIM)
   set(man_pages ${man_pages} ${page} PARENT_SCOPE)
