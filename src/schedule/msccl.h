@@ -99,6 +99,10 @@ void banyan_msccl_destroy(banyan_msccl_program *program); /* accepts NULL */
 int banyan_msccl_input_chunks(const banyan_msccl_program *program);
 int banyan_msccl_output_chunks(const banyan_msccl_program *program);
 
+/* Where in the whole vector a chunk of the rank's input or output lies: in place, chunks with the same position
+ * are the same memory. */
+int banyan_msccl_position(const banyan_msccl_program *program, int rank, char buffer, int offset);
+
 /* XML elements that this rank's parser has to hold. */
 int banyan_msccl_node_count(const banyan_msccl_program *program, int rank);
 

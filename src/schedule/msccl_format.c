@@ -46,6 +46,14 @@ int banyan_msccl_output_chunks(const banyan_msccl_program *program)
                : program->chunk_count;
 }
 
+int banyan_msccl_position(const banyan_msccl_program *program, int rank, char buffer, int offset)
+{
+    int is_share = (buffer == 'i' && program->collective == BANYAN_COLLECTIVE_ALLGATHER) ||
+                   (buffer == 'o' && program->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER);
+
+    return is_share ? rank * (program->chunk_count / program->rank_count) + offset : offset;
+}
+
 int banyan_msccl_node_count(const banyan_msccl_program *program, int rank)
 {
     const banyan_msccl_rank *r = &program->ranks[rank];
