@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule/schedule.c: what one can ask of any schedule. */
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/digest.h"
+
+static const char *const collective_names[] = {
+#define ENTRY(name, text) text,
+    BANYAN_COLLECTIVE_MAP(ENTRY)
+#undef ENTRY
+};
+
+const char *banyan_collective_name(banyan_collective collective)
+{
+    return (unsigned)collective < BANYAN_COLLECTIVE_COUNT ? collective_names[collective] : "unknown";
+}
+
+int banyan_collective_find(const char *name)
+{
+    for (int i = 0; i < BANYAN_COLLECTIVE_COUNT; i++)
+        if (!strcmp(name, collective_names[i]))
+            return i;
+    return -1;
+}
+
+void banyan_schedule_destroy(banyan_schedule *schedule)
+{
+    if (!schedule)
+        return;
+    banyan_free(schedule->topology);
+    banyan_free(schedule->algorithm);
+    banyan_free(schedule->active);
+    banyan_free(schedule->cut);
+    banyan_free(schedule->owner);
+    banyan_free(schedule->route_first);
+    banyan_free(schedule->route_link);
+    banyan_free(schedule->transfers);
+    banyan_free(schedule);
+}
+
+/* floor(count * cut / whole) without overflow: both factors may have 63 bits. */
+static size_t bound_at(const banyan_schedule *schedule, size_t count, int piece)
+{
+    __extension__ typedef unsigned __int128 wide;
+
+    return (size_t)((wide)count * (uint64_t)schedule->cut[piece] / (uint64_t)schedule->whole);
+}
+
+void banyan_schedule_elements(const banyan_schedule *schedule, size_t count, int first_piece, int piece_count,
+                              size_t *begin, size_t *end)
+{
+    *begin = bound_at(schedule, count, first_piece);
+    *end = bound_at(schedule, count, first_piece + piece_count);
+}
+
+double banyan_schedule_share(const banyan_schedule *schedule, int first_piece, int piece_count)
+{
+    return (double)(schedule->cut[first_piece + piece_count] - schedule->cut[first_piece]) /
+           (double)schedule->whole;
+}
+
+void banyan_schedule_digest(const banyan_schedule *schedule, char out[17])
+{
+    banyan_digest digest;
+
+    banyan_digest_init(&digest);
+    banyan_digest_add_integer(&digest, schedule->collective);
+    banyan_digest_add_integer(&digest, schedule->root);
+    banyan_digest_add_integer(&digest, schedule->node_count);
+    banyan_digest_add_integer(&digest, schedule->active_count);
+    for (int i = 0; i < schedule->active_count; i++)
+        banyan_digest_add_integer(&digest, schedule->active[i]);
+    for (int i = 0; i <= schedule->piece_count; i++)
+        banyan_digest_add_integer(&digest, schedule->cut[i]);
+    for (int i = 0; schedule->owner && i < schedule->piece_count; i++)
+        banyan_digest_add_integer(&digest, schedule->owner[i]);
+    for (int i = 0; i < schedule->route_count; i++)
+        for (int j = schedule->route_first[i]; j <= schedule->route_first[i + 1]; j++)
+            banyan_digest_add_integer(&digest,
+                                      j < schedule->route_first[i + 1] ? schedule->route_link[j] : -1);
+    for (size_t i = 0; i < schedule->transfer_count; i++) {
+        const banyan_transfer *t = &schedule->transfers[i];
+        const int fields[] = {t->round,       t->src,    t->dst,  t->first_piece,
+                              t->piece_count, t->action, t->flow, t->route};
+
+        for (size_t j = 0; j < sizeof fields / sizeof *fields; j++)
+            banyan_digest_add_integer(&digest, fields[j]);
+    }
+    banyan_digest_format(&digest, out);
+}

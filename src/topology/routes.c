@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topology/routes.c: default routes. For a destination we keep the distance of every node to it; a route is
+ * then a walk downhill, and where several links go downhill the destination's number picks one of them
+ * (D-mod-k).
+ *
+ * For up-down routes there are two distances: «down», using only links away from the core, and «any», which
+ * may first climb. A walk that has begun to descend never climbs again. */
+#include "topology/routes.h"
+
+#include <limits.h>
+
+#include "core/alloc.h"
+
+enum { FAR = INT_MAX };
+
+struct banyan_routes {
+    const banyan_topology *topology;
+    int *level;     /* updown: distance from the nearest worker */
+    int **distance; /* by destination; NULL until asked for; [v], and for updown [node_count + v] is «down» */
+    int **plain;    /* shortest distances where the policy has none; NULL until needed */
+    int *queue;     /* scratch: node_count */
+    int *path;      /* scratch: node_count links */
+};
+
+static int is_up(const banyan_routes *routes, const banyan_link *link)
+{
+    int from = routes->level[link->src], to = routes->level[link->dst];
+
+    return to > from || (to == from && link->dst < link->src);
+}
+
+/* Distances by breadth-first search against the links, from a first frontier that is in distance[] already.
+ */
+static void spread(const banyan_routes *routes, int *distance, int tail, int only_down)
+{
+    const banyan_topology *topology = routes->topology;
+    int *queue = routes->queue;
+
+    for (int head = 0; head < tail; head++) {
+        int v = queue[head];
+
+        for (int i = topology->in_first[v]; i < topology->in_first[v + 1]; i++) {
+            const banyan_link *link = &topology->links[topology->in_link[i]];
+
+            if (only_down && is_up(routes, link))
+                continue;
+            /* An up-down path may begin and end at workers but not pass through one. */
+            if (only_down && v != queue[0] && topology->nodes[v].kind == BANYAN_NODE_WORKER)
+                continue;
+            if (distance[link->src] == FAR) {
+                distance[link->src] = distance[v] + 1;
+                queue[tail++] = link->src;
+            }
+        }
+    }
+}
+
+static int *new_distances(const banyan_routes *routes, int planes)
+{
+    size_t count = (size_t)planes * (size_t)routes->topology->node_count;
+    int *distance = banyan_alloc(count, sizeof *distance);
+
+    for (size_t i = 0; distance && i < count; i++)
+        distance[i] = FAR;
+    return distance;
+}
+
+static int *shortest_to(const banyan_routes *routes, int dst)
+{
+    int *distance = new_distances(routes, 1);
+
+    if (!distance)
+        return NULL;
+    distance[dst] = 0;
+    routes->queue[0] = dst;
+    spread(routes, distance, 1, 0);
+    return distance;
+}
+
+/* «any»(v) = least of «down»(v) and 1 + «any»(u) over up links v->u. Levels rise along up links, so one sweep
+ * over nodes from the core outwards would do; relaxing until nothing changes is simpler and as exact. */
+static int *updown_to(const banyan_routes *routes, int dst)
+{
+    const banyan_topology *topology = routes->topology;
+    int *any = new_distances(routes, 2), *down;
+    int changed = 1;
+
+    if (!any)
+        return NULL;
+    down = any + topology->node_count;
+    down[dst] = 0;
+    routes->queue[0] = dst;
+    spread(routes, down, 1, 1);
+    for (int v = 0; v < topology->node_count; v++)
+        any[v] = topology->nodes[v].kind == BANYAN_NODE_WORKER && v != dst ? FAR : down[v];
+    while (changed) {
+        changed = 0;
+        for (int i = 0; i < topology->link_count; i++) {
+            const banyan_link *link = &topology->links[i];
+
+            if (!is_up(routes, link) || any[link->dst] == FAR || any[link->dst] + 1 >= any[link->src])
+                continue;
+            if (any[link->dst] > 0 && topology->nodes[link->dst].kind == BANYAN_NODE_WORKER)
+                continue;
+            any[link->src] = any[link->dst] + 1;
+            changed = 1;
+        }
+    }
+    for (int v = 0; v < topology->node_count; v++)
+        if (down[v] < any[v])
+            any[v] = down[v];
+    return any;
+}
+
+static int find_levels(banyan_routes *routes)
+{
+    const banyan_topology *topology = routes->topology;
+    int tail = 0;
+
+    routes->level = new_distances(routes, 1);
+    if (!routes->level)
+        return 0;
+    for (int i = 0; i < topology->worker_count; i++) {
+        routes->level[topology->workers[i]] = 0;
+        routes->queue[tail++] = topology->workers[i];
+    }
+    spread(routes, routes->level, tail, 0);
+    return 1;
+}
+
+banyan_status banyan_routes_create(const banyan_topology *topology, banyan_routes **out, banyan_error *err)
+{
+    banyan_routes *routes = banyan_alloc(1, sizeof *routes);
+    size_t nodes = (size_t)topology->node_count;
+
+    *out = NULL;
+    if (!routes)
+        return banyan_fail_memory(err);
+    routes->topology = topology;
+    routes->distance = banyan_alloc(nodes, sizeof *routes->distance);
+    routes->plain = banyan_alloc(nodes, sizeof *routes->plain);
+    routes->queue = banyan_alloc(nodes, sizeof *routes->queue);
+    routes->path = banyan_alloc(nodes + 1, sizeof *routes->path);
+    if (!routes->distance || !routes->plain || !routes->queue || !routes->path ||
+        (topology->policy == BANYAN_ROUTES_UPDOWN && !find_levels(routes))) {
+        banyan_routes_destroy(routes);
+        return banyan_fail_memory(err);
+    }
+    *out = routes;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_routes_destroy(banyan_routes *routes)
+{
+    if (!routes)
+        return;
+    for (int i = 0; i < routes->topology->node_count; i++) {
+        if (routes->distance)
+            banyan_free(routes->distance[i]);
+        if (routes->plain)
+            banyan_free(routes->plain[i]);
+    }
+    banyan_free(routes->distance);
+    banyan_free(routes->plain);
+    banyan_free(routes->level);
+    banyan_free(routes->queue);
+    banyan_free(routes->path);
+    banyan_free(routes);
+}
+
+/* Whether the link leads one step closer; descended says that the walk may no longer climb. */
+static int goes_closer(const banyan_routes *routes, const int *distance, const banyan_link *link,
+                       int descended)
+{
+    const int *down;
+
+    if (!routes->level)
+        return distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
+    if (distance[link->dst] > 0 && routes->topology->nodes[link->dst].kind == BANYAN_NODE_WORKER)
+        return 0;
+    down = distance + routes->topology->node_count;
+    if (!is_up(routes, link))
+        return down[link->dst] != FAR &&
+               down[link->dst] == (descended ? down[link->src] : distance[link->src]) - 1;
+    return !descended && distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
+}
+
+static int walk(banyan_routes *routes, const int *distance, int src, int dst)
+{
+    const banyan_topology *topology = routes->topology;
+    int count = 0, descended = 0;
+
+    for (int v = src; v != dst;) {
+        int candidates = 0, chosen = -1, wanted;
+
+        for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++)
+            candidates += goes_closer(routes, distance, &topology->links[topology->out_link[i]], descended);
+        if (!candidates || count > topology->node_count)
+            return -1;
+        wanted = dst % candidates;
+        for (int i = topology->out_first[v]; chosen < 0; i++)
+            if (goes_closer(routes, distance, &topology->links[topology->out_link[i]], descended) &&
+                wanted-- == 0)
+                chosen = topology->out_link[i];
+        descended = routes->level && !is_up(routes, &topology->links[chosen]);
+        routes->path[count++] = chosen;
+        v = topology->links[chosen].dst;
+    }
+    return count;
+}
+
+static int rank_of(const banyan_topology *topology, int node)
+{
+    int low = 0, high = topology->worker_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (topology->workers[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < topology->worker_count && topology->workers[low] == node ? low : -1;
+}
+
+/* One dimension after the other; -1 where a link is missing or an end is not on the grid. */
+static int walk_grid(banyan_routes *routes, int src, int dst)
+{
+    const banyan_topology *topology = routes->topology;
+    const banyan_grid *grid = &topology->grid;
+    int here = rank_of(topology, src), there = rank_of(topology, dst), stride = topology->worker_count,
+        count = 0;
+
+    if (here < 0 || there < 0 || !grid->dimension_count)
+        return -1;
+    for (int d = 0; d < grid->dimension_count; d++) {
+        int extent = grid->extent[d], ahead, step;
+
+        stride /= extent;
+        ahead = there / stride % extent - here / stride % extent;
+        if (grid->wraps[d] && 2 * ahead > extent)
+            ahead -= extent;
+        else if (grid->wraps[d] && 2 * ahead <= -extent)
+            ahead += extent;
+        step = ahead > 0 ? 1 : -1;
+        for (; ahead; ahead -= step) {
+            int now = here / stride % extent, then = (now + step + extent) % extent;
+            int next = here + (then - now) * stride;
+            int link = banyan_topology_find_link(topology, topology->workers[here], topology->workers[next]);
+
+            if (link < 0 || count == topology->node_count)
+                return -1;
+            routes->path[count++] = link;
+            here = next;
+        }
+    }
+    return count;
+}
+
+/* A walk by shortest distances whatever the policy: the fall-back. */
+static int walk_plain(banyan_routes *routes, int src, int dst)
+{
+    int *level = routes->level, count;
+
+    if (!routes->plain[dst])
+        routes->plain[dst] = shortest_to(routes, dst);
+    if (!routes->plain[dst])
+        return -2;
+    routes->level = NULL;
+    count = routes->plain[dst][src] == FAR ? -1 : walk(routes, routes->plain[dst], src, dst);
+    routes->level = level;
+    return count;
+}
+
+static int find(banyan_routes *routes, int src, int dst)
+{
+    int count = -1;
+
+    if (routes->topology->policy == BANYAN_ROUTES_GRID)
+        count = walk_grid(routes, src, dst);
+    if (routes->topology->policy == BANYAN_ROUTES_UPDOWN) {
+        if (!routes->distance[dst])
+            routes->distance[dst] = updown_to(routes, dst);
+        if (!routes->distance[dst])
+            return -2;
+        if (routes->distance[dst][src] != FAR)
+            count = walk(routes, routes->distance[dst], src, dst);
+    }
+    return count >= 0 ? count : walk_plain(routes, src, dst);
+}
+
+banyan_status banyan_routes_find(banyan_routes *routes, int src, int dst, const int **links, int *count,
+                                 banyan_error *err)
+{
+    int found = find(routes, src, dst);
+
+    if (found == -2)
+        return banyan_fail_memory(err);
+    if (found < 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no route leads from %s to %s",
+                           banyan_topology_node_name(routes->topology, src),
+                           banyan_topology_node_name(routes->topology, dst));
+    *links = routes->path;
+    *count = found;
+    return BANYAN_SUCCESS;
+}
