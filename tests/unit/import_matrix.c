@@ -53,9 +53,9 @@ static void every_shape_of_the_same_table_gives_the_same_network(void **state)
         "g0,0,8\ng1,16,0\n",       /* names at the side alone */
         ",g0,g1\ng0,0,8\ng1,16,0\n",
         "from\\to,g0,g1\ng0,nan,8\ng1,16,inf\n",
-        "g0 g1\ng0 0 8\ng1 16 0\n",              /* a header without its corner */
+        "g0 g1\ng0 0 8\ng1 16 0\n",                              /* a header without its corner */
         "\"\",\"g0\",\"g1\"\n\"g0\",\"0\",\"8\"\n\"g1\",16,0\n", /* quotes */
-        ",0,1\n0,0,8\n1,16,0\n",                 /* as table libraries number them */
+        ",0,1\n0,0,8\n1,16,0\n",                                 /* as table libraries number them */
     };
     banyan_topology *first = matrix(same[0]);
 
@@ -115,7 +115,7 @@ static void a_bandwidth_is_a_sensible_number(void **state)
     refuses("0,1\nnan,0\n", "line 2, column 1: nan is not a bandwidth in Gbit/s");
     refuses("0,1\n1e999,0\n", "line 2, column 1: 1e999 Gbit/s is not zero and not from 1e-06 to 1e+09");
     refuses("0,1e-9\n1,0\n", "line 1, column 2: 1e-9 Gbit/s is not zero and not from 1e-06 to 1e+09");
-    refuses("0;1,5\n1;0\n", "line 1, column 2: 1,5 is not a bandwidth in Gbit/s");
+    refuses("0;1\n1,5;0\n", "line 2, column 1: 1,5 is not a bandwidth in Gbit/s");
     refuses("a,b\n0,1\n1e,0\n", "line 3, column 1: 1e is not a bandwidth in Gbit/s");
     refuses("a,b\n0,1\n.,0\n", "line 3, column 1: . is not a bandwidth in Gbit/s");
 }
