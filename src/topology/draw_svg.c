@@ -112,7 +112,7 @@ static int class_of(const picture *p, const line *l)
 
 static double width_of(const picture *p, double bytes_per_s)
 {
-    double crowd = fmax(0.3, fmin(1, sqrt(40.0 / (p->line_count + 1))));
+    double crowd = fmax(0.12, fmin(1, sqrt(30.0 / (p->line_count + 1))));
 
     return 0.6 + (0.4 + 2.6 * sqrt(bytes_per_s / p->classes[0].high)) * crowd;
 }
@@ -214,6 +214,9 @@ static void add_labels(picture *p)
         const banyan_layout_box *a = &p->layout.boxes[l->a], *b = &p->layout.boxes[l->b];
         double top = a->y - a->height / 2, share = 0.42;
 
+        /* «16 × 100 Gb/s» would run into its neighbour. */
+        if (!a->row && l->count > 1 && a->width < 5 * font)
+            continue;
         if (a->row >= b->row || (l->count == 1 && (!a->row || p->line_count > MOST_SINGLE_LABELS)))
             continue;
         banyan_text_add(&p->text, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\">",

@@ -251,14 +251,16 @@ static void place_row(layers *l, int row)
 static void place_heights(layers *l)
 {
     banyan_layout *layout = l->layout;
-    double rise = fmax(5.5 * layout->font, fmin(layout->width / 9, 26 * layout->font));
-    double top = 2.5 * layout->font, workers = top + l->top * rise;
+    int is_packed = layout->cables->topology->worker_count > MOST_SINGLE;
+    double rise = fmax(5.5 * layout->font, fmin(layout->width / 6, 26 * layout->font));
+    double first = is_packed ? 4.5 * layout->font : fmin(rise, 9 * layout->font); /* workers to row 1 */
+    double workers = 2.5 * layout->font + first + (l->top - 1) * rise;
 
     for (int b = 0; b < layout->box_count; b++) {
         banyan_layout_box *box = &layout->boxes[b];
 
-        box->y = box->row ? workers - box->row * rise + layout->cell_height / 2
-                          : workers + layout->cell_height / 2 + box->height / 2;
+        box->y = workers + layout->cell_height / 2;
+        box->y += box->row ? -first - (box->row - 1) * rise : box->height / 2;
     }
     layout->height += workers + 3.5 * layout->font;
 }
