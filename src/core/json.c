@@ -24,7 +24,8 @@ banyan_status banyan_json_parse(const char *text, size_t length, banyan_json **o
 
     *out = NULL;
     if (!root) {
-        if (json_error_code(&why) == json_error_out_of_memory)
+        /* Where an allocation failed, jansson most often says nothing at all. */
+        if (!why.text[0] || json_error_code(&why) == json_error_out_of_memory)
             return banyan_fail_memory(err);
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d, column %d: %s", why.line, why.column,
                            why.text);

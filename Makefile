@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin door to CMake's presets: `make demo` and `make test` do all set-up themselves.
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+JOBS ?= $(shell nproc)
+CMAKE ?= cmake
+C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
+
+.PHONY: help setup demo build test check-long bench install fuzz format check-format clean
+
+help: ## this list
+	@echo "make TARGET, where TARGET is"
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@echo "variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS)"
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup.sh
+
+build: setup ## the optimised library and command line, in build/release
+	@$(CMAKE) --preset release --log-level=NOTICE
+	$(CMAKE) --build build/release -j $(JOBS) -- --quiet
+
+demo: build ## plan, prove and run an all-reduce on two uneven hosts
+	@scripts/demo.sh build/release/banyan
+
+test: setup ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
+	@JOBS=$(JOBS) scripts/test.sh
+
+check-long: setup ## the long checks: more mutations, ten minutes of fuzzing
+	@JOBS=$(JOBS) scripts/check-long.sh
+
+bench: build ## all-reduce in this machine's memory
+	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
+
+install: build ## to DESTDIR and PREFIX: library, header, command line, man pages, completions
+	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
+
+fuzz: setup ## each fuzz target for FUZZ_SECONDS
+	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS)
+
+format: ## lay out all C files
+	clang-format -i $(C_FILES)
+
+check-format: ## fail if a C file is not laid out
+	@clang-format --dry-run -Werror $(C_FILES)
+
+clean: ## remove all that was built
+	rm -rf build

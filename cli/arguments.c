@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/arguments.c: options and words of a verb, read by its table; --help from the same table. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/near.h"
+
+const cli_option cli_common_options[] = {{"json", 0, NULL, "print JSON"},
+                                         {"quiet", 'q', NULL, "print results only"},
+                                         {"help", 'h', NULL, "show this help"},
+                                         {NULL, 0, NULL, NULL}};
+
+static const cli_option *find_in(const cli_option *options, const char *name, size_t length, char letter)
+{
+    for (; options && options->name; options++)
+        if (letter ? options->letter == letter
+                   : strlen(options->name) == length && !strncmp(options->name, name, length))
+            return options;
+    return NULL;
+}
+
+/* An algorithm's option under the name of a command-line option; NULL if no algorithm has it. */
+static const banyan_algorithm_option *find_parameter(const char *name, size_t length)
+{
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        for (const banyan_algorithm_option *o = banyan_algorithm_at(i)->options; o && o->key; o++)
+            if (strlen(o->key) == length && !strncmp(o->key, name, length))
+                return o;
+    return NULL;
+}
+
+static int unknown_option(const cli_arguments *arguments, const char *word)
+{
+    const char *names[256];
+    int count = 0, near;
+
+    for (const cli_option *o = arguments->verb->options; o && o->name && count < 128; o++)
+        names[count++] = o->name;
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        names[count++] = o->name;
+    for (int i = 0; arguments->verb->takes_parameters && i < banyan_algorithm_count(); i++)
+        for (const banyan_algorithm_option *o = banyan_algorithm_at(i)->options; o && o->key && count < 256;
+             o++)
+            names[count++] = o->key;
+    near = word[1] == '-' ? banyan_near_find(word + 2, names, count) : -1;
+    if (near >= 0)
+        return cli_usage_error(arguments, "unknown option %s (did you mean --%s?)", word, names[near]);
+    return cli_usage_error(arguments, "unknown option %s; see «banyan %s --help»", word,
+                           arguments->verb->name);
+}
+
+static int keep(cli_arguments *out, const char *name, const char *value)
+{
+    if (out->option_count == CLI_MAX_WORDS)
+        return cli_usage_error(out, "too many options");
+    out->names[out->option_count] = name;
+    out->values[out->option_count++] = value;
+    return CLI_OK;
+}
+
+/* Reads the option at words[*i], with its value; moves *i past what it took. */
+static int parse_option(cli_arguments *out, int count, char **words, int *i)
+{
+    const char *word = words[*i], *equals = strchr(word, '=');
+    int is_long = word[1] == '-';
+    const char *name = is_long ? word + 2 : word + 1;
+    size_t length = is_long && equals ? (size_t)(equals - name) : strlen(name);
+    char letter = is_long ? 0 : word[1];
+    const cli_option *option = find_in(out->verb->options, name, length, letter);
+    const banyan_algorithm_option *parameter = NULL;
+    const char *value = is_long && equals ? equals + 1 : NULL;
+
+    if (!option)
+        option = find_in(cli_common_options, name, length, letter);
+    if (!option && out->verb->takes_parameters && is_long)
+        parameter = find_parameter(name, length);
+    if (!option && !parameter)
+        return unknown_option(out, word);
+    if (option && !option->argument) {
+        if (value || (!is_long && word[2]))
+            return cli_usage_error(out, "--%s takes no value", option->name);
+        return keep(out, option->name, "");
+    }
+    if (!value && !is_long && word[2])
+        value = word + 2;
+    if (!value && *i + 1 >= count)
+        return cli_usage_error(out, "%s needs a value", word);
+    if (!value)
+        value = words[++*i];
+    return keep(out, option ? option->name : parameter->key, value);
+}
+
+int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
+{
+    int only_words = 0;
+
+    memset(out, 0, sizeof *out);
+    out->verb = verb;
+    for (int i = 0; i < count; i++) {
+        if (!only_words && !strcmp(words[i], "--")) {
+            only_words = 1;
+        } else if (!only_words && words[i][0] == '-' && words[i][1]) {
+            int code = parse_option(out, count, words, &i);
+
+            if (code)
+                return code;
+        } else if (out->word_count == verb->word_limit) {
+            return cli_usage_error(out, "unexpected argument %s", words[i]);
+        } else {
+            out->words[out->word_count++] = words[i];
+        }
+    }
+    return CLI_OK;
+}
+
+static void print_option(const cli_option *option)
+{
+    char left[64];
+
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", option->letter ? "-" : " ",
+             option->letter ? option->letter : ' ', option->letter ? ", " : "  ", option->name,
+             option->argument ? " " : "", option->argument ? option->argument : "");
+    printf("  %-28s %s\n", left, option->summary);
+}
+
+void cli_help(const cli_verb *verb)
+{
+    const char *line = verb->usage;
+
+    printf("banyan %s: %s\n\nUsage:\n", verb->name, verb->summary);
+    while (*line) {
+        int length = (int)strcspn(line, "\n");
+
+        printf("  banyan %s %.*s\n", verb->name, length, line);
+        line += length + (line[length] == '\n');
+    }
+    printf("\nOptions:\n");
+    for (const cli_option *o = verb->options; o && o->name; o++)
+        print_option(o);
+    for (const cli_option *o = cli_common_options; o->name; o++)
+        print_option(o);
+    if (!verb->takes_parameters)
+        return;
+    printf("\nOptions of algorithms:\n");
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        for (const banyan_algorithm_option *o = banyan_algorithm_at(i)->options; o && o->key; o++) {
+            char left[64];
+
+            snprintf(left, sizeof left, "--%s %s", o->key, o->form);
+            printf("  %-28s %s (%s)\n", left, o->summary, banyan_algorithm_at(i)->name);
+        }
+}
+
+const char *cli_get(const cli_arguments *arguments, const char *option)
+{
+    for (int i = arguments->option_count - 1; i >= 0; i--)
+        if (!strcmp(arguments->names[i], option))
+            return arguments->values[i];
+    return NULL;
+}
+
+int cli_has(const cli_arguments *arguments, const char *option)
+{
+    return cli_get(arguments, option) != NULL;
+}
+
+int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err)
+{
+    fprintf(stderr, "banyan %s: %s\n", arguments->verb->name, err->text);
+    switch (status) {
+    case BANYAN_INVALID_ARGUMENT:
+    case BANYAN_INVALID_USAGE:
+    case BANYAN_UNSUPPORTED:
+        return CLI_USAGE;
+    case BANYAN_TIMEOUT:
+        return CLI_TIMEOUT;
+    case BANYAN_PLAN_INVALID:
+    case BANYAN_MISMATCH:
+    case BANYAN_VERSION_MISMATCH:
+        return CLI_FAILED;
+    default:
+        return CLI_ENVIRONMENT;
+    }
+}
+
+int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
+{
+    va_list list;
+
+    fprintf(stderr, "banyan %s: ", arguments->verb->name);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return CLI_USAGE;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/cli.h: what the verbs share. A verb is one file that defines one const cli_verb, and one line in
+ * verbs.h; its option table is what --help, the parser and shell completion read. */
+#ifndef BANYAN_CLI_H
+#define BANYAN_CLI_H
+
+#include "algorithms/algorithms.h"
+#include "core/status.h"
+#include "core/text.h"
+#include "topology/topology.h"
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_ENVIRONMENT = 3, CLI_TIMEOUT = 124 };
+
+typedef struct {
+    const char *name;     /* «bytes» for --bytes */
+    char letter;          /* 'o' for -o, or 0 */
+    const char *argument; /* «N», or NULL for a switch */
+    const char *summary;
+} cli_option;
+
+#define CLI_MAX_WORDS 64
+
+typedef struct {
+    const struct cli_verb *verb;
+    int word_count;
+    const char *words[CLI_MAX_WORDS]; /* what is not an option */
+    int option_count;
+    const char *names[CLI_MAX_WORDS];  /* options given: long names */
+    const char *values[CLI_MAX_WORDS]; /* their values; "" for a switch */
+} cli_arguments;
+
+typedef struct cli_verb {
+    const char *name;
+    const char *usage;         /* «SPEC [--algo A] [-o FILE]»; several forms on lines of their own */
+    const char *summary;       /* one line */
+    const char *words;         /* for completion: what the first word may be, «show|convert», or NULL */
+    int word_limit;            /* how many words it takes at the most */
+    int takes_parameters;      /* options of algorithms («--order») are accepted */
+    const cli_option *options; /* ends with a NULL name; --json, --quiet and --help come on top */
+    int (*run)(const cli_arguments *arguments);
+} cli_verb;
+
+int cli_verb_count(void);
+const cli_verb *cli_verb_at(int i);
+const cli_verb *cli_verb_find(const char *name); /* NULL: none */
+
+/* The options that every verb has. */
+extern const cli_option cli_common_options[];
+
+/* Fills arguments, or prints one sentence and returns CLI_USAGE. */
+int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out);
+void cli_help(const cli_verb *verb);
+
+/* The last value given, or NULL; whether it was given. */
+const char *cli_get(const cli_arguments *arguments, const char *option);
+int cli_has(const cli_arguments *arguments, const char *option);
+
+/* Prints «banyan VERB: SENTENCE» to standard error and gives the exit code that fits the status. */
+int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err);
+int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* What planning verbs read alike: SPEC, --active, --collective, --root, --bytes, and algorithms' parameters.
+ */
+typedef struct {
+    banyan_topology *topology;
+    int *active;
+    banyan_parameter parameters[CLI_MAX_WORDS];
+    banyan_problem problem;
+} cli_problem;
+
+#define CLI_PROBLEM_OPTIONS                                                                                  \
+    {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},                        \
+        {"collective", 0, "NAME",                                                                            \
+         "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},                   \
+        {"root", 0, "RANK", "root of broadcast and reduce (default: 0)"},                                    \
+    {                                                                                                        \
+        "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
+    }
+
+banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
+                               banyan_error *err);
+void cli_problem_fini(cli_problem *problem);
+
+/* Sizes, times and rates as people read them; each writes into the buffer and returns it. */
+const char *cli_format_bytes(double bytes, char *buffer, size_t size);
+const char *cli_format_seconds(double seconds, char *buffer, size_t size);
+const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size);
+
+/* JSON numbers; null for infinities and NaN. */
+void cli_json_number(banyan_text *text, const char *key, double value);
+
+/* Writes to the file of -o, or to standard output without one. */
+banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan_error *err);
+
+/* Names of nodes for exporters: context is the topology. */
+const char *cli_node_name(const void *topology, int node);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/compare.c: banyan compare SPEC: all algorithms side by side. */
+#include <stdio.h>
+
+#include "cli.h"
+#include "core/alloc.h"
+#include "plan_json.h"
+
+static const cli_option options[] = {CLI_PROBLEM_OPTIONS, {NULL, 0, NULL, NULL}};
+
+static void print_table(const cli_problem *problem, const banyan_plan *plans, int count)
+{
+    char size[32];
+
+    printf("%s: %s of %s over %d workers\n\n", problem->topology->name,
+           banyan_collective_name(problem->problem.collective),
+           cli_format_bytes((double)problem->problem.bytes, size, sizeof size),
+           problem->problem.active_count);
+    printf("%-20s %7s %10s %8s %6s %12s %12s %7s\n", "algorithm", "rounds", "transfers", "volume", "depth",
+           "at most", "predicted", "x best");
+    for (int i = 0; i < count && plans[i].schedule; i++) {
+        const banyan_plan *plan = &plans[i];
+        double best = plans[0].predicted_s > 0 ? plan->predicted_s / plans[0].predicted_s : 1;
+        char rate[32], time[32];
+
+        printf("%-20s %7d %10zu %8.4g %6d %12s %12s %7.3g\n", plan->algorithm->name,
+               plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
+               plan->limits.depth, cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate),
+               cli_format_seconds(plan->predicted_s, time, sizeof time), best);
+    }
+    for (int i = 0, first = 1; i < count; i++)
+        if (!plans[i].schedule) {
+            printf("%s  %s: %s\n", first ? "\nnot here:\n" : "", plans[i].algorithm->name,
+                   plans[i].why_not.text);
+            first = 0;
+        }
+    printf("\nvolume: the most that one worker sends, in vectors; at most: rate as size grows, latency 0\n");
+}
+
+static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count,
+                                banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status;
+    char *out;
+
+    banyan_text_add(&text, "{\"topology\":");
+    banyan_text_add_json_string(&text, problem->topology->name);
+    banyan_text_add(&text, ",\"bytes\":%zu,\"results\":[", problem->problem.bytes);
+    for (int i = 0; i < count; i++) {
+        banyan_text_add(&text, "%s\n", i ? "," : "");
+        cli_plan_json(&text, &plans[i], &problem->problem);
+    }
+    banyan_text_add(&text, "]}");
+    status = banyan_text_take(&text, &out, err);
+    if (!status)
+        printf("%s\n", out);
+    banyan_free(out);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    cli_problem problem;
+    banyan_plan *plans;
+    banyan_error err;
+    banyan_status status;
+    int count;
+
+    if (!arguments->word_count)
+        return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    status = banyan_plan_all(&problem.problem, &plans, &count, &err);
+    if (!status) {
+        if (cli_has(arguments, "json"))
+            status = print_json(&problem, plans, count, &err);
+        else
+            print_table(&problem, plans, count);
+        banyan_plans_destroy(plans, count);
+    }
+    cli_problem_fini(&problem);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+}
+
+const cli_verb cli_verb_compare = {.name = "compare",
+                                   .usage = "SPEC [--bytes SIZE] [--active RANKS] [--collective NAME]",
+                                   .summary = "all algorithms on a network side by side",
+                                   .word_limit = 1,
+                                   .takes_parameters = 1,
+                                   .options = options,
+                                   .run = run};

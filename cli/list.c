@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/alloc.h"
+#include "topology/generate.h"
+#include "topology/import.h"
+
+static const cli_option options[] = {{NULL, 0, NULL, NULL}};
+
+static void print_text(const char *what)
+{
+    if (!*what || !strcmp(what, "algorithms")) {
+        printf("Algorithms:\n");
+        for (int i = 0; i < banyan_algorithm_count(); i++) {
+            const banyan_algorithm *a = banyan_algorithm_at(i);
+
+            printf("  %-20s %s\n", a->name, a->summary);
+            if (a->cost)
+                printf("  %-20s   cost: %s\n", "", a->cost);
+            if (a->paper)
+                printf("  %-20s   after: %s\n", "", a->paper);
+        }
+    }
+    if (!*what || !strcmp(what, "networks")) {
+        printf("%sNetworks, as strings:\n", *what ? "" : "\n");
+        for (int i = 0; i < banyan_generator_count(); i++)
+            printf("  %-28s %s\n", banyan_generator_at(i)->form, banyan_generator_at(i)->summary);
+    }
+    if (!*what || !strcmp(what, "imports")) {
+        printf("%sNetworks, as files (besides our own JSON):\n", *what ? "" : "\n");
+        for (int i = 0; i < banyan_importer_count(); i++)
+            printf("  %-28s %s\n", banyan_importer_at(i)->name, banyan_importer_at(i)->summary);
+    }
+}
+
+static void add_field(banyan_text *text, const char *key, const char *value, const char *end)
+{
+    banyan_text_add(text, "\"%s\":", key);
+    if (value)
+        banyan_text_add_json_string(text, value);
+    else
+        banyan_text_add(text, "null");
+    banyan_text_add(text, "%s", end);
+}
+
+static void add_algorithm(banyan_text *text, const banyan_algorithm *a)
+{
+    int written = 0;
+
+    banyan_text_add(text, "\n{");
+    add_field(text, "name", a->name, ",");
+    add_field(text, "summary", a->summary, ",");
+    add_field(text, "cost", a->cost, ",");
+    add_field(text, "paper", a->paper, ",\"collectives\":[");
+    for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++)
+        if (a->collectives >> c & 1)
+            banyan_text_add(text, "%s\"%s\"", written++ ? "," : "",
+                            banyan_collective_name((banyan_collective)c));
+    banyan_text_add(text, "],\"options\":[");
+    for (const banyan_algorithm_option *o = a->options; o && o->key; o++) {
+        banyan_text_add(text, "%s{", o == a->options ? "" : ",");
+        add_field(text, "key", o->key, ",");
+        add_field(text, "form", o->form, ",");
+        add_field(text, "summary", o->summary, "}");
+    }
+    banyan_text_add(text, "]}");
+}
+
+static banyan_status print_json(banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status;
+    char *out;
+
+    banyan_text_add(&text, "{\"algorithms\":[");
+    for (int i = 0; i < banyan_algorithm_count(); i++) {
+        banyan_text_add(&text, "%s", i ? "," : "");
+        add_algorithm(&text, banyan_algorithm_at(i));
+    }
+    banyan_text_add(&text, "],\n\"networks\":[");
+    for (int i = 0; i < banyan_generator_count(); i++) {
+        banyan_text_add(&text, "%s\n{", i ? "," : "");
+        add_field(&text, "name", banyan_generator_at(i)->name, ",");
+        add_field(&text, "form", banyan_generator_at(i)->form, ",");
+        add_field(&text, "summary", banyan_generator_at(i)->summary, "}");
+    }
+    banyan_text_add(&text, "],\n\"imports\":[");
+    for (int i = 0; i < banyan_importer_count(); i++) {
+        banyan_text_add(&text, "%s\n{", i ? "," : "");
+        add_field(&text, "name", banyan_importer_at(i)->name, ",");
+        add_field(&text, "summary", banyan_importer_at(i)->summary, "}");
+    }
+    banyan_text_add(&text, "]}");
+    status = banyan_text_take(&text, &out, err);
+    if (!status)
+        printf("%s\n", out);
+    banyan_free(out);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    const char *what = arguments->word_count ? arguments->words[0] : "";
+    banyan_error err;
+
+    if (*what && strcmp(what, "algorithms") != 0 && strcmp(what, "networks") != 0 &&
+        strcmp(what, "imports") != 0)
+        return cli_usage_error(arguments, "«%s» is not algorithms, networks or imports", what);
+    if (cli_has(arguments, "json")) {
+        banyan_status status = print_json(&err);
+
+        return status ? cli_fail(arguments, status, &err) : CLI_OK;
+    }
+    print_text(what);
+    return CLI_OK;
+}
+
+const cli_verb cli_verb_list = {
+    .name = "list",
+    .usage = "[algorithms|networks|imports]",
+    .summary = "what there is: algorithms with their papers, networks, forms that we read",
+    .words = "algorithms|networks|imports",
+    .word_limit = 1,
+    .options = options,
+    .run = run};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/main.c: finds the verb and hands over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/near.h"
+
+#define X(name) extern const cli_verb cli_verb_##name;
+#include "verbs.h"
+#undef X
+
+static const cli_verb *const verbs[] = {
+#define X(name) &cli_verb_##name,
+#include "verbs.h"
+#undef X
+};
+
+int cli_verb_count(void)
+{
+    return (int)(sizeof verbs / sizeof *verbs);
+}
+
+const cli_verb *cli_verb_at(int i)
+{
+    return verbs[i];
+}
+
+const cli_verb *cli_verb_find(const char *name)
+{
+    for (int i = 0; i < cli_verb_count(); i++)
+        if (!strcmp(verbs[i]->name, name))
+            return verbs[i];
+    return NULL;
+}
+
+static void print_overview(void)
+{
+    printf("banyan: all-reduce for networks as they really are: plan, prove, simulate, run\n\n"
+           "Usage:\n  banyan VERB [ARGUMENTS]\n  banyan help VERB\n  banyan --version\n\nVerbs:\n");
+    for (int i = 0; i < cli_verb_count(); i++)
+        printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    printf("\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
+           "(«banyan list»).\n"
+           "Try: banyan compare hosts:2+3\n");
+}
+
+static int unknown_verb(const char *word)
+{
+    const char *names[64];
+    int near;
+
+    for (int i = 0; i < cli_verb_count(); i++)
+        names[i] = verbs[i]->name;
+    near = banyan_near_find(word, names, cli_verb_count());
+    if (near >= 0)
+        fprintf(stderr, "banyan: no verb is named %s (did you mean %s?)\n", word, names[near]);
+    else
+        fprintf(stderr, "banyan: no verb is named %s; «banyan --help» shows them all\n", word);
+    return CLI_USAGE;
+}
+
+static int help(const char *word)
+{
+    const cli_verb *verb = cli_verb_find(word);
+
+    if (!verb)
+        return unknown_verb(word);
+    cli_help(verb);
+    return CLI_OK;
+}
+
+int main(int count, char **words)
+{
+    cli_arguments arguments;
+    const cli_verb *verb;
+    int code;
+
+    if (count < 2) {
+        print_overview();
+        return CLI_USAGE;
+    }
+    if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
+        if (count > 2)
+            return help(words[2]);
+        print_overview();
+        return CLI_OK;
+    }
+    if (!strcmp(words[1], "--version") || !strcmp(words[1], "-V") || !strcmp(words[1], "version")) {
+        printf("banyan %d.%d.%d\n", BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH);
+        return CLI_OK;
+    }
+    verb = cli_verb_find(words[1]);
+    if (!verb)
+        return unknown_verb(words[1]);
+    code = cli_parse(verb, count - 2, words + 2, &arguments);
+    if (code)
+        return code;
+    if (cli_has(&arguments, "help")) {
+        cli_help(verb);
+        return CLI_OK;
+    }
+    code = verb->run(&arguments);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "banyan: standard output cannot be written\n");
+        return code ? code : CLI_ENVIRONMENT;
+    }
+    return code;
+}

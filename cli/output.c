@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/output.c: numbers as people and programs read them, and where results go. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/file.h"
+
+static const char *scale(double value, double step, const char *const *units, int count, char *buffer,
+                         size_t size)
+{
+    int i = 0;
+
+    if (!isfinite(value)) {
+        snprintf(buffer, size, "-");
+        return buffer;
+    }
+    while (i < count - 1 && fabs(value) >= step) {
+        value /= step;
+        i++;
+    }
+    snprintf(buffer, size, "%.4g %s", value, units[i]);
+    return buffer;
+}
+
+const char *cli_format_bytes(double bytes, char *buffer, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+
+    return scale(bytes, 1024, units, 6, buffer, size);
+}
+
+const char *cli_format_seconds(double seconds, char *buffer, size_t size)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+
+    return scale(seconds * 1e9, 1000, units, 4, buffer, size);
+}
+
+const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size)
+{
+    static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+
+    return scale(bytes_per_s, 1000, units, 5, buffer, size);
+}
+
+void cli_json_number(banyan_text *text, const char *key, double value)
+{
+    banyan_text_add(text, "\"%s\":", key);
+    if (isfinite(value))
+        banyan_text_add_number(text, value);
+    else
+        banyan_text_add(text, "null");
+}
+
+banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan_error *err)
+{
+    const char *path = cli_get(arguments, "output");
+
+    return banyan_file_save(path ? path : "-", text, strlen(text), err);
+}
+
+const char *cli_node_name(const void *topology, int node)
+{
+    return banyan_topology_node_name(topology, node);
+}

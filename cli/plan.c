@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/plan.c: banyan plan SPEC: build, prove and predict a schedule, and write it in any form. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/alloc.h"
+#include "plan_json.h"
+#include "schedule/export.h"
+
+static const cli_option options[] = {
+    {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
+    CLI_PROBLEM_OPTIONS,
+    {"output", 'o', "FILE", "write the schedule there"},
+    {"format", 'f', "FORMAT", "json, msccl, dot, trace or text (default: json; text when no file is given)"},
+    {"max-steps", 0, "N",
+     "msccl: steps a thread block may have (default: 64, the Azure build; microsoft/msccl: 256)"},
+    {NULL, 0, NULL, NULL}};
+
+static banyan_status export_trace(const banyan_plan *plan, const cli_problem *problem, char **out,
+                                  banyan_error *err)
+{
+    banyan_timeline *timeline;
+    banyan_status status =
+        banyan_walk(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, err);
+
+    if (status)
+        return status;
+    status = banyan_schedule_export_trace(plan->schedule, timeline, problem->problem.bytes, cli_node_name,
+                                          problem->topology, out, err);
+    banyan_timeline_destroy(timeline);
+    return status;
+}
+
+static banyan_status export_msccl(const cli_arguments *arguments, const banyan_plan *plan, char **out,
+                                  banyan_error *err)
+{
+    banyan_msccl_limits limits = {.max_steps = 64};
+    const char *steps = cli_get(arguments, "max-steps");
+
+    if (steps &&
+        (sscanf(steps, "%d", &limits.max_steps) != 1 || limits.max_steps < 1 || limits.max_steps > 1024))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--max-steps %.40s is not a number from 1 to 1024",
+                           steps);
+    return banyan_schedule_export_msccl(plan->schedule, &limits, out, err);
+}
+
+static banyan_status export_as(const cli_arguments *arguments, const char *format, const banyan_plan *plan,
+                               const cli_problem *problem, char **out, banyan_error *err)
+{
+    if (!strcmp(format, "json"))
+        return banyan_schedule_format(plan->schedule, out, err);
+    if (!strcmp(format, "msccl"))
+        return export_msccl(arguments, plan, out, err);
+    if (!strcmp(format, "dot"))
+        return banyan_schedule_export_dot(plan->schedule, cli_node_name, problem->topology, out, err);
+    if (!strcmp(format, "trace"))
+        return export_trace(plan, problem, out, err);
+    if (!strcmp(format, "text"))
+        return banyan_schedule_export_text(plan->schedule, cli_node_name, problem->topology, 40, out, err);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--format %.40s is not json, msccl, dot, trace or text",
+                       format);
+}
+
+static void print_summary(const banyan_plan *plan, const cli_problem *problem)
+{
+    const banyan_schedule *schedule = plan->schedule;
+    char size[32], rate[32], time[32], planning[32], link[128];
+
+    printf("%s on %s: %s of %s over %d workers\n", plan->algorithm->name, problem->topology->name,
+           banyan_collective_name(schedule->collective),
+           cli_format_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count);
+    printf("  %zu transfers in %d rounds, %d pieces, %d flows, depth %d\n", schedule->transfer_count,
+           schedule->round_count, schedule->piece_count, schedule->flow_count, plan->limits.depth);
+    if (plan->limits.bottleneck >= 0)
+        printf("  at most %s, limited by link %s\n",
+               cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate),
+               banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
+    printf("  predicted %s; planned and proven in %s\n",
+           cli_format_seconds(plan->predicted_s, time, sizeof time),
+           cli_format_seconds(plan->planning_s, planning, sizeof planning));
+}
+
+static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status;
+    char *out;
+
+    cli_plan_json(&text, plan, &problem->problem);
+    status = banyan_text_take(&text, &out, err);
+    if (!status)
+        printf("%s\n", out);
+    banyan_free(out);
+    return status;
+}
+
+static banyan_status write_schedule(const cli_arguments *arguments, const banyan_plan *plan,
+                                    const cli_problem *problem, banyan_error *err)
+{
+    const char *format = cli_get(arguments, "format");
+    int has_file = cli_has(arguments, "output");
+    banyan_status status;
+    char *out;
+
+    if (!format && !has_file && (cli_has(arguments, "json") || cli_has(arguments, "quiet")))
+        return BANYAN_SUCCESS;
+    status = export_as(arguments, format ? format : has_file ? "json" : "text", plan, problem, &out, err);
+    if (status)
+        return status;
+    status = cli_write(arguments, out, err);
+    banyan_free(out);
+    return status;
+}
+
+/* With --format and no file the schedule alone goes to standard output, so that it can be piped. */
+static banyan_status print(const cli_arguments *arguments, const banyan_plan *plan,
+                           const cli_problem *problem, banyan_error *err)
+{
+    const char *path = cli_get(arguments, "output");
+    int only_schedule = (cli_has(arguments, "format") && !path) || (path && !strcmp(path, "-"));
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!only_schedule && cli_has(arguments, "json"))
+        status = print_json(plan, problem, err);
+    else if (!only_schedule && !cli_has(arguments, "quiet"))
+        print_summary(plan, problem);
+    if (!status)
+        status = write_schedule(arguments, plan, problem, err);
+    if (!status && !only_schedule && path && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
+        printf("  written to %s\n", path);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    const char *algorithm = cli_get(arguments, "algo");
+    cli_problem problem;
+    banyan_error err;
+    banyan_status status;
+    banyan_plan plan;
+
+    if (!arguments->word_count)
+        return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    status = banyan_plan_choose(algorithm ? algorithm : "auto", &problem.problem, &plan, &err);
+    if (!status) {
+        status = print(arguments, &plan, &problem, &err);
+        banyan_plan_fini(&plan);
+    }
+    cli_problem_fini(&problem);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+}
+
+const cli_verb cli_verb_plan = {
+    .name = "plan",
+    .usage = "SPEC [--algo NAME] [--bytes SIZE] [-o FILE] [--format json|msccl|dot|trace|text]",
+    .summary = "build a schedule, prove it, predict its time, write it in any form",
+    .word_limit = 1,
+    .takes_parameters = 1,
+    .options = options,
+    .run = run};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/verify.c: banyan verify FILE: judge any schedule, ours or MSCCL XML. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "core/alloc.h"
+#include "core/file.h"
+#include "schedule/schedule.h"
+#include "verify/verify.h"
+
+static const cli_option options[] = {
+    {"topo", 't', "SPEC", "also hold routes and abilities against this network"}, {NULL, 0, NULL, NULL}};
+
+static banyan_status judge_schedule(const char *text, size_t length, const banyan_topology *topology,
+                                    banyan_verdict *verdict, banyan_error *err)
+{
+    banyan_schedule *schedule;
+    banyan_status status = banyan_schedule_parse(text, length, &schedule, err);
+
+    if (status)
+        return status;
+    status = banyan_verify(schedule, topology, verdict, err);
+    banyan_schedule_destroy(schedule);
+    return status;
+}
+
+static banyan_status print_verdict(const cli_arguments *arguments, const char *path,
+                                   const banyan_verdict *verdict, banyan_error *err)
+{
+    long shown =
+        verdict->problem_count < BANYAN_VERDICT_SHOWN ? verdict->problem_count : BANYAN_VERDICT_SHOWN;
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status;
+    char *out;
+
+    if (cli_has(arguments, "json")) {
+        banyan_text_add(&text, "{\"ok\":%s,\"problem_count\":%ld,\"problems\":[",
+                        verdict->problem_count ? "false" : "true", verdict->problem_count);
+        for (long i = 0; i < shown; i++) {
+            banyan_text_add(&text, "%s", i ? "," : "");
+            banyan_text_add_json_string(&text, verdict->problems[i]);
+        }
+        banyan_text_add(&text, "]}\n");
+    } else if (!verdict->problem_count) {
+        if (!cli_has(arguments, "quiet"))
+            banyan_text_add(&text, "%s: proven\n", path);
+    } else {
+        for (long i = 0; i < shown; i++)
+            banyan_text_add(&text, "%s: %s\n", path, verdict->problems[i]);
+        if (verdict->problem_count > shown)
+            banyan_text_add(&text, "%s: and %ld problems more\n", path, verdict->problem_count - shown);
+    }
+    status = banyan_text_take(&text, &out, err);
+    if (!status)
+        fputs(out, stdout);
+    banyan_free(out);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    banyan_topology *topology = NULL;
+    banyan_verdict verdict = {0};
+    const char *path, *spec = cli_get(arguments, "topo");
+    banyan_error err;
+    banyan_status status;
+    size_t length;
+    char *text = NULL;
+
+    if (!arguments->word_count)
+        return cli_usage_error(arguments, "name a file with a schedule");
+    path = arguments->words[0];
+    status = banyan_file_load(path, &text, &length, &err);
+    if (!status && spec)
+        status = banyan_topology_load(spec, &topology, &err);
+    if (!status) {
+        status = judge_schedule(text, length, topology, &verdict, &err);
+        if (status)
+            banyan_error_prefix(&err, path);
+    }
+    if (!status)
+        status = print_verdict(arguments, path, &verdict, &err);
+    banyan_topology_destroy(topology);
+    banyan_free(text);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    return verdict.problem_count ? CLI_FAILED : CLI_OK;
+}
+
+const cli_verb cli_verb_verify = {.name = "verify",
+                                  .usage = "FILE [--topo SPEC]",
+                                  .summary = "judge any schedule, ours or MSCCL XML",
+                                  .word_limit = 1,
+                                  .options = options,
+                                  .run = run};

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `make install` gives: the library, its header, pkg-config and CMake packages, the command line, man pages
+# made from docs/, and shell completions made by the command line itself.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS banyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/banyan/banyan.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
+
+# pkg-config. Paths are found from the file's own place, so the tree may be moved or installed with DESTDIR.
+file(RELATIVE_PATH banyan_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/banyan.pc.in ${PROJECT_BINARY_DIR}/banyan.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/banyan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# find_package(banyan), then link banyan::banyan.
+set(banyan_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/banyan)
+configure_package_config_file(cmake/banyanConfig.cmake.in ${PROJECT_BINARY_DIR}/banyanConfig.cmake
+                              INSTALL_DESTINATION ${banyan_cmake_dir})
+# Before 1.0 a minor version may break; after it, SameMajorVersion is meant.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/banyanConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/banyanConfig.cmake ${PROJECT_BINARY_DIR}/banyanConfigVersion.cmake
+        DESTINATION ${banyan_cmake_dir})
+install(EXPORT banyanTargets NAMESPACE banyan:: DESTINATION ${banyan_cmake_dir})
+
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES docs/schemas/banyan-topology.schema.json docs/schemas/banyan-schedule.schema.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan/schemas)
+
+# Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one.
+find_program(LOWDOWN lowdown)
+set(man_pages)
+function(add_man_page source name section)
+  set(page ${PROJECT_BINARY_DIR}/man/${name}.${section})
+  string(TOUPPER ${name} title)
+  add_custom_command(
+    OUTPUT ${page}
+    COMMAND sed 1d ${source} | ${LOWDOWN} -s -t man --nroff-nolinks --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
+            -M section=${section} "-M" "source=Banyan ${PROJECT_VERSION}" "-M" "volume=Banyan" -o ${page} -
+    DEPENDS ${source} VERBATIM)
+  set(man_pages ${man_pages} ${page} PARENT_SCOPE)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endfunction()
+
+if(LOWDOWN)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
+  file(GLOB verb_pages CONFIGURE_DEPENDS docs/verbs/*.md)
+  foreach(source IN LISTS verb_pages)
+    get_filename_component(name ${source} NAME_WE)
+    add_man_page(${source} ${name} 1)
+  endforeach()
+  file(GLOB format_pages CONFIGURE_DEPENDS docs/formats/*.md)
+  foreach(source IN LISTS format_pages)
+    get_filename_component(name ${source} NAME_WE)
+    add_man_page(${source} banyan-${name} 5)
+  endforeach()
+  if(EXISTS ${PROJECT_SOURCE_DIR}/docs/api.md)
+    add_man_page(${PROJECT_SOURCE_DIR}/docs/api.md libbanyan 3)
+  endif()
+  add_custom_target(man ALL DEPENDS ${man_pages})
+else()
+  message(NOTICE "lowdown was not found: no man pages")
+endif()
+
+if(TARGET banyan_cli)
+  install(TARGETS banyan_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET banyan_cli AND EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.c AND NOT CMAKE_CROSSCOMPILING)
+  set(completions)
+  foreach(pair bash/banyan zsh/_banyan fish/banyan.fish)
+    get_filename_component(shell ${pair} DIRECTORY)
+    set(file ${PROJECT_BINARY_DIR}/completion/${pair})
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion/${shell})
+    add_custom_command(OUTPUT ${file} COMMAND banyan_cli completion ${shell} > ${file} DEPENDS banyan_cli VERBATIM)
+    list(APPEND completions ${file})
+  endforeach()
+  add_custom_target(completion ALL DEPENDS ${completions})
+  install(FILES ${PROJECT_BINARY_DIR}/completion/bash/banyan
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${PROJECT_BINARY_DIR}/completion/zsh/_banyan
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${PROJECT_BINARY_DIR}/completion/fish/banyan.fish
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What takes too long for every change: the conformance and mutation tests with more cases, then ten minutes of
+# fuzzing, spread over the targets.
+set -eu
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-2}
+
+cmake --preset dev --log-level=NOTICE > /dev/null
+cmake --build build/dev -j "$jobs" -- --quiet
+TEST_CASES=${TEST_CASES:-100000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
+    -R '^conformance/'
+
+count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)
+[ "$count" -eq 0 ] || scripts/fuzz.sh $((600 / count))

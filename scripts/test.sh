@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# All that must hold before a change goes in. The full set of tests comes last, so that its summary is what one
+# sees at the end.
+set -eu
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-2}
+
+say() {
+    printf '\n== %s\n' "$*"
+}
+
+build() { # PRESET [TARGET...]
+    preset=$1
+    shift
+    cmake --preset "$preset" --log-level=NOTICE > /dev/null
+    cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- --quiet
+}
+
+say "layout (make check-format)"
+make --no-print-directory check-format
+
+say "clang, all warnings are errors"
+build clang
+
+say "TSan: the tests with threads"
+threaded='execute transport comm log'
+targets=
+for name in $threaded; do
+    for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c; do
+        [ -e "$source" ] || continue
+        kind=$(basename "$(dirname "$source")")
+        targets="$targets test_${kind}_$(basename "$source" .c)"
+    done
+done
+if [ -n "$targets" ]; then
+    build tsan $targets
+    ctest --test-dir build/tsan -j "$jobs" --output-on-failure \
+        -R "^(unit|conformance)/($(echo "$threaded" | tr ' ' '|'))"
+fi
+
+say "everything under ASan and UBSan"
+build dev
+ctest --test-dir build/dev -j "$jobs" --output-on-failure

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/parameter-servers.c: several ranks are servers at once, each for its share of the vector.
+ *
+ *     server s for share s:   1 -s-> s <-s- 2      then      1 <-s- s -s-> 2
+ *
+ * All workers send all shares in one round and get all sums in the next, so the network must bear p-1 flows
+ * into each server at a time; `direct` is the same in turns. By default every rank serves, and cost is 2 a +
+ * 2 (p-1)/p n b where each rank has a port to the full network; with k servers 2 a + 2 (p-1)/k n b.
+ *
+ * Paper: M. Li et al., Scaling Distributed Machine Learning with the Parameter Server, 2014. */
+#include "algorithms/algorithms.h"
+
+/* Servers are spread evenly over the ranks; all of them where there is one a rank. */
+static int server_rank(const banyan_problem *problem, int share, int server_count)
+{
+    return (int)((long)share * problem->active_count / server_count);
+}
+
+static void push(const banyan_problem *problem, banyan_builder *builder, int share, int server)
+{
+    for (int rank = 0; rank < problem->active_count; rank++)
+        if (rank != server)
+            banyan_builder_reduce(builder, 0, problem->active[rank], problem->active[server], share, 1,
+                                  share);
+}
+
+static void pull(const banyan_problem *problem, banyan_builder *builder, int round, int share, int server)
+{
+    for (int rank = 0; rank < problem->active_count; rank++)
+        if (rank != server)
+            banyan_builder_copy(builder, round, problem->active[server], problem->active[rank], share, 1,
+                                share);
+}
+
+static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
+{
+    banyan_builder builder;
+    int server_count, round = problem->collective != BANYAN_COLLECTIVE_ALLGATHER;
+    banyan_status status = banyan_problem_integer(problem, "servers", problem->active_count, 1,
+                                                  problem->active_count, &server_count, err);
+
+    if (!status && problem->collective != BANYAN_COLLECTIVE_ALLREDUCE &&
+        server_count != problem->active_count)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'servers' is for allreduce, not for %s",
+                             banyan_collective_name(problem->collective));
+    if (status)
+        return status;
+    banyan_problem_begin(problem, &builder);
+    banyan_builder_cut_evenly(&builder, server_count);
+    for (int share = 0; share < server_count; share++) {
+        int server = server_rank(problem, share, server_count);
+
+        if (problem->collective != BANYAN_COLLECTIVE_ALLGATHER)
+            push(problem, &builder, share, server);
+        if (problem->collective != BANYAN_COLLECTIVE_REDUCE_SCATTER)
+            pull(problem, &builder, round, share, server);
+    }
+    return banyan_builder_finish(&builder, out, err);
+}
+
+static const banyan_algorithm_option options[] = {
+    {"servers", "N", "how many ranks serve an all-reduce, spread evenly (default: all)"},
+    {NULL, NULL, NULL},
+};
+
+const banyan_algorithm banyan_algorithm_parameter_servers = {
+    .name = "parameter-servers",
+    .summary = "every rank is the server of its share: two rounds, everybody to everybody at once",
+    .paper = "Li et al.: Scaling Distributed Machine Learning with the Parameter Server, 2014",
+    .cost = "2 a + 2 (p-1)/p n b",
+    .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER),
+    .options = options,
+    .build = build,
+};

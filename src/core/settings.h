@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/settings.h: everything a user can set from outside, in one table.
+ *
+ * A value comes from the first of these that has one:
+ *   1. the program (banyan_settings_set)
+ *   2. the environment, BANYAN_*
+ *   3. the file that BANYAN_CONF_FILE names
+ *   4. ~/.banyan.conf
+ *   5. /etc/banyan.conf
+ *   6. the table's default
+ * A file has one NAME=VALUE a line; empty lines and lines that begin with # are skipped. Settings are loaded
+ * once and only read afterwards, so threads share them without locks. */
+#ifndef BANYAN_CORE_SETTINGS_H
+#define BANYAN_CORE_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/status.h"
+
+/* X(NAME, TYPE, default, form, text): BANYAN_NAME in the environment, BANYAN_SETTING_NAME in the code. form
+ * is what is allowed: «A|B» for a choice, «LOW..HIGH» for numbers, NULL for any string. */
+#define BANYAN_SETTING_MAP(X)                                                                                \
+    X(DEBUG, CHOICE, "NONE", "NONE|VERSION|WARN|INFO|TRACE", "how much is logged")                           \
+    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV", NULL,                                                      \
+      "what INFO and TRACE lines are about: INIT, BOOTSTRAP, ENV, GRAPH, PLAN, TUNING, COLL, NET, SHM, RAS " \
+      "or ALL, separated by commas; ^ in front means all but these")                                         \
+    X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
+      "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
+    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: this machine")   \
+    X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
+    X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
+    X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
+      "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
+    X(CONF_FILE, STRING, "", NULL, "a file of settings, read before ~/.banyan.conf and /etc/banyan.conf")    \
+    X(COLOR, CHOICE, "auto", "auto|always|never", "colours on a terminal")
+
+typedef enum {
+    BANYAN_SETTING_STRING,
+    BANYAN_SETTING_INTEGER,
+    BANYAN_SETTING_BYTES,
+    BANYAN_SETTING_SECONDS,
+    BANYAN_SETTING_MILLISECONDS,
+    BANYAN_SETTING_BOOLEAN,
+    BANYAN_SETTING_CHOICE
+} banyan_setting_type;
+
+typedef enum {
+#define BANYAN_SETTING_ENTRY(name, type, fallback, form, text) BANYAN_SETTING_##name,
+    BANYAN_SETTING_MAP(BANYAN_SETTING_ENTRY)
+#undef BANYAN_SETTING_ENTRY
+        BANYAN_SETTING_COUNT
+} banyan_setting;
+
+typedef struct {
+    const char *name; /* «BANYAN_TIMEOUT_MS» */
+    banyan_setting_type type;
+    const char *fallback; /* the default, as one would write it */
+    const char *form;     /* what is allowed, or NULL */
+    const char *summary;
+} banyan_setting_info;
+
+const banyan_setting_info *banyan_setting_at(banyan_setting setting);
+const char *banyan_setting_type_name(banyan_setting_type type); /* «milliseconds» */
+int banyan_setting_find(const char *name);                      /* -1: no such setting */
+
+typedef struct banyan_settings banyan_settings;
+
+/* Where settings are read from; the real ones are banyan_settings_load's. NULL: that source is not there. */
+typedef struct {
+    const char *const *environment; /* «NAME=VALUE» strings, ends with NULL */
+    const char *conf_file;          /* before the environment's BANYAN_CONF_FILE */
+    const char *home_file, *system_file;
+} banyan_settings_sources;
+
+/* The only reading of the environment in the library. A wrong value is INVALID_ARGUMENT with a sentence that
+ * names the setting, the value and where it stands. */
+banyan_status banyan_settings_load(banyan_settings **out, banyan_error *err);
+banyan_status banyan_settings_load_from(const banyan_settings_sources *sources, banyan_settings **out,
+                                        banyan_error *err);
+void banyan_settings_destroy(banyan_settings *settings); /* accepts NULL */
+
+/* The program's word, above all others. BANYAN_CONF_FILE is refused: files have been read by then. */
+banyan_status banyan_settings_set(banyan_settings *settings, banyan_setting setting, const char *value,
+                                  banyan_error *err);
+
+/* The value as it was written; never NULL, borrowed. */
+const char *banyan_settings_string(const banyan_settings *settings, banyan_setting setting);
+
+/* Integers, bytes, milliseconds; 0 and 1 for a boolean; the index in the form for a choice. */
+int64_t banyan_settings_integer(const banyan_settings *settings, banyan_setting setting);
+
+double banyan_settings_seconds(const banyan_settings *settings, banyan_setting setting); /* both time types */
+
+/* «default», «environment», «program», or the file and line; borrowed. */
+const char *banyan_settings_origin(const banyan_settings *settings, banyan_setting setting);
+int banyan_settings_is_default(const banyan_settings *settings, banyan_setting setting);
+
+/* Names that begin with BANYAN_ but are no setting, one sentence each with a hint where a name is near. */
+int banyan_settings_warning_count(const banyan_settings *settings);
+const char *banyan_settings_warning(const banyan_settings *settings, int i);
+
+/* All settings with type, default, value and origin, in the form of a settings file; the caller frees it. */
+banyan_status banyan_settings_format(const banyan_settings *settings, char **out, banyan_error *err);
+
+#endif

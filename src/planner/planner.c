@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/planner.c: candidates -> verify -> predict -> choose. */
+#include "planner/planner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "core/near.h"
+#include "verify/verify.h"
+
+static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
+{
+    banyan_verdict verdict;
+    banyan_status status = banyan_verify(plan->schedule, problem->topology, &verdict, err);
+
+    if (!status)
+        status = banyan_verdict_status(&verdict, err);
+    if (status == BANYAN_PLAN_INVALID)
+        banyan_error_prefix(err, plan->algorithm->name);
+    return status;
+}
+
+static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
+{
+    banyan_timeline *timeline;
+    banyan_status status = banyan_bandwidth_limit(plan->schedule, problem->topology, &plan->limits, err);
+
+    if (!status)
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, 0, &timeline, err);
+    if (status)
+        return status;
+    plan->predicted_s = timeline->total_s;
+    banyan_timeline_destroy(timeline);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                               banyan_plan *out, banyan_error *err)
+{
+    banyan_plan plan = {.algorithm = algorithm};
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
+
+    memset(out, 0, sizeof *out);
+    if (!status)
+        status = prove(&plan, problem, err);
+    plan.planning_s = banyan_clock_cpu_s() - begin_s;
+    if (!status)
+        status = predict(&plan, problem, err);
+    if (status) {
+        banyan_plan_fini(&plan);
+        return status;
+    }
+    *out = plan;
+    return BANYAN_SUCCESS;
+}
+
+static int by_prediction(const void *a, const void *b)
+{
+    const banyan_plan *x = a, *y = b;
+
+    if (!x->schedule != !y->schedule)
+        return x->schedule ? -1 : 1;
+    if (x->schedule && x->predicted_s != y->predicted_s)
+        return x->predicted_s < y->predicted_s ? -1 : 1;
+    return strcmp(x->algorithm->name, y->algorithm->name);
+}
+
+/* Parameters are for the algorithms that have such an option; the others are asked without. */
+static int takes_parameters(const banyan_algorithm *algorithm, const banyan_problem *problem)
+{
+    for (int i = 0; i < problem->parameter_count; i++) {
+        const banyan_algorithm_option *option = algorithm->options;
+
+        while (option && option->key && strcmp(option->key, problem->parameters[i].key) != 0)
+            option++;
+        if (!option || !option->key)
+            return 0;
+    }
+    return 1;
+}
+
+static banyan_status make_candidate(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                                    banyan_plan *out, banyan_error *err)
+{
+    banyan_problem own = *problem;
+    banyan_status status;
+
+    if (!takes_parameters(algorithm, problem))
+        own.parameter_count = 0;
+    out->algorithm = algorithm;
+    status = banyan_algorithm_applies(algorithm, &own, &out->why_not);
+    if (!status)
+        status = banyan_plan_make(algorithm, &own, out, &out->why_not);
+    out->algorithm = algorithm;
+    if (status == BANYAN_UNSUPPORTED)
+        return BANYAN_SUCCESS;
+    if (status && err)
+        *err = out->why_not;
+    return status;
+}
+
+banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
+{
+    int all = banyan_algorithm_count();
+    banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
+    banyan_status status = plans ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *out = NULL;
+    if (!status)
+        status =
+            banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
+    for (int i = 0; !status && i < all; i++)
+        status = make_candidate(banyan_algorithm_at(i), problem, &plans[i], err);
+    if (status) {
+        banyan_plans_destroy(plans, plans ? all : 0);
+        return status;
+    }
+    qsort(plans, (size_t)all, sizeof *plans, by_prediction);
+    *out = plans;
+    *count = all;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)
+{
+    banyan_plan *plans;
+    int count;
+    banyan_status status = banyan_plan_all(problem, &plans, &count, err);
+
+    if (status)
+        return status;
+    if (!plans[0].schedule)
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
+    else
+        *out = plans[0];
+    if (!status)
+        plans[0].schedule = NULL; /* given away */
+    banyan_plans_destroy(plans, count);
+    return status;
+}
+
+static banyan_status unknown(const char *name, banyan_error *err)
+{
+    const char *names[256];
+    int count = banyan_algorithm_count(), near;
+
+    for (int i = 0; i < count && i < 255; i++)
+        names[i] = banyan_algorithm_at(i)->name;
+    names[count < 255 ? count : 255] = "auto";
+    near = banyan_near_find(name, names, (count < 255 ? count : 255) + 1);
+    if (near >= 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm is named %.60s (did you mean %s?)",
+                           name, names[near]);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "no algorithm is named %.60s; «banyan list» shows them all", name);
+}
+
+banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
+                                 banyan_error *err)
+{
+    const banyan_algorithm *found;
+    banyan_status status;
+
+    memset(out, 0, sizeof *out);
+    if (!strcmp(algorithm, "auto"))
+        return choose_best(problem, out, err);
+    found = banyan_algorithm_find(algorithm);
+    if (!found)
+        return unknown(algorithm, err);
+    status = banyan_algorithm_applies(found, problem, err);
+    return status ? status : banyan_plan_make(found, problem, out, err);
+}
+
+void banyan_plan_fini(banyan_plan *plan)
+{
+    banyan_schedule_destroy(plan->schedule);
+    plan->schedule = NULL;
+}
+
+void banyan_plans_destroy(banyan_plan *plans, int count)
+{
+    for (int i = 0; i < count; i++)
+        banyan_plan_fini(&plans[i]);
+    banyan_free(plans);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify/verify.c: the verdict: what is wrong, first things first. */
+#include "verify/verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/internal.h"
+
+void banyan_judge_report(banyan_judge *judge, size_t transfer, const char *format, ...)
+{
+    banyan_verdict *verdict = judge->verdict;
+    long kept = verdict->problem_count < BANYAN_VERDICT_SHOWN ? verdict->problem_count : BANYAN_VERDICT_SHOWN;
+    long place = kept;
+    va_list arguments;
+
+    verdict->problem_count++;
+    while (place > 0 && judge->position[place - 1] > transfer)
+        place--;
+    if (place == BANYAN_VERDICT_SHOWN)
+        return;
+    for (long i = kept < BANYAN_VERDICT_SHOWN ? kept : BANYAN_VERDICT_SHOWN - 1; i > place; i--) {
+        judge->position[i] = judge->position[i - 1];
+        memcpy(verdict->problems[i], verdict->problems[i - 1], sizeof *verdict->problems);
+    }
+    judge->position[place] = transfer;
+    va_start(arguments, format);
+    vsnprintf(verdict->problems[place], sizeof *verdict->problems, format, arguments);
+    va_end(arguments);
+}
+
+static int rank_of(const banyan_schedule *schedule, int node)
+{
+    int low = 0, high = schedule->active_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (schedule->active[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < schedule->active_count && schedule->active[low] == node ? low : -1;
+}
+
+static const char *name_of(const banyan_judge *judge, int node, char *buffer, size_t size)
+{
+    if (judge->topology && node < judge->topology->node_count)
+        snprintf(buffer, size, "%.40s", banyan_topology_node_name(judge->topology, node));
+    else
+        snprintf(buffer, size, "node %d", node);
+    return buffer;
+}
+
+const char *banyan_judge_transfer_name(const banyan_judge *judge, size_t transfer, char *buffer, size_t size)
+{
+    const banyan_transfer *t = &judge->schedule->transfers[transfer];
+    char src[48], dst[48];
+
+    snprintf(buffer, size, "transfer %zu (round %d, %s to %s)", transfer, t->round,
+             name_of(judge, t->src, src, sizeof src), name_of(judge, t->dst, dst, sizeof dst));
+    return buffer;
+}
+
+const char *banyan_judge_node_name(const banyan_judge *judge, int node, char *buffer, size_t size)
+{
+    int rank = rank_of(judge->schedule, node);
+    char name[48];
+
+    name_of(judge, node, name, sizeof name);
+    if (rank >= 0)
+        snprintf(buffer, size, "rank %d (%s)", rank, name);
+    else
+        snprintf(buffer, size, "%s", name);
+    return buffer;
+}
+
+banyan_status banyan_verify(const banyan_schedule *schedule, const banyan_topology *topology,
+                            banyan_verdict *verdict, banyan_error *err)
+{
+    banyan_judge judge = {.schedule = schedule, .topology = topology, .verdict = verdict};
+    banyan_status status;
+
+    memset(verdict, 0, sizeof *verdict);
+    if (topology && schedule->node_count > topology->node_count) {
+        banyan_judge_report(&judge, 0, "the schedule is for %d nodes, but %.60s has %d", schedule->node_count,
+                            topology->name, topology->node_count);
+        return BANYAN_SUCCESS;
+    }
+    status = banyan_judge_values(&judge, err);
+    if (!status && topology)
+        status = banyan_judge_network(&judge, err);
+    return status;
+}
+
+banyan_status banyan_verdict_status(const banyan_verdict *verdict, banyan_error *err)
+{
+    if (!verdict->problem_count)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_PLAN_INVALID, "%s", verdict->problems[0]);
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what was built into a temporary prefix and uses it as a stranger would: a C program through pkg-config
+# and through CMake, the exported symbols, man pages, completions. Arguments: source folder, command line.
+set -u
+source=$1
+build=$(cd "$(dirname "$2")" && pwd)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+prefix=$place/usr
+
+fail() {
+    echo "install: $*"
+    [ ! -s "$place/log" ] || cat "$place/log"
+    exit 1
+}
+
+cached() {
+    sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"
+}
+
+cmake --install "$build" --prefix "$prefix" > "$place/log" 2>&1 || fail "cmake --install failed"
+libdir=$prefix/$(cached CMAKE_INSTALL_LIBDIR)
+[ -e "$libdir/libbanyan.so" ] || fail "there is no $libdir/libbanyan.so"
+: > "$place/log"
+
+# The library: a SONAME, and the symbols of the map, all of them and no others.
+readelf -d "$libdir/libbanyan.so" | grep -q 'SONAME.*\[libbanyan\.so\.[0-9]*\]' || fail "the library has no SONAME"
+sed -n '/global:/,/local:/s/^ *\([a-z_0-9]*\);$/\1/p' "$source/src/banyan.map" | sort > "$place/wanted"
+nm -D --defined-only "$libdir/libbanyan.so" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort > "$place/found"
+diff "$place/wanted" "$place/found" > "$place/log" || fail "exported symbols (>) are not those of src/banyan.map (<)"
+grep -oE 'BANYAN_API .*[ *](banyan_[a-z_0-9]+)\(' "$source/include/banyan/banyan.h" |
+    sed -E 's/.*[ *](banyan_[a-z_0-9]+)\($/\1/' | sort > "$place/declared"
+diff "$place/wanted" "$place/declared" > "$place/log" || fail "banyan.h declares (>) other functions than src/banyan.map (<)"
+
+# A program, through pkg-config. It is sanitized as the library is.
+sanitize=$(cached BANYAN_SANITIZE)
+flags=${sanitize:+-fsanitize=$sanitize}
+mkdir "$place/program"
+cat > "$place/program/main.c" << 'END'
+#include <banyan/banyan.h>
+#include <stdio.h>
+
+int main(void)
+{
+    printf("%d %s\n", banyan_version() - BANYAN_VERSION_CODE, banyan_status_string(BANYAN_SUCCESS));
+    return 0;
+}
+END
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+compiler=$(cached CMAKE_C_COMPILER)
+"$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror $flags $(pkg-config --cflags banyan) \
+    "$place/program/main.c" -o "$place/with-pkg-config" $(pkg-config --libs banyan) > "$place/log" 2>&1 ||
+    fail "the program does not build through pkg-config"
+[ "$(LD_LIBRARY_PATH=$libdir "$place/with-pkg-config" 2>&1)" = "0 success" ] ||
+    fail "the program built through pkg-config does not run"
+[ "$(pkg-config --modversion banyan)" = "$(cached CMAKE_PROJECT_VERSION)" ] || fail "banyan.pc has the wrong version"
+
+# The same program, through CMake.
+cat > "$place/program/CMakeLists.txt" << 'END'
+cmake_minimum_required(VERSION 3.16)
+project(program C)
+find_package(banyan 0.1 REQUIRED)
+add_executable(program main.c)
+target_link_libraries(program banyan::banyan)
+END
+cmake -S "$place/program" -B "$place/program/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" \
+    -DCMAKE_C_FLAGS="$flags" > "$place/log" 2>&1 && cmake --build "$place/program/build" >> "$place/log" 2>&1 ||
+    fail "the program does not build through find_package"
+[ "$("$place/program/build/program" 2>&1)" = "0 success" ] || fail "the program built through find_package does not run"
+: > "$place/log"
+
+# The command line, its man pages and its completions.
+[ -x "$prefix/bin/banyan" ] || fail "there is no bin/banyan"
+if [ "$(cached LOWDOWN)" != LOWDOWN-NOTFOUND ]; then
+    for page in "$source"/docs/verbs/*.md; do
+        name=man1/$(basename "$page" .md).1
+        grep -q '^\.SH NAME' "$prefix/share/man/$name" 2> /dev/null || fail "there is no man page $name with a NAME"
+    done
+    for name in man3/libbanyan.3 man5/banyan-topology.5 man5/banyan-schedule.5; do
+        grep -q '^\.SH NAME' "$prefix/share/man/$name" 2> /dev/null || fail "there is no man page $name with a NAME"
+    done
+fi
+for file in bash-completion/completions/banyan zsh/site-functions/_banyan fish/vendor_completions.d/banyan.fish; do
+    grep -q verify "$prefix/share/$file" 2> /dev/null || fail "the completion $file is missing or empty"
+done
+bash -n "$prefix/share/bash-completion/completions/banyan" || fail "bash cannot read its completion"
+echo "what is installed can be used"
