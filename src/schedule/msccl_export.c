@@ -70,7 +70,8 @@ static banyan_status find_channels(exporter *in)
 
         status = attempt(in, channels, groups, &is_crowded, in->err);
     }
-    for (int channels = narrow / 2; status == BANYAN_UNSUPPORTED && !is_crowded && channels > 0; channels /= 2)
+    for (int channels = narrow / 2; status == BANYAN_UNSUPPORTED && !is_crowded && channels > 0;
+         channels /= 2)
         status = attempt(in, channels, 1, &is_crowded, &ignored);
     return status;
 }
@@ -79,10 +80,10 @@ static banyan_status label(exporter *in)
 {
     const banyan_schedule *parts = in->parts;
     banyan_msccl_program *program = in->program;
-    const char *name = in->schedule->algorithm && *in->schedule->algorithm ? in->schedule->algorithm
-                                                                            : "banyan";
-    int is_rooted = parts->collective == BANYAN_COLLECTIVE_BROADCAST ||
-                    parts->collective == BANYAN_COLLECTIVE_REDUCE;
+    const char *name =
+        in->schedule->algorithm && *in->schedule->algorithm ? in->schedule->algorithm : "banyan";
+    int is_rooted =
+        parts->collective == BANYAN_COLLECTIVE_BROADCAST || parts->collective == BANYAN_COLLECTIVE_REDUCE;
 
     program->name = banyan_strdup(name);
     if (!program->name)
@@ -112,9 +113,8 @@ static banyan_status check_limits(exporter *in)
     if (!limits->max_channels)
         limits->max_channels = BANYAN_MSCCL_CHANNELS;
     if (limits->max_steps < 1 || limits->max_steps > BANYAN_MSCCL_STEPS)
-        return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT,
-                           "%d steps a thread block are not from 1 to %d", limits->max_steps,
-                           BANYAN_MSCCL_STEPS);
+        return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT, "%d steps a thread block are not from 1 to %d",
+                           limits->max_steps, BANYAN_MSCCL_STEPS);
     if (limits->max_channels < 1 || limits->max_channels > BANYAN_MSCCL_CHANNELS)
         return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT, "%d channels are not from 1 to %d",
                            limits->max_channels, BANYAN_MSCCL_CHANNELS);

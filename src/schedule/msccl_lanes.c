@@ -6,8 +6,9 @@
  *
  *      A ══p══> [ B: receive p, send q ] ══q══> C        q is p's data, the same chunks, on the same channel
  *
- * so where a rank often passes on from one connection to another, the two share a block. Blocks are not shared
- * otherwise: a runtime repeats every block's list for slice after slice, and what is apart can overlap. */
+ * so where a rank often passes on from one connection to another, the two share a block. Blocks are not
+ * shared otherwise: a runtime repeats every block's list for slice after slice, and what is apart can
+ * overlap. */
 #include <stdlib.h>
 #include <string.h>
 

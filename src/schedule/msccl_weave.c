@@ -242,9 +242,10 @@ static void append(weaver *in, banyan_msccl_step step)
                                  "rank %d, tb %d needs more than the %d steps that a thread block may have",
                                  rank, id, in->max_steps);
     } else if (step.depid > BANYAN_MSCCL_AWAITED_BLOCK) {
-        in->status = banyan_fail(in->err, BANYAN_UNSUPPORTED,
-                                 "rank %d, tb %d must wait for tb %d, and a step can wait only for tb 0 to %d",
-                                 rank, id, step.depid, BANYAN_MSCCL_AWAITED_BLOCK);
+        in->status =
+            banyan_fail(in->err, BANYAN_UNSUPPORTED,
+                        "rank %d, tb %d must wait for tb %d, and a step can wait only for tb 0 to %d", rank,
+                        id, step.depid, BANYAN_MSCCL_AWAITED_BLOCK);
     } else if (!banyan_grow(&steps, in->step_count, &in->step_capacity, sizeof *in->steps)) {
         in->status = banyan_fail_memory(in->err);
     } else {
@@ -343,9 +344,9 @@ static void run(weaver *in)
     }
     if (!in->status && in->events_left) {
         *in->is_crowded = 1;
-        in->status = banyan_fail(in->err, BANYAN_UNSUPPORTED,
-                                 "the schedule needs more than %d messages on their way over a connection",
-                                 IN_FLIGHT);
+        in->status =
+            banyan_fail(in->err, BANYAN_UNSUPPORTED,
+                        "the schedule needs more than %d messages on their way over a connection", IN_FLIGHT);
     }
 }
 
