@@ -12,81 +12,9 @@
 
 #include "core/alloc.h"
 #include "meaning.h"
-#include "topology/build.h"
+#include "networks.h"
 
 #define MOST_RANKS 17
-
-/* Workers around one switch; every idle_every-th of them is idle (0: none). */
-typedef struct {
-    banyan_topology *topology;
-    int active[64], active_count;
-} network;
-
-static network make_star(int worker_count, int idle_every)
-{
-    banyan_topology_builder builder;
-    network net = {0};
-
-    banyan_topology_builder_init(&builder, "star");
-    banyan_topology_add_switch(&builder, "s");
-    for (int i = 0; i < worker_count; i++) {
-        int node = banyan_topology_add_worker_f(&builder, -1, "g%d", i);
-
-        banyan_topology_add_cable(&builder, 0, node, 1e9, 1e-6);
-        if (!idle_every || i % idle_every)
-            net.active[net.active_count++] = node;
-    }
-    assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
-    return net;
-}
-
-static network make_grid(banyan_grid grid)
-{
-    banyan_topology_builder builder;
-    network net = {0};
-    int size = 1;
-
-    for (int d = 0; d < grid.dimension_count; d++)
-        size *= grid.extent[d];
-    banyan_topology_builder_init(&builder, "grid");
-    for (int i = 0; i < size; i++)
-        net.active[net.active_count++] = banyan_topology_add_worker_f(&builder, -1, "g%d", i);
-    for (int i = 0; i < size; i++)
-        for (int d = grid.dimension_count - 1, step = 1; d >= 0; step *= grid.extent[d--]) {
-            int at = i / step % grid.extent[d];
-
-            if (at + 1 < grid.extent[d])
-                banyan_topology_add_cable(&builder, i, i + step, 1e9, 1e-6);
-            else if (grid.wraps[d] && grid.extent[d] > 2)
-                banyan_topology_add_cable(&builder, i, i - at * step, 1e9, 1e-6);
-        }
-    banyan_topology_set_grid(&builder, &grid);
-    banyan_topology_set_policy(&builder, BANYAN_ROUTES_GRID);
-    assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
-    return net;
-}
-
-static banyan_problem make_problem(const network *net, banyan_collective collective)
-{
-    return (banyan_problem){
-        .topology = net->topology,
-        .active = net->active,
-        .active_count = net->active_count,
-        .collective = collective,
-    };
-}
-
-static banyan_schedule *build(const char *name, const banyan_problem *problem)
-{
-    const banyan_algorithm *algorithm = banyan_algorithm_find(name);
-    banyan_schedule *schedule;
-    banyan_error err;
-
-    assert_non_null(algorithm);
-    if (banyan_algorithm_build(algorithm, problem, &schedule, &err))
-        fail_msg("%s of %d: %s", name, problem->active_count, err.text);
-    return schedule;
-}
 
 static banyan_schedule *build_on_star(const char *name, int ranks, banyan_collective collective)
 {
@@ -322,7 +250,7 @@ static void check_order(const network *net, const char *option, const int *wante
     banyan_parameter parameter = {"order", option};
     banyan_problem problem = make_problem(net, BANYAN_COLLECTIVE_ALLREDUCE);
     banyan_schedule *schedule;
-    int order[64];
+    int order[MOST_WORKERS];
 
     problem.parameters = &parameter;
     problem.parameter_count = option != NULL;

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/grow.c: growing all trees at once.
+ *
+ * Every time step starts with all links free. Trees take turns; in its turn a tree looks through its members
+ * of earlier steps, in the order in which they joined, for one that still reaches a new rank over free links,
+ * and takes the nearest. When no tree can add anything, the step is over. A link that is k times as fast as
+ * the slowest one may be taken k times in a step.
+ *
+ *     step 1, 2x2 mesh:   0: 0-2   1: 1-3   2: 2-0   3: 3-1   0: 0-1   1: 1-0   2: 2-3   3: 3-2
+ *     step 2:             0: 2-3   1: 3-2   2: 0-1   3: 1-0
+ *
+ * Paths may pass through switches and idle workers. They do not pass through a switch in the middle that has
+ * ranks of its own: such a rank can hand the data on, and a longer path would block more links. Only where
+ * this leaves a tree stuck with all links free the rule is dropped.
+ *
+ * What failed once fails for the rest of the step, because links are only taken and trees only grow; so each
+ * tree keeps a place in its list, and a step costs at most one look at each member of each tree. */
+#include "algorithms/grow.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+#define MOST_RANKS 2048
+#define MOST_CAPACITY 1000000.0
+
+typedef enum { THROUGH_BARE, THROUGH_SWITCHES, THROUGH_ALL } passage;
+
+typedef struct {
+    const banyan_problem *problem;
+    const banyan_topology *topology;
+    int count;
+    int *rank_of;            /* node -> rank + 1; 0: not active */
+    char *has_ranks;         /* node is a switch next to an active worker */
+    int *out_link;           /* as the topology's, but in the order of trying */
+    int *capacity, *left;    /* of each link: in a step, and now */
+    int *member;             /* tree * count + place: ranks in the order of joining */
+    int *size, *old_size;    /* members now, and when the step began */
+    int *place;              /* the member that a tree tries next */
+    char *is_member;         /* tree * count + rank */
+    int *queue, *via, *seen; /* of the search: nodes, the link that reached a node, when it was reached */
+    int stamp;
+    int shift; /* place of the parent among the links of its switch */
+    passage passage;
+    banyan_grown_trees *trees;
+} garden;
+
+/* Smaller is tried first. Links that leave a grid's lines come last. */
+static int link_key(const banyan_grid *grid, banyan_grow_order order, int from, int to)
+{
+    int step = 1;
+
+    for (int d = grid->dimension_count - 1; d >= 0; step *= grid->extent[d--]) {
+        int a = from / step % grid->extent[d], b = to / step % grid->extent[d];
+        int is_down = b == a - 1 || (a == 0 && b == grid->extent[d] - 1 && b != 1);
+
+        if (from - a * step != to - b * step)
+            continue;
+        if (order == BANYAN_GROW_XY)
+            return 2 * (grid->dimension_count - 1 - d) + !is_down;
+        if (order == BANYAN_GROW_SPLIT && d == 0 && !is_down)
+            return 2 * grid->dimension_count;
+        return 2 * d + !is_down;
+    }
+    return INT_MAX;
+}
+
+/* Out-links of one node by key, by insertion: nodes of grids have few. */
+static void sort_links(const garden *g, banyan_grow_order order, const int *worker_of, int node)
+{
+    const banyan_topology *topology = g->topology;
+    int *link = g->out_link + topology->out_first[node];
+    int count = topology->out_first[node + 1] - topology->out_first[node];
+
+    for (int i = 1; i < count; i++) {
+        int moved = link[i], j = i;
+        int key = link_key(&topology->grid, order, worker_of[node], worker_of[topology->links[moved].dst]);
+
+        while (j > 0 && link_key(&topology->grid, order, worker_of[node],
+                                 worker_of[topology->links[link[j - 1]].dst]) > key) {
+            link[j] = link[j - 1];
+            j--;
+        }
+        link[j] = moved;
+    }
+}
+
+static banyan_status order_links(garden *g, banyan_grow_order order, banyan_error *err)
+{
+    const banyan_topology *topology = g->topology;
+    int *worker_of;
+
+    memcpy(g->out_link, topology->out_link, (size_t)topology->link_count * sizeof(int));
+    if (topology->grid.dimension_count == 0 || topology->worker_count != topology->node_count)
+        return BANYAN_SUCCESS;
+    worker_of = banyan_alloc((size_t)topology->node_count, sizeof *worker_of);
+    if (!worker_of)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < topology->worker_count; i++)
+        worker_of[topology->workers[i]] = i;
+    for (int node = 0; node < topology->node_count; node++)
+        sort_links(g, order, worker_of, node);
+    banyan_free(worker_of);
+    return BANYAN_SUCCESS;
+}
+
+static void find_capacities(garden *g)
+{
+    const banyan_topology *topology = g->topology;
+    double slowest = HUGE_VAL;
+
+    for (int i = 0; i < topology->link_count; i++)
+        slowest = fmin(slowest, topology->links[i].bytes_per_s);
+    for (int i = 0; i < topology->link_count; i++)
+        g->capacity[i] = (int)fmin(topology->links[i].bytes_per_s / slowest + 1e-6, MOST_CAPACITY);
+}
+
+static void find_ranks(garden *g)
+{
+    const banyan_topology *topology = g->topology;
+
+    for (int rank = 0; rank < g->count; rank++)
+        g->rank_of[g->problem->active[rank]] = rank + 1;
+    for (int i = 0; i < topology->link_count; i++)
+        if (topology->nodes[topology->links[i].src].kind == BANYAN_NODE_SWITCH &&
+            g->rank_of[topology->links[i].dst])
+            g->has_ranks[topology->links[i].src] = 1;
+    for (int rank = 0; rank < g->count; rank++) {
+        g->member[(size_t)rank * (size_t)g->count] = rank;
+        g->is_member[(size_t)rank * (size_t)g->count + (size_t)rank] = 1;
+        g->size[rank] = 1;
+    }
+}
+
+static void garden_fini(garden *g)
+{
+    void *owned[] = {g->rank_of,  g->has_ranks, g->out_link,  g->capacity, g->left, g->member, g->size,
+                     g->old_size, g->place,     g->is_member, g->queue,    g->via,  g->seen};
+
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        banyan_free(owned[i]);
+}
+
+static banyan_status garden_init(garden *g, const banyan_problem *problem, banyan_grow_order order,
+                                 banyan_error *err)
+{
+    const banyan_topology *topology = problem->topology;
+    size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
+    size_t ranks = (size_t)problem->active_count;
+
+    g->problem = problem;
+    g->topology = topology;
+    g->count = problem->active_count;
+    g->rank_of = banyan_alloc(nodes, sizeof(int));
+    g->has_ranks = banyan_alloc(nodes, 1);
+    g->out_link = banyan_alloc(links, sizeof(int));
+    g->capacity = banyan_alloc(links, sizeof(int));
+    g->left = banyan_alloc(links, sizeof(int));
+    g->member = banyan_alloc(ranks * ranks, sizeof(int));
+    g->size = banyan_alloc(ranks, sizeof(int));
+    g->old_size = banyan_alloc(ranks, sizeof(int));
+    g->place = banyan_alloc(ranks, sizeof(int));
+    g->is_member = banyan_alloc(ranks * ranks, 1);
+    g->queue = banyan_alloc(nodes, sizeof(int));
+    g->via = banyan_alloc(nodes, sizeof(int));
+    g->seen = banyan_alloc(nodes, sizeof(int));
+    if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->member || !g->size ||
+        !g->old_size || !g->place || !g->is_member || !g->queue || !g->via || !g->seen)
+        return banyan_fail_memory(err);
+    find_capacities(g);
+    find_ranks(g);
+    return order_links(g, order, err);
+}
+
+/* May a path that came to this node, which is no new rank, go on to another one? */
+static int may_pass(const garden *g, int node, int parent, int next)
+{
+    if (g->passage == THROUGH_ALL || node == parent)
+        return 1;
+    if (g->rank_of[node])
+        return 0;
+    if (g->passage == THROUGH_SWITCHES || !g->has_ranks[node])
+        return 1;
+    return g->topology->links[g->via[node]].src == parent || g->rank_of[next];
+}
+
+/* Where a switch begins to look. The first one begins after the parent, so that parents side by side choose
+ * children side by side and do not all want the same one; later ones begin likewise after where the path came
+ * from, or as far along as the first did where there is no way back. */
+static int first_look(garden *g, int node, int parent)
+{
+    const banyan_topology *topology = g->topology;
+    int begin = topology->out_first[node], count = topology->out_first[node + 1] - begin;
+    int from = topology->links[g->via[node]].src;
+
+    for (int i = 0; i < count; i++)
+        if (topology->links[g->out_link[begin + i]].dst == from) {
+            if (from == parent)
+                g->shift = i;
+            return g->has_ranks[node] && from != parent ? g->shift % count : (i + 1) % count;
+        }
+    return g->shift % count;
+}
+
+/* The nearest rank outside the tree that parent reaches over free links, as a node; -1: none. */
+static int search(garden *g, int tree, int parent)
+{
+    const banyan_topology *topology = g->topology;
+    const char *is_member = g->is_member + (size_t)tree * (size_t)g->count;
+    int head = 0, tail = 0;
+
+    g->stamp++;
+    g->queue[tail++] = parent;
+    g->seen[parent] = g->stamp;
+    while (head < tail) {
+        int node = g->queue[head++], begin = topology->out_first[node];
+        int count = topology->out_first[node + 1] - begin;
+        int shift =
+            topology->nodes[node].kind == BANYAN_NODE_SWITCH && count ? first_look(g, node, parent) : 0;
+
+        for (int i = 0; i < count; i++) {
+            int link = g->out_link[begin + (shift + i) % count], next = topology->links[link].dst;
+
+            if (!g->left[link] || g->seen[next] == g->stamp || !may_pass(g, node, parent, next))
+                continue;
+            g->seen[next] = g->stamp;
+            g->via[next] = link;
+            if (g->rank_of[next] && !is_member[g->rank_of[next] - 1])
+                return next;
+            g->queue[tail++] = next;
+        }
+    }
+    return -1;
+}
+
+/* Takes the links that the search found and writes them down, parent's first. */
+static banyan_status take_path(garden *g, int parent, int child, banyan_grow_edge *edge, banyan_error *err)
+{
+    banyan_grown_trees *trees = g->trees;
+    int count = 0;
+
+    for (int node = child; node != parent; node = g->topology->links[g->via[node]].src)
+        count++;
+    if (trees->path_used > INT_MAX - count)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "the trees' paths have more than %d links in all",
+                           INT_MAX);
+    for (int i = 0; i < count; i++) {
+        void *links = trees->path_link;
+
+        if (!banyan_grow(&links, (size_t)(trees->path_used + i), &trees->path_capacity, sizeof(int)))
+            return banyan_fail_memory(err);
+        trees->path_link = links;
+    }
+    edge->path_first = trees->path_used;
+    edge->path_count = count;
+    trees->path_used += count;
+    for (int node = child, i = trees->path_used; node != parent;
+         node = g->topology->links[g->via[node]].src) {
+        trees->path_link[--i] = g->via[node];
+        g->left[g->via[node]]--;
+    }
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status add_member(garden *g, int tree, int parent, int child_node, banyan_error *err)
+{
+    size_t row = (size_t)tree * (size_t)g->count;
+    int child = g->rank_of[child_node] - 1;
+    banyan_grow_edge edge = {tree, parent, child, g->trees->step_count, 0, 0};
+    banyan_status status = take_path(g, g->problem->active[parent], child_node, &edge, err);
+
+    if (status)
+        return status;
+    g->trees->edges[g->trees->edge_count++] = edge;
+    g->member[row + (size_t)g->size[tree]++] = child;
+    g->is_member[row + (size_t)child] = 1;
+    return BANYAN_SUCCESS;
+}
+
+static int has_free_link(const garden *g, int node)
+{
+    for (int i = g->topology->out_first[node]; i < g->topology->out_first[node + 1]; i++)
+        if (g->left[g->out_link[i]])
+            return 1;
+    return 0;
+}
+
+/* One turn of one tree; *grew says whether it added a rank. */
+static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err)
+{
+    const int *member = g->member + (size_t)tree * (size_t)g->count;
+
+    *grew = 0;
+    if (g->size[tree] == g->count)
+        return BANYAN_SUCCESS;
+    for (; g->place[tree] < g->old_size[tree]; g->place[tree]++) {
+        int parent = member[g->place[tree]], node = g->problem->active[parent];
+        int child = has_free_link(g, node) ? search(g, tree, node) : -1;
+
+        if (child >= 0) {
+            *grew = 1;
+            return add_member(g, tree, parent, child, err);
+        }
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* Everything free again; trees in turn until none of them grows. */
+static banyan_status take_step(garden *g, banyan_error *err)
+{
+    int any = 1;
+
+    memcpy(g->left, g->capacity, (size_t)g->topology->link_count * sizeof(int));
+    memcpy(g->old_size, g->size, (size_t)g->count * sizeof(int));
+    memset(g->place, 0, (size_t)g->count * sizeof(int));
+    g->trees->step_count++;
+    while (any) {
+        any = 0;
+        for (int tree = 0; tree < g->count; tree++) {
+            int grew;
+            banyan_status status = take_turn(g, tree, &grew, err);
+
+            if (status)
+                return status;
+            any |= grew;
+        }
+    }
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status grow_all(garden *g, banyan_error *err)
+{
+    size_t wanted = (size_t)g->count * (size_t)(g->count - 1);
+
+    while (g->trees->edge_count < wanted) {
+        size_t before = g->trees->edge_count;
+        banyan_status status = take_step(g, err);
+
+        if (status)
+            return status;
+        if (g->trees->edge_count > before)
+            continue;
+        if (g->passage == THROUGH_ALL)
+            return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the trees of %s stopped growing in step %d",
+                               g->topology->name, g->trees->step_count);
+        g->passage = g->passage == THROUGH_BARE ? THROUGH_SWITCHES : THROUGH_ALL;
+        g->trees->step_count--;
+    }
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order,
+                                banyan_grown_trees *out, banyan_error *err)
+{
+    size_t ranks = (size_t)problem->active_count;
+    banyan_grown_trees trees = {0};
+    garden g = {.trees = &trees};
+    banyan_status status;
+
+    if (problem->active_count > MOST_RANKS)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "one tree a rank is grown for %d ranks at most, not %d",
+                           MOST_RANKS, problem->active_count);
+    trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
+    status = trees.edges ? garden_init(&g, problem, order, err) : banyan_fail_memory(err);
+    if (!status)
+        status = grow_all(&g, err);
+    garden_fini(&g);
+    if (status) {
+        banyan_grown_trees_fini(&trees);
+        return status;
+    }
+    *out = trees;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_grown_trees_fini(banyan_grown_trees *trees)
+{
+    banyan_free(trees->edges);
+    banyan_free(trees->path_link);
+}

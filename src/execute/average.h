@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/average.h: the last step of AVG, alike for the executor and the reference. */
+#ifndef BANYAN_EXECUTE_AVERAGE_H
+#define BANYAN_EXECUTE_AVERAGE_H
+
+#include "schedule/schedule.h"
+
+/* Divides by the number of ranks what the rank holds as its result: all of an all-reduce, the root's reduce,
+ * its own pieces of a reduce-scatter, nothing of an all-gather or broadcast. */
+void banyan_average(const banyan_schedule *schedule, int rank, void *buffer, size_t count,
+                    banyan_datatype type);
+
+#endif

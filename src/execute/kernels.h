@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/kernels.h: what REDUCE does to memory, for every datatype and op.
+ *
+ * Every kernel is commutative to the last bit, so that ranks which combine the same two values in either
+ * order hold the same result: integers   sums and products wrap around, signed ones too (two's complement)
+ *   float16, bfloat16   computed in float32, then rounded to nearest, ties to even, once per addition
+ *   NaN        any NaN among the two values gives the type's one quiet, positive NaN without payload;
+ *              max and min propagate it, as IEEE 754-2019 maximum and minimum do
+ *   zeros      -0 is less than +0 for max and min */
+#ifndef BANYAN_EXECUTE_KERNELS_H
+#define BANYAN_EXECUTE_KERNELS_H
+
+#include <stddef.h>
+
+#include "core/status.h"
+
+/* into[i] = into[i] op from[i]. The two do not overlap; neither needs to be aligned. */
+typedef void (*banyan_kernel)(void *restrict into, const void *restrict from, size_t count);
+
+/* AVG adds (the division comes last, once); NULL for numbers outside the lists. */
+banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op);
+
+/* The last step of AVG: divides each element by divisor > 0. Integers are cut off towards zero. */
+void banyan_kernel_divide(banyan_datatype type, void *elements, size_t count, int divisor);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/program.h: a schedule as one node sees it: what it sends and receives, on which stream, after what.
+ *
+ * A stream leads from one node to another and carries the transfers of one flow, ordered by (round, first
+ * piece, position in the schedule). Both ends sort in the same way, so they agree without a word. Transfers
+ * of one stream and round never overlap: where they would, later ones move to another lane, a stream of its
+ * own. That order is half of the proof that no execution stands still (execute/run.c).
+ *
+ * Compiled once, then const: every run and every thread may share it. */
+#ifndef BANYAN_EXECUTE_PROGRAM_H
+#define BANYAN_EXECUTE_PROGRAM_H
+
+#include "schedule/dependencies.h"
+#include "schedule/schedule.h"
+
+typedef struct {
+    int transfer; /* in the schedule */
+    int first_piece, piece_count;
+    banyan_action action;     /* of what is received */
+    size_t first_predecessor; /* up to the next operation's */
+} banyan_operation;
+
+typedef struct {
+    int peer;   /* a node */
+    int number; /* among the streams that lead the same way between the two */
+    int is_send;
+    int first, count; /* its operations, in the order in which they travel */
+} banyan_stream;
+
+typedef struct {
+    const banyan_schedule *schedule; /* borrowed */
+    int node;
+    int rank;       /* -1: it relays */
+    int is_changed; /* something is received: the buffer does not stay as it was */
+    int operation_count;
+    banyan_operation *operations; /* one more than operation_count, as an end mark */
+    int stream_count;
+    banyan_stream *streams;
+    int *predecessors; /* operations of this node whose elements must be done first */
+} banyan_program;
+
+/* The schedule must outlive the program; the dependencies need not. */
+banyan_status banyan_program_compile(const banyan_schedule *schedule, const banyan_dependencies *dependencies,
+                                     int node, banyan_program **out, banyan_error *err);
+void banyan_program_destroy(banyan_program *program); /* accepts NULL */
+
+/* «rank 3», or «relay node 7» for a node that is not active. */
+const char *banyan_program_node_name(const banyan_schedule *schedule, int node, char *buffer, size_t size);
+
+/* The rank of a node, or -1. */
+int banyan_program_rank(const banyan_schedule *schedule, int node);
+
+#endif

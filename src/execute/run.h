@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/run.h: one node's part in a collective, on real memory, over a transport.
+ *
+ * A runner binds a program to an endpoint once; it can then run again and again, on any buffer and count,
+ * without allocating. The group's members are the nodes of the schedule: peer numbers are node ids. */
+#ifndef BANYAN_EXECUTE_RUN_H
+#define BANYAN_EXECUTE_RUN_H
+
+#include "execute/program.h"
+#include "schedule/timeline.h"
+#include "transport/transport.h"
+
+#define BANYAN_DEFAULT_SLICE_BYTES ((size_t)128 << 10)
+
+typedef struct banyan_runner banyan_runner;
+
+typedef struct {
+    void *buffer; /* count elements, changed in place; no alignment needed */
+    size_t count; /* the whole vector of the schedule */
+    banyan_datatype type;
+    banyan_op op;
+    int timeout_ms; /* from the start of the run; above 0 */
+    banyan_timeline
+        *timeline; /* NULL: none. Of each transfer, src writes begin_s and dst end_s; seconds since: */
+    double origin_s;
+} banyan_run_request;
+
+/* Connects to all peers of the program. slice_bytes 0: the default. Both must outlive the runner. */
+banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoint *endpoint,
+                                   size_t slice_bytes, int timeout_ms, banyan_runner **out,
+                                   banyan_error *err);
+void banyan_runner_destroy(banyan_runner *runner); /* accepts NULL */
+
+/* Returns when this node's part is done and nobody reads the buffer any more, also on failure.
+ * TIMEOUT: the sentence names whom we waited for; the group is aborted, so all others return as well, with
+ * REMOTE_ERROR and that sentence. Any other failure of the group: its status and sentence. After a failure
+ * the buffer holds anything and the endpoint is of no use. */
+banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/bell.c: a counter and a futex. */
+#include "transport/bell.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+#define SPINS 200 /* a few microseconds: about what a sleep and a wake-up cost */
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void sleep_while(banyan_bell *bell, uint32_t rings, int64_t nanoseconds)
+{
+    struct timespec limit = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+
+    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &limit, NULL, 0);
+}
+
+/* Either the ringer sees the sleeper, or the sleeper sees the ring: both are sequentially consistent. */
+void banyan_bell_ring(banyan_bell *bell)
+{
+    atomic_fetch_add(&bell->rings, 1);
+    if (atomic_load(&bell->sleepers))
+        syscall(SYS_futex, &bell->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+int banyan_bell_wait(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns)
+{
+    uint32_t rings = atomic_load(&bell->rings);
+
+    for (int i = 0; i < SPINS && rings == *heard; i++) {
+        relax();
+        rings = atomic_load(&bell->rings);
+    }
+    while (rings == *heard) {
+        int64_t left_ns = deadline_ns - banyan_clock_ns();
+
+        if (left_ns <= 0)
+            return 0;
+        atomic_fetch_add(&bell->sleepers, 1);
+        sleep_while(bell, rings, left_ns);
+        atomic_fetch_sub(&bell->sleepers, 1);
+        rings = atomic_load(&bell->rings);
+    }
+    *heard = rings;
+    return 1;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/transport.h: what carries bytes between the members of a group, and the list of all that can.
+ *
+ * A transport gives ordered byte streams. A stream leads from one member to another and is known by (peer,
+ * number) at both ends. Both ends derive from the schedule and the count what travels and in which order, so
+ * streams carry payload alone: no tags, no headers, no sizes.
+ *
+ *      offer ──> [ the transport's: sent() has not passed it ] ──> peek, consume
+ *
+ * Memory that is offered belongs to the transport until sent() has passed it: the sender may read it, but
+ * must not change it. What peek shows may be that very memory, so a receiver can add straight out of the
+ * sender's buffer. An endpoint is one member's end of everything; it belongs to one thread, but abort may be
+ * called from any. Nothing here blocks except connect and wait, and those have a deadline.
+ *
+ * A transport is one file with one const banyan_transport and one line in transport/list.h. */
+#ifndef BANYAN_TRANSPORT_H
+#define BANYAN_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/status.h"
+
+#define BANYAN_TRANSPORT_MAX_MEMBERS 4096
+#define BANYAN_TRANSPORT_MAX_STREAMS 4096 /* from one member to another */
+
+typedef enum {
+    BANYAN_REACH_PROCESS, /* threads of one process */
+    BANYAN_REACH_HOST,    /* processes of one host */
+    BANYAN_REACH_NETWORK  /* hosts that reach each other */
+} banyan_reach;
+
+/* How an endpoint finds the others. */
+typedef struct {
+    int member, member_count;
+    void *meeting; /* what the transport's own header says; for `memory` a banyan_memory_hub */
+} banyan_opening;
+
+typedef struct banyan_transport banyan_transport;
+
+/* The head of every transport's own endpoint. */
+typedef struct {
+    const banyan_transport *transport;
+    int member, member_count;
+} banyan_endpoint;
+
+struct banyan_transport {
+    const char *name;
+    const char *summary; /* one line */
+    banyan_reach reach;
+    int reads_in_place; /* peek shows the sender's memory: nothing is copied on the way */
+
+    banyan_status (*open)(const banyan_opening *opening, banyan_endpoint **out, banyan_error *err);
+
+    /* Makes streams 0..to_peer-1 towards the peer and 0..from_peer-1 from it usable; more can be asked for
+     * later. All that may allocate or wait on the way to the first byte happens here. */
+    banyan_status (*connect)(banyan_endpoint *endpoint, int peer, int to_peer, int from_peer,
+                             int64_t deadline_ns, banyan_error *err);
+
+    /* Takes the memory, or a first part of it; returns the bytes taken, 0 when there is no room now. */
+    size_t (*offer)(banyan_endpoint *endpoint, int peer, int stream, const void *memory, size_t bytes);
+
+    /* How many bytes of this stream, ever, the transport no longer needs. */
+    uint64_t (*sent)(banyan_endpoint *endpoint, int peer, int stream);
+
+    /* Shows contiguous bytes that have arrived and returns how many; 0: none now. When it shows some, consume
+     * must follow (with 0 if need be) before the next look at any stream: it ends the look and drops the
+     * first bytes. Bytes may be split anywhere, also inside an element. */
+    size_t (*peek)(banyan_endpoint *endpoint, int peer, int stream, const void **memory);
+    void (*consume)(banyan_endpoint *endpoint, int peer, int stream, size_t bytes);
+
+    /* Returns when something may have changed since the last wait returned: at once if so, else after a short
+     * spin and a sleep. TIMEOUT without a sentence (only the caller knows whom it waited for) when the
+     * deadline passes; the reason when the group has been aborted or a peer is lost. */
+    banyan_status (*wait)(banyan_endpoint *endpoint, int64_t deadline_ns, banyan_error *err);
+
+    /* Ends all work of the group: every member's wait returns status and the sentence. The first abort
+     * counts, later ones do nothing. From any thread. */
+    void (*abort)(banyan_endpoint *endpoint, banyan_status status, const char *sentence);
+
+    /* The status and sentence of the abort, or SUCCESS. From any thread. */
+    banyan_status (*failure)(banyan_endpoint *endpoint, banyan_error *err);
+
+    /* Takes back all that was offered; when it returns nobody reads the caller's memory any more. The streams
+     * are of no use afterwards: only after a failure. */
+    void (*withdraw)(banyan_endpoint *endpoint);
+
+    void (*close)(banyan_endpoint *endpoint); /* accepts NULL */
+};
+
+int banyan_transport_count(void);
+const banyan_transport *banyan_transport_at(int i);
+const banyan_transport *banyan_transport_find(const char *name); /* NULL: none */
+
+#endif
