@@ -61,7 +61,7 @@ check_verbs() {
     for page in docs/verbs/banyan-*.md; do
         verb=$(basename "$page" .md)
         verb=${verb#banyan-}
-        [[ " "${verbs//$'\n'/ }" " == *" $verb "* ]] || complain "$page: there is no verb $verb"
+        [[ " ${verbs//$'\n'/ } " == *" $verb "* ]] || complain "$page: there is no verb $verb"
     done
 }
 
@@ -91,7 +91,7 @@ check_examples() {
 
 check_places() {
     local found
-    found=$(grep -rnIE --exclude-dir=build --exclude-dir=.git --exclude=docs.sh \
+    found=$(grep -rnIE --exclude-dir=build --exclude-dir=.git --exclude=.git --exclude=docs.sh \
         '(^|[^A-Za-z0-9_.])(/work/|/root/|/home/|/mnt/)|\.\./shared/' . )
     [ -z "$found" ] || complain "these lines name places of one machine:"$'\n'"$found"
 }
