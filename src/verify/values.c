@@ -42,7 +42,14 @@ static uint64_t *bits_of(const prover *p, int node)
     return p->bits + (size_t)node * p->words;
 }
 
-static void set_initial(prover *p)
+static void clear(prover *p, int node)
+{
+    memset(bits_of(p, node), 0, p->words * sizeof *p->bits);
+    p->cells[node] = (cell){.is_empty = 1, .doubled = -1};
+}
+
+/* Only nodes that take part are looked at: a file may name millions that do not. */
+static void set_initial(prover *p, const int *items, size_t count)
 {
     const banyan_schedule *schedule = p->schedule;
     const banyan_collective collective = schedule->collective;
@@ -50,12 +57,14 @@ static void set_initial(prover *p)
                  : collective == BANYAN_COLLECTIVE_BROADCAST ? schedule->root
                                                              : -1;
 
-    memset(p->bits, 0, (size_t)schedule->node_count * p->words * sizeof *p->bits);
-    for (int i = 0; i < schedule->node_count; i++)
-        p->cells[i] = (cell){.is_empty = 1, .doubled = -1};
+    for (size_t i = 0; i < count; i++) {
+        clear(p, schedule->transfers[items[i]].src);
+        clear(p, schedule->transfers[items[i]].dst);
+    }
     for (int rank = 0; rank < schedule->active_count; rank++) {
         int node = schedule->active[rank];
 
+        clear(p, node);
         if (source >= 0 && rank != source)
             continue;
         p->cells[node].is_empty = 0;
@@ -250,7 +259,7 @@ static int judge_piece(prover *p, const int *items, size_t count)
 {
     const banyan_transfer *transfers = p->schedule->transfers;
 
-    set_initial(p);
+    set_initial(p, items, count);
     for (size_t begin = 0, end; begin < count; begin = end) {
         for (end = begin; end < count && transfers[items[end]].round == transfers[items[begin]].round; end++)
             ;
