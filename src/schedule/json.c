@@ -241,8 +241,8 @@ static banyan_status begin(const banyan_json *root, banyan_builder *builder, ban
         node_count = count_nodes(root);
     else if (!banyan_json_get_integer(nodes, &node_count))
         return wrong(err, "nodes", "an integer", nodes);
-    if (node_count < 1 || node_count > 1 << 24)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%" PRId64 " nodes are not between 1 and 2^24",
+    if (node_count < 1 || node_count > 1 << 20)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%" PRId64 " nodes are not between 1 and 2^20",
                            node_count);
     if (first && (!banyan_json_get_integer(first, &rank) || rank < 0 || rank >= INT_MAX))
         return wrong(err, "root", "a rank", first);

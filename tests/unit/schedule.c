@@ -130,7 +130,7 @@ TEST(says_what_is_wrong_in_a_file)
         {HEAD BODY "\"owner\":[0],\"transfers\":[]}", "one rank for each of the 2 pieces"},
         {HEAD BODY "\"owner\":[0,2],\"transfers\":[]}", "owner 2 of piece 1"},
         {HEAD BODY "\"routes\":[3],\"transfers\":[]}", "\"routes\" should be"},
-        {HEAD "\"active\":[0,1],\"nodes\":99999999999,\"whole\":2,\"cut\":[0,2],\"transfers\":[]}", "2^24"},
+        {HEAD "\"active\":[0,1],\"nodes\":99999999999,\"whole\":2,\"cut\":[0,2],\"transfers\":[]}", "2^20"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
