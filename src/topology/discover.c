@@ -299,3 +299,39 @@ banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err)
         hwloc_topology_destroy(machine);
     return status;
 }
+
+static banyan_status parse(const char *text, size_t length, banyan_topology **out, banyan_error *err)
+{
+    hwloc_topology_t machine = NULL;
+    char *copy;
+    banyan_status status;
+
+    *out = NULL;
+    if (length > 64u << 20)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "an hwloc XML of more than 64 MiB");
+    copy = banyan_alloc(length + 1, 1); /* hwloc wants the text with its NUL */
+    if (!copy)
+        return banyan_fail_memory(err);
+    memcpy(copy, text, length);
+    if (load(&machine, copy, length + 1)) {
+        status = build(machine, "hwloc", out, err);
+        hwloc_topology_destroy(machine);
+    } else {
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "hwloc does not understand this XML");
+    }
+    banyan_free(copy);
+    return status;
+}
+
+static int looks_like(const char *text, size_t length)
+{
+    size_t limit = length < 4096 ? length : 4096;
+
+    return memmem(text, limit, "<topology", 9) && memmem(text, limit, "<object type=\"Machine\"", 22);
+}
+
+const banyan_importer banyan_import_hwloc = {.name = "hwloc",
+                                             .summary = "the XML that lstopo writes",
+                                             .extension = ".hwloc.xml",
+                                             .looks_like = looks_like,
+                                             .parse = parse};
