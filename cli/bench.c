@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_values.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -33,10 +34,9 @@ static const cli_option options[] = {
     {NULL, 0, NULL, NULL}};
 
 typedef struct {
-    int ranks, iterations, warmups, is_checked, root, collective;
+    bench_task task;
+    int iterations, warmups, is_checked;
     size_t smallest, largest, step, factor;
-    banyan_datatype type;
-    banyan_op op;
     double timeout_s;
 } settings;
 
@@ -123,16 +123,16 @@ static banyan_status read_names(const cli_arguments *arguments, settings *out, b
     const char *collective = cli_get(arguments, "collective");
     int found_type = type ? find_datatype(type) : BANYAN_FLOAT32, found_op = op ? find_op(op) : BANYAN_SUM;
 
-    out->collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
+    out->task.collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
     if (found_type < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--datatype %.40s is not a type", type);
     if (found_op < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--op %.40s is not sum, prod, max, min or avg", op);
-    if (out->collective < 0)
+    if (out->task.collective < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--collective %.40s is not a collective",
                            collective);
-    out->type = (banyan_datatype)found_type;
-    out->op = (banyan_op)found_op;
+    out->task.type = (banyan_datatype)found_type;
+    out->task.op = (banyan_op)found_op;
     return BANYAN_SUCCESS;
 }
 
@@ -145,7 +145,7 @@ static banyan_status read_settings(const cli_arguments *arguments, int workers, 
 
     out->timeout_s = 30;
     if (!status)
-        status = read_int(arguments, "ranks", 1, MOST_RANKS, workers ? workers : 4, &out->ranks, err);
+        status = read_int(arguments, "ranks", 1, MOST_RANKS, workers ? workers : 4, &out->task.ranks, err);
     if (!status)
         status = read_int(arguments, "iters", 1, 1000000, 20, &out->iterations, err);
     if (!status)
@@ -153,7 +153,7 @@ static banyan_status read_settings(const cli_arguments *arguments, int workers, 
     if (!status)
         status = read_int(arguments, "check", 0, 1, 1, &out->is_checked, err);
     if (!status)
-        status = read_int(arguments, "root", 0, out->ranks - 1, 0, &out->root, err);
+        status = read_int(arguments, "root", 0, out->task.ranks - 1, 0, &out->task.root, err);
     if (!status)
         status = read_int(arguments, "stepfactor", 2, 1 << 20, 4, &factor, err);
     if (!status)
@@ -171,182 +171,50 @@ static banyan_status read_settings(const cli_arguments *arguments, int workers, 
     return status;
 }
 
-/* The number that rank r puts into element i: small, whole and positive, so that sums and products of it are
- * exact in every type that can hold them. */
-static int sample(int rank, size_t i, const settings *set)
-{
-    if (set->op == BANYAN_PROD)
-        return rank < 3 ? 1 + (int)((i + (size_t)rank) % 2) : 1;
-    return 1 + (int)((i + (size_t)rank) % 3);
-}
-
-static uint16_t top_half(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)(bits >> 16);
-}
-
-/* Exact for whole numbers of magnitude 1 to 2048, which is all that we write. */
-static uint16_t to_half(int value)
-{
-    int exponent = 31 - __builtin_clz((unsigned)value);
-
-    return (uint16_t)((exponent + 15) << 10 |
-                      ((exponent <= 10 ? value << (10 - exponent) : value >> (exponent - 10)) & 0x3ff));
-}
-
-static void store(void *buffer, size_t i, banyan_datatype type, int value)
-{
-    switch (type) {
-    case BANYAN_INT8:
-    case BANYAN_UINT8:
-        ((uint8_t *)buffer)[i] = (uint8_t)value;
-        break;
-    case BANYAN_INT32:
-    case BANYAN_UINT32:
-        ((int32_t *)buffer)[i] = value;
-        break;
-    case BANYAN_INT64:
-    case BANYAN_UINT64:
-        ((int64_t *)buffer)[i] = value;
-        break;
-    case BANYAN_FLOAT32:
-        ((float *)buffer)[i] = (float)value;
-        break;
-    case BANYAN_FLOAT64:
-        ((double *)buffer)[i] = value;
-        break;
-    case BANYAN_FLOAT16:
-        ((uint16_t *)buffer)[i] = to_half(value);
-        break;
-    case BANYAN_BFLOAT16:
-        ((uint16_t *)buffer)[i] = top_half((float)value);
-        break;
-    }
-}
-
-/* What the op makes of all ranks' samples; 0 in *known where rounding makes it depend on the order. */
-static int combine(size_t i, const settings *set, int *known)
-{
-    int sum = 0, product = 1, least = 4, most = 0;
-
-    for (int r = 0; r < set->ranks; r++) {
-        int value = sample(r, i, set);
-
-        sum += value;
-        product *= value;
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-    }
-    *known = 1;
-    switch (set->op) {
-    case BANYAN_PROD:
-        return product;
-    case BANYAN_MAX:
-        return most;
-    case BANYAN_MIN:
-        return least;
-    case BANYAN_AVG:
-        *known = sum % set->ranks == 0;
-        return sum / set->ranks;
-    case BANYAN_SUM:
-        break;
-    }
-    *known = !((set->type == BANYAN_BFLOAT16 && sum > 256) || (set->type == BANYAN_FLOAT16 && sum > 2048));
-    return sum;
-}
-
-/* Elements of this rank's result, and which of the vector's they are. */
-static void result_range(const worker *w, size_t count, size_t *begin, size_t *end)
-{
-    const settings *set = w->job->set;
-    size_t share = count / (size_t)set->ranks;
-
-    *begin = 0;
-    *end = count;
-    if (set->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER) {
-        *begin = share * (size_t)w->rank;
-        *end = *begin + share;
-    }
-    if (set->collective == BANYAN_COLLECTIVE_REDUCE && w->rank != set->root)
-        *end = 0;
-}
-
-static long count_wrong(const worker *w, const void *result, size_t count)
-{
-    const settings *set = w->job->set;
-    size_t width = banyan_datatype_bytes(set->type), begin, end, share = count / (size_t)set->ranks;
-    long wrong = 0;
-
-    result_range(w, count, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
-        uint64_t wanted = 0;
-        int known = 1, value;
-
-        if (set->collective == BANYAN_COLLECTIVE_ALLGATHER)
-            value = sample((int)(share ? i / share : 0), i, set);
-        else if (set->collective == BANYAN_COLLECTIVE_BROADCAST)
-            value = sample(set->root, i, set);
-        else
-            value = combine(i, set, &known);
-        store(&wanted, 0, set->type, value);
-        wrong += known && memcmp((const char *)result + (i - begin) * width, &wanted, width) != 0;
-    }
-    return wrong;
-}
-
 static banyan_status call(const worker *w, const void *send, void *recv, size_t count)
 {
     const settings *set = w->job->set;
-    size_t share = count / (size_t)set->ranks;
+    size_t share = count / (size_t)set->task.ranks;
 
-    switch (set->collective) {
+    switch (set->task.collective) {
     case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-        return banyan_reduce_scatter(send, recv, share, set->type, set->op, w->comm);
+        return banyan_reduce_scatter(send, recv, share, set->task.type, set->task.op, w->comm);
     case BANYAN_COLLECTIVE_ALLGATHER:
-        return banyan_all_gather(send, recv, share, set->type, w->comm);
+        return banyan_all_gather(send, recv, share, set->task.type, w->comm);
     case BANYAN_COLLECTIVE_BROADCAST:
-        return banyan_broadcast(send, recv, count, set->type, set->root, w->comm);
+        return banyan_broadcast(send, recv, count, set->task.type, set->task.root, w->comm);
     case BANYAN_COLLECTIVE_REDUCE:
-        return banyan_reduce(send, recv, count, set->type, set->op, set->root, w->comm);
+        return banyan_reduce(send, recv, count, set->task.type, set->task.op, set->task.root, w->comm);
     default:
-        return banyan_allreduce(send, recv, count, set->type, set->op, w->comm);
+        return banyan_allreduce(send, recv, count, set->task.type, set->task.op, w->comm);
     }
 }
 
 /* Where a call in place reads and writes: one's own part where the collective has parts. */
 static void place(const worker *w, char *vector, size_t share_bytes, char **send, char **recv)
 {
-    const int collective = w->job->set->collective;
+    const int collective = w->job->set->task.collective;
     char *own = vector + share_bytes * (size_t)w->rank;
 
     *send = collective == BANYAN_COLLECTIVE_ALLGATHER ? own : vector;
     *recv = collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ? own : vector;
 }
 
-static void fill(const worker *w, char *vector, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        store(vector, i, w->job->set->type, sample(w->rank, i, w->job->set));
-}
-
 static void measure_rank(worker *w, char *vector, char *result, size_t count)
 {
     const settings *set = w->job->set;
-    size_t share_bytes = count / (size_t)set->ranks * banyan_datatype_bytes(set->type);
+    size_t share_bytes = count / (size_t)set->task.ranks * banyan_datatype_bytes(set->task.type);
     char *send, *recv;
     double begin_s;
 
     place(w, vector, share_bytes, &send, &recv);
     if (!w->job->in_place)
         recv = result;
-    fill(w, vector, count);
+    bench_fill(&set->task, w->rank, vector, count);
     pthread_barrier_wait(w->job->start);
     if (set->is_checked) {
         w->status = call(w, send, recv, count);
-        w->wrong = w->status ? 0 : count_wrong(w, recv, count);
+        w->wrong = w->status ? 0 : bench_count_wrong(&set->task, w->rank, recv, count);
     }
     for (int i = 0; !w->status && i < set->warmups; i++)
         w->status = call(w, send, recv, count);
@@ -362,7 +230,7 @@ static void *run_rank(void *context)
 {
     worker *w = context;
     const settings *set = w->job->set;
-    size_t width = banyan_datatype_bytes(set->type), count = w->job->bytes / width;
+    size_t width = banyan_datatype_bytes(set->task.type), count = w->job->bytes / width;
     char *vector = banyan_alloc(count + 1, width), *result = banyan_alloc(count + 1, width);
 
     if (!vector || !result) {
@@ -399,19 +267,19 @@ static banyan_status measure(const settings *set, banyan_comm **comms, size_t by
 {
     pthread_barrier_t start;
     job shared = {.set = set, .bytes = bytes, .in_place = in_place, .start = &start};
-    worker *workers = banyan_alloc((size_t)set->ranks, sizeof *workers);
+    worker *workers = banyan_alloc((size_t)set->task.ranks, sizeof *workers);
     pthread_t threads[MOST_RANKS];
     banyan_status status = BANYAN_SUCCESS;
     int made = 0;
 
     if (!workers)
         return banyan_fail_memory(err);
-    pthread_barrier_init(&start, NULL, (unsigned)set->ranks);
-    for (; made < set->ranks && !status; made++) {
+    pthread_barrier_init(&start, NULL, (unsigned)set->task.ranks);
+    for (; made < set->task.ranks && !status; made++) {
         workers[made] = (worker){.job = &shared, .comm = comms[made], .rank = made};
         if (pthread_create(&threads[made], NULL, run_rank, &workers[made]) != 0)
-            status =
-                banyan_fail(err, BANYAN_SYSTEM_ERROR, "thread %d of %d cannot be started", made, set->ranks);
+            status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "thread %d of %d cannot be started", made,
+                                 set->task.ranks);
     }
     if (status) {
         /* Those that run wait at the barrier for ever: there is no way on but out. */
@@ -419,12 +287,12 @@ static banyan_status measure(const settings *set, banyan_comm **comms, size_t by
         return status;
     }
     *out = (measurement){0};
-    for (int r = 0; r < set->ranks; r++) {
+    for (int r = 0; r < set->task.ranks; r++) {
         pthread_join(threads[r], NULL);
         out->seconds = workers[r].seconds > out->seconds ? workers[r].seconds : out->seconds;
         out->wrong += workers[r].wrong;
     }
-    status = first_failure(workers, set->ranks, err);
+    status = first_failure(workers, set->task.ranks, err);
     pthread_barrier_destroy(&start);
     banyan_free(workers);
     return status;
@@ -433,9 +301,9 @@ static banyan_status measure(const settings *set, banyan_comm **comms, size_t by
 /* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
 static double bus_factor(const settings *set)
 {
-    double p = set->ranks;
+    double p = set->task.ranks;
 
-    switch (set->collective) {
+    switch (set->task.collective) {
     case BANYAN_COLLECTIVE_ALLREDUCE:
         return 2 * (p - 1) / p;
     case BANYAN_COLLECTIVE_REDUCE_SCATTER:
@@ -481,12 +349,12 @@ static void json_side(banyan_text *json, const char *name, const settings *set, 
 static void add_row(table *t, size_t bytes, const measurement *out_of_place, const measurement *in_place)
 {
     const settings *set = t->set;
-    size_t count = bytes / banyan_datatype_bytes(set->type);
-    int is_rooted =
-        set->collective == BANYAN_COLLECTIVE_BROADCAST || set->collective == BANYAN_COLLECTIVE_REDUCE;
-    int moves_only =
-        set->collective == BANYAN_COLLECTIVE_BROADCAST || set->collective == BANYAN_COLLECTIVE_ALLGATHER;
-    const char *op = moves_only ? "none" : banyan_op_string(set->op);
+    size_t count = bytes / banyan_datatype_bytes(set->task.type);
+    int is_rooted = set->task.collective == BANYAN_COLLECTIVE_BROADCAST ||
+                    set->task.collective == BANYAN_COLLECTIVE_REDUCE;
+    int moves_only = set->task.collective == BANYAN_COLLECTIVE_BROADCAST ||
+                     set->task.collective == BANYAN_COLLECTIVE_ALLGATHER;
+    const char *op = moves_only ? "none" : banyan_op_string(set->task.op);
 
     t->bus_sum +=
         ((double)bytes / out_of_place->seconds + (double)bytes / in_place->seconds) / 2e9 * bus_factor(set);
@@ -494,14 +362,14 @@ static void add_row(table *t, size_t bytes, const measurement *out_of_place, con
     if (t->json) {
         banyan_text_add(t->json,
                         "%s\n{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":%d",
-                        t->row_count ? "," : "", bytes, count, banyan_datatype_string(set->type), op,
-                        is_rooted ? set->root : -1);
+                        t->row_count ? "," : "", bytes, count, banyan_datatype_string(set->task.type), op,
+                        is_rooted ? set->task.root : -1);
         json_side(t->json, "out_of_place", set, bytes, out_of_place);
         json_side(t->json, "in_place", set, bytes, in_place);
         banyan_text_add(t->json, "}");
     } else {
-        printf("%12zu %12zu %8s %6s %6d", bytes, count, banyan_datatype_string(set->type), op,
-               is_rooted ? set->root : -1);
+        printf("%12zu %12zu %8s %6s %6d", bytes, count, banyan_datatype_string(set->task.type), op,
+               is_rooted ? set->task.root : -1);
         print_side(set, bytes, out_of_place);
         print_side(set, bytes, in_place);
         printf("\n");
@@ -514,7 +382,8 @@ static void print_head(const settings *set, const char *topology, const char *al
 {
     printf("# banyan %d.%d.%d %s: %d ranks as threads of one process, network %s, algorithm %s\n",
            BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
-           banyan_collective_name((banyan_collective)set->collective), set->ranks, topology, algorithm);
+           banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks, topology,
+           algorithm);
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -525,15 +394,15 @@ static void print_head(const settings *set, const char *topology, const char *al
 static banyan_status run_sizes(table *t, banyan_comm **comms, banyan_error *err)
 {
     const settings *set = t->set;
-    size_t unit = banyan_datatype_bytes(set->type) * (size_t)set->ranks;
+    size_t unit = banyan_datatype_bytes(set->task.type) * (size_t)set->task.ranks;
     banyan_status status = BANYAN_SUCCESS;
 
     for (size_t bytes = set->smallest; !status && bytes <= set->largest;) {
-        int has_parts = set->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
-                        set->collective == BANYAN_COLLECTIVE_ALLGATHER;
-        size_t rounded = has_parts
-                             ? bytes / unit * unit
-                             : bytes / banyan_datatype_bytes(set->type) * banyan_datatype_bytes(set->type);
+        int has_parts = set->task.collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
+                        set->task.collective == BANYAN_COLLECTIVE_ALLGATHER;
+        size_t rounded =
+            has_parts ? bytes / unit * unit
+                      : bytes / banyan_datatype_bytes(set->task.type) * banyan_datatype_bytes(set->task.type);
         measurement sides[2];
 
         for (int in_place = 0; in_place < 2 && !status; in_place++)
@@ -561,7 +430,7 @@ static banyan_status finish(table *t, const char *topology, const char *algorith
         printf(
             "# Out of bounds values : %ld %s\n# Avg bus bandwidth    : %g\n# Collective test concluded: %s\n",
             t->wrong, t->wrong ? "FAILED" : "OK", average,
-            banyan_collective_name((banyan_collective)t->set->collective));
+            banyan_collective_name((banyan_collective)t->set->task.collective));
         return BANYAN_SUCCESS;
     }
     status = banyan_text_take(t->json, &text, err);
@@ -571,8 +440,8 @@ static banyan_status finish(table *t, const char *topology, const char *algorith
            "\"memory\",\"topology\":\"%s\","
            "\"algorithm\":\"%s\"},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,\"okay\":%s},"
            "\"average_bus_bandwidth\":{\"bandwidth\":%.6g,\"okay\":true}}\n",
-           BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->ranks, topology,
-           algorithm, text, t->wrong, t->wrong ? "false" : "true", average);
+           BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->task.ranks,
+           topology, algorithm, text, t->wrong, t->wrong ? "false" : "true", average);
     banyan_free(text);
     return BANYAN_SUCCESS;
 }
@@ -619,14 +488,14 @@ static int run(const cli_arguments *arguments)
     config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
     config.error = err.text;
     config.error_bytes = sizeof err.text;
-    status = banyan_comm_init_all(comms, set.ranks, &config);
+    status = banyan_comm_init_all(comms, set.task.ranks, &config);
     if (status)
         return cli_fail(arguments, status, &err);
     algorithm = algorithm ? algorithm : "auto";
     if (!t.json)
         print_head(&set, topology, algorithm);
     status = run_sizes(&t, comms, &err);
-    for (int r = 0; r < set.ranks; r++)
+    for (int r = 0; r < set.task.ranks; r++)
         banyan_comm_destroy(comms[r]);
     if (!status)
         status = finish(&t, topology, algorithm, began, &err);
