@@ -98,11 +98,15 @@ static void access_cells(racer *in, int rank, int step)
 {
     const banyan_msccl_step *s = &in->judge->program->steps[step];
     const banyan_msccl_ability *can = banyan_msccl_can(s->type);
+    /* In place, a copy from the input to the output may be one onto itself, which changes nothing. */
+    int is_idle =
+        s->type == BANYAN_MSCCL_LOCAL_COPY && banyan_msccl_cell(in->judge, rank, s->srcbuf, s->srcoff) ==
+                                                  banyan_msccl_cell(in->judge, rank, s->dstbuf, s->dstoff);
 
     for (int c = 0; can->reads && c < s->cnt; c++)
         read_cell(in, step, banyan_msccl_cell(in->judge, rank, s->srcbuf, s->srcoff + c), s->srcbuf,
                   s->srcoff + c);
-    for (int c = 0; can->writes && c < s->cnt; c++)
+    for (int c = 0; can->writes && !is_idle && c < s->cnt; c++)
         write_cell(in, step, banyan_msccl_cell(in->judge, rank, s->dstbuf, s->dstoff + c), s->dstbuf,
                    s->dstoff + c);
 }
