@@ -43,7 +43,7 @@ sed '/"transfers":\[/{n;d}' plan.json > broken.json
 run verify broken.json --topo $network || [ $? = 1 ]
 
 title "4. A real all-reduce: five ranks as threads of this process, through memory"
-run bench -n 5 --topo $network -b 1M -e 16M -f 4
+run bench --topo $network --algo ring -b 1M -e 16M -f 4
 
 title "5. All algorithms side by side"
 run compare $network --bytes 64MiB

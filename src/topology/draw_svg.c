@@ -217,6 +217,9 @@ static void add_labels(picture *p)
         /* «16 × 100 Gb/s» would run into its neighbour. */
         if (!a->row && l->count > 1 && a->width < 5 * font)
             continue;
+        /* A cable past other switches has no place of its own for one. */
+        if (b->row > a->row + 1)
+            continue;
         if (a->row >= b->row || (l->count == 1 && (!a->row || p->line_count > MOST_SINGLE_LABELS)))
             continue;
         banyan_text_add(&p->text, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\">",

@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-static const banyan_importer *const importers[] = {&banyan_import_nccl, &banyan_import_hwloc,
-                                                   &banyan_import_smi, &banyan_import_slurm,
-                                                   &banyan_import_matrix};
+static const banyan_importer *const importers[] = {&banyan_import_nccl, &banyan_import_smi,
+                                                   &banyan_import_slurm, &banyan_import_matrix};
 
 int banyan_importer_count(void)
 {

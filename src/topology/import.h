@@ -17,7 +17,6 @@ extern const banyan_importer banyan_import_nccl;   /* NCCL_TOPO_DUMP_FILE's XML 
 extern const banyan_importer banyan_import_matrix; /* N x N bandwidths, Gbit/s, CSV */
 extern const banyan_importer banyan_import_slurm;  /* topology.conf */
 extern const banyan_importer banyan_import_smi;    /* nvidia-smi topo -m */
-extern const banyan_importer banyan_import_hwloc;  /* lstopo's XML (discover.c) */
 
 /* All importers, in the order in which a file is offered to them. */
 int banyan_importer_count(void);

@@ -13,7 +13,7 @@
 
 static int is_slow(const char *spec)
 {
-    double product = 1;
+    double product = 1, largest = 0;
 
     for (const char *c = spec; *c && *c != ',';) {
         char *end;
@@ -25,9 +25,10 @@ static int is_slow(const char *spec)
         }
         size = strtol(c, &end, 10);
         product *= size > 0 ? (double)size : 1;
+        largest = (double)size > largest ? (double)size : largest;
         c = end;
     }
-    return product > 3000 && product < 1e10;
+    return (product > 1000 || largest > 100) && product < 1e10;
 }
 
 static void draw(const banyan_topology *topology)

@@ -50,10 +50,10 @@ check_verbs() {
             continue
         fi
         grep -q "banyan-$verb.md" docs/verbs/banyan.md || complain "docs/verbs/banyan.md does not name $verb"
-        for option in $("$banyan" "$verb" --help | sed -n '/^[A-Z].*:$/,$s/^  *\(-.,\)\{0,1\} *\(--[a-z-]*\).*/\2/p' | sort -u); do
+        for option in $("$banyan" "$verb" --help | sed -n '/^[A-Z].*:$/,$s/^  *\(-.,\)\{0,1\} *\(--[a-z_-]*\).*/\2/p' | sort -u); do
             grep -qe "\`$option\`" "$page" || is_parameter "$option" || complain "$page does not name $option"
         done
-        for option in $(sed -n '/^## OPTIONS/,/^## /p' "$page" | grep -o '`--[a-z-]*`' | tr -d '`' | sort -u); do
+        for option in $(sed -n '/^## OPTIONS/,/^## /p' "$page" | grep -o '`--[a-z_-]*`' | tr -d '`' | sort -u); do
             "$banyan" "$verb" --help | grep -qe "$option" || is_parameter "$option" ||
                 complain "$page names $option, which $verb does not have"
         done

@@ -19,7 +19,7 @@
 #include "topology/import.h"
 
 /* The sample as text; the caller frees it. */
-static char *sample(const char *name, size_t *length)
+static inline char *sample(const char *name, size_t *length)
 {
     char path[512];
     char *text;
@@ -31,7 +31,7 @@ static char *sample(const char *name, size_t *length)
     return text;
 }
 
-static banyan_topology *import_text(const banyan_importer *importer, const char *text, size_t length)
+static inline banyan_topology *import_text(const banyan_importer *importer, const char *text, size_t length)
 {
     banyan_topology *topology;
     banyan_error err;
@@ -42,7 +42,7 @@ static banyan_topology *import_text(const banyan_importer *importer, const char 
     return topology;
 }
 
-static banyan_topology *import_sample(const banyan_importer *importer, const char *name)
+static inline banyan_topology *import_sample(const banyan_importer *importer, const char *name)
 {
     size_t length;
     char *text = sample(name, &length);
@@ -55,7 +55,7 @@ static banyan_topology *import_sample(const banyan_importer *importer, const cha
 }
 
 /* Asserts that the text is refused with exactly this sentence. */
-static void expect_sentence(const banyan_importer *importer, const char *text, const char *sentence)
+static inline void expect_sentence(const banyan_importer *importer, const char *text, const char *sentence)
 {
     banyan_topology *topology = (banyan_topology *)&topology;
     banyan_error err = {{0}};
@@ -67,7 +67,7 @@ static void expect_sentence(const banyan_importer *importer, const char *text, c
 }
 
 /* GB/s of all links from one node to another together; 0: none. */
-static double gigabytes(const banyan_topology *topology, const char *src, const char *dst)
+static inline double gigabytes(const banyan_topology *topology, const char *src, const char *dst)
 {
     int from = banyan_topology_find_node(topology, src), to = banyan_topology_find_node(topology, dst);
     double sum = 0;
