@@ -6,7 +6,10 @@
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/file.h"
+#include "schedule/import.h"
+#include "schedule/msccl.h"
 #include "schedule/schedule.h"
+#include "verify/msccl.h"
 #include "verify/verify.h"
 
 static const cli_option options[] = {
@@ -23,6 +26,37 @@ static banyan_status judge_schedule(const char *text, size_t length, const banya
     status = banyan_verify(schedule, topology, verdict, err);
     banyan_schedule_destroy(schedule);
     return status;
+}
+
+static banyan_status judge_program(const char *text, size_t length, const banyan_topology *topology,
+                                   banyan_verdict *verdict, banyan_error *err)
+{
+    banyan_msccl_program *program;
+    banyan_schedule *schedule;
+    banyan_status status = banyan_msccl_parse(text, length, &program, err);
+
+    if (status)
+        return status;
+    status = banyan_verify_msccl(program, BANYAN_MSCCL_SLOTS, verdict, err);
+    if (!status && !verdict->problem_count && topology) {
+        status = banyan_schedule_import_msccl(program, &schedule, err);
+        if (!status)
+            status = banyan_verify(schedule, topology, verdict, err);
+        if (!status)
+            banyan_schedule_destroy(schedule);
+    }
+    banyan_msccl_destroy(program);
+    return status;
+}
+
+/* XML begins with «<», JSON never does. */
+static banyan_status judge(const char *text, size_t length, const banyan_topology *topology,
+                           banyan_verdict *verdict, banyan_error *err)
+{
+    size_t blank = strspn(text, " \t\r\n");
+
+    return text[blank] == '<' ? judge_program(text, length, topology, verdict, err)
+                              : judge_schedule(text, length, topology, verdict, err);
 }
 
 static banyan_status print_verdict(const cli_arguments *arguments, const char *path,
@@ -75,7 +109,7 @@ static int run(const cli_arguments *arguments)
     if (!status && spec)
         status = banyan_topology_load(spec, &topology, &err);
     if (!status) {
-        status = judge_schedule(text, length, topology, &verdict, &err);
+        status = judge(text, length, topology, &verdict, &err);
         if (status)
             banyan_error_prefix(&err, path);
     }

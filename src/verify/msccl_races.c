@@ -7,8 +7,9 @@
  * b's hand for a's block is past a.
  *
  * Then we walk the rank's steps in a possible order. A read must come after the cell's last write; a write
- * after the last write and all reads since. If these few pairs are in order, all pairs are, and a pair that is
- * not is a race for sure. Cost: steps x blocks of a rank, in batches of blocks so that memory stays small. */
+ * after the last write and all reads since. If these few pairs are in order, all pairs are, and a pair that
+ * is not is a race for sure. Cost: steps x blocks of a rank, in batches of blocks so that memory stays small.
+ */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -97,11 +98,15 @@ static void access_cells(racer *in, int rank, int step)
 {
     const banyan_msccl_step *s = &in->judge->program->steps[step];
     const banyan_msccl_ability *can = banyan_msccl_can(s->type);
+    /* In place, a copy from the input to the output may be one onto itself, which changes nothing. */
+    int is_idle =
+        s->type == BANYAN_MSCCL_LOCAL_COPY && banyan_msccl_cell(in->judge, rank, s->srcbuf, s->srcoff) ==
+                                                  banyan_msccl_cell(in->judge, rank, s->dstbuf, s->dstoff);
 
     for (int c = 0; can->reads && c < s->cnt; c++)
         read_cell(in, step, banyan_msccl_cell(in->judge, rank, s->srcbuf, s->srcoff + c), s->srcbuf,
                   s->srcoff + c);
-    for (int c = 0; can->writes && c < s->cnt; c++)
+    for (int c = 0; can->writes && !is_idle && c < s->cnt; c++)
         write_cell(in, step, banyan_msccl_cell(in->judge, rank, s->dstbuf, s->dstoff + c), s->dstbuf,
                    s->dstoff + c);
 }

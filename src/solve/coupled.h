@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/coupled.h: reduce trees and broadcast trees with common roots, packed into one-way arcs.
+ *
+ *     maximise sum over roots v of chi(v),  chi(v) = weight of in-trees to v = weight of out-trees from v
+ *
+ * Stages say which capacities they share. Pipelined: both kinds share each arc. Sequential: each kind has the
+ * arcs for itself, one after the other (problem 4 of the seed paper). Overlap: out-trees may also run beside
+ * the in-trees (its problem 8). Prices y prove a bound: for every root the cheapest in-tree and the cheapest
+ * out-tree cost some sum; capacity times price, over the least such sum, cannot be passed. */
+#ifndef BANYAN_SOLVE_COUPLED_H
+#define BANYAN_SOLVE_COUPLED_H
+
+#include "solve/fraction.h"
+#include "solve/trees.h"
+
+typedef enum { BANYAN_STAGES_PIPELINED, BANYAN_STAGES_SEQUENTIAL, BANYAN_STAGES_OVERLAP } banyan_stages;
+
+typedef struct {
+    banyan_stages stages;
+    double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
+    double good_enough; /* stop when the packing weighs this much; 0: never */
+    int round_limit;    /* linear programs at most */
+} banyan_coupled_problem;
+
+typedef enum { BANYAN_TREE_IN, BANYAN_TREE_OUT, BANYAN_TREE_OUT_LATER } banyan_tree_kind;
+
+typedef struct {
+    banyan_trees trees;
+    banyan_tree_kind *kind; /* per tree; OUT_LATER is in the second stage */
+    int *root;              /* per tree, a node */
+    double *weight;         /* per tree, in the graph's units */
+    double total;           /* sum of chi */
+    int64_t *price;         /* per arc; sequential and overlap: then per arc of the second stage */
+    banyan_fraction bound;
+    double bound_value;
+    int proven; /* the oracle was exact, so bound holds */
+    int rounds;
+} banyan_coupled;
+
+banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                   banyan_coupled *out, banyan_error *err);
+void banyan_coupled_fini(banyan_coupled *packing);
+
+/* The bound that pipelined prices prove, recomputed from them alone; *num / *den. den 0: no tree has a cost.
+ * *proven is 0 where the trees' costs are only estimates. */
+banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
+                                   banyan_wide *den, int *proven, banyan_error *err);
+
+#endif

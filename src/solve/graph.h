@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/graph.h: a network as the solvers see it: one-way arcs with exact integer capacities, and what each
+ * node may do with the data that comes by.
+ *
+ * An active node must be spanned. A node that adds may join streams, one that copies may split them; a node
+ * that does neither only forwards, so a tree's branches cannot meet there: each branch runs through it on a
+ * path of its own. Active nodes add and copy always.
+ *
+ * Where every arc has a twin (the arc back, of equal capacity) and every node adds just when it copies, the
+ * graph is symmetric, and one undirected tree serves reduce and broadcast at once. */
+#ifndef BANYAN_SOLVE_GRAPH_H
+#define BANYAN_SOLVE_GRAPH_H
+
+#include <stdint.h>
+
+#include "core/status.h"
+
+enum { BANYAN_NODE_ACTIVE = 1, BANYAN_NODE_ADDS = 2, BANYAN_NODE_COPIES = 4 };
+
+typedef struct {
+    int src, dst;
+    int64_t capacity;
+    int twin; /* the arc back, or -1 */
+    int link; /* the caller's number for it */
+} banyan_arc;
+
+typedef struct {
+    int node_count, arc_count, active_count;
+    unsigned char *role; /* bits above */
+    int *active;         /* active nodes, ascending */
+    banyan_arc *arcs;
+    int *out_first, *out_arc; /* arcs that leave v: out_arc[out_first[v] .. out_first[v+1]) */
+    int *in_first, *in_arc;
+    int symmetric;
+    double unit; /* bytes per second of one unit of capacity */
+    int exact;   /* capacity * unit is the bandwidth without rounding */
+} banyan_graph;
+
+/* What it is made from; everything is copied. capacity[] are any positive doubles: they become integers with
+ * the largest common unit that is exact where there is one, else rounded to 32 bits. */
+typedef struct {
+    int node_count;
+    const unsigned char *role;
+    int arc_count;
+    const int *src, *dst;
+    const double *capacity;
+    const int *link; /* NULL: the index */
+} banyan_graph_input;
+
+banyan_status banyan_graph_create(const banyan_graph_input *input, banyan_graph **out, banyan_error *err);
+void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
+
+/* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
+static inline int banyan_graph_cable(const banyan_graph *graph, int arc)
+{
+    int twin = graph->arcs[arc].twin;
+
+    return twin >= 0 && twin < arc ? twin : arc;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/lp.c: the only file that knows COIN-OR Clp, by its C interface. Clp minimises, so costs change sign
+ * here. */
+#include "solve/lp.h"
+
+#include <coin/Clp_C_Interface.h>
+
+#include "core/alloc.h"
+
+struct banyan_lp {
+    Clp_Simplex *clp;
+    int column_count;
+    int solved_before;
+};
+
+banyan_status banyan_lp_create(int row_count, const double *lower, const double *upper, banyan_lp **out,
+                               banyan_error *err)
+{
+    banyan_lp *lp = banyan_alloc(1, sizeof *lp);
+    int *starts = banyan_alloc((size_t)row_count + 1, sizeof *starts);
+    static const int no_columns[1] = {0};
+    static const double no_values[1] = {0};
+
+    *out = NULL;
+    if (!lp || !starts) {
+        banyan_free(lp);
+        banyan_free(starts);
+        return banyan_fail_memory(err);
+    }
+    lp->clp = Clp_newModel();
+    if (!lp->clp) {
+        banyan_free(lp);
+        banyan_free(starts);
+        return banyan_fail_memory(err);
+    }
+    Clp_setLogLevel(lp->clp, 0);
+    Clp_setPerturbation(lp->clp, 100); /* off: answers must be the same on every run and exact at vertices */
+    Clp_addRows(lp->clp, row_count, lower, upper, starts, no_columns, no_values);
+    banyan_free(starts);
+    *out = lp;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_lp_destroy(banyan_lp *lp)
+{
+    if (!lp)
+        return;
+    Clp_deleteModel(lp->clp);
+    banyan_free(lp);
+}
+
+void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value)
+{
+    const double lower = 0, upper = 1e300, negative = -cost;
+    const int starts[2] = {0, count};
+
+    Clp_addColumns(lp->clp, 1, &lower, &upper, &negative, starts, row, value);
+    lp->column_count++;
+}
+
+int banyan_lp_column_count(const banyan_lp *lp)
+{
+    return lp->column_count;
+}
+
+void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
+{
+    Clp_columnLower(lp->clp)[column] = lower;
+    Clp_columnUpper(lp->clp)[column] = upper;
+}
+
+void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
+{
+    Clp_objective(lp->clp)[column] = -cost;
+}
+
+banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
+{
+    int status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
+
+    if (status != 0)
+        status = Clp_dual(lp->clp, 0);
+    lp->solved_before = 1;
+    if (status != 0)
+        return banyan_fail(err, BANYAN_INTERNAL_ERROR,
+                           "the linear program of %d rows and %d columns ended with status %d",
+                           Clp_numberRows(lp->clp), lp->column_count, status);
+    return BANYAN_SUCCESS;
+}
+
+double banyan_lp_objective(const banyan_lp *lp)
+{
+    return -Clp_objectiveValue(lp->clp);
+}
+
+const double *banyan_lp_values(const banyan_lp *lp)
+{
+    return Clp_primalColumnSolution(lp->clp);
+}
+
+double banyan_lp_price(const banyan_lp *lp, int row)
+{
+    return -Clp_dualRowSolution(lp->clp)[row];
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/packing.c: column generation. The linear program over the trees known so far gives prices; the
+ * cheapest tree under them is the next column, and also a proof of how far we can still be from the optimum.
+ *
+ * Two things keep the number of rounds small. Before the first program, multiplicative weights (Garg,
+ * Konemann 1998) bring a first lot of trees and decent prices. Then the oracle is asked not at the program's
+ * prices, which jump, but between them and the best prices so far (in-out smoothing, Ben-Ameur and Neto
+ * 2007). Prices are integers before the oracle sees them, so every bound is exact whatever the program's
+ * rounding was. */
+#include "solve/packing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/lp.h"
+
+#define PRICE_SCALE 17179869184.0 /* 2^34: sums over a tree stay far below 2^63 */
+#define SMALL_DENOMINATOR 2000
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_packing_problem *problem;
+    banyan_packing *packing;
+    banyan_lp *lp;
+    int row_count;
+    int *row;           /* per arc: of its cable */
+    double *capacity;   /* per row, the largest is 1 */
+    double unit;        /* graph units of 1 */
+    double *used;       /* per row: scratch of one column */
+    int *touched;       /* rows with used != 0 */
+    double *column;     /* values at touched rows */
+    double *now, *best; /* prices per row: the program's, and those of the best bound */
+    int64_t *asked;     /* per arc: what the oracle saw last */
+    double *mixed;      /* per row: what it was made from */
+} generator;
+
+static void generator_fini(generator *g)
+{
+    banyan_lp_destroy(g->lp);
+    banyan_free(g->row);
+    banyan_free(g->capacity);
+    banyan_free(g->used);
+    banyan_free(g->touched);
+    banyan_free(g->column);
+    banyan_free(g->now);
+    banyan_free(g->best);
+    banyan_free(g->asked);
+    banyan_free(g->mixed);
+}
+
+static void number_rows(generator *g)
+{
+    const banyan_graph *graph = g->graph;
+
+    for (int i = 0; i < graph->arc_count; i++) {
+        int cable = banyan_graph_cable(graph, i);
+
+        if (g->problem->group)
+            g->row[i] = g->problem->group[cable];
+        else
+            g->row[i] = cable == i ? g->row_count++ : g->row[cable];
+    }
+    if (g->problem->group)
+        g->row_count = g->problem->group_count;
+}
+
+static void sum_capacities(generator *g)
+{
+    double largest = 0;
+
+    for (int i = 0; i < g->graph->arc_count; i++)
+        if (banyan_graph_cable(g->graph, i) == i)
+            g->capacity[g->row[i]] += (double)g->graph->arcs[i].capacity;
+    for (int r = 0; r < g->row_count; r++)
+        largest = g->capacity[r] > largest ? g->capacity[r] : largest;
+    g->unit = largest > 0 ? largest : 1;
+    for (int r = 0; r < g->row_count; r++)
+        g->capacity[r] /= g->unit;
+}
+
+static banyan_status generator_init(generator *g, const banyan_graph *graph,
+                                    const banyan_packing_problem *problem, banyan_packing *packing,
+                                    banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    double *lower;
+    banyan_status status;
+
+    *g = (generator){.graph = graph, .problem = problem, .packing = packing};
+    g->row = banyan_alloc(arcs, sizeof *g->row);
+    g->capacity = banyan_alloc(arcs + 1, sizeof(double));
+    g->used = banyan_alloc(arcs + 1, sizeof(double));
+    g->touched = banyan_alloc(arcs + 1, sizeof(int));
+    g->column = banyan_alloc(arcs + 1, sizeof(double));
+    g->now = banyan_alloc(arcs + 1, sizeof(double));
+    g->best = banyan_alloc(arcs + 1, sizeof(double));
+    g->mixed = banyan_alloc(arcs + 1, sizeof(double));
+    g->asked = banyan_alloc(arcs, sizeof(int64_t));
+    lower = banyan_alloc(arcs + 1, sizeof(double));
+    packing->price = banyan_alloc(arcs, sizeof(int64_t));
+    if (!g->row || !g->capacity || !g->used || !g->touched || !g->column || !g->now || !g->best ||
+        !g->mixed || !g->asked || !lower || !packing->price) {
+        banyan_free(lower);
+        return banyan_fail_memory(err);
+    }
+    number_rows(g);
+    sum_capacities(g);
+    for (int r = 0; r < g->row_count; r++)
+        lower[r] = -1e300;
+    status = banyan_lp_create(g->row_count, lower, g->capacity, &g->lp, err);
+    banyan_free(lower);
+    return status;
+}
+
+/* The latest tree's use of each row, as a column of the program. */
+static void add_latest_column(generator *g)
+{
+    const banyan_trees *trees = &g->packing->trees;
+    size_t tree = trees->tree_count - 1;
+    int count = 0;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
+        int row = g->row[trees->arcs[a]];
+
+        if (g->used[row] == 0)
+            g->touched[count++] = row;
+        g->used[row]++;
+    }
+    for (int i = 0; i < count; i++) {
+        g->column[i] = g->used[g->touched[i]];
+        g->used[g->touched[i]] = 0;
+    }
+    banyan_lp_add_column(g->lp, 1, count, g->touched, g->column);
+}
+
+/* Asks for the cheapest tree under the prices in g->mixed. Returns what the tree costs under the program's
+ * own prices (so that the caller sees whether it helps), or -1 when there is none. Keeps the bound if it is
+ * new. */
+static double ask(generator *g)
+{
+    banyan_packing *packing = g->packing;
+    const banyan_trees *trees = &packing->trees;
+    double largest = 0, cost_now = 0;
+    int64_t cost;
+    banyan_wide value;
+
+    for (int r = 0; r < g->row_count; r++)
+        largest = g->mixed[r] > largest ? g->mixed[r] : largest;
+    for (int i = 0; i < g->graph->arc_count; i++)
+        g->asked[i] = (int64_t)nearbyint(g->mixed[g->row[i]] / largest * PRICE_SCALE);
+    cost = g->problem->oracle(g->problem->context, g->asked, &packing->trees);
+    if (cost < 0 || packing->trees.failed)
+        return -1;
+    value = banyan_packing_value(g->graph, g->asked);
+    if (cost > 0 && (double)value / (double)cost < packing->bound_value) {
+        packing->bound_value = (double)value / (double)cost;
+        packing->bound = banyan_fraction_make(value, cost);
+        memcpy(packing->price, g->asked, (size_t)g->graph->arc_count * sizeof(int64_t));
+        memcpy(g->best, g->mixed, (size_t)g->row_count * sizeof(double));
+    }
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
+        cost_now += g->now[g->row[trees->arcs[a]]];
+    return cost_now;
+}
+
+/* Multiplicative weights: each tree makes what it uses dearer. */
+static banyan_status warm_up(generator *g, banyan_error *err)
+{
+    const double step = 0.5;
+
+    for (int r = 0; r < g->row_count; r++)
+        g->mixed[r] = 1 / g->capacity[r];
+    for (int i = 0; i < g->problem->warm_trees || i == 0; i++) {
+        const banyan_trees *trees = &g->packing->trees;
+        double narrowest = HUGE_VAL;
+        size_t tree;
+
+        if (ask(g) < 0)
+            return trees->failed ? banyan_fail_memory(err)
+                                 : banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                                               "the active workers are not all connected");
+        add_latest_column(g);
+        tree = trees->tree_count - 1;
+        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++)
+            g->used[g->row[trees->arcs[a]]]++;
+        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
+            int r = g->row[trees->arcs[a]];
+
+            if (g->capacity[r] / g->used[r] < narrowest)
+                narrowest = g->capacity[r] / g->used[r];
+        }
+        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
+            int r = g->row[trees->arcs[a]];
+
+            g->mixed[r] *= 1 + step * narrowest * g->used[r] / g->capacity[r];
+            g->used[r] = 0;
+        }
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* The program's prices as small whole numbers, if they are such, give the bound as a short fraction. */
+static void sharpen(generator *g)
+{
+    banyan_packing *packing = g->packing;
+    int64_t *small = g->asked, cost;
+    banyan_wide value;
+    double *per_arc = g->used; /* free at this point, one entry a row */
+    int64_t *whole = banyan_alloc((size_t)g->row_count, sizeof *whole);
+
+    memcpy(per_arc, g->now, (size_t)g->row_count * sizeof(double));
+    if (!whole || !banyan_fraction_small_integers(per_arc, g->row_count, SMALL_DENOMINATOR, 1e-7, whole)) {
+        banyan_free(whole);
+        return;
+    }
+    for (int i = 0; i < g->graph->arc_count; i++)
+        small[i] = whole[g->row[i]];
+    banyan_free(whole);
+    cost = g->problem->oracle(g->problem->context, small, &packing->trees);
+    if (cost < 0 || packing->trees.failed)
+        return;
+    banyan_trees_drop_last(&packing->trees);
+    value = banyan_packing_value(g->graph, small);
+    if (cost > 0 && (double)value / (double)cost <= packing->bound_value * (1 + 1e-9)) {
+        packing->bound = banyan_fraction_make(value, cost);
+        packing->bound_value = (double)value / (double)cost;
+        memcpy(packing->price, small, (size_t)g->graph->arc_count * sizeof(int64_t));
+    }
+}
+
+static banyan_status solve_program(generator *g, banyan_error *err)
+{
+    banyan_status status = banyan_lp_solve(g->lp, err);
+
+    if (status)
+        return status;
+    g->packing->total = banyan_lp_objective(g->lp) * g->unit;
+    for (int r = 0; r < g->row_count; r++) {
+        double price = banyan_lp_price(g->lp, r);
+
+        g->now[r] = price > 0 ? price : 0;
+    }
+    g->packing->rounds++;
+    return BANYAN_SUCCESS;
+}
+
+static int is_done(const generator *g)
+{
+    const banyan_packing *packing = g->packing;
+
+    return packing->bound_value - packing->total <= g->problem->tolerance * packing->bound_value ||
+           (g->problem->good_enough > 0 && packing->total >= g->problem->good_enough) ||
+           packing->rounds >= g->problem->round_limit;
+}
+
+/* One more tree, asked for between the best prices and the program's, nearer and nearer to the latter until
+ * the tree improves the program. */
+static banyan_status improve(generator *g, int *stuck, banyan_error *err)
+{
+    double worth = 0, best_worth = 0;
+
+    for (int r = 0; r < g->row_count; r++) {
+        worth += g->capacity[r] * g->now[r];
+        best_worth += g->capacity[r] * g->best[r];
+    }
+    *stuck = 0;
+    for (double inner = 0.6;; inner = inner > 0.2 ? inner - 0.3 : 0) {
+        double cost, share = inner < 0.01 ? 0 : inner;
+
+        for (int r = 0; r < g->row_count; r++)
+            g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
+        cost = ask(g);
+        if (cost < 0)
+            return banyan_fail_memory(err);
+        if (cost < 1 - 1e-9) {
+            add_latest_column(g);
+            return BANYAN_SUCCESS;
+        }
+        banyan_trees_drop_last(&g->packing->trees);
+        if (share == 0 || is_done(g)) {
+            *stuck = 1;
+            return BANYAN_SUCCESS;
+        }
+    }
+}
+
+static banyan_status take_weights(generator *g, banyan_error *err)
+{
+    banyan_packing *packing = g->packing;
+    const double *values = banyan_lp_values(g->lp);
+
+    packing->weight = banyan_alloc(packing->trees.tree_count, sizeof(double));
+    if (!packing->weight)
+        return banyan_fail_memory(err);
+    for (size_t t = 0; t < packing->trees.tree_count; t++)
+        packing->weight[t] = values[t] > 0 ? values[t] * g->unit : 0;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_packing_solve(const banyan_graph *graph, const banyan_packing_problem *problem,
+                                   banyan_packing *out, banyan_error *err)
+{
+    generator g;
+    banyan_status status;
+    int stuck = 0;
+
+    memset(out, 0, sizeof *out);
+    out->bound_value = HUGE_VAL;
+    status = generator_init(&g, graph, problem, out, err);
+    if (!status)
+        status = warm_up(&g, err);
+    if (!status)
+        status = solve_program(&g, err);
+    while (!status && !stuck && !is_done(&g)) {
+        status = improve(&g, &stuck, err);
+        if (!status)
+            status = solve_program(&g, err);
+    }
+    if (!status)
+        sharpen(&g);
+    if (!status && out->trees.failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = take_weights(&g, err);
+    generator_fini(&g);
+    if (status)
+        banyan_packing_fini(out);
+    return status;
+}
+
+void banyan_packing_fini(banyan_packing *packing)
+{
+    banyan_trees_fini(&packing->trees);
+    banyan_free(packing->weight);
+    banyan_free(packing->price);
+    packing->weight = NULL;
+    packing->price = NULL;
+}
+
+banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price)
+{
+    banyan_wide sum = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if (banyan_graph_cable(graph, i) == i)
+            sum += (banyan_wide)graph->arcs[i].capacity * price[i];
+    return sum;
+}

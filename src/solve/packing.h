@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/packing.h: the heaviest packing of trees into a symmetric graph's cables, with prices that prove it.
+ *
+ *     maximise sum of w(T)   subject to   sum over T of uses(T, e) w(T) <= capacity(e)  for every cable e
+ *
+ * Any prices y >= 0 bound it from above by  sum of capacity(e) y(e)  over the cost of the cheapest tree under
+ * y; at the optimum both sides meet. */
+#ifndef BANYAN_SOLVE_PACKING_H
+#define BANYAN_SOLVE_PACKING_H
+
+#include "solve/fraction.h"
+#include "solve/trees.h"
+
+/* The cheapest tree under the arcs' costs (equal on twins): appends it and returns its cost; -1: none. */
+typedef int64_t (*banyan_tree_oracle)(void *context, const int64_t *cost, banyan_trees *trees);
+
+typedef struct {
+    banyan_tree_oracle oracle;
+    void *context;
+    const int *group;   /* per arc: cables of one group share a row (0..group_count-1), as if by symmetry; */
+    int group_count;    /* the weights are then no packing, but prices and bound hold. NULL: each its own */
+    double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
+    double good_enough; /* stop when the packing weighs this much; 0: never */
+    int warm_trees;     /* trees by multiplicative weights before the first linear program */
+    int round_limit;    /* linear programs at most */
+} banyan_packing_problem;
+
+typedef struct {
+    banyan_trees trees;
+    double *weight; /* per tree, in the graph's units */
+    double total;   /* their sum */
+    int64_t *price; /* per arc; whole numbers in proportion */
+    banyan_fraction bound;
+    double bound_value; /* the same, also where the fraction does not fit */
+    int rounds;
+} banyan_packing;
+
+banyan_status banyan_packing_solve(const banyan_graph *graph, const banyan_packing_problem *problem,
+                                   banyan_packing *out, banyan_error *err);
+void banyan_packing_fini(banyan_packing *packing);
+
+/* Sum over the cables of capacity times price. */
+banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price);
+
+#endif

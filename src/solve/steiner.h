@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/steiner.h: which idle nodes should help a cheapest tree. Once they are known, the tree is a plain
+ * spanning tree or arborescence on the terminals and them. */
+#ifndef BANYAN_SOLVE_STEINER_H
+#define BANYAN_SOLVE_STEINER_H
+
+#include "solve/closure.h"
+
+typedef struct banyan_steiner banyan_steiner;
+
+/* Exact where the active nodes of the closure are at most 9 or its other nodes at most 9 (is_exact tells);
+ * else a local search: flip one helper at a time while the tree gets cheaper. The closure must live on. */
+banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steiner **out, banyan_error *err);
+void banyan_steiner_destroy(banyan_steiner *steiner); /* accepts NULL */
+int banyan_steiner_is_exact(const banyan_steiner *steiner);
+
+/* After the closure was measured anew, before trees are asked for. */
+void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
+
+/* The cheapest tree from (transposed: to) the root, an index of the closure. Returns its cost, or -1; the
+ * tree is appended to trees unless trees is NULL. */
+int64_t banyan_steiner_tree(banyan_steiner *steiner, int root, banyan_trees *trees);
+
+#endif
