@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce.c: which solver finds the best all-reduce.
+ *
+ *   symmetric, every node active          strength by minimum cuts: exact, no linear program
+ *   symmetric, some nodes only forward    tree packing, spanning trees through forwarders
+ *   symmetric, idle nodes that add        tree packing, Steiner trees
+ *   directions unlike                     reduce and broadcast trees with common roots
+ *
+ * With all of them the proof is prices on links. Where the choice of helpers is too large to be searched
+ * fully, a dual ascent bounds a tree's cost from below, so that the bound holds, though it may not be tight.
+ */
+#include "bound/allreduce.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/ascent.h"
+#include "solve/coupled.h"
+#include "solve/groups.h"
+#include "solve/packing.h"
+#include "solve/spanning.h"
+#include "solve/steiner.h"
+#include "solve/strength.h"
+
+#define MANY_CABLES 700 /* beyond this, cables that look alike share a row */
+
+static int has_role(const banyan_graph *graph, unsigned roles)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & roles) &&
+            graph->out_first[v] < graph->out_first[v + 1])
+            return 1;
+    return 0;
+}
+
+static int all_active(const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1])
+            return 0;
+    return 1;
+}
+
+static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
+    banyan_status status =
+        part ? banyan_strength(graph, &out->fraction, part, &part_count, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        out->value = out->reached = banyan_fraction_value(out->fraction);
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = part[graph->arcs[i].src] != part[graph->arcs[i].dst];
+    }
+    banyan_free(part);
+    return status;
+}
+
+static int64_t spanning_oracle(void *context, const int64_t *cost, banyan_trees *trees)
+{
+    return banyan_spanning_tree(context, NULL, cost, trees);
+}
+
+typedef struct {
+    banyan_closure closure;
+    banyan_steiner *steiner;
+} steiner_oracle;
+
+static int64_t find_steiner(void *context, const int64_t *cost, banyan_trees *trees)
+{
+    steiner_oracle *oracle = context;
+
+    banyan_closure_measure(&oracle->closure, cost);
+    banyan_steiner_prepare(oracle->steiner, 0);
+    return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
+                               trees);
+}
+
+static banyan_status pack(const banyan_graph *graph, banyan_packing_problem problem,
+                          banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_packing packing;
+    banyan_status status;
+    int *group = NULL;
+
+    if (graph->arc_count > 2 * MANY_CABLES) {
+        group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
+        status =
+            group ? banyan_groups_find(graph, group, &problem.group_count, err) : banyan_fail_memory(err);
+        if (status)
+            goto out;
+        if (problem.group_count <= MANY_CABLES)
+            problem.group = group;
+    }
+    status = banyan_packing_solve(graph, &problem, &packing, err);
+    if (status)
+        goto out;
+    out->fraction = packing.bound;
+    out->value = packing.bound_value;
+    out->reached = packing.total;
+    memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_packing_fini(&packing);
+out:
+    banyan_free(group);
+    return status;
+}
+
+static banyan_status by_spanning_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                       banyan_error *err)
+{
+    banyan_packing_problem problem = {
+        .oracle = spanning_oracle, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
+    banyan_spanning *spanning;
+    banyan_status status = banyan_spanning_create(graph, &spanning, err);
+
+    if (status)
+        return status;
+    problem.context = spanning;
+    status = pack(graph, problem, out, err);
+    banyan_spanning_destroy(spanning);
+    return status;
+}
+
+static banyan_status by_steiner_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    banyan_packing_problem problem = {
+        .oracle = find_steiner, .tolerance = 1e-10, .warm_trees = 40, .round_limit = 1000};
+    steiner_oracle oracle = {.steiner = NULL};
+    banyan_status status = banyan_closure_init(&oracle.closure, graph, BANYAN_NODE_ADDS, err);
+
+    if (!status)
+        status = banyan_steiner_create(&oracle.closure, &oracle.steiner, err);
+    problem.context = &oracle;
+    if (!status)
+        status = pack(graph, problem, out, err);
+    banyan_steiner_destroy(oracle.steiner);
+    banyan_closure_fini(&oracle.closure);
+    return status;
+}
+
+static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    banyan_coupled_problem problem = {
+        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
+    banyan_coupled packing;
+    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+
+    if (status)
+        return status;
+    out->fraction = packing.bound;
+    out->value = packing.bound_value;
+    out->reached = packing.total;
+    memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_coupled_fini(&packing);
+    return status;
+}
+
+/* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as
+ * much. People want to hear of all of them. */
+static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    int single = -1;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if (out->price[i] && banyan_graph_cable(graph, i) == i) {
+            if (single >= 0)
+                return BANYAN_SUCCESS;
+            single = i;
+        }
+    for (int i = 0; single >= 0 && i < graph->arc_count; i++) {
+        int twin = graph->arcs[i].twin;
+        banyan_fraction fraction;
+        double value;
+        banyan_status status;
+
+        if (out->price[i] || twin < i || graph->arcs[i].capacity != graph->arcs[single].capacity)
+            continue;
+        out->price[i] = out->price[twin] = out->price[single];
+        status = banyan_allreduce_prove(graph, out->price, &fraction, &value, err);
+        if (status)
+            return status;
+        if (value > out->value)
+            out->price[i] = out->price[twin] = 0;
+    }
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    banyan_status status;
+
+    if (!graph->symmetric)
+        status = by_coupled_trees(graph, out, err);
+    else if (all_active(graph))
+        status = by_strength(graph, out, err);
+    else if (!has_role(graph, BANYAN_NODE_ADDS))
+        status = by_spanning_trees(graph, out, err);
+    else
+        status = by_steiner_trees(graph, out, err);
+    /* What a solver says is not taken on trust: the prices alone must prove it. */
+    if (!status)
+        status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+    if (!status && graph->symmetric && !all_active(graph) && graph->arc_count <= 400)
+        status = name_equals(graph, out, err);
+    return status;
+}
+
+/* The least that a reduce tree and a broadcast tree with one root cost together, over all roots. */
+static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                banyan_error *err)
+{
+    banyan_spanning *spanning;
+    banyan_wide worth;
+    int proven;
+    banyan_status status;
+
+    if (graph->symmetric && !has_role(graph, BANYAN_NODE_ADDS)) {
+        status = banyan_spanning_create(graph, &spanning, err);
+        if (!status)
+            *out = 2 * (banyan_wide)banyan_spanning_tree(spanning, NULL, price, NULL);
+        if (!status)
+            banyan_spanning_destroy(spanning);
+        return status;
+    }
+    status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
+    if (!status && !proven)
+        status = banyan_ascent_bound(graph, price, out, err);
+    return status;
+}
+
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price,
+                                     banyan_fraction *fraction, double *value, banyan_error *err)
+{
+    banyan_wide worth = 0, cost = 0;
+    banyan_status status = least_cost(graph, price, &cost, err);
+
+    if (status)
+        return status;
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (banyan_wide)graph->arcs[i].capacity * price[i];
+    if (cost <= 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
+    *fraction = banyan_fraction_make(worth, cost);
+    *value = (double)worth / (double)cost;
+    return BANYAN_SUCCESS;
+}

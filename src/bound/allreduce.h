@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce.h: the best all-reduce on a graph, and the prices that prove it. */
+#ifndef BANYAN_BOUND_ALLREDUCE_H
+#define BANYAN_BOUND_ALLREDUCE_H
+
+#include "solve/fraction.h"
+#include "solve/graph.h"
+
+typedef struct {
+    banyan_fraction fraction; /* in the graph's units; den 0: does not fit */
+    double value;
+    double reached; /* by a packing that was found */
+    int64_t *price; /* per arc, the caller's array */
+} banyan_allreduce_bound;
+
+banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err);
+
+/* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. */
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price,
+                                     banyan_fraction *fraction, double *value, banyan_error *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/bound.c: the three rates of a network with their certificates, as plain values. */
+#include "bound/bound.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "bound/allreduce.h"
+#include "bound/gather.h"
+#include "core/alloc.h"
+
+static banyan_status certificate_init(banyan_certificate *c, const banyan_topology *topology,
+                                      banyan_error *err)
+{
+    memset(c, 0, sizeof *c);
+    c->node_count = topology->node_count;
+    c->link_count = topology->link_count;
+    c->part = banyan_alloc((size_t)topology->node_count, sizeof *c->part);
+    c->price = banyan_alloc((size_t)topology->link_count, sizeof *c->price);
+    return c->part && c->price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+void banyan_rate_fini(banyan_rate *rate)
+{
+    banyan_free(rate->certificate.part);
+    banyan_free(rate->certificate.price);
+    rate->certificate.part = NULL;
+    rate->certificate.price = NULL;
+}
+
+void banyan_bound_fini(banyan_bound *bound)
+{
+    banyan_rate_fini(&bound->allreduce);
+    banyan_rate_fini(&bound->allgather);
+    banyan_rate_fini(&bound->reducescatter);
+}
+
+static void set_rate(banyan_rate *rate, const banyan_graph *graph, banyan_fraction fraction, double value)
+{
+    rate->fraction = fraction;
+    rate->unit = graph->unit;
+    rate->exact = graph->exact && fraction.den > 0;
+    rate->bytes_per_s = value * graph->unit;
+}
+
+static banyan_status lone_worker(const banyan_topology *topology, banyan_rate *rate, banyan_error *err)
+{
+    rate->bytes_per_s = HUGE_VAL;
+    rate->unit = 1;
+    return certificate_init(&rate->certificate, topology, err);
+}
+
+/* Nodes joined by arcs without a price are one part. */
+static void join_free_arcs(banyan_certificate *c, const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        c->part[v] =
+            graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1] ? v
+                                                                                                         : -1;
+    for (int changed = 1; changed;) {
+        changed = 0;
+        for (int i = 0; i < graph->arc_count; i++) {
+            int a = graph->arcs[i].src, b = graph->arcs[i].dst, twin = graph->arcs[i].twin;
+
+            if (c->price[graph->arcs[i].link] || (twin >= 0 && c->price[graph->arcs[twin].link]) ||
+                c->part[a] == c->part[b])
+                continue;
+            c->part[a] = c->part[b] = c->part[a] < c->part[b] ? c->part[a] : c->part[b];
+            changed = 1;
+        }
+    }
+    c->part_count = 0;
+    for (int v = 0; v < graph->node_count;
+         v++) /* a part's name is its first node, which comes before the others */
+        if (c->part[v] == v)
+            c->part[v] = c->part_count++;
+        else if (c->part[v] >= 0)
+            c->part[v] = c->part[c->part[v]];
+}
+
+static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
+{
+    int64_t common = 0;
+
+    for (int i = 0; i < c->link_count; i++) {
+        if (c->price[i] && common && c->price[i] != common)
+            return BANYAN_CERTIFICATE_PRICES;
+        if (c->price[i])
+            common = c->price[i];
+    }
+    return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
+}
+
+static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph,
+                                    banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
+{
+    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_status status =
+        found.price ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_allreduce_solve(graph, &found, err);
+    if (!status) {
+        int64_t common = 0;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            common = banyan_gcd(common, found.price[i]);
+        for (int i = 0; i < graph->arc_count; i++)
+            rate->certificate.price[graph->arcs[i].link] = found.price[i] / (common ? common : 1);
+        join_free_arcs(&rate->certificate, graph);
+        rate->certificate.kind = kind_of_prices(&rate->certificate);
+        set_rate(rate, graph, found.fraction, found.value);
+        *reached_bytes_per_s = found.reached * graph->unit;
+    }
+    banyan_free(found.price);
+    return status;
+}
+
+static banyan_status find_gather(const banyan_topology *topology, const banyan_graph *graph, int towards,
+                                 banyan_rate *rate, banyan_error *err)
+{
+    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_fraction fraction;
+    banyan_status status =
+        inside ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_gather_rate(graph, towards, &fraction, inside, err);
+    if (!status) {
+        banyan_certificate *c = &rate->certificate;
+
+        set_rate(rate, graph, fraction, banyan_fraction_value(fraction));
+        c->kind = BANYAN_CERTIFICATE_CUT;
+        c->part_count = 2;
+        for (int v = 0; v < graph->node_count; v++)
+            c->part[v] = !inside[v];
+        for (int i = 0; i < graph->arc_count; i++) {
+            int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
+            int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
+
+            c->price[graph->arcs[i].link] = inside[from] && !inside[to];
+        }
+    }
+    banyan_free(inside);
+    return status;
+}
+
+/* Idle workers that are removed must not be what connects the active ones. */
+static banyan_status check_reach(const banyan_graph *graph, banyan_error *err)
+{
+    int *stack = banyan_alloc((size_t)graph->node_count, sizeof *stack), count;
+    unsigned char *seen = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_status status = stack && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int back = 0; !status && back < 2; back++) {
+        const int *first = back ? graph->in_first : graph->out_first,
+                  *arc = back ? graph->in_arc : graph->out_arc;
+
+        memset(seen, 0, (size_t)graph->node_count);
+        stack[0] = graph->active[0];
+        seen[graph->active[0]] = 1;
+        for (count = 1; count;) {
+            int v = stack[--count];
+
+            for (int i = first[v]; i < first[v + 1]; i++) {
+                int w = back ? graph->arcs[arc[i]].src : graph->arcs[arc[i]].dst;
+
+                if (!seen[w]) {
+                    seen[w] = 1;
+                    stack[count++] = w;
+                }
+            }
+        }
+        for (int i = 0; !status && i < graph->active_count; i++)
+            if (!seen[graph->active[i]])
+                status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                                     "no way leads %s active node %d %s active node %d", "between",
+                                     graph->active[0], "and", graph->active[i]);
+    }
+    banyan_free(stack);
+    banyan_free(seen);
+    return status;
+}
+
+static banyan_status make_graph(const banyan_topology *topology, const int *active, int active_count,
+                                banyan_relays relays, banyan_graph **out, banyan_error *err)
+{
+    banyan_status status;
+
+    *out = NULL;
+    if (active_count < 1)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no active worker");
+    status = banyan_topology_check_connected(topology, active, active_count, err);
+    if (!status)
+        status = banyan_network_graph(topology, active, active_count, relays, out, err);
+    if (!status)
+        status = check_reach(*out, err);
+    return status;
+}
+
+banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int *active, int active_count,
+                                     banyan_relays relays, banyan_rate *out, double *reached_bytes_per_s,
+                                     banyan_error *err)
+{
+    banyan_graph *graph;
+    banyan_status status = make_graph(topology, active, active_count, relays, &graph, err);
+
+    memset(out, 0, sizeof *out);
+    *reached_bytes_per_s = HUGE_VAL;
+    if (!status)
+        status = active_count == 1 ? lone_worker(topology, out, err)
+                                   : find_allreduce(topology, graph, out, reached_bytes_per_s, err);
+    if (status)
+        banyan_rate_fini(out);
+    banyan_graph_destroy(graph);
+    return status;
+}
+
+banyan_status banyan_bound_find(const banyan_topology *topology, const int *active, int active_count,
+                                banyan_relays relays, banyan_bound *out, banyan_error *err)
+{
+    banyan_graph *graph;
+    banyan_status status = make_graph(topology, active, active_count, relays, &graph, err);
+
+    memset(out, 0, sizeof *out);
+    out->relays = relays;
+    out->reached_bytes_per_s = HUGE_VAL;
+    if (!status && active_count == 1) {
+        status = lone_worker(topology, &out->allreduce, err);
+        if (!status)
+            status = lone_worker(topology, &out->allgather, err);
+        if (!status)
+            status = lone_worker(topology, &out->reducescatter, err);
+    } else if (!status) {
+        status = find_allreduce(topology, graph, &out->allreduce, &out->reached_bytes_per_s, err);
+        if (!status)
+            status = find_gather(topology, graph, 0, &out->allgather, err);
+        if (!status)
+            status = find_gather(topology, graph, 1, &out->reducescatter, err);
+    }
+    if (status)
+        banyan_bound_fini(out);
+    banyan_graph_destroy(graph);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/bound.h: how good can it get? The best possible rate of a collective on a network, with a proof that
+ * a few lines of code can check: banyan_bound_check_certificate.
+ *
+ * Rates are bytes of vector per second as size grows (latency 0, everything pipelined). For all-gather and
+ * reduce-scatter the vector is the whole gathered or scattered one. */
+#ifndef BANYAN_BOUND_H
+#define BANYAN_BOUND_H
+
+#include "bound/network.h"
+#include "solve/fraction.h"
+#include "topology/topology.h"
+
+/* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
+ * links count differently. The proof of the all-reduce bound is always the prices: whatever trees carry a
+ * byte to one place and back to all, they pay at least some sum, and all links together can be paid only so
+ * much. */
+typedef enum {
+    BANYAN_CERTIFICATE_NONE, /* a lone worker: no limit */
+    BANYAN_CERTIFICATE_CUT,
+    BANYAN_CERTIFICATE_PARTITION,
+    BANYAN_CERTIFICATE_PRICES
+} banyan_certificate_kind;
+
+typedef struct {
+    banyan_certificate_kind kind;
+    int node_count, link_count; /* the topology's */
+    int part_count;
+    int *part;      /* by node: its part, or -1 where it does not matter */
+    int64_t *price; /* by link; links that cross parts have a price above 0 */
+} banyan_certificate;
+
+typedef struct {
+    double bytes_per_s;       /* infinite for a lone worker */
+    banyan_fraction fraction; /* bytes_per_s = fraction * unit; den 0: not a short fraction */
+    double unit;              /* bytes per second */
+    int exact;                /* bandwidths were whole multiples of the unit, so the fraction is exact */
+    banyan_certificate certificate;
+} banyan_rate;
+
+typedef struct {
+    banyan_relays relays;
+    banyan_rate allreduce, allgather, reducescatter;
+    double
+        reached_bytes_per_s; /* an all-reduce packing that was found; equal to the bound where it is tight */
+} banyan_bound;
+
+/* For the active workers (node ids, ascending). INVALID_ARGUMENT where they are not connected. */
+banyan_status banyan_bound_find(const banyan_topology *topology, const int *active, int active_count,
+                                banyan_relays relays, banyan_bound *out, banyan_error *err);
+void banyan_bound_fini(banyan_bound *bound);
+
+/* Only the all-reduce rate, for those who ask often. */
+banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int *active, int active_count,
+                                     banyan_relays relays, banyan_rate *out, double *reached_bytes_per_s,
+                                     banyan_error *err);
+void banyan_rate_fini(banyan_rate *rate);
+
+/* Recomputes the three rates from the certificates alone. PLAN_INVALID with a sentence when one proves less
+ * than the bound claims. */
+banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
+                                             int active_count, const banyan_bound *bound, banyan_error *err);
+
+/* The all-reduce certificate in words: «links h0-net and h1-net: every byte must cross them once each way».
+ * The caller frees *out. */
+banyan_status banyan_bound_explain(const banyan_topology *topology, const int *active, int active_count,
+                                   const banyan_bound *bound, char **out, banyan_error *err);
+
+#endif

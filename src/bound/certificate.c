@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/certificate.c: checking a bound from its certificate alone, and saying it in words. */
+#include <math.h>
+#include <string.h>
+
+#include "bound/allreduce.h"
+#include "bound/bound.h"
+#include "core/alloc.h"
+#include "core/text.h"
+
+/* Links named before the rest is only counted. */
+#define NAMED_LINKS 6
+
+static banyan_status judge(const char *name, const banyan_rate *rate, double proven, banyan_error *err)
+{
+    if (proven <= rate->bytes_per_s * (1 + 1e-9))
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_PLAN_INVALID,
+                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
+                       name, proven, rate->bytes_per_s);
+}
+
+static banyan_status check_allreduce(const banyan_graph *graph, const banyan_rate *rate, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_fraction fraction;
+    double value;
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        price[i] = rate->certificate.price[graph->arcs[i].link];
+        if (price[i] < 0)
+            status = banyan_fail(err, BANYAN_PLAN_INVALID, "the certificate has a negative price on link %d",
+                                 graph->arcs[i].link);
+    }
+    if (!status)
+        status = banyan_allreduce_prove(graph, price, &fraction, &value, err);
+    if (!status)
+        status = judge("all-reduce", rate, value * graph->unit, err);
+    banyan_free(price);
+    return status;
+}
+
+/* What crosses the cut, for all the data behind it. */
+static banyan_status check_gather(const banyan_topology *topology, const int *active, int active_count,
+                                  const banyan_rate *rate, int towards, banyan_error *err)
+{
+    const int *part = rate->certificate.part;
+    double crossing = 0;
+    int behind = 0;
+
+    for (int i = 0; i < topology->link_count; i++) {
+        const banyan_link *link = &topology->links[i];
+        int from = towards ? link->dst : link->src, to = towards ? link->src : link->dst;
+
+        if (part[from] == 0 && part[to] == 1 && rate->certificate.price[i])
+            crossing += link->bytes_per_s;
+    }
+    for (int i = 0; i < active_count; i++)
+        behind += part[active[i]] == 0;
+    if (behind == 0 || behind == active_count)
+        return banyan_fail(err, BANYAN_PLAN_INVALID, "the cut does not separate active workers");
+    return judge(towards ? "reduce-scatter" : "all-gather", rate, crossing * active_count / behind, err);
+}
+
+banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
+                                             int active_count, const banyan_bound *bound, banyan_error *err)
+{
+    banyan_graph *graph;
+    banyan_status status;
+
+    if (active_count < 2)
+        return BANYAN_SUCCESS;
+    status = banyan_network_graph(topology, active, active_count, bound->relays, &graph, err);
+    if (status)
+        return status;
+    status = check_allreduce(graph, &bound->allreduce, err);
+    if (!status)
+        status = check_gather(topology, active, active_count, &bound->allgather, 0, err);
+    if (!status)
+        status = check_gather(topology, active, active_count, &bound->reducescatter, 1, err);
+    banyan_graph_destroy(graph);
+    return status;
+}
+
+/* The way back of a link that is listed already is not named again. */
+static int is_second_way(const banyan_topology *topology, const banyan_certificate *c, int link)
+{
+    for (int i = 0; i < link; i++)
+        if (c->price[i] == c->price[link] && topology->links[i].src == topology->links[link].dst &&
+            topology->links[i].dst == topology->links[link].src)
+            return 1;
+    return 0;
+}
+
+static int is_both_ways(const banyan_topology *topology, const banyan_certificate *c, int link)
+{
+    for (int i = 0; i < c->link_count; i++)
+        if (c->price[i] == c->price[link] && topology->links[i].src == topology->links[link].dst &&
+            topology->links[i].dst == topology->links[link].src)
+            return 1;
+    return 0;
+}
+
+static int count_cables(const banyan_topology *topology, const banyan_certificate *c)
+{
+    int count = 0;
+
+    for (int i = 0; i < c->link_count; i++)
+        count += c->price[i] > 0 && !is_second_way(topology, c, i);
+    return count;
+}
+
+static void list_links(banyan_text *text, const banyan_topology *topology, const banyan_certificate *c,
+                       int count)
+{
+    int named = 0;
+
+    for (int i = 0; i < c->link_count && named < NAMED_LINKS; i++) {
+        const banyan_link *link = &topology->links[i];
+
+        if (!c->price[i] || is_second_way(topology, c, i))
+            continue;
+        banyan_text_add(text, "%s%s%s%s",
+                        named == 0           ? ""
+                        : named + 1 == count ? " and "
+                                             : ", ",
+                        banyan_topology_node_name(topology, link->src),
+                        is_both_ways(topology, c, i) ? "-" : "->",
+                        banyan_topology_node_name(topology, link->dst));
+        if (c->kind == BANYAN_CERTIFICATE_PRICES)
+            banyan_text_add(text, " (counted %lld times)", (long long)c->price[i]);
+        named++;
+    }
+    if (count > named)
+        banyan_text_add(text, " and %d more", count - named);
+}
+
+/* How often a byte must cross the priced links, each way: the bound says capacity / rate. */
+static double crossings(const banyan_topology *topology, const banyan_rate *rate)
+{
+    const banyan_certificate *c = &rate->certificate;
+    double worth = 0, common = 0;
+
+    for (int i = 0; i < c->link_count; i++) {
+        worth += (double)c->price[i] * topology->links[i].bytes_per_s;
+        if (c->price[i])
+            common = (double)c->price[i];
+    }
+    if (c->kind == BANYAN_CERTIFICATE_PRICES || common == 0)
+        common = 1;
+    return worth / common / rate->bytes_per_s / 2;
+}
+
+banyan_status banyan_bound_explain(const banyan_topology *topology, const int *active, int active_count,
+                                   const banyan_bound *bound, char **out, banyan_error *err)
+{
+    const banyan_rate *rate = &bound->allreduce;
+    const banyan_certificate *c = &rate->certificate;
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    int cables = count_cables(topology, c);
+    double times;
+
+    (void)active;
+    if (active_count < 2) {
+        banyan_text_add(&text, "one active worker: nothing has to move");
+        return banyan_text_take(&text, out, err);
+    }
+    times = crossings(topology, rate);
+    banyan_text_add(&text, "link%s ", cables == 1 ? "" : "s");
+    list_links(&text, topology, c, cables);
+    if (fabs(times - cables) < 1e-6 * cables)
+        banyan_text_add(&text, ": every byte must cross %s once each way", cables == 1 ? "it" : "them");
+    else
+        banyan_text_add(&text, ": every byte must cross them %.6g times in all each way", times);
+    if (c->kind == BANYAN_CERTIFICATE_PARTITION)
+        banyan_text_add(&text, ", to join %d parts of the network", c->part_count);
+    return banyan_text_take(&text, out, err);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/network.c: roles of nodes by what they can do and by the choice for idle workers; dead ends are left
+ * out. */
+#include "bound/network.h"
+
+#include <string.h>
+
+#include "core/alloc.h"
+
+typedef struct {
+    unsigned char *role, *gone;
+    int *neighbour; /* 2 a node: the different nodes at its links, as far as two; -1 none */
+    int *src, *dst, *link;
+    double *capacity;
+    int arc_count;
+} sketch;
+
+banyan_status banyan_relays_parse(const char *text, banyan_relays *out, banyan_error *err)
+{
+    static const char *const names[] = {"add", "forward", "none"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (banyan_relays)i;
+            return BANYAN_SUCCESS;
+        }
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relays is «%s»; it can be add, forward or none", text);
+}
+
+static void give_roles(sketch *s, const banyan_topology *topology, const int *active, int active_count,
+                       banyan_relays relays)
+{
+    for (int v = 0; v < topology->node_count; v++) {
+        const banyan_node *node = &topology->nodes[v];
+
+        if (node->kind == BANYAN_NODE_WORKER) {
+            s->role[v] = relays == BANYAN_RELAYS_ADD ? BANYAN_NODE_ADDS | BANYAN_NODE_COPIES : 0;
+            s->gone[v] = relays == BANYAN_RELAYS_NONE;
+        } else {
+            s->role[v] = (unsigned char)((node->can_reduce ? BANYAN_NODE_ADDS : 0) |
+                                         (node->can_multicast ? BANYAN_NODE_COPIES : 0));
+        }
+    }
+    for (int i = 0; i < active_count; i++) {
+        s->role[active[i]] = BANYAN_NODE_ACTIVE;
+        s->gone[active[i]] = 0;
+    }
+}
+
+static void note_neighbour(sketch *s, int v, int other)
+{
+    int *pair = s->neighbour + 2 * (size_t)v;
+
+    if (pair[0] < 0)
+        pair[0] = other;
+    else if (pair[0] != other && pair[1] < 0)
+        pair[1] = other;
+}
+
+/* A node with at most one neighbour left that is not active leads nowhere; taking it away may make others so.
+ */
+static void remove_dead_ends(sketch *s, const banyan_topology *topology)
+{
+    for (int again = 1; again;) {
+        again = 0;
+        for (int v = 0; v < 2 * topology->node_count; v++)
+            s->neighbour[v] = -1;
+        for (int i = 0; i < topology->link_count; i++) {
+            const banyan_link *link = &topology->links[i];
+
+            if (s->gone[link->src] || s->gone[link->dst] || link->src == link->dst)
+                continue;
+            note_neighbour(s, link->src, link->dst);
+            note_neighbour(s, link->dst, link->src);
+        }
+        for (int v = 0; v < topology->node_count; v++)
+            if (!s->gone[v] && !(s->role[v] & BANYAN_NODE_ACTIVE) && s->neighbour[2 * v + 1] < 0)
+                s->gone[v] = 1, again = 1;
+    }
+}
+
+static void take_links(sketch *s, const banyan_topology *topology)
+{
+    for (int i = 0; i < topology->link_count; i++) {
+        const banyan_link *link = &topology->links[i];
+
+        if (s->gone[link->src] || s->gone[link->dst] || link->src == link->dst)
+            continue;
+        s->src[s->arc_count] = link->src;
+        s->dst[s->arc_count] = link->dst;
+        s->link[s->arc_count] = i;
+        s->capacity[s->arc_count++] = link->bytes_per_s;
+    }
+    for (int v = 0; v < topology->node_count; v++)
+        if (s->gone[v])
+            s->role[v] = 0;
+}
+
+banyan_status banyan_network_graph(const banyan_topology *topology, const int *active, int active_count,
+                                   banyan_relays relays, banyan_graph **out, banyan_error *err)
+{
+    size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
+    sketch s = {.role = banyan_alloc(nodes, 1), .gone = banyan_alloc(nodes, 1)};
+    banyan_status status;
+
+    *out = NULL;
+    s.neighbour = banyan_alloc(2 * nodes, sizeof(int));
+    s.src = banyan_alloc(links, sizeof(int));
+    s.dst = banyan_alloc(links, sizeof(int));
+    s.link = banyan_alloc(links, sizeof(int));
+    s.capacity = banyan_alloc(links, sizeof(double));
+    if (s.role && s.gone && s.neighbour && s.src && s.dst && s.link && s.capacity) {
+        banyan_graph_input input = {topology->node_count, s.role, 0, s.src, s.dst, s.capacity, s.link};
+
+        give_roles(&s, topology, active, active_count, relays);
+        remove_dead_ends(&s, topology);
+        take_links(&s, topology);
+        input.arc_count = s.arc_count;
+        status = banyan_graph_create(&input, out, err);
+    } else {
+        status = banyan_fail_memory(err);
+    }
+    banyan_free(s.role);
+    banyan_free(s.gone);
+    banyan_free(s.neighbour);
+    banyan_free(s.src);
+    banyan_free(s.dst);
+    banyan_free(s.link);
+    banyan_free(s.capacity);
+    return status;
+}

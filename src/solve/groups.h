@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/groups.h: cables that look alike from every side. */
+#ifndef BANYAN_SOLVE_GROUPS_H
+#define BANYAN_SOLVE_GROUPS_H
+
+#include "solve/graph.h"
+
+/* group[arc]: 0..*group_count-1, equal on twins. Two cables share a group when colour refinement cannot tell
+ * them apart: all that symmetry maps onto each other do. The graph must be symmetric. */
+banyan_status banyan_groups_find(const banyan_graph *graph, int *group, int *group_count, banyan_error *err);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/bound.c: best rates against reference values, certificates that prove them and words that say
+ * why. */
+#include "test.h"
+
+#include <math.h>
+
+#include "reference.h"
+
+#include "bound/allreduce.h"
+#include "core/random.h"
+#include "solve/coupled.h"
+#include "topology/build.h"
+#include "topology/generate.h"
+
+#define CHECK_RATE(name, what, found, wanted)                                                                \
+    do {                                                                                                     \
+        if (!(fabs((found) - (wanted)) <= 1e-6 * (wanted)))                                                  \
+            fail_msg("%s: %s is %.12g, not %.12g", name, what, found, wanted);                               \
+    } while (0)
+
+static banyan_bound find_bound(const banyan_topology *topology, const int *active, int active_count,
+                               banyan_relays relays)
+{
+    banyan_bound bound;
+    banyan_error err;
+
+    if (banyan_bound_find(topology, active, active_count, relays, &bound, &err))
+        fail_msg("%s: %s", topology->name, err.text);
+    if (banyan_bound_check_certificate(topology, active, active_count, &bound, &err))
+        fail_msg("%s: %s", topology->name, err.text);
+    return bound;
+}
+
+static void check_rates(const reference *ref)
+{
+    banyan_bound bound = find_bound(ref->topology, ref->active, ref->active_count, ref->relays);
+    double allreduce = reference_rate(ref, "allreduce"), allgather = reference_rate(ref, "allgather");
+
+    if (allreduce > 0)
+        CHECK_RATE(ref->name, "all-reduce", bound.allreduce.bytes_per_s, allreduce);
+    CHECK_RATE(ref->name, "the packing", bound.reached_bytes_per_s, bound.allreduce.bytes_per_s);
+    if (allgather > 0)
+        CHECK_RATE(ref->name, "all-gather", bound.allgather.bytes_per_s, allgather);
+    assert_true(bound.allreduce.exact);
+    assert_true(bound.allgather.exact);
+    banyan_bound_fini(&bound);
+}
+
+TEST(rates_of_the_reference_networks_are_met_with_proof)
+{
+    for_each_reference(check_rates);
+}
+
+static void check_stages(const reference *ref)
+{
+    static const char *const keys[] = {"sequential", "overlap"};
+    static const banyan_stages stages[] = {BANYAN_STAGES_SEQUENTIAL, BANYAN_STAGES_OVERLAP};
+    banyan_graph *graph;
+    banyan_error err;
+
+    if (reference_rate(ref, "sequential") == 0)
+        return;
+    if (banyan_network_graph(ref->topology, ref->active, ref->active_count, ref->relays, &graph, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 2; i++) {
+        banyan_coupled_problem problem = {.stages = stages[i], .tolerance = 1e-9, .round_limit = 500};
+        banyan_coupled packing;
+
+        if (banyan_coupled_solve(graph, &problem, &packing, &err))
+            fail_msg("%s: %s", ref->name, err.text);
+        CHECK_RATE(ref->name, keys[i], packing.bound_value * graph->unit, reference_rate(ref, keys[i]));
+        CHECK_RATE(ref->name, keys[i], packing.total * graph->unit, reference_rate(ref, keys[i]));
+        banyan_coupled_fini(&packing);
+    }
+    banyan_graph_destroy(graph);
+}
+
+TEST(stages_one_after_the_other_and_overlapped_match_the_reference)
+{
+    for_each_reference(check_stages);
+}
+
+static int add_cables(const banyan_json *list, double gbps, int *src, int *dst, double *capacity, int count)
+{
+    for (size_t i = 0; i < banyan_json_count(list); i++) {
+        int64_t a, b;
+
+        assert_true(banyan_json_get_integer(banyan_json_item(banyan_json_item(list, i), 0), &a));
+        assert_true(banyan_json_get_integer(banyan_json_item(banyan_json_item(list, i), 1), &b));
+        src[count] = dst[count + 1] = (int)a;
+        dst[count] = src[count + 1] = (int)b;
+        capacity[count] = capacity[count + 1] = gbps;
+        count += 2;
+    }
+    return count;
+}
+
+static banyan_graph *cluster_graph(const banyan_json *topologies, const banyan_json *record)
+{
+    static const unsigned char switch_role[] = {0, BANYAN_NODE_COPIES, BANYAN_NODE_COPIES | BANYAN_NODE_ADDS};
+    static int src[1024], dst[1024];
+    static double capacity[1024];
+    unsigned char role[64];
+    const banyan_json *shape, *active = banyan_json_item(record, 4);
+    const char *name;
+    int64_t workers, nodes, node, semantics;
+    double intra, inter;
+    int count = 0;
+    banyan_graph *graph;
+    banyan_error err;
+
+    assert_true(banyan_json_get_string(banyan_json_item(record, 0), &name));
+    shape = banyan_json_field(topologies, name);
+    assert_true(banyan_json_get_integer(banyan_json_field(shape, "workers"), &workers));
+    assert_true(banyan_json_get_integer(banyan_json_field(shape, "nodes"), &nodes));
+    assert_true(banyan_json_get_number(banyan_json_item(record, 1), &intra));
+    assert_true(banyan_json_get_number(banyan_json_item(record, 2), &inter));
+    assert_true(banyan_json_get_integer(banyan_json_item(record, 3), &semantics));
+    count = add_cables(banyan_json_field(shape, "intra"), intra, src, dst, capacity, count);
+    count = add_cables(banyan_json_field(shape, "inter"), inter, src, dst, capacity, count);
+    count = add_cables(banyan_json_field(shape, "nic"), 100, src, dst, capacity, count);
+    for (int v = 0; v < nodes; v++)
+        role[v] = v >= workers                     ? switch_role[semantics]
+                  : banyan_json_count(active) == 0 ? BANYAN_NODE_ACTIVE
+                                                   : BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    for (size_t i = 0; i < banyan_json_count(active); i++) {
+        assert_true(banyan_json_get_integer(banyan_json_item(active, i), &node));
+        role[node] = BANYAN_NODE_ACTIVE;
+    }
+    banyan_graph_input input = {(int)nodes, role, count, src, dst, capacity, NULL};
+    if (banyan_graph_create(&input, &graph, &err))
+        fail_msg("%s", err.text);
+    return graph;
+}
+
+/* Every fifth record: the whole list takes a while under the sanitizers. */
+TEST(clusters_of_the_seed_paper_have_the_rates_of_the_reference)
+{
+    banyan_json *document;
+    const banyan_json *records;
+    banyan_error err;
+    char *text;
+    size_t length;
+
+    if (banyan_file_load(TEST_DATA "/data/clusters.json", &text, &length, &err) ||
+        banyan_json_parse(text, length, &document, &err))
+        fail_msg("%s", err.text);
+    records = banyan_json_field(document, "records");
+    for (size_t i = 0; i < banyan_json_count(records); i += getenv("BANYAN_TEST_ALL") ? 1 : 5) {
+        const banyan_json *record = banyan_json_item(records, i);
+        banyan_graph *graph = cluster_graph(banyan_json_field(document, "topologies"), record);
+        banyan_allreduce_bound found = {.price = calloc((size_t)graph->arc_count, sizeof(int64_t))};
+        char name[32];
+        const char *wanted;
+        long num, den;
+
+        snprintf(name, sizeof name, "record %zu", i);
+        if (banyan_allreduce_solve(graph, &found, &err))
+            fail_msg("%s: %s", name, err.text);
+        assert_true(banyan_json_get_string(banyan_json_item(record, 5), &wanted));
+        assert_int_equal(sscanf(wanted, "%ld/%ld", &num, &den), 2);
+        CHECK_RATE(name, "pipelined", found.value * graph->unit, (double)num / (double)den);
+        CHECK_RATE(name, "the packing", found.reached * graph->unit, (double)num / (double)den);
+        free(found.price);
+        banyan_graph_destroy(graph);
+    }
+    banyan_json_destroy(document);
+    banyan_free(text);
+}
+
+static char *explain(const char *spec, const char *active_text, banyan_relays relays, banyan_bound *bound)
+{
+    banyan_topology *topology;
+    banyan_error err;
+    int *active, count;
+    char *words;
+
+    if (banyan_topology_load(spec, &topology, &err) ||
+        banyan_topology_parse_active(topology, active_text, &active, &count, &err))
+        fail_msg("%s", err.text);
+    *bound = find_bound(topology, active, count, relays);
+    if (banyan_bound_explain(topology, active, count, bound, &words, &err))
+        fail_msg("%s", err.text);
+    banyan_topology_destroy(topology);
+    banyan_free(active);
+    return words;
+}
+
+TEST(the_certificate_is_told_in_words)
+{
+    banyan_bound bound;
+    char *words = explain("hosts:2+3", NULL, BANYAN_RELAYS_ADD, &bound);
+
+    assert_non_null(strstr(words, "h0-net and h1-net: every byte must cross them once each way"));
+    banyan_free(words);
+    banyan_bound_fini(&bound);
+    words = explain("torus:4x4", NULL, BANYAN_RELAYS_ADD, &bound);
+    assert_non_null(
+        strstr(words, "and 26 more: every byte must cross them 15 times in all each way, to join 16"));
+    assert_int_equal(bound.allreduce.certificate.kind, BANYAN_CERTIFICATE_PARTITION);
+    banyan_free(words);
+    banyan_bound_fini(&bound);
+}
+
+TEST(a_lone_worker_has_no_limit)
+{
+    banyan_bound bound;
+    char *words = explain("mesh:3x3", "4", BANYAN_RELAYS_ADD, &bound);
+
+    assert_true(isinf(bound.allreduce.bytes_per_s));
+    assert_non_null(strstr(words, "one active worker"));
+    banyan_free(words);
+    banyan_bound_fini(&bound);
+}
+
+TEST(workers_that_only_removed_ones_connect_are_refused)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    const int active[] = {0, 2};
+
+    assert_int_equal(banyan_topology_load("line:3", &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_bound_find(topology, active, 2, BANYAN_RELAYS_NONE, &bound, &err),
+                     BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "no way leads between");
+    assert_int_equal(banyan_bound_find(topology, active, 2, BANYAN_RELAYS_FORWARD, &bound, &err),
+                     BANYAN_SUCCESS);
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_certificate_that_proves_less_is_caught)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    int *active, count;
+
+    assert_int_equal(banyan_topology_load("hosts:2+3", &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_topology_parse_active(topology, NULL, &active, &count, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, count, BANYAN_RELAYS_ADD);
+    bound.allreduce.bytes_per_s *= 0.9;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
+                     BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "all-reduce cannot pass 1.25e+09");
+    bound.allreduce.bytes_per_s /= 0.9;
+    bound.allgather.bytes_per_s *= 0.5;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
+                     BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "all-gather");
+    banyan_bound_fini(&bound);
+    banyan_free(active);
+    banyan_topology_destroy(topology);
+}
+
+TEST(ten_thousand_thin_links_are_no_trouble)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    int active[100];
+
+    banyan_topology_builder_init(&builder, "thin");
+    for (int i = 0; i < 100; i++)
+        active[i] = banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+    for (int i = 0; i < 5000; i++)
+        banyan_topology_add_cable(
+            &builder, i % 100,
+            (i * 7 + 1 + i / 100) % 100 == i % 100 ? (i + 1) % 100 : (i * 7 + 1 + i / 100) % 100, 1e-3, 0);
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, 100, BANYAN_RELAYS_ADD);
+    assert_true(bound.allreduce.bytes_per_s > 0);
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
+TEST(survives_the_failure_of_each_allocation)
+{
+    static const char *const specs[] = {"hosts:2+3", "torus:3x3", "dgx1", "line:3,degrade=g0->g1:0.5"};
+
+    for (int i = 0; i < 4; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+        banyan_error err;
+        const int active[] = {0, 1, 2};
+        banyan_status status = BANYAN_SYSTEM_ERROR;
+
+        if (banyan_topology_load(specs[i], &topology, &err))
+            fail_msg("%s", err.text);
+        for (long calls = 0; status; calls++) {
+            banyan_alloc_fail_after(calls);
+            status = banyan_bound_find(topology, active, 3, BANYAN_RELAYS_ADD, &bound, NULL);
+            banyan_alloc_fail_after(-1);
+        }
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_of_the_reference_networks_are_met_with_proof),
+        cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
+        cmocka_unit_test(clusters_of_the_seed_paper_have_the_rates_of_the_reference),
+        cmocka_unit_test(the_certificate_is_told_in_words),
+        cmocka_unit_test(a_lone_worker_has_no_limit),
+        cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
+        cmocka_unit_test(a_certificate_that_proves_less_is_caught),
+        cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
+        cmocka_unit_test(survives_the_failure_of_each_allocation),
+    };
+
+    return cmocka_run_group_tests_name("bound", tests, NULL, NULL);
+}
