@@ -34,8 +34,10 @@ function(add_man_page source name section)
   string(TOUPPER ${name} title)
   add_custom_command(
     OUTPUT ${page}
-    COMMAND sed 1d ${source} | ${LOWDOWN} -s -t man --nroff-nolinks --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
-            -M section=${section} "-M" "source=Banyan ${PROJECT_VERSION}" "-M" "volume=Banyan" -o ${page} -
+    COMMAND sed 1d ${source}
+            | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
+              -M section=${section} -M "source=Banyan ${PROJECT_VERSION}" -M volume=Banyan -
+            | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /" > ${page}
     DEPENDS ${source} VERBATIM)
   set(man_pages ${man_pages} ${page} PARENT_SCOPE)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
@@ -53,9 +55,7 @@ if(LOWDOWN)
     get_filename_component(name ${source} NAME_WE)
     add_man_page(${source} banyan-${name} 5)
   endforeach()
-  if(EXISTS ${PROJECT_SOURCE_DIR}/docs/api.md)
-    add_man_page(${PROJECT_SOURCE_DIR}/docs/api.md libbanyan 3)
-  endif()
+  add_man_page(${PROJECT_SOURCE_DIR}/docs/api.md libbanyan 3)
   add_custom_target(man ALL DEPENDS ${man_pages})
 else()
   message(NOTICE "lowdown was not found: no man pages")

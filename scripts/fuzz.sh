@@ -8,23 +8,27 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
 
-cmake --preset fuzz --log-level=NOTICE > /dev/null
-cmake --build build/fuzz -j "${JOBS:-2}" -- --quiet
-
 if [ $# -eq 0 ]; then
-    set -- $(ls tests/fuzz/*.c 2> /dev/null | xargs -r -n1 basename -s .c)
+    for source in tests/fuzz/*.c; do
+        [ ! -e "$source" ] || set -- "$@" "$(basename "$source" .c)"
+    done
 fi
 [ $# -gt 0 ] || { echo "fuzz: there are no targets in tests/fuzz"; exit 0; }
+
+cmake --preset fuzz --log-level=NOTICE > /dev/null
+# shellcheck disable=SC2046 # one word a target is meant
+cmake --build build/fuzz -j "${JOBS:-2}" --target $(printf 'fuzz_%s ' "$@") -- --quiet
 
 mkdir -p build/fuzz/found
 for name; do
     new=build/fuzz/corpus/$name
     known=tests/fuzz/corpus/$name
+    [ -d "$known" ] || known=$new
     mkdir -p "$new"
     log=build/fuzz/$name.log
     printf '%-20s ' "$name"
     if build/fuzz/tests/fuzz/fuzz_"$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
-        -artifact_prefix=build/fuzz/found/"$name"- -print_final_stats=1 "$new" $([ -d "$known" ] && echo "$known") \
+        -artifact_prefix=build/fuzz/found/"$name"- -print_final_stats=1 "$new" "$known" \
         > "$log" 2>&1; then
         echo "ok, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
     else

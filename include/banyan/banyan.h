@@ -90,6 +90,100 @@ BANYAN_API size_t banyan_datatype_bytes(banyan_datatype type); /* 0 for numbers 
 /* The version of the library that is loaded, as BANYAN_VERSION_CODE. */
 BANYAN_API int banyan_version(void);
 
+/* A communicator: one rank's handle on a group that computes together. Calls on one handle happen one after
+ * the other, from any thread; different handles are used from different threads at the same time. */
+typedef struct banyan_comm banyan_comm;
+
+/* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
+ * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES) or its default. Texts are copied. */
+typedef struct {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    const char *topology; /* a file or a generator such as "hosts:2+3"; default: all ranks on one switch */
+    const char *active; /* which workers of it are ranks 0, 1, ...: "0,2-4" or names; default: the first ones.
+                           The others may relay. */
+    const char *algorithm; /* a name of `banyan list`, or "auto" for the best prediction at each size */
+    int timeout_ms;        /* no call takes longer; default 30000 */
+    size_t slice_bytes;    /* what flows through at once; default 128 KiB */
+    char *error;           /* where a failed init writes its sentence; NULL: nowhere */
+    size_t error_bytes;
+} banyan_config;
+
+#define BANYAN_CONFIG_MAGIC 0xba27a200u
+#define BANYAN_CONFIG_INITIALIZER                                                                            \
+    {                                                                                                        \
+        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0     \
+    }
+
+/* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
+ * of its own. config may be NULL. On failure no handle is made, and comms may be set to NULL.
+ * INVALID_ARGUMENT: size, config, topology, active or algorithm are wrong, or the topology has too few
+ * workers; VERSION_MISMATCH: config comes from a newer header than this library knows; SYSTEM_ERROR: no
+ * memory. */
+BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
+
+/* Gives the handle back (NULL is fine); no call may be running on it. The others can finish what they have
+ * begun with this rank; a call that would need it again returns PEER_LOST. The last one frees the group. */
+BANYAN_API banyan_status banyan_comm_destroy(banyan_comm *comm);
+
+/* Ends all calls of the whole group, running and future: they return REMOTE_ERROR. From any thread, also
+ * while a call is running on this handle. The handles still have to be destroyed. */
+BANYAN_API banyan_status banyan_comm_abort(banyan_comm *comm);
+
+/* The failure that has ended the group, or SUCCESS while it works. From any thread. */
+BANYAN_API banyan_status banyan_comm_get_async_error(banyan_comm *comm, banyan_status *async_error);
+
+BANYAN_API banyan_status banyan_comm_rank(const banyan_comm *comm, int *rank);
+BANYAN_API banyan_status banyan_comm_size(const banyan_comm *comm, int *size);
+
+/* The sentence of the last call that failed on this handle: who, what, which value. Never NULL, empty when
+ * none has. Valid until the next call on the handle. */
+BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
+
+/* The collectives. Every rank makes the same calls in the same order, with the same count, type, op and root.
+ * Each call returns when this rank's part is done and its buffers are the caller's again, at the latest when
+ * the time-out has passed. Buffers need no alignment; send and recv are the same or do not overlap. Results
+ * have the same bits on every rank, from run to run, and as the plan's order of additions says
+ * (docs/execution.md).
+ *
+ * SUCCESS            done
+ * INVALID_ARGUMENT   the call had no effect; the group works on
+ * UNSUPPORTED        the algorithm that was asked for cannot do this on this topology; no effect
+ * MISMATCH           ranks made different calls; the sentence names two of them and what they said
+ * TIMEOUT            the sentence names who was waited for
+ * PEER_LOST          a rank is gone
+ * REMOTE_ERROR       another rank failed or aborted; its sentence
+ * SYSTEM_ERROR       memory or threads ran out
+ * After the last five the group is dead (destroy all handles) and recv holds anything. */
+
+/* recv = op over all ranks' send, count elements everywhere. In place when send == recv. */
+BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
+                                          banyan_op op, banyan_comm *comm);
+
+/* send holds size * recv_count elements; rank r gets part r of the result in recv. In place when recv is
+ * send + rank * recv_count elements: then only that part of send changes. */
+BANYAN_API banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count,
+                                               banyan_datatype type, banyan_op op, banyan_comm *comm);
+
+/* recv gets size * send_count elements: part r is rank r's send. In place when send is recv + rank *
+ * send_count elements. */
+BANYAN_API banyan_status banyan_all_gather(const void *send, void *recv, size_t send_count,
+                                           banyan_datatype type, banyan_comm *comm);
+
+/* recv = the root's send, on every rank. send is looked at on the root alone. In place when send == recv. */
+BANYAN_API banyan_status banyan_broadcast(const void *send, void *recv, size_t count, banyan_datatype type,
+                                          int root, banyan_comm *comm);
+
+/* The root's recv = op over all ranks' send. recv is looked at on the root alone. In place when send == recv.
+ */
+BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type,
+                                       banyan_op op, int root, banyan_comm *comm);
+
+/* Returns when every rank has called it. */
+BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,12 +13,12 @@
 #include "schedule/schedule.h"
 
 /* The limits of the runtimes. */
-#define BANYAN_MSCCL_AZURE_STEPS 64    /* a thread block, in the Azure build */
-#define BANYAN_MSCCL_STEPS 256         /* a thread block, in microsoft/msccl */
-#define BANYAN_MSCCL_CHANNELS 32       /* a program */
-#define BANYAN_MSCCL_NODES 4096        /* XML elements that one rank reads: algo, gpus, its blocks and steps */
-#define BANYAN_MSCCL_CHILDREN 1024     /* of one XML element */
-#define BANYAN_MSCCL_COUNT 71          /* chunks of one step */
+#define BANYAN_MSCCL_AZURE_STEPS 64 /* a thread block, in the Azure build */
+#define BANYAN_MSCCL_STEPS 256      /* a thread block, in microsoft/msccl */
+#define BANYAN_MSCCL_CHANNELS 32    /* a program */
+#define BANYAN_MSCCL_NODES 4096     /* XML elements that one rank reads: algo, gpus, its blocks and steps */
+#define BANYAN_MSCCL_CHILDREN 1024  /* of one XML element */
+#define BANYAN_MSCCL_COUNT 71       /* chunks of one step */
 #define BANYAN_MSCCL_AWAITED_BLOCK 127 /* the highest block that a step can wait for */
 /* Ours, so that a hostile file cannot ask for all memory. */
 #define BANYAN_MSCCL_CHUNKS 65536 /* of one buffer */
@@ -99,8 +99,8 @@ void banyan_msccl_destroy(banyan_msccl_program *program); /* accepts NULL */
 int banyan_msccl_input_chunks(const banyan_msccl_program *program);
 int banyan_msccl_output_chunks(const banyan_msccl_program *program);
 
-/* Where in the whole vector a chunk of the rank's input or output lies: in place, chunks with the same position
- * are the same memory. */
+/* Where in the whole vector a chunk of the rank's input or output lies: in place, chunks with the same
+ * position are the same memory. */
 int banyan_msccl_position(const banyan_msccl_program *program, int rank, char buffer, int offset);
 
 /* XML elements that this rank's parser has to hold. */

@@ -83,11 +83,12 @@ const char *banyan_msccl_step_name(const banyan_msccl_program *program, int step
 
 static void add_step(banyan_text *text, const banyan_msccl_step *step, int number)
 {
-    banyan_text_add(text,
-                    "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" "
-                    "cnt=\"%d\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n",
-                    number, banyan_msccl_can(step->type)->text, step->srcbuf, step->srcoff, step->dstbuf,
-                    step->dstoff, step->cnt, step->depid, step->deps, step->hasdep);
+    banyan_text_add(
+        text,
+        "      <step s=\"%d\" type=\"%s\" srcbuf=\"%c\" srcoff=\"%d\" dstbuf=\"%c\" dstoff=\"%d\" "
+        "cnt=\"%d\" depid=\"%d\" deps=\"%d\" hasdep=\"%d\"/>\n",
+        number, banyan_msccl_can(step->type)->text, step->srcbuf, step->srcoff, step->dstbuf, step->dstoff,
+        step->cnt, step->depid, step->deps, step->hasdep);
 }
 
 static void add_rank(banyan_text *text, const banyan_msccl_program *program, int rank)

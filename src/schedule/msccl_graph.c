@@ -151,7 +151,8 @@ static void check_owners(linker *in, const end *ends, int count, const char *doe
 {
     for (int i = 1; i < count; i++)
         if (!compare_ends(&ends[i - 1], &ends[i]))
-            complain(in, "rank %d: tb %d and tb %d both %s the connection from rank %d to rank %d on channel %d",
+            complain(in,
+                     "rank %d: tb %d and tb %d both %s the connection from rank %d to rank %d on channel %d",
                      in->program->blocks[ends[i].block].rank, in->program->blocks[ends[i - 1].block].id,
                      in->program->blocks[ends[i].block].id, does, ends[i].src, ends[i].dst, ends[i].chan);
 }
@@ -267,7 +268,8 @@ static void complain_deadlock(linker *in, const int *waits)
                                      banyan_msccl_step_name(in->program, next, name, sizeof name));
     } while (next != step);
     complain(in, "deadlock%s: %s%s",
-             in->slots > 0 ? (in->slots == 1 ? " with 1 slot a connection" : " with bounded connections") : "",
+             in->slots > 0 ? (in->slots == 1 ? " with 1 slot a connection" : " with bounded connections")
+                           : "",
              text, length > 3 ? ", and so on round a cycle" : "");
 }
 

@@ -254,28 +254,25 @@ static void build_flat(finder *in, int host)
         banyan_topology_add_cable(&in->builder, i, hub, core_bytes_per_s, core_s);
 }
 
-/* text NULL: this machine. 0 when hwloc could not make anything of it. */
-static int load(hwloc_topology_t *machine, const char *text, size_t length)
+static int load(hwloc_topology_t *machine)
 {
     if (hwloc_topology_init(machine))
         return 0;
     hwloc_topology_set_io_types_filter(*machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-    if ((!text || !hwloc_topology_set_xmlbuffer(*machine, text, (int)length)) &&
-        !hwloc_topology_load(*machine))
+    if (!hwloc_topology_load(*machine))
         return 1;
     hwloc_topology_destroy(*machine);
     return 0;
 }
 
-static banyan_status build(hwloc_topology_t machine, const char *name, banyan_topology **out,
-                           banyan_error *err)
+banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err)
 {
-    finder in = {.machine = machine};
-    int host;
+    finder in = {0};
+    int is_loaded = load(&in.machine), host;
 
-    banyan_topology_builder_init(&in.builder, name);
+    banyan_topology_builder_init(&in.builder, "discovered");
     host = banyan_topology_add_host(&in.builder, "h0");
-    if (!machine || hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_PU) < 1) {
+    if (!is_loaded || hwloc_get_nbobjs_by_type(in.machine, HWLOC_OBJ_PU) < 1) {
         build_flat(&in, host);
     } else if (build_gpus(&in, host)) {
         build_peers(&in, "NVLinkBandwidth", "nvswitch");
@@ -283,19 +280,8 @@ static banyan_status build(hwloc_topology_t machine, const char *name, banyan_to
     } else {
         build_cores(&in, host);
     }
+    if (is_loaded)
+        hwloc_topology_destroy(in.machine);
     banyan_free(in.list);
     return banyan_topology_builder_finish(&in.builder, out, err);
-}
-
-banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err)
-{
-    hwloc_topology_t machine = NULL;
-    banyan_status status;
-
-    if (!load(&machine, NULL, 0))
-        machine = NULL;
-    status = build(machine, "discovered", out, err);
-    if (machine)
-        hwloc_topology_destroy(machine);
-    return status;
 }

@@ -311,34 +311,34 @@ static void draw(tree *t, int group)
         draw_children(t, group, count);
 }
 
-/* The cable that joins every two workers of every host, where that is so; *all is 0 where only some are. */
-static const banyan_cable *find_local(const banyan_cables *cables, const int *host_size, int *all)
+/* The cable that joins every two workers of every host; NULL where some are not joined, or not alike. */
+static const banyan_cable *find_local(const banyan_cables *cables, const int *host_size)
 {
     const banyan_topology *topology = cables->topology;
     const banyan_cable *found = NULL;
 
-    *all = 1;
-    for (int i = 0; i < topology->worker_count && *all; i++) {
-        int v = topology->workers[i], count = 0;
+    for (int i = 0; i < topology->worker_count; i++) {
+        int v = topology->workers[i], host = topology->nodes[v].host, count = 0;
 
         for (int c = cables->first[v]; c < cables->first[v + 1]; c++) {
             if (!is_local(topology, v, cables->cables[c].peer))
                 continue;
             found = found ? found : &cables->cables[c];
-            *all &= banyan_cables_alike(found, &cables->cables[c]);
+            if (!banyan_cables_alike(found, &cables->cables[c]))
+                return NULL;
             count++;
         }
-        if (topology->nodes[v].host >= 0)
-            *all &= count == host_size[topology->nodes[v].host] - 1 || (!found && !count);
+        if (host >= 0 && count != host_size[host] - 1)
+            return NULL;
     }
-    return *all ? found : NULL;
+    return found;
 }
 
 /* Local cables stay in the tree where they are all there is, or where they are not the same everywhere. */
 static void set_local(tree *t)
 {
     const banyan_topology *topology = t->cables->topology;
-    int *host_size = banyan_alloc((size_t)topology->host_count + 1, sizeof *host_size), all;
+    int *host_size = banyan_alloc((size_t)topology->host_count + 1, sizeof *host_size);
 
     if (!host_size) {
         t->text->failed = 1;
@@ -348,7 +348,7 @@ static void set_local(tree *t)
         if (topology->nodes[topology->workers[i]].host >= 0)
             host_size[topology->nodes[topology->workers[i]].host]++;
     if (topology->node_count > topology->worker_count)
-        t->local = find_local(t->cables, host_size, &all);
+        t->local = find_local(t->cables, host_size);
     banyan_free(host_size);
 }
 

@@ -110,10 +110,10 @@ static void judge_first_row(shape *table, banyan_word line)
 
 static banyan_status judge(shape *table, banyan_scan scan, banyan_error *err)
 {
-    int rows = 0, first_line = 0, number;
+    int rows = 0, first_line = 0, are_named = 1, number;
 
-    while (next_row(&scan)) {
-        banyan_word rest = scan.line, cell;
+    for (; next_row(&scan); rows++) {
+        banyan_word rest = scan.line, cell = {scan.line.at, 0};
 
         if (rows > BANYAN_IMPORT_MAX_NODES)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: more than %d rows", scan.number,
@@ -126,16 +126,17 @@ static banyan_status judge(shape *table, banyan_scan scan, banyan_error *err)
             table->width = count_cells(scan.line, table->separator);
             first_line = scan.number;
         }
+        next_cell(&rest, table->separator, &cell);
+        are_named &= is_name(cell);
         if (rows)
-            table->is_numbered &= next_cell(&rest, table->separator, &cell) &&
-                                  banyan_word_integer(cell, BANYAN_IMPORT_MAX_NODES, &number) &&
-                                  number == rows - 1;
-        rows++;
+            table->is_numbered &=
+                banyan_word_integer(cell, BANYAN_IMPORT_MAX_NODES, &number) && number == rows - 1;
     }
     table->is_numbered &= rows == table->width;
     table->has_header |= table->is_numbered;
     table->size = rows - table->has_header;
-    table->has_sides = table->width == table->size + 1;
+    /* Without a header, a side of numbers is more likely a table that lost its last row. */
+    table->has_sides = table->width == table->size + 1 && (table->has_header || are_named);
     if (table->size < 1)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the table has no row of bandwidths");
     if (table->width != table->size + table->has_sides)

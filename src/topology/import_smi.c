@@ -300,12 +300,22 @@ static void attach_branches(matrix *in, banyan_topology_builder *builder, int le
             attach(in, builder, level - 1, i, parent);
 }
 
-static void attach(matrix *in, banyan_topology_builder *builder, int level, int first, int parent)
+static int count_members(const matrix *in, int level, int first)
 {
-    int members = 0, place = in->node[first];
+    int members = 0;
 
     for (int i = first; i < in->count; i++)
         members += in->group[level][i] == first;
+    return members;
+}
+
+static void attach(matrix *in, banyan_topology_builder *builder, int level, int first, int parent)
+{
+    int members = count_members(in, level, first), place = in->node[first];
+
+    /* The place is named for the level where all of them first come together. */
+    while (members > 1 && count_members(in, level - 1, first) == members)
+        level--;
     if (members > 1)
         place = level == PHB ? banyan_topology_add_switch_f(builder, "phb%d", in->phb_count++)
                              : banyan_topology_add_switch_f(builder, "pci%d", in->pci_count++);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/routes.c: default routes. For a destination we keep the distance of every node to it; a route is
- * then a walk downhill, and where several links go downhill the destination's number picks one of them
- * (D-mod-k).
+/* topology/routes.c: default routes. For a destination we find the distance of every node to it, and from
+ * that the link by which each node goes there: where several links go downhill the destination's number picks
+ * one of them (D-mod-k). A route is then a walk from link to link.
  *
  * For up-down routes there are two distances: «down», using only links away from the core, and «any», which
- * may first climb. A walk that has begun to descend never climbs again. */
+ * may first climb. A walk that has begun to descend never climbs again, so a node has two ways on: one for
+ * each state. */
 #include "topology/routes.h"
 
 #include <limits.h>
@@ -15,11 +16,12 @@ enum { FAR = INT_MAX };
 
 struct banyan_routes {
     const banyan_topology *topology;
-    int *level;     /* updown: distance from the nearest worker */
-    int **distance; /* by destination; NULL until asked for; [v], and for updown [node_count + v] is «down» */
-    int **plain;    /* shortest distances where the policy has none; NULL until needed */
-    int *queue;     /* scratch: node_count */
-    int *path;      /* scratch: node_count links */
+    int *level;  /* updown: distance from the nearest worker */
+    int **next;  /* by destination, NULL until asked for: next[dst][v] is the link to take at v, or -1; for
+                    updown  next[dst][node_count + v] is the one to take after descending */
+    int **plain; /* the same by shortest distances where the policy has no route */
+    int *queue;  /* scratch: node_count */
+    int *path;   /* scratch: node_count links */
 };
 
 static int is_up(const banyan_routes *routes, const banyan_link *link)
@@ -137,11 +139,11 @@ banyan_status banyan_routes_create(const banyan_topology *topology, banyan_route
     if (!routes)
         return banyan_fail_memory(err);
     routes->topology = topology;
-    routes->distance = banyan_alloc(nodes, sizeof *routes->distance);
+    routes->next = banyan_alloc(nodes, sizeof *routes->next);
     routes->plain = banyan_alloc(nodes, sizeof *routes->plain);
     routes->queue = banyan_alloc(nodes, sizeof *routes->queue);
-    routes->path = banyan_alloc(nodes + 1, sizeof *routes->path);
-    if (!routes->distance || !routes->plain || !routes->queue || !routes->path ||
+    routes->path = banyan_alloc(nodes + 2, sizeof *routes->path);
+    if (!routes->next || !routes->plain || !routes->queue || !routes->path ||
         (topology->policy == BANYAN_ROUTES_UPDOWN && !find_levels(routes))) {
         banyan_routes_destroy(routes);
         return banyan_fail_memory(err);
@@ -155,12 +157,12 @@ void banyan_routes_destroy(banyan_routes *routes)
     if (!routes)
         return;
     for (int i = 0; i < routes->topology->node_count; i++) {
-        if (routes->distance)
-            banyan_free(routes->distance[i]);
+        if (routes->next)
+            banyan_free(routes->next[i]);
         if (routes->plain)
             banyan_free(routes->plain[i]);
     }
-    banyan_free(routes->distance);
+    banyan_free(routes->next);
     banyan_free(routes->plain);
     banyan_free(routes->level);
     banyan_free(routes->queue);
@@ -169,42 +171,88 @@ void banyan_routes_destroy(banyan_routes *routes)
 }
 
 /* Whether the link leads one step closer; descended says that the walk may no longer climb. */
-static int goes_closer(const banyan_routes *routes, const int *distance, const banyan_link *link,
-                       int descended)
+static int goes_closer(const banyan_routes *routes, const int *any, const banyan_link *link, int descended)
 {
-    const int *down;
+    const int *down = any + routes->topology->node_count;
 
-    if (!routes->level)
-        return distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
-    if (distance[link->dst] > 0 && routes->topology->nodes[link->dst].kind == BANYAN_NODE_WORKER)
+    if (any[link->dst] > 0 && routes->topology->nodes[link->dst].kind == BANYAN_NODE_WORKER)
         return 0;
-    down = distance + routes->topology->node_count;
     if (!is_up(routes, link))
         return down[link->dst] != FAR &&
-               down[link->dst] == (descended ? down[link->src] : distance[link->src]) - 1;
-    return !descended && distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
+               down[link->dst] == (descended ? down[link->src] : any[link->src]) - 1;
+    return !descended && any[link->dst] != FAR && any[link->dst] == any[link->src] - 1;
 }
 
-static int walk(banyan_routes *routes, const int *distance, int src, int dst)
+static int is_shorter(const int *distance, const banyan_link *link)
+{
+    return distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
+}
+
+/* Among the links that go closer the fastest ones, and of these the one that the destination's number picks.
+ * state: 0 may climb, 1 has descended, -1 plain shortest paths. */
+static int pick_link(const banyan_routes *routes, const int *distance, int v, int dst, int state)
+{
+    const banyan_topology *topology = routes->topology;
+    int candidates = 0, wanted = 0;
+    double fastest = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++) {
+            const banyan_link *link = &topology->links[topology->out_link[i]];
+
+            if (link->bytes_per_s < fastest ||
+                !(state < 0 ? is_shorter(distance, link) : goes_closer(routes, distance, link, state)))
+                continue;
+            if (pass && wanted-- == 0)
+                return topology->out_link[i];
+            if (!pass) {
+                candidates = link->bytes_per_s > fastest ? 1 : candidates + 1;
+                fastest = link->bytes_per_s;
+            }
+        }
+        wanted = candidates ? dst % candidates : -1;
+    }
+    return -1;
+}
+
+static int *plain_next(const banyan_routes *routes, int dst)
+{
+    int nodes = routes->topology->node_count, *distance = shortest_to(routes, dst);
+    int *next = distance ? banyan_alloc((size_t)nodes, sizeof *next) : NULL;
+
+    for (int v = 0; next && v < nodes; v++)
+        next[v] = v == dst ? -1 : pick_link(routes, distance, v, dst, -1);
+    banyan_free(distance);
+    return next;
+}
+
+static int *updown_next(const banyan_routes *routes, int dst)
+{
+    int nodes = routes->topology->node_count, *distance = updown_to(routes, dst);
+    int *next = distance ? banyan_alloc(2 * (size_t)nodes, sizeof *next) : NULL;
+
+    for (int v = 0; next && v < nodes; v++)
+        for (int state = 0; state < 2; state++)
+            next[state * nodes + v] = v == dst ? -1 : pick_link(routes, distance, v, dst, state);
+    banyan_free(distance);
+    return next;
+}
+
+/* Follows next[] from src to dst; -1 where it ends elsewhere. */
+static int walk(banyan_routes *routes, const int *next, int src, int dst, int updown)
 {
     const banyan_topology *topology = routes->topology;
     int count = 0, descended = 0;
 
     for (int v = src; v != dst;) {
-        int candidates = 0, chosen = -1, wanted;
+        int link = next[descended * topology->node_count + v];
 
-        for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++)
-            candidates += goes_closer(routes, distance, &topology->links[topology->out_link[i]], descended);
-        if (!candidates || count > topology->node_count)
+        if (link < 0 || count > topology->node_count)
             return -1;
-        wanted = dst % candidates;
-        for (int i = topology->out_first[v]; chosen < 0; i++)
-            if (goes_closer(routes, distance, &topology->links[topology->out_link[i]], descended) &&
-                wanted-- == 0)
-                chosen = topology->out_link[i];
-        descended = routes->level && !is_up(routes, &topology->links[chosen]);
-        routes->path[count++] = chosen;
-        v = topology->links[chosen].dst;
+        if (updown && !is_up(routes, &topology->links[link]))
+            descended = 1;
+        routes->path[count++] = link;
+        v = topology->links[link].dst;
     }
     return count;
 }
@@ -258,21 +306,6 @@ static int walk_grid(banyan_routes *routes, int src, int dst)
     return count;
 }
 
-/* A walk by shortest distances whatever the policy: the fall-back. */
-static int walk_plain(banyan_routes *routes, int src, int dst)
-{
-    int *level = routes->level, count;
-
-    if (!routes->plain[dst])
-        routes->plain[dst] = shortest_to(routes, dst);
-    if (!routes->plain[dst])
-        return -2;
-    routes->level = NULL;
-    count = routes->plain[dst][src] == FAR ? -1 : walk(routes, routes->plain[dst], src, dst);
-    routes->level = level;
-    return count;
-}
-
 static int find(banyan_routes *routes, int src, int dst)
 {
     int count = -1;
@@ -280,14 +313,17 @@ static int find(banyan_routes *routes, int src, int dst)
     if (routes->topology->policy == BANYAN_ROUTES_GRID)
         count = walk_grid(routes, src, dst);
     if (routes->topology->policy == BANYAN_ROUTES_UPDOWN) {
-        if (!routes->distance[dst])
-            routes->distance[dst] = updown_to(routes, dst);
-        if (!routes->distance[dst])
+        if (!routes->next[dst])
+            routes->next[dst] = updown_next(routes, dst);
+        if (!routes->next[dst])
             return -2;
-        if (routes->distance[dst][src] != FAR)
-            count = walk(routes, routes->distance[dst], src, dst);
+        count = walk(routes, routes->next[dst], src, dst, 1);
     }
-    return count >= 0 ? count : walk_plain(routes, src, dst);
+    if (count >= 0)
+        return count;
+    if (!routes->plain[dst])
+        routes->plain[dst] = plain_next(routes, dst);
+    return routes->plain[dst] ? walk(routes, routes->plain[dst], src, dst, 0) : -2;
 }
 
 banyan_status banyan_routes_find(banyan_routes *routes, int src, int dst, const int **links, int *count,

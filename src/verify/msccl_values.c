@@ -13,7 +13,7 @@
 #include "core/alloc.h"
 #include "verify/msccl_judge.h"
 
-#define NOTHING (-1)                /* nobody has written there */
+#define NOTHING (-1)                 /* nobody has written there */
 #define MOST_CELLS ((size_t)1 << 28) /* of all ranks together */
 
 typedef enum { SOUND, TWICE, MIXED, UNWRITTEN } soundness;
@@ -21,8 +21,8 @@ typedef enum { SOUND, TWICE, MIXED, UNWRITTEN } soundness;
 /* Values from rank_count * chunk_count on; the ones below are the ranks' own chunks. */
 typedef struct {
     soundness soundness;
-    int chunk;      /* SOUND; MIXED: the first of the two chunks */
-    int rank;       /* TWICE: whose contribution */
+    int chunk;       /* SOUND; MIXED: the first of the two chunks */
+    int rank;        /* TWICE: whose contribution */
     int other, step; /* MIXED: the second chunk; where it went wrong */
 } value;
 
@@ -185,8 +185,7 @@ static void run(machine *in)
         if (program->collective == BANYAN_COLLECTIVE_BROADCAST && in->root >= 0 && rank != in->root)
             continue;
         for (int c = 0; c < banyan_msccl_input_chunks(program); c++)
-            *cell_at(in, rank, 'i', c) =
-                rank * in->chunks + banyan_msccl_position(program, rank, 'i', c);
+            *cell_at(in, rank, 'i', c) = rank * in->chunks + banyan_msccl_position(program, rank, 'i', c);
     }
     in->value_count = 0;
     for (int i = 0; i < program->step_count && !in->failed; i++) {
@@ -327,8 +326,8 @@ banyan_status banyan_msccl_judge_values(banyan_msccl_judge *judge, banyan_error 
                   .own = program->rank_count * program->chunk_count,
                   .words = ((size_t)program->rank_count + 63) / 64,
                   .root = program->root};
-    int rooted = program->collective == BANYAN_COLLECTIVE_BROADCAST ||
-                 program->collective == BANYAN_COLLECTIVE_REDUCE;
+    int rooted =
+        program->collective == BANYAN_COLLECTIVE_BROADCAST || program->collective == BANYAN_COLLECTIVE_REDUCE;
     long before = judge->verdict->problem_count;
 
     in.failed = !make_room(&in);

@@ -30,6 +30,7 @@ typedef struct {
     size_t words;
     uint64_t *bits;      /* by node */
     cell *cells;         /* by node */
+    uint64_t *wanted;    /* what a result should hold */
     int *changes;        /* by node: how many transfers of the round at hand change it */
     int *copies;         /* by node: how many of these overwrite */
     uint64_t *held_bits; /* what was read in this round before it changed, by position in the round */
@@ -180,27 +181,25 @@ static int judge_round(prover *p, const int *items, size_t count)
     return 1;
 }
 
-/* The first rank whose contribution should be there and is not (or, with lacking 0, is and should not); or
- * -1. */
-static int first_difference(const prover *p, const uint64_t *bits, int only, int lacking)
+/* The first rank that is in one set and not in the other, or -1. */
+static int first_difference(const uint64_t *in, const uint64_t *not_in, size_t words)
 {
-    for (int rank = 0; rank < p->schedule->active_count; rank++) {
-        int wanted = only < 0 || rank == only;
-        int there = (int)(bits[rank / 64] >> (rank % 64) & 1);
-
-        if (lacking ? wanted && !there : there && !wanted)
-            return rank;
-    }
+    for (size_t i = 0; i < words; i++)
+        if (in[i] & ~not_in[i])
+            return (int)i * 64 + __builtin_ctzll(in[i] & ~not_in[i]);
     return -1;
 }
 
-static void judge_result(prover *p, int rank, int only)
+static void judge_result(prover *p, int rank)
 {
     int node = p->schedule->active[rank], wrong;
     const cell *found = &p->cells[node];
     size_t position = found->changed ? found->changed - 1 : p->schedule->transfer_count;
     char where[160] = "nothing", who[80];
 
+    if (!found->is_empty && found->doubled < 0 &&
+        !memcmp(bits_of(p, node), p->wanted, p->words * sizeof *p->wanted))
+        return;
     banyan_judge_node_name(p->judge, node, who, sizeof who);
     if (found->changed)
         banyan_judge_transfer_name(p->judge, found->changed - 1, where, sizeof where);
@@ -215,14 +214,14 @@ static void judge_result(prover *p, int rank, int only)
                             p->piece, who, found->doubled, where);
         return;
     }
-    wrong = first_difference(p, bits_of(p, node), only, 1);
+    wrong = first_difference(p->wanted, bits_of(p, node), p->words);
     if (wrong >= 0) {
         banyan_judge_report(p->judge, position,
                             "piece %d at %s ends without rank %d's contribution; %s changed it last",
                             p->piece, who, wrong, where);
         return;
     }
-    wrong = first_difference(p, bits_of(p, node), only, 0);
+    wrong = first_difference(bits_of(p, node), p->wanted, p->words);
     if (wrong >= 0)
         banyan_judge_report(p->judge, position,
                             "piece %d at %s ends with rank %d's data in it; %s changed it last", p->piece,
@@ -251,8 +250,12 @@ static void judge_results(prover *p)
     case BANYAN_COLLECTIVE_COUNT:
         break;
     }
+    memset(p->wanted, 0, p->words * sizeof *p->wanted);
+    for (int rank = 0; rank < schedule->active_count; rank++)
+        if (only < 0 || rank == only)
+            p->wanted[rank / 64] |= (uint64_t)1 << (rank % 64);
     for (int rank = first; rank <= last; rank++)
-        judge_result(p, rank, only);
+        judge_result(p, rank);
 }
 
 static int judge_piece(prover *p, const int *items, size_t count)
@@ -302,14 +305,16 @@ banyan_status banyan_judge_values(banyan_judge *judge, banyan_error *err)
 
     p.bits = banyan_alloc(nodes * p.words, sizeof *p.bits);
     p.cells = banyan_alloc(nodes, sizeof *p.cells);
+    p.wanted = banyan_alloc(p.words, sizeof *p.wanted);
     p.changes = banyan_alloc(nodes, sizeof *p.changes);
     p.copies = banyan_alloc(nodes, sizeof *p.copies);
-    fits = p.bits && p.cells && p.changes && p.copies && sort_by_piece(schedule, &first, &item);
+    fits = p.bits && p.wanted && p.cells && p.changes && p.copies && sort_by_piece(schedule, &first, &item);
     for (p.piece = 0; fits && p.piece < schedule->piece_count; p.piece++)
         fits = judge_piece(&p, item + first[p.piece], first[p.piece + 1] - first[p.piece]);
     banyan_free(first);
     banyan_free(item);
     banyan_free(p.bits);
+    banyan_free(p.wanted);
     banyan_free(p.cells);
     banyan_free(p.changes);
     banyan_free(p.copies);

@@ -13,6 +13,7 @@
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"
+#include "verify/verify.h"
 
 #define MOST_RANKS 17
 
@@ -80,6 +81,16 @@ static int log2_down(int n)
     return log2_up(n + 1) - 1;
 }
 
+static void check_verdict(const banyan_schedule *schedule, const banyan_topology *topology)
+{
+    banyan_verdict verdict;
+
+    assert_int_equal(banyan_verify(schedule, topology, &verdict, NULL), BANYAN_SUCCESS);
+    if (verdict.problem_count)
+        fail_msg("%s of %s on %s: %s", schedule->algorithm, banyan_collective_name(schedule->collective),
+                 topology->name, verdict.problems[0]);
+}
+
 static void for_each_root(const banyan_algorithm *algorithm, banyan_problem problem)
 {
     int has_root =
@@ -95,8 +106,49 @@ static void for_each_root(const banyan_algorithm *algorithm, banyan_problem prob
         assert_int_equal(schedule->collective, problem.collective);
         assert_int_equal(schedule->root, has_root ? problem.root : 0);
         assert_true(meaning_is_right(schedule));
+        check_verdict(schedule, problem.topology);
         banyan_schedule_destroy(schedule);
     }
+}
+
+static const char *const samples[] = {
+    "ring:5",
+    "line:4",
+    "full:5",
+    "switch:7",
+    "torus:3x3",
+    "torus:4x4",
+    "torus:2x3x2",
+    "mesh:3x3",
+    "mesh:2x4",
+    "fattree:3x3",
+    "bigraph:2x4",
+    "dgx1",
+    "hosts:2+3",
+    "hosts:3+3+4",
+    "racks:2x2x2",
+    "pcie:2x4:10",
+    "torus:3x4,down=g0-g1",
+};
+
+static void every_algorithm_is_proven_on_every_sample_with_all_and_some_workers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+        for (int idle_every = 0; idle_every <= 3; idle_every += 3) {
+            network net = {0};
+            banyan_error err;
+
+            if (banyan_topology_load(samples[i], &net.topology, &err))
+                fail_msg("%s: %s", samples[i], err.text);
+            for (int w = 0; w < net.topology->worker_count; w++)
+                if (!idle_every || w % idle_every)
+                    net.active[net.active_count++] = net.topology->workers[w];
+            for (int a = 0; a < banyan_algorithm_count(); a++)
+                for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++)
+                    for_each_root(banyan_algorithm_at(a), make_problem(&net, (banyan_collective)c));
+            banyan_topology_destroy(net.topology);
+        }
 }
 
 static void every_algorithm_does_what_each_of_its_collectives_says(void **state)
@@ -500,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_does_what_each_of_its_collectives_says),
+        cmocka_unit_test(every_algorithm_is_proven_on_every_sample_with_all_and_some_workers),
         cmocka_unit_test(every_algorithm_gives_a_lone_worker_an_empty_schedule),
         cmocka_unit_test(every_algorithm_says_what_it_is),
         cmocka_unit_test(schedules_are_labelled_with_algorithm_and_topology),

@@ -37,6 +37,46 @@ check_man_headers() {
     done
 }
 
+# Every verb has a page and every page a verb; a page names the options that --help shows, and no others.
+check_verbs() {
+    local verb page option
+    local verbs
+    verbs=$("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+    [ -n "$verbs" ] || complain "«banyan --help» lists no verbs"
+    for verb in $verbs; do
+        page=docs/verbs/banyan-$verb.md
+        if [ ! -e "$page" ]; then
+            complain "the verb $verb has no page $page"
+            continue
+        fi
+        grep -q "banyan-$verb.md" docs/verbs/banyan.md || complain "docs/verbs/banyan.md does not name $verb"
+        for option in $("$banyan" "$verb" --help | sed -n '/^[A-Z].*:$/,$s/^  *\(-.,\)\{0,1\} *\(--[a-z_-]*\).*/\2/p' | sort -u); do
+            grep -qe "\`$option\`" "$page" || is_parameter "$option" || complain "$page does not name $option"
+        done
+        for option in $(sed -n '/^## OPTIONS/,/^## /p' "$page" | grep -o '`--[a-z_-]*`' | tr -d '`' | sort -u); do
+            "$banyan" "$verb" --help | grep -qe "$option" || is_parameter "$option" ||
+                complain "$page names $option, which $verb does not have"
+        done
+    done
+    for page in docs/verbs/banyan-*.md; do
+        verb=$(basename "$page" .md)
+        verb=${verb#banyan-}
+        [[ " ${verbs//$'\n'/ } " == *" $verb "* ]] || complain "$page: there is no verb $verb"
+    done
+}
+
+# Options of algorithms stand in «banyan list».
+is_parameter() {
+    "$banyan" list --json | grep -qF "\"key\":\"${1#--}\""
+}
+
+check_settings() {
+    local name
+    for name in $("$banyan" info -c 2> /dev/null | sed -n 's/^#\{0,1\}\(BANYAN_[A-Z_]*\)=.*/\1/p'); do
+        grep -qe "\`$name\`" docs/verbs/banyan-info.md || complain "docs/verbs/banyan-info.md does not name $name"
+    done
+}
+
 check_examples() {
     local place
     place=$(mktemp -d)
@@ -51,13 +91,15 @@ check_examples() {
 
 check_places() {
     local found
-    found=$(grep -rnIE --exclude-dir=build --exclude-dir=.git --exclude=docs.sh \
+    found=$(grep -rnIE --exclude-dir=build --exclude-dir=.git --exclude=.git --exclude=docs.sh \
         '(^|[^A-Za-z0-9_.])(/work/|/root/|/home/|/mnt/)|\.\./shared/' . )
     [ -z "$found" ] || complain "these lines name places of one machine:"$'\n'"$found"
 }
 
 check_links
 check_man_headers
+check_verbs
+check_settings
 check_examples
 check_places
 [ $failed = 0 ] && echo "the documents hold together"

@@ -25,7 +25,7 @@ static double value_of_fields(unsigned bits, int exponent_bits, int fraction_bit
     double magnitude;
 
     if (exponent == (1 << exponent_bits) - 1)
-        magnitude = fraction ? (double)NAN : (double)INFINITY;
+        magnitude = fraction != 0 ? (double)NAN : (double)INFINITY;
     else if (!exponent)
         magnitude = ldexp(fraction, 1 - bias - fraction_bits);
     else

@@ -208,7 +208,7 @@ static void unknown_settings_are_warned_about(void **state)
 static void a_message_that_is_too_long_is_cut(void **state)
 {
     banyan_log *log = open_log("INFO", "ALL");
-    char *message = malloc(10001), *text, *end;
+    char *message = malloc(10001), *text;
 
     (void)state;
     memset(message, 'x', 10000);
@@ -216,9 +216,8 @@ static void a_message_that_is_too_long_is_cut(void **state)
     BANYAN_INFO(log, COLL, "%s", message);
     BANYAN_INFO(log, COLL, "after");
     text = written();
-    end = strstr(text, "xxx ...\n");
-    assert_non_null(end);
-    assert_true(matches(end, "INFO after$"));
+    assert_non_null(strstr(text, "xxx ...\n"));
+    assert_true(matches(text, "INFO after$"));
     banyan_free(text);
     free(message);
     banyan_log_destroy(log);

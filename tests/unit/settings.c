@@ -77,7 +77,7 @@ static void without_any_source_all_values_are_the_defaults(void **state)
     banyan_settings *settings = load(&(banyan_settings_sources){0});
 
     (void)state;
-    for (int i = 0; i < BANYAN_SETTING_COUNT; i++) {
+    for (banyan_setting i = 0; i < BANYAN_SETTING_COUNT; i++) {
         assert_true(banyan_settings_is_default(settings, i));
         assert_string_equal(banyan_settings_origin(settings, i), "default");
         assert_string_equal(banyan_settings_string(settings, i), banyan_setting_at(i)->fallback);
@@ -254,7 +254,7 @@ static void the_listing_can_be_read_back_as_a_file(void **state)
     assert_non_null(strstr(text, "; from: default\n#BANYAN_COLOR=auto\n"));
     put(f->home, text);
     again = load(&(banyan_settings_sources){.home_file = f->home});
-    for (int i = 0; i < BANYAN_SETTING_COUNT; i++) {
+    for (banyan_setting i = 0; i < BANYAN_SETTING_COUNT; i++) {
         assert_string_equal(banyan_settings_string(again, i), banyan_settings_string(settings, i));
         assert_int_equal(banyan_settings_is_default(again, i), banyan_settings_is_default(settings, i));
     }

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A walk through Banyan on two hosts with two and three workers: draw, plan, prove, break, run, compare.
+#   scripts/demo.sh [PATH-OF-BANYAN]
+set -eu
+banyan=${1:-banyan}
+network=hosts:2+3
+case $banyan in
+/* | "${banyan##*/}") ;;
+*) banyan=$PWD/$banyan ;;
+esac
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cd "$place"
+
+if [ -t 1 ]; then
+    bold=$(printf '\033[1m') plain=$(printf '\033[0m')
+else
+    bold='' plain=''
+fi
+
+title() {
+    printf '\n%s%s%s\n' "$bold" "$*" "$plain"
+}
+
+# Shows the command as a user would type it, then runs it.
+run() {
+    printf '\n$ banyan %s\n' "$*"
+    "$banyan" "$@"
+}
+
+title "1. A network: two hosts, with two and three workers, on a slow cable"
+run topo draw $network
+
+title "2. A plan: which piece goes where, in which round; proven before it is shown"
+run plan $network --algo ring
+
+title "3. The plan is a file, and anybody's file can be judged"
+run plan $network --algo ring -q -o plan.json
+run verify plan.json --topo $network
+printf '\nOne transfer is taken out, and the proof says what is missing:\n'
+sed '/"transfers":\[/{n;d}' plan.json > broken.json
+run verify broken.json --topo $network || [ $? = 1 ]
+
+title "4. A real all-reduce: five ranks as threads of this process, through memory"
+run bench --topo $network --algo ring -b 1M -e 16M -f 4
+
+title "5. All algorithms side by side"
+run compare $network --bytes 64MiB
+
+title "What to try next"
+cat << END
+  banyan compare torus:4x4                      other networks: banyan list networks
+  banyan plan "torus:4x4,down=g0-g1"            broken ones
+  banyan topo draw fattree:4x4 -o net.svg       pictures
+  banyan topo discover                          this machine
+  banyan plan dgx1 --format msccl -o ring.xml   for RCCL and MSCCL
+  banyan --help                                 everything; man pages come with «make install»
+The command line is $banyan
+END

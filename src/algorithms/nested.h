@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/nested.h: rings within rings: all-reduce of p = p1 x p2 x ... x ph nodes.
+ *
+ *     2 x 3, nodes a..f     layer 1   a-b  c-d  e-f     rings of 2 halve the vector: a, c, e keep the first
+ * half layer 2   a-c-e  b-d-f      rings of 3 of those who kept the same half, in thirds and the same way
+ * back, gathering */
+#ifndef BANYAN_ALGORITHMS_NESTED_H
+#define BANYAN_ALGORITHMS_NESTED_H
+
+#include "schedule/build.h"
+
+#define BANYAN_MOST_LAYERS 32
+
+/* Layer 1 comes first and joins nodes next to one another. The extents multiply to the number of nodes, which
+ * is also the number of pieces that are used, from 0 on. */
+typedef struct {
+    int layer_count;
+    int extent[BANYAN_MOST_LAYERS];
+} banyan_layers;
+
+int banyan_layers_size(const banyan_layers *shape); /* the product; INT_MAX where it overflows */
+
+/* Appends 2 (sum of extents - layers) rounds; returns the round after, or -1 when memory ran out. */
+int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes,
+                             const banyan_layers *shape);
+
+#endif

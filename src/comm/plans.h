@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/plans.h: the plans that a group has made so far, each proven before it is kept, with what every node
+ * needs to run it. */
+#ifndef BANYAN_COMM_PLANS_H
+#define BANYAN_COMM_PLANS_H
+
+#include "comm/setup.h"
+#include "execute/run.h"
+#include "schedule/dependencies.h"
+#include "schedule/schedule.h"
+
+typedef struct banyan_comm_plan banyan_comm_plan;
+
+struct banyan_comm_plan {
+    banyan_comm_plan *next;
+    banyan_collective collective;
+    int root;
+    size_t size_class; /* bytes that it was chosen for; 0: any */
+    banyan_schedule *schedule;
+    banyan_dependencies *dependencies;
+    int has_relays; /* all its relays have been started */
+    /* By node; each slot is used by that node's thread alone. */
+    banyan_program **programs;
+    banyan_runner **runners;
+};
+
+/* The plan for a vector of so many bytes, from the list or made, proven and put there. */
+banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
+                                   banyan_collective collective, int root, size_t bytes,
+                                   banyan_comm_plan **out, banyan_error *err);
+void banyan_comm_plans_destroy(banyan_comm_plan *plans);
+
+/* The node's program and runner, made by its own thread when first asked for. */
+banyan_status banyan_comm_plan_runner(const banyan_comm_plan *plan, const banyan_setup *setup,
+                                      banyan_endpoint *endpoint, banyan_runner **out, banyan_error *err);
+
+#endif

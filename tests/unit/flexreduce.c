@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FlexReduce: exact plans of the reference cases, the paper's counts of calls, random trees, and where the
+ * tree comes from. */
+#include "algorithms/hierarchy.h"
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/random.h"
+#include "core/text.h"
+#include "meaning.h"
+#include "networks.h"
+#include "unit/test.h"
+#include "verify/verify.h"
+
+/* A call as the schedule shows it: who sends which part of the vector to whom. */
+typedef struct {
+    int level, round, is_stale, owner;
+    int64_t begin, end;
+    int holder_count, holders[64];
+} shown_call;
+
+static banyan_schedule *plan(const network *net, const char *tree)
+{
+    banyan_parameter parameter = {"tree", tree};
+    banyan_problem problem = make_problem(net, BANYAN_COLLECTIVE_ALLREDUCE);
+
+    problem.parameters = &parameter;
+    problem.parameter_count = tree != NULL;
+    return build("flexreduce", &problem);
+}
+
+static int rank_of(const banyan_schedule *schedule, int node)
+{
+    int rank = 0;
+
+    while (schedule->active[rank] != node)
+        rank++;
+    return rank;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static int is_same_call(const shown_call *call, const banyan_transfer *t, int owner, int64_t begin,
+                        int64_t end)
+{
+    return call->owner == owner && call->begin == begin && call->end == end &&
+           (call->round == t->round ||
+            (call->round == t->round - 1 && call->is_stale && t->action == BANYAN_ACTION_REDUCE));
+}
+
+/* Transfers to the same rank with the same part are one call. The owner itself holds its part unless the
+ * first transfer overwrites it; then the others follow a round later. Every level begins a round with new
+ * calls. */
+static int find_calls(const banyan_schedule *schedule, shown_call *calls, int *levels)
+{
+    int count = 0, last = -1;
+
+    *levels = 0;
+    for (size_t i = 0; i < schedule->transfer_count; i++) {
+        const banyan_transfer *t = &schedule->transfers[i];
+        int64_t begin = schedule->cut[t->first_piece], end = schedule->cut[t->first_piece + t->piece_count];
+        int owner = rank_of(schedule, t->dst), found = 0;
+
+        if (t->flow != owner)
+            break; /* the way back */
+        while (found < count && !is_same_call(&calls[found], t, owner, begin, end))
+            found++;
+        if (found == count) {
+            assert_true(count < 400);
+            *levels += t->round != last;
+            last = t->round;
+            calls[count++] = (shown_call){
+                *levels - 1, t->round, t->action == BANYAN_ACTION_COPY, owner, begin, end, 0, {0}};
+            if (t->action == BANYAN_ACTION_REDUCE)
+                calls[found].holders[calls[found].holder_count++] = owner;
+        }
+        calls[found].holders[calls[found].holder_count++] = rank_of(schedule, t->src);
+    }
+    for (int i = 0; i < count; i++)
+        qsort(calls[i].holders, (size_t)calls[i].holder_count, sizeof(int), compare_ints);
+    return count;
+}
+
+static int64_t integer(const banyan_json *value)
+{
+    int64_t number = -1;
+
+    assert_true(banyan_json_get_integer(value, &number));
+    return number;
+}
+
+static int matches(const shown_call *call, const banyan_json *wanted, int64_t scale)
+{
+    const banyan_json *holders = banyan_json_item(wanted, 3);
+    size_t count = banyan_json_count(holders);
+
+    if (call->level != integer(banyan_json_item(wanted, 0)) ||
+        call->begin != integer(banyan_json_item(wanted, 1)) * scale ||
+        call->end != integer(banyan_json_item(wanted, 2)) * scale ||
+        call->owner != integer(banyan_json_item(wanted, 4)) || call->holder_count != (int)count)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (call->holders[i] != integer(banyan_json_item(holders, i)))
+            return 0;
+    return 1;
+}
+
+static void check_calls(const char *name, const banyan_schedule *schedule, const banyan_json *wanted,
+                        int64_t whole)
+{
+    static shown_call calls[400];
+    int levels, count = find_calls(schedule, calls, &levels);
+
+    assert_int_equal(schedule->whole % whole, 0);
+    if (count != (int)banyan_json_count(wanted))
+        fail_msg("%s: %d calls, not %zu", name, count, banyan_json_count(wanted));
+    for (size_t i = 0; i < banyan_json_count(wanted); i++) {
+        int found = 0;
+
+        for (int j = 0; j < count; j++)
+            found += matches(&calls[j], banyan_json_item(wanted, i), schedule->whole / whole);
+        if (found != 1)
+            fail_msg("%s: call %zu is there %d times", name, i, found);
+    }
+}
+
+static void check_case(const banyan_json *reference)
+{
+    const char *name = "", *tree = "";
+    network net;
+    banyan_schedule *schedule;
+
+    assert_true(banyan_json_get_string(banyan_json_field(reference, "name"), &name));
+    assert_true(banyan_json_get_string(banyan_json_field(reference, "tree"), &tree));
+    net = make_star((int)integer(banyan_json_field(reference, "ranks")), 0);
+    schedule = plan(&net, tree);
+    check_calls(name, schedule, banyan_json_field(reference, "calls"),
+                integer(banyan_json_field(reference, "whole")));
+    assert_true(meaning_is_right(schedule));
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+}
+
+TEST(plans_equal_the_references_exactly)
+{
+    const banyan_json *cases;
+    banyan_json *document;
+    char *text;
+    size_t length;
+
+    assert_int_equal(banyan_file_load(TEST_DATA "/data/flexreduce.json", &text, &length, NULL),
+                     BANYAN_SUCCESS);
+    assert_int_equal(banyan_json_parse(text, length, &document, NULL), BANYAN_SUCCESS);
+    cases = banyan_json_field(document, "cases");
+    assert_true(banyan_json_count(cases) >= 14);
+    for (size_t i = 0; i < banyan_json_count(cases); i++)
+        check_case(banyan_json_item(cases, i));
+    banyan_json_destroy(document);
+    banyan_free(text);
+}
+
+/* Calls that a rank owns, averaged over ranks and levels, as in the paper's Fig. 4(c). */
+static void check_average(const char *tree, int ranks, int thousandths)
+{
+    static shown_call calls[400];
+    network net = make_star(ranks, 0);
+    banyan_schedule *schedule = plan(&net, tree);
+    int levels, count = find_calls(schedule, calls, &levels);
+
+    assert_int_equal((2000 * count + ranks * levels) / (2 * ranks * levels), thousandths);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+}
+
+TEST(calls_per_learner_are_those_of_the_paper)
+{
+    check_average("((0,1),(2,3,4))", 5, 1300);
+    check_average("((0,1,2),(3,4,5,6))", 7, 1357);
+    check_average("((0,1,2),(3,4,5),(6,7,8,9))", 10, 1200);
+    check_average("((0,1,2),(3,4,5,6),(7,8,9,10))", 11, 1227);
+    check_average("((0,1,2),(3,4,5))", 6, 1000);
+}
+
+/* A ragged tree of ranks begin..end-1 as text. */
+static void draw_tree(banyan_random *random, banyan_text *text, int begin, int end, int depth)
+{
+    int is_chain = banyan_random_below(random, 12) == 0 && depth < 6;
+
+    if (end - begin == 1 && !is_chain) {
+        banyan_text_add(text, "%d", begin);
+        return;
+    }
+    banyan_text_add(text, "(");
+    for (int from = begin; from < end;) {
+        int most = is_chain || depth >= 6 ? (depth >= 6 ? 1 : end - begin) : (end - begin + 1) / 2;
+        int size = is_chain ? end - begin : 1 + banyan_random_below(random, most);
+
+        size = size > end - from ? end - from : size;
+        if (from > begin)
+            banyan_text_add(text, ",");
+        draw_tree(random, text, from, from + size, depth + 1);
+        from += size;
+    }
+    banyan_text_add(text, ")");
+}
+
+TEST(random_ragged_trees_are_proven)
+{
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        banyan_random random = {seed};
+        network net = make_star(2 + banyan_random_below(&random, 39), 0);
+        banyan_text text = BANYAN_TEXT_EMPTY;
+        banyan_schedule *schedule;
+        banyan_verdict verdict;
+
+        draw_tree(&random, &text, 0, net.active_count, 0);
+        schedule = plan(&net, text.bytes[0] == '(' ? text.bytes : NULL);
+        assert_int_equal(banyan_verify(schedule, net.topology, &verdict, NULL), BANYAN_SUCCESS);
+        if (verdict.problem_count)
+            fail_msg("seed %d, tree %s: %s", (int)seed, text.bytes, verdict.problems[0]);
+        banyan_schedule_destroy(schedule);
+        banyan_text_fini(&text);
+        banyan_topology_destroy(net.topology);
+    }
+}
+
+/* Odd degrees from 11 on under one root: their least common multiple is above 2^40, so shares are rounded. */
+TEST(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven)
+{
+    network net = make_star(300, 0);
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_schedule *schedule;
+    banyan_verdict verdict;
+    int rank = 0;
+
+    banyan_text_add(&text, "(");
+    for (int degree = 11; rank < net.active_count; degree += 2) {
+        banyan_text_add(&text, rank ? ",(" : "(");
+        for (int i = 0; i < degree && rank < net.active_count; i++)
+            banyan_text_add(&text, i ? ",%d" : "%d", rank++);
+        banyan_text_add(&text, ")");
+    }
+    banyan_text_add(&text, ")");
+    schedule = plan(&net, text.bytes);
+    assert_true(schedule->whole == (int64_t)1 << 40);
+    assert_int_equal(banyan_verify(schedule, net.topology, &verdict, NULL), BANYAN_SUCCESS);
+    assert_int_equal(verdict.problem_count, 0);
+    banyan_schedule_destroy(schedule);
+    banyan_text_fini(&text);
+    banyan_topology_destroy(net.topology);
+}
+
+/* The hierarchy of a topology as text with brackets. */
+static void draw_hierarchy(const banyan_hierarchy *h, int node, banyan_text *text)
+{
+    if (h->rank[node] >= 0) {
+        banyan_text_add(text, "%d", h->rank[node]);
+        return;
+    }
+    banyan_text_add(text, "(");
+    for (int child = node + 1; child < h->end[node]; child = h->end[child]) {
+        if (child > node + 1)
+            banyan_text_add(text, ",");
+        draw_hierarchy(h, child, text);
+    }
+    banyan_text_add(text, ")");
+}
+
+static void check_tree(const char *spec, const char *active, const char *source, const char *wanted)
+{
+    banyan_parameter parameter = {"tree", source};
+    banyan_hierarchy hierarchy;
+    banyan_problem problem = {.parameters = &parameter, .parameter_count = source != NULL};
+    banyan_topology *topology;
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_error err;
+    int *nodes;
+
+    if (banyan_topology_load(spec, &topology, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(banyan_topology_parse_active(topology, active, &nodes, &problem.active_count, &err), 0);
+    problem.topology = topology;
+    problem.active = nodes;
+    if (banyan_hierarchy_find(&problem, &hierarchy, &err))
+        fail_msg("%s: %s", spec, err.text);
+    draw_hierarchy(&hierarchy, 0, &text);
+    assert_string_equal(text.bytes, wanted);
+    banyan_text_fini(&text);
+    banyan_hierarchy_fini(&hierarchy);
+    banyan_free(nodes);
+    banyan_topology_destroy(topology);
+}
+
+TEST(the_tree_comes_from_switches_hosts_or_speeds)
+{
+    check_tree("hosts:2+3", NULL, NULL, "((0,1),(2,3,4))");
+    check_tree("hosts:2+3", NULL, "hosts", "((0,1),(2,3,4))");
+    check_tree("hosts:2+3", "0,2,3", NULL, "(0,(1,2))");
+    check_tree("hosts:2+3", "2,3,4", NULL, "(0,1,2)");
+    check_tree("hosts:2+3", NULL, "flat", "(0,1,2,3,4)");
+    check_tree("switch:4", NULL, NULL, "(0,1,2,3)");
+    check_tree("racks:2x2x2", NULL, NULL, "(((0,1),(2,3)),((4,5),(6,7)))");
+    check_tree("torus:2x2", NULL, NULL, "(0,1,2,3)");
+}
+
+static void check_complaint(const char *tree, const char *words)
+{
+    network net = make_star(4, 0);
+    banyan_parameter parameter = {"tree", tree};
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = NULL;
+    banyan_error err = {""};
+
+    problem.parameters = &parameter;
+    problem.parameter_count = 1;
+    assert_int_not_equal(
+        banyan_algorithm_build(banyan_algorithm_find("flexreduce"), &problem, &schedule, &err),
+        BANYAN_SUCCESS);
+    CHECK_SAYS(err, words);
+    banyan_topology_destroy(net.topology);
+}
+
+TEST(wrong_trees_are_refused_with_a_sentence)
+{
+    char deep[300];
+
+    check_complaint("(0,1,2)", "option 'tree' leaves out rank 3");
+    check_complaint("(0,1,2,3,2)", "option 'tree' names rank 2 twice");
+    check_complaint("(0,1,2,9)", "option 'tree' names rank 9, but ranks are 0 to 3");
+    check_complaint("(0,1,(2,3)", "expected ',' or ')' at ''");
+    check_complaint("(0,1,(),2,3)", "expected a rank or a bracket at '),2,3)'");
+    check_complaint("(0,1,2,3)x", "expected the end at 'x'");
+    check_complaint("racks", "expected '(' at 'racks'");
+    check_complaint("hosts", "option 'tree' cannot be 'hosts' on star");
+    memset(deep, '(', sizeof deep - 1);
+    deep[sizeof deep - 1] = '\0';
+    check_complaint(deep, "more than 64 brackets");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_equal_the_references_exactly),
+        cmocka_unit_test(calls_per_learner_are_those_of_the_paper),
+        cmocka_unit_test(random_ragged_trees_are_proven),
+        cmocka_unit_test(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven),
+        cmocka_unit_test(the_tree_comes_from_switches_hosts_or_speeds),
+        cmocka_unit_test(wrong_trees_are_refused_with_a_sentence),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
