@@ -3,6 +3,7 @@
 X(topo)
 X(plan)
 X(compare)
+X(bound)
 X(verify)
 X(bench)
 X(list)

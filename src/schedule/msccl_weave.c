@@ -38,11 +38,6 @@ typedef struct {
 } location;
 
 typedef struct {
-    banyan_msccl_step step; /* its block is the global number */
-    int previous;           /* of the same block, in the same array; -1: none */
-} woven;
-
-typedef struct {
     banyan_msccl_lanes *lanes;
     int max_steps;
     heap ready, delayed; /* delayed: applies whose forward cannot be sent yet */
@@ -52,8 +47,9 @@ typedef struct {
     location *sent_at, *applied_at;
     int *step_counts, *last_step; /* by block; last_step is one more than an index in steps, 0: none */
     int events_left;
-    woven *steps; /* in the order of events */
-    size_t step_count, step_capacity;
+    banyan_msccl_step *steps; /* in the order of events; their blocks are global numbers */
+    int *previous;            /* by step: the one before it in its block, -1: none */
+    size_t step_count, step_capacity, previous_capacity;
     location *wanted; /* what the step at hand must wait for, one a block */
     int wanted_count;
     banyan_status status;
@@ -188,8 +184,8 @@ static int is_known(const weaver *in, int block, location at)
 
     if (at.block == block)
         return 1;
-    for (int i = in->last_step[block] - 1; i >= 0; i = in->steps[i].previous)
-        if (in->steps[i].step.depid == id && in->steps[i].step.deps >= at.number)
+    for (int i = in->last_step[block] - 1; i >= 0; i = in->previous[i])
+        if (in->steps[i].depid == id && in->steps[i].deps >= at.number)
             return 1;
     return 0;
 }
@@ -229,9 +225,19 @@ static void keep_unknown(weaver *in, int block)
     qsort(in->wanted, (size_t)kept, sizeof *in->wanted, by_block);
 }
 
+static int make_room(weaver *in)
+{
+    void *steps = in->steps, *previous = in->previous;
+    int fits = banyan_grow(&steps, in->step_count, &in->step_capacity, sizeof *in->steps);
+
+    in->steps = steps;
+    fits = fits && banyan_grow(&previous, in->step_count, &in->previous_capacity, sizeof *in->previous);
+    in->previous = previous;
+    return fits;
+}
+
 static void append(weaver *in, banyan_msccl_step step)
 {
-    void *steps = in->steps;
     int rank = in->lanes->block_rank[step.block], id = in->lanes->block_id[step.block];
 
     if (in->status)
@@ -246,11 +252,11 @@ static void append(weaver *in, banyan_msccl_step step)
             banyan_fail(in->err, BANYAN_UNSUPPORTED,
                         "rank %d, tb %d must wait for tb %d, and a step can wait only for tb 0 to %d", rank,
                         id, step.depid, BANYAN_MSCCL_AWAITED_BLOCK);
-    } else if (!banyan_grow(&steps, in->step_count, &in->step_capacity, sizeof *in->steps)) {
+    } else if (!make_room(in)) {
         in->status = banyan_fail_memory(in->err);
     } else {
-        in->steps = steps;
-        in->steps[in->step_count++] = (woven){step, in->last_step[step.block] - 1};
+        in->steps[in->step_count] = step;
+        in->previous[in->step_count++] = in->last_step[step.block] - 1;
         in->last_step[step.block] = (int)in->step_count;
         in->step_counts[step.block]++;
     }
@@ -398,80 +404,6 @@ static banyan_status prepare(weaver *in)
     return BANYAN_SUCCESS;
 }
 
-static void fill_blocks(const banyan_msccl_lanes *lanes, banyan_msccl_program *program)
-{
-    for (int b = 0; b < program->block_count; b++)
-        program->blocks[b].send = program->blocks[b].recv = -1;
-    for (int c = 0; c < lanes->connection_count; c++) {
-        const banyan_msccl_connection *connection = &lanes->connections[c];
-        banyan_msccl_block *sender = &program->blocks[program->ranks[connection->src].first_block +
-                                                      lanes->block_id[connection->send_block]];
-        banyan_msccl_block *receiver = &program->blocks[program->ranks[connection->dst].first_block +
-                                                        lanes->block_id[connection->recv_block]];
-
-        sender->send = connection->dst;
-        receiver->recv = connection->src;
-        sender->chan = receiver->chan = connection->chan;
-        if (connection->chan >= program->channel_count)
-            program->channel_count = connection->chan + 1;
-    }
-}
-
-/* Sorts the steps by block and marks those that are waited for. */
-static void fill_steps(const weaver *in, banyan_msccl_program *program)
-{
-    const banyan_msccl_lanes *lanes = in->lanes;
-
-    for (size_t i = 0; i < in->step_count; i++) {
-        banyan_msccl_step step = in->steps[i].step;
-        const banyan_msccl_rank *rank = &program->ranks[lanes->block_rank[step.block]];
-        banyan_msccl_block *block = &program->blocks[rank->first_block + lanes->block_id[step.block]];
-
-        step.block = rank->first_block + lanes->block_id[step.block];
-        program->steps[block->first_step + block->step_count++] = step;
-        if (step.depid >= 0)
-            program->steps[program->blocks[rank->first_block + step.depid].first_step + step.deps].hasdep = 1;
-    }
-}
-
-static banyan_status make_program(const weaver *in, banyan_msccl_program *program)
-{
-    const banyan_msccl_lanes *lanes = in->lanes;
-    int ranks = lanes->parts->active_count;
-
-    program->rank_count = ranks;
-    program->block_count = lanes->block_count;
-    program->step_count = (int)in->step_count;
-    program->ranks = banyan_alloc((size_t)ranks, sizeof *program->ranks);
-    program->blocks = banyan_alloc((size_t)lanes->block_count, sizeof *program->blocks);
-    program->steps = banyan_alloc(in->step_count, sizeof *program->steps);
-    if (!program->ranks || !program->blocks || !program->steps)
-        return banyan_fail_memory(in->err);
-    for (int b = 0; b < lanes->block_count; b++)
-        program->ranks[lanes->block_rank[b]].block_count++;
-    for (int r = 0, first = 0; r < ranks; r++) {
-        program->ranks[r].first_block = first;
-        first += program->ranks[r].block_count;
-    }
-    for (int b = 0; b < lanes->block_count; b++) {
-        int index = program->ranks[lanes->block_rank[b]].first_block + lanes->block_id[b];
-
-        program->blocks[index].rank = lanes->block_rank[b];
-        program->blocks[index].id = lanes->block_id[b];
-        program->blocks[index].first_step = in->step_counts[b]; /* the length, for now */
-    }
-    for (int b = 0, first = 0; b < lanes->block_count; b++) {
-        int length = program->blocks[b].first_step;
-
-        program->blocks[b].first_step = first;
-        first += length;
-    }
-    program->channel_count = 1;
-    fill_blocks(lanes, program);
-    fill_steps(in, program);
-    return BANYAN_SUCCESS;
-}
-
 static void finish(weaver *in)
 {
     followers *lists[] = {&in->sends_after_apply, &in->applies_after_apply, &in->applies_after_send};
@@ -492,26 +424,21 @@ static void finish(weaver *in)
     banyan_free(in->last_step);
     banyan_free(in->wanted);
     banyan_free(in->steps);
+    banyan_free(in->previous);
 }
 
 banyan_status banyan_msccl_weave(banyan_msccl_lanes *lanes, int max_steps, banyan_msccl_program **out,
                                  int *is_crowded, banyan_error *err)
 {
     weaver in = {.lanes = lanes, .max_steps = max_steps, .is_crowded = is_crowded, .err = err};
-    banyan_msccl_program *program = banyan_alloc(1, sizeof *program);
 
     *out = NULL;
     *is_crowded = 0;
-    in.status = program ? prepare(&in) : banyan_fail_memory(err);
+    in.status = prepare(&in);
     if (!in.status)
         run(&in);
     if (!in.status)
-        in.status = make_program(&in, program);
-    if (!in.status) {
-        *out = program;
-        program = NULL;
-    }
+        in.status = banyan_msccl_assemble(lanes, in.steps, in.step_count, in.step_counts, out, err);
     finish(&in);
-    banyan_msccl_destroy(program);
     return in.status;
 }

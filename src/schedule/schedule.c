@@ -83,7 +83,7 @@ void banyan_schedule_digest(const banyan_schedule *schedule, char out[17])
                                       j < schedule->route_first[i + 1] ? schedule->route_link[j] : -1);
     for (size_t i = 0; i < schedule->transfer_count; i++) {
         const banyan_transfer *t = &schedule->transfers[i];
-        const int fields[] = {t->round,       t->src,    t->dst,  t->first_piece,
+        const int fields[] = {t->round,       t->src,         t->dst,  t->first_piece,
                               t->piece_count, (int)t->action, t->flow, t->route};
 
         for (size_t j = 0; j < sizeof fields / sizeof *fields; j++)
