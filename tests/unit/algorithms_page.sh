@@ -13,7 +13,7 @@ complain() {
     failed=1
 }
 
-list=$("$2" list algorithms --json | tr -d '\n' | sed 's/{"name"/\n{"name"/g' | grep '^{"name"')
+list=$("$2" list algorithms --json | tr -d '\n' | sed 's/{"name"/\n{"name"/g' | grep '^{"name".*"cost":')
 [ -n "$list" ] || complain "«banyan list algorithms --json» lists nothing"
 while read -r line; do
     name=$(sed -E 's/^\{"name": ?"([^"]*)".*/\1/' <<<"$line")
