@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/hierarchical.c: rings within rings, for any ordered factorisation of the ranks.
  *
- *     4x8x4, 128 ranks:   ring of 4 GPUs in each node  ->  rings of 8 nodes, one for each quarter of the
- * vector
- *                         ->  rings of 4 such groups, one for each of 32 parts  ->  and back, gathering
+ *     4x8x4, 128 ranks:   rings of 4 GPUs, one in each node
+ *                     ->  rings of 8 nodes, one for each quarter of the vector
+ *                     ->  rings of 4 such groups, one for each of 32 parts  ->  and back, gathering
  *
  * One layer of p is the ring, layers of 2 are Rabenseifner's algorithm, and all between is open: longer rings
  * use the fast links, more layers save rounds. Cost: 2 (sum pi - h) a + 2 n sum bi (pi - 1) / (p1 ... pi), bi

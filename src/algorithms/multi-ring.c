@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/multi-ring.c: as many rings at once as a torus has links out of a worker, none sharing a link.
  *
- *     3x3 torus, two cycles:   0-1-2-5-3-4-7-8-6-0   and   0-2-8-5-4-1-7-6-3-0   (for instance), each both
- * ways
+ *     3x3 torus, two cycles, each both ways:   0-1-2-5-3-4-7-8-6-0   and   0-2-8-5-4-1-7-6-3-0
  *
  * A torus of d dimensions falls into d Hamiltonian cycles without a common cable (cycles.c). Each is used as
  * two opposite rings with 1/2d of every rank's share, so all links are busy all the time and the bandwidth
