@@ -157,6 +157,8 @@ static banyan_status add_holder(plan *p, int rank, banyan_error *err)
 {
     void *holders = p->holders;
 
+    if (2.0 * (double)p->holder_count > BANYAN_MOST_TRANSFERS)
+        return banyan_problem_check_transfers(p->problem, "flexreduce", 2.0 * (double)p->holder_count, err);
     if (!banyan_grow(&holders, p->holder_count, &p->holder_capacity, sizeof *p->holders))
         return banyan_fail_memory(err);
     p->holders = holders;

@@ -80,6 +80,9 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     for (int i = 0; i < problem->active_count; i++)
         nodes[i] = problem->active[nodes[i]];
     status = find_shape(problem, nodes, &shape, err);
+    if (!status)
+        status =
+            banyan_problem_check_transfers(problem, "hierarchical", banyan_layers_transfers(&shape), err);
     if (!status) {
         banyan_problem_begin(problem, &builder);
         banyan_builder_cut_evenly(&builder, banyan_layers_size(&shape));

@@ -12,8 +12,6 @@
 #include "algorithms/cycles.h"
 #include "core/alloc.h"
 
-#define MOST_TRANSFERS 4000000.0
-
 /* One ring: its stops, and the place of the root. A cycle has two rings, of even and odd number. */
 static void find_stops(const banyan_problem *problem, const int *cycle, int ring, int ring_count,
                        banyan_stop *stops, int *root)
@@ -69,11 +67,8 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "multi-ring needs every worker of the torus, but only %d of %d are active",
                            problem->active_count, topology->worker_count);
-    if (4.0 * grid->dimension_count * ranks * ranks > MOST_TRANSFERS)
-        return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "multi-ring on %d workers would take more than %.0f million transfers",
-                           problem->active_count, MOST_TRANSFERS / 1e6);
-    return BANYAN_SUCCESS;
+    return banyan_problem_check_transfers(problem, "multi-ring",
+                                          4.0 * grid->dimension_count * ranks * (ranks - 1), err);
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
