@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/flexreduce.c: reduce-scatter up an uneven tree, each rank with a share that its place deserves.
  *
- *     hosts:2+3, twelve items    level 0: in each host, equal shares     level 1: between hosts, halves of
- * these
+ *          root           twelve items; level 0: in each host,     level 1: between hosts,
+ *        /      \         equal shares                             halves of these
+ *      h0        h1
+ *     /  \     / | \      0 [0,6)   1 [6,12)                       0 [2,5)   1 [7,10)
+ *    0    1   2  3  4     2 [0,4)   3 [4,8)   4 [8,12)             2 [0,2)   3 [5,7)   4 [10,12)
  *
- *            root                   0 [0,6)   1 [6,12)                     0 [2,5)    1 [7,10)
- *          /      \                 2 [0,4)   3 [4,8)   4 [8,12)           2 [0,2)    3 [5,7)    4 [10,12)
- *        h0        h1
- *       /  \     / | \              Rank 0 sends items 0 and 1 to 2, and adds what 2 has of 2 and 3 and what
- * 3 0    1   2  3  4             has of 4: as much leaves each host as enters it, half of the vector.
+ *     Rank 0 sends items 0 and 1 to 2, and adds what 2 has of 2 and 3 and what 3 has of 4: as much leaves
+ *     each host as enters it, half of the vector.
  *
  * Level by level from the bottom: a branch of degree m leaves each rank below it 1/m of what it had. The new
  * shares follow one another in the order of the old ones' ends, so that each mostly lies within the old one.
@@ -157,6 +157,8 @@ static banyan_status add_holder(plan *p, int rank, banyan_error *err)
 {
     void *holders = p->holders;
 
+    if (2.0 * (double)p->holder_count > BANYAN_MOST_TRANSFERS)
+        return banyan_problem_check_transfers(p->problem, "flexreduce", 2.0 * (double)p->holder_count, err);
     if (!banyan_grow(&holders, p->holder_count, &p->holder_capacity, sizeof *p->holders))
         return banyan_fail_memory(err);
     p->holders = holders;

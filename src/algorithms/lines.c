@@ -7,6 +7,7 @@
 banyan_status banyan_lines_check(const banyan_problem *problem, const char *name, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;
+    double steps = 0, flows = 0;
 
     if (topology->grid.dimension_count == 0)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "%s needs a torus or mesh, and %s is neither", name,
@@ -15,7 +16,11 @@ banyan_status banyan_lines_check(const banyan_problem *problem, const char *name
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "%s needs every worker of the grid, but only %d of %d are active", name,
                            problem->active_count, topology->worker_count);
-    return BANYAN_SUCCESS;
+    for (int d = 0; d < topology->grid.dimension_count; d++) {
+        steps += 2.0 * (topology->grid.extent[d] - 1);
+        flows += topology->grid.extent[d] > 1 ? 2 : 0;
+    }
+    return banyan_problem_check_transfers(problem, name, steps * flows * problem->active_count, err);
 }
 
 banyan_status banyan_lines_init(banyan_lines *lines, const banyan_problem *problem, banyan_builder *builder,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/lines.h: the lines of a grid as rings, for algorithms that go dimension by dimension.
  *
- *     flow 0: rows -->, then columns        flow 2: columns down, then rows       each flow carries a quarter
- *     flow 1: rows <--, then columns        flow 3: columns up, then rows         (1/2d in d dimensions)
+ *     flow 0: columns down, then rows       flow 2: rows -->, then columns        each flow carries a quarter
+ *     flow 1: columns up, then rows         flow 3: rows <--, then columns        (1/2d in d dimensions)
  *
  * Flow f begins with dimension f / 2 and goes round its rings forwards if f is even, else backwards. */
 #ifndef BANYAN_ALGORITHMS_LINES_H

@@ -68,6 +68,9 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         s.server_count != problem->active_count)
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'servers' is for allreduce, not for %s",
                              banyan_collective_name(problem->collective));
+    if (!status)
+        status = banyan_problem_check_transfers(problem, "parameter-servers",
+                                                2.0 * s.server_count * problem->active_count, err);
     if (status)
         return status;
     banyan_problem_begin(problem, &builder);
