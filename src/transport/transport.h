@@ -30,6 +30,15 @@ typedef enum {
     BANYAN_REACH_NETWORK  /* hosts that reach each other */
 } banyan_reach;
 
+/* How members tell each other their names before they can talk; any bootstrap can serve. all gets bytes from
+ * each of the member_count members, in their order; a member that is in no process (a switch) leaves zeros.
+ * Everybody calls it equally often and with the same bytes. */
+typedef struct {
+    banyan_status (*allgather)(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
+                               banyan_error *err);
+    void *context;
+} banyan_exchange;
+
 /* How an endpoint finds the others. */
 typedef struct {
     int member, member_count;
