@@ -78,10 +78,16 @@ static void take_trees(banyan_flows *flows, const banyan_graph *graph, const ban
             banyan_flows_add_tree(flows, graph, &packing->trees, t, -1, packing->weight[t]);
 }
 
-static banyan_status pack_spanning(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
+/* Column generation, from the seed's trees where there are some, until enough is packed. */
+static banyan_status pack_spanning(const banyan_graph *graph, const banyan_trees *seed, double enough,
+                                   banyan_flows *flows, banyan_error *err)
 {
-    banyan_packing_problem problem = {
-        .oracle = spanning_oracle, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
+    banyan_packing_problem problem = {.oracle = spanning_oracle,
+                                      .tolerance = 1e-9,
+                                      .good_enough = enough,
+                                      .warm_trees = seed && seed->tree_count ? 1 : 60,
+                                      .seed = seed,
+                                      .round_limit = 3000};
     banyan_packing packing;
     banyan_spanning *spanning;
     banyan_status status = banyan_spanning_create(graph, &spanning, err);
@@ -211,11 +217,15 @@ static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_pa
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
-    status =
-        banyan_flatten(graph, &peel.trees, &peel.weight, options->max_depth ? options->max_depth : radius + 1,
-                       (size_t)options->max_trees, err);
-    for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
-        banyan_flows_add_tree(flows, graph, &peel.trees, t, -1, peel.weight[t]);
+    if (peel.total < 0.99 * peel.optimum) {
+        status = pack_spanning(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
+    } else {
+        status = banyan_flatten(graph, &peel.trees, &peel.weight,
+                                options->max_depth ? options->max_depth : radius + 1,
+                                (size_t)options->max_trees, err);
+        for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
+            banyan_flows_add_tree(flows, graph, &peel.trees, t, -1, peel.weight[t]);
+    }
     banyan_peel_fini(&peel);
     return status;
 }
@@ -310,7 +320,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     else if (has_idle_adders(graph))
         status = pack_steiner(graph, flows, err);
     else
-        status = pack_spanning(graph, flows, err);
+        status = pack_spanning(graph, NULL, 0, flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)

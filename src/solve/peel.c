@@ -22,6 +22,7 @@
 #define FULL ((int64_t)1 << 55)
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
 #define TRIES 40
+#define LEAST_QUANTA 16
 
 typedef struct {
     const banyan_graph *graph;
@@ -179,6 +180,8 @@ static void choose_quantum(peeler *p, banyan_fraction strength)
         if (share >= p->problem->enough)
             break;
     }
+    /* Few quanta leave no choice of trees, and the search for one would take long. */
+    best *= 1 + LEAST_QUANTA / (strength.num * best / strength.den / divisor + 1);
     p->quantum = (double)divisor / (double)best;
     for (int i = 0; i < p->graph->arc_count; i++)
         p->room[i] = p->graph->arcs[i].capacity * best / divisor;
