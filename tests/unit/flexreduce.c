@@ -109,9 +109,29 @@ static void check_levels(const char *name, const shown_call *calls, const int *l
                          level[i], calls[i].last_round, level[j], calls[j].first_round);
 }
 
-static void check_calls(const char *name, const banyan_schedule *schedule, const banyan_json *wanted,
-                        int64_t whole)
+/* Calls that each rank owns on the root's level. */
+static void check_top(const char *name, const shown_call *calls, const int *level, int count,
+                      const banyan_json *reference)
 {
+    const banyan_json *owned = banyan_json_field(reference, "owned_calls_top");
+    int top = 0;
+
+    for (int i = 0; i < count; i++)
+        top = level[i] > top ? level[i] : top;
+    for (size_t rank = 0; rank < banyan_json_count(owned); rank++) {
+        int found = 0;
+
+        for (int i = 0; i < count; i++)
+            found += level[i] == top && calls[i].owner == (int)rank;
+        if (found != integer(banyan_json_item(owned, rank)))
+            fail_msg("%s: rank %zu owns %d calls of the root's level", name, rank, found);
+    }
+}
+
+static void check_calls(const char *name, const banyan_schedule *schedule, const banyan_json *reference)
+{
+    const banyan_json *wanted = banyan_json_field(reference, "calls");
+    int64_t whole = integer(banyan_json_field(reference, "whole"));
     static shown_call calls[400];
     int level[400], count = find_calls(schedule, calls);
 
@@ -130,6 +150,7 @@ static void check_calls(const char *name, const banyan_schedule *schedule, const
             fail_msg("%s: call %zu is there %d times", name, i, found);
     }
     check_levels(name, calls, level, count);
+    check_top(name, calls, level, count, reference);
 }
 
 static banyan_hierarchy read_tree(const char *text, int ranks);
@@ -156,8 +177,7 @@ static void check_case(const banyan_json *reference)
     assert_true(banyan_json_get_string(banyan_json_field(reference, "tree"), &tree));
     net = make_star((int)integer(banyan_json_field(reference, "ranks")), 0);
     schedule = plan(&net, tree);
-    check_calls(name, schedule, banyan_json_field(reference, "calls"),
-                integer(banyan_json_field(reference, "whole")));
+    check_calls(name, schedule, reference);
     check_bounds(name, tree, net.active_count, banyan_json_field(reference, "most_calls"));
     assert_true(meaning_is_right(schedule));
     banyan_schedule_destroy(schedule);
