@@ -25,6 +25,8 @@ install(EXPORT banyanTargets NAMESPACE banyan:: DESTINATION ${banyan_cmake_dir})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/schemas/banyan-topology.schema.json docs/schemas/banyan-schedule.schema.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan/schemas)
+# Layer tables of networks; the library finds them from its own place.
+install(DIRECTORY data/networks DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
 
 # Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one.
 find_program(LOWDOWN lowdown)
