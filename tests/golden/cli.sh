@@ -95,7 +95,7 @@ expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
 "$banyan" plan ring:4 --algo ring -q -o plan.json
 expect 0 "proven" verify plan.json
 expect 0 "proven" verify plan.json --topo ring:4
-expect 0 '"ok":true,"problem_count":0,"problems":[]' verify plan.json --json
+expect 0 '"ok":true,"problem_count":0,"problems":[],"same_bits":true' verify plan.json --json
 expect 1 "the schedule is for 4 nodes" verify plan.json --topo ring:3
 sed '/"transfers":\[/{n;d}' plan.json > wrong.json
 expect 1 "contribution" verify wrong.json

@@ -243,6 +243,21 @@ static void all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms
     }
 }
 
+static void circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks(void **state)
+{
+    (void)state;
+    for (int p = 2; p <= 40; p++)
+        for (int c = BANYAN_COLLECTIVE_ALLREDUCE; c <= BANYAN_COLLECTIVE_ALLGATHER; c++) {
+            banyan_schedule *schedule = build_on_star("circulant", p, (banyan_collective)c);
+            int phases = c == BANYAN_COLLECTIVE_ALLREDUCE ? 2 : 1;
+
+            assert_int_equal(schedule->round_count, phases * log2_up(p));
+            check_equal(most_sent(schedule), phases * (double)(p - 1) / p);
+            assert_true(meaning_is_right(schedule));
+            banyan_schedule_destroy(schedule);
+        }
+}
+
 static void double_trees_are_shallow_and_no_rank_is_inner_in_both(void **state)
 {
     (void)state;
@@ -586,6 +601,7 @@ int main(void)
         cmocka_unit_test(every_algorithm_says_what_it_is),
         cmocka_unit_test(schedules_are_labelled_with_algorithm_and_topology),
         cmocka_unit_test(all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms),
+        cmocka_unit_test(circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks),
         cmocka_unit_test(double_trees_are_shallow_and_no_rank_is_inner_in_both),
         cmocka_unit_test(reduce_scatter_and_all_gather_send_the_least_there_is),
         cmocka_unit_test(the_order_option_sets_the_ring),
