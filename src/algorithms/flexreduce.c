@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/flexreduce.c: reduce-scatter up an uneven tree, each rank with a share that its place deserves.
  *
- *     hosts:2+3, twelve items    level 0: in each host, equal shares     level 1: between hosts, halves of
- * these
+ *          root           twelve items; level 0: in each host,     level 1: between hosts,
+ *        /      \         equal shares                             halves of these
+ *      h0        h1
+ *     /  \     / | \      0 [0,6)   1 [6,12)                       0 [2,5)   1 [7,10)
+ *    0    1   2  3  4     2 [0,4)   3 [4,8)   4 [8,12)             2 [0,2)   3 [5,7)   4 [10,12)
  *
- *            root                   0 [0,6)   1 [6,12)                     0 [2,5)    1 [7,10)
- *          /      \                 2 [0,4)   3 [4,8)   4 [8,12)           2 [0,2)    3 [5,7)    4 [10,12)
- *        h0        h1
- *       /  \     / | \              Rank 0 sends items 0 and 1 to 2, and adds what 2 has of 2 and 3 and what
- * 3 0    1   2  3  4             has of 4: as much leaves each host as enters it, half of the vector.
+ *     Rank 0 sends items 0 and 1 to 2, and adds what 2 has of 2 and 3 and what 3 has of 4: as much leaves
+ *     each host as enters it, half of the vector.
  *
  * Level by level from the bottom: a branch of degree m leaves each rank below it 1/m of what it had. The new
  * shares follow one another in the order of the old ones' ends, so that each mostly lies within the old one.
@@ -34,11 +34,12 @@ typedef struct {
     int64_t begin, end;
 } share;
 
-/* One reduce: what the ranks who have it hold of an interval goes to its owner. */
+/* One reduce: what the ranks who have it hold of an interval goes to its owner. There is one such rank below
+ * each child of the branch, in the order of children. */
 typedef struct {
     share part;
     int level; /* from the bottom, empty levels left out */
-    int owner;
+    int owner, owner_child;
     int first_holder, holder_count; /* in the plan's holders */
 } call;
 
@@ -156,6 +157,8 @@ static banyan_status add_holder(plan *p, int rank, banyan_error *err)
 {
     void *holders = p->holders;
 
+    if (2.0 * (double)p->holder_count > BANYAN_MOST_TRANSFERS)
+        return banyan_problem_check_transfers(p->problem, "flexreduce", 2.0 * (double)p->holder_count, err);
     if (!banyan_grow(&holders, p->holder_count, &p->holder_capacity, sizeof *p->holders))
         return banyan_fail_memory(err);
     p->holders = holders;
@@ -166,13 +169,17 @@ static banyan_status add_holder(plan *p, int rank, banyan_error *err)
 /* The call for what begins here: its holders, and how far all of them reach. */
 static banyan_status add_call(plan *p, int branch, int owner, int64_t begin, int64_t *end, banyan_error *err)
 {
-    call made = {{begin, *end}, p->level_count, owner, (int)p->holder_count, 0};
+    call made = {{begin, *end}, p->level_count, owner, 0, (int)p->holder_count, 0};
     void *calls = p->calls;
+    int child = -1;
 
     for (int node = branch + 1; node < p->tree.end[branch]; node++) {
         int rank = p->tree.rank[node];
         banyan_status status;
 
+        child += p->tree.parent[node] == branch;
+        if (rank == owner)
+            made.owner_child = child;
         if (rank < 0 || begin < p->now[rank].begin || begin >= p->now[rank].end)
             continue;
         status = add_holder(p, rank, err);
@@ -274,39 +281,41 @@ static int owner_holds(const plan *p, const call *c)
     return 0;
 }
 
-/* A level takes one round, or two where a stale part must be overwritten before others are added to it. */
+/* A level takes a round for each child but one, and one more where a stale part must be overwritten first. */
 static banyan_status find_rounds(plan *p, banyan_error *err)
 {
     p->level_round = banyan_alloc((size_t)p->level_count + 1, sizeof *p->level_round);
     if (!p->level_round)
         return banyan_fail_memory(err);
-    for (size_t i = 0; i < p->call_count; i++)
-        if (!owner_holds(p, &p->calls[i]))
-            p->level_round[p->calls[i].level + 1] = 1;
+    for (size_t i = 0; i < p->call_count; i++) {
+        const call *c = &p->calls[i];
+        int rounds = c->holder_count - owner_holds(p, c);
+
+        if (rounds > p->level_round[c->level + 1])
+            p->level_round[c->level + 1] = rounds;
+    }
     for (int level = 0; level < p->level_count; level++)
-        p->level_round[level + 1] += p->level_round[level] + 1;
+        p->level_round[level + 1] += p->level_round[level];
     return BANYAN_SUCCESS;
 }
 
+/* Children send in turns, each first to the next one, then to the one after: nobody is sent to by all at
+ * once. A stale part comes anew from the owner's own child, before the others. */
 static void append_call(const plan *p, banyan_builder *builder, const call *c)
 {
     const int *active = p->problem->active, *holder = p->holders + c->first_holder;
     int first = piece_at(p, c->part.begin), count = piece_at(p, c->part.end) - first;
-    int round = p->level_round[c->level];
-    int back = p->level_round[p->level_count] + p->level_count - 1 - c->level;
-    int is_stale = !owner_holds(p, c);
+    int is_stale = !owner_holds(p, c), last = 2 * p->level_round[p->level_count] - 1;
 
-    for (int i = 0; i < c->holder_count; i++) {
-        if (holder[i] == c->owner)
-            continue;
-        if (is_stale)
-            banyan_builder_copy(builder, round++, active[holder[i]], active[c->owner], first, count,
-                                c->owner);
+    for (int turn = is_stale ? 0 : 1; turn < c->holder_count; turn++) {
+        int from = holder[(c->owner_child + c->holder_count - turn) % c->holder_count];
+        int round = p->level_round[c->level] + turn - !is_stale;
+
+        if (turn == 0)
+            banyan_builder_copy(builder, round, active[from], active[c->owner], first, count, c->owner);
         else
-            banyan_builder_reduce(builder, round, active[holder[i]], active[c->owner], first, count,
-                                  c->owner);
-        is_stale = 0;
-        banyan_builder_copy(builder, back, active[c->owner], active[holder[i]], first, count, c->owner);
+            banyan_builder_reduce(builder, round, active[from], active[c->owner], first, count, c->owner);
+        banyan_builder_copy(builder, last - round, active[c->owner], active[from], first, count, c->owner);
     }
 }
 

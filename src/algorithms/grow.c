@@ -33,14 +33,15 @@ typedef struct {
     const banyan_problem *problem;
     const banyan_topology *topology;
     int count;
-    int *rank_of;            /* node -> rank + 1; 0: not active */
-    char *has_ranks;         /* node is a switch next to an active worker */
-    int *out_link;           /* as the topology's, but in the order of trying */
-    int *capacity, *left;    /* of each link: in a step, and now */
-    int *member;             /* tree * count + place: ranks in the order of joining */
-    int *size, *old_size;    /* members now, and when the step began */
-    int *place;              /* the member that a tree tries next */
-    char *is_member;         /* tree * count + rank */
+    int *rank_of;         /* node -> rank + 1; 0: not active */
+    char *has_ranks;      /* node is a switch next to an active worker */
+    int *out_link;        /* as the topology's, but in the order of trying */
+    int *capacity, *left; /* of each link: in a step, and now */
+    int *member;          /* tree * count + place: ranks that may still add others, in the order of joining */
+    int *size;            /* ranks of each tree */
+    int *live, *old_live; /* of these in the list now, and when the step began */
+    int *place;           /* the member that a tree tries next */
+    char *is_member;      /* tree * count + rank */
     int *queue, *via, *seen; /* of the search: nodes, the link that reached a node, when it was reached */
     int stamp;
     int shift; /* place of the parent among the links of its switch */
@@ -131,14 +132,14 @@ static void find_ranks(garden *g)
     for (int rank = 0; rank < g->count; rank++) {
         g->member[(size_t)rank * (size_t)g->count] = rank;
         g->is_member[(size_t)rank * (size_t)g->count + (size_t)rank] = 1;
-        g->size[rank] = 1;
+        g->size[rank] = g->live[rank] = 1;
     }
 }
 
 static void garden_fini(garden *g)
 {
-    void *owned[] = {g->rank_of,  g->has_ranks, g->out_link,  g->capacity, g->left, g->member, g->size,
-                     g->old_size, g->place,     g->is_member, g->queue,    g->via,  g->seen};
+    void *owned[] = {g->rank_of, g->has_ranks, g->out_link, g->capacity,  g->left,  g->member, g->size,
+                     g->live,    g->old_live,  g->place,    g->is_member, g->queue, g->via,    g->seen};
 
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         banyan_free(owned[i]);
@@ -161,14 +162,15 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     g->left = banyan_alloc(links, sizeof(int));
     g->member = banyan_alloc(ranks * ranks, sizeof(int));
     g->size = banyan_alloc(ranks, sizeof(int));
-    g->old_size = banyan_alloc(ranks, sizeof(int));
+    g->live = banyan_alloc(ranks, sizeof(int));
+    g->old_live = banyan_alloc(ranks, sizeof(int));
     g->place = banyan_alloc(ranks, sizeof(int));
     g->is_member = banyan_alloc(ranks * ranks, 1);
     g->queue = banyan_alloc(nodes, sizeof(int));
     g->via = banyan_alloc(nodes, sizeof(int));
     g->seen = banyan_alloc(nodes, sizeof(int));
     if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->member || !g->size ||
-        !g->old_size || !g->place || !g->is_member || !g->queue || !g->via || !g->seen)
+        !g->live || !g->old_live || !g->place || !g->is_member || !g->queue || !g->via || !g->seen)
         return banyan_fail_memory(err);
     find_capacities(g);
     find_ranks(g);
@@ -275,7 +277,8 @@ static banyan_status add_member(garden *g, int tree, int parent, int child_node,
     if (status)
         return status;
     g->trees->edges[g->trees->edge_count++] = edge;
-    g->member[row + (size_t)g->size[tree]++] = child;
+    g->member[row + (size_t)g->live[tree]++] = child;
+    g->size[tree]++;
     g->is_member[row + (size_t)child] = 1;
     return BANYAN_SUCCESS;
 }
@@ -296,7 +299,7 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
     *grew = 0;
     if (g->size[tree] == g->count)
         return BANYAN_SUCCESS;
-    for (; g->place[tree] < g->old_size[tree]; g->place[tree]++) {
+    for (; g->place[tree] < g->old_live[tree]; g->place[tree]++) {
         int parent = member[g->place[tree]], node = g->problem->active[parent];
         int child = has_free_link(g, node) ? search(g, tree, node) : -1;
 
@@ -308,13 +311,37 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
+/* Are all neighbours of a rank ranks of the tree already? Then it never adds another. */
+static int is_spent(const garden *g, const char *is_member, int node)
+{
+    for (int i = g->topology->out_first[node]; i < g->topology->out_first[node + 1]; i++) {
+        int rank = g->rank_of[g->topology->links[g->out_link[i]].dst];
+
+        if (!rank || !is_member[rank - 1])
+            return 0;
+    }
+    return g->passage != THROUGH_ALL;
+}
+
+static int drop_spent(garden *g, int tree)
+{
+    size_t row = (size_t)tree * (size_t)g->count;
+    int *member = g->member + row, kept = 0;
+
+    for (int i = 0; i < g->live[tree]; i++)
+        if (!is_spent(g, g->is_member + row, g->problem->active[member[i]]))
+            member[kept++] = member[i];
+    return kept;
+}
+
 /* Everything free again; trees in turn until none of them grows. */
 static banyan_status take_step(garden *g, banyan_error *err)
 {
     int any = 1;
 
     memcpy(g->left, g->capacity, (size_t)g->topology->link_count * sizeof(int));
-    memcpy(g->old_size, g->size, (size_t)g->count * sizeof(int));
+    for (int tree = 0; tree < g->count; tree++)
+        g->old_live[tree] = g->live[tree] = drop_spent(g, tree);
     memset(g->place, 0, (size_t)g->count * sizeof(int));
     g->trees->step_count++;
     while (any) {

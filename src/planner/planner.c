@@ -17,6 +17,9 @@ static banyan_status prove(const banyan_plan *plan, const banyan_problem *proble
 
     if (!status)
         status = banyan_verdict_status(&verdict, err);
+    /* What we plan ourselves leaves the same bits on all ranks. */
+    if (!status && verdict.orders_differ)
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "%s", verdict.note);
     if (status == BANYAN_PLAN_INVALID)
         banyan_error_prefix(err, plan->algorithm->name);
     return status;

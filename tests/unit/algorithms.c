@@ -243,6 +243,21 @@ static void all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms
     }
 }
 
+static void circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks(void **state)
+{
+    (void)state;
+    for (int p = 2; p <= 40; p++)
+        for (int c = BANYAN_COLLECTIVE_ALLREDUCE; c <= BANYAN_COLLECTIVE_ALLGATHER; c++) {
+            banyan_schedule *schedule = build_on_star("circulant", p, (banyan_collective)c);
+            int phases = c == BANYAN_COLLECTIVE_ALLREDUCE ? 2 : 1;
+
+            assert_int_equal(schedule->round_count, phases * log2_up(p));
+            check_equal(most_sent(schedule), phases * (double)(p - 1) / p);
+            assert_true(meaning_is_right(schedule));
+            banyan_schedule_destroy(schedule);
+        }
+}
+
 static void double_trees_are_shallow_and_no_rank_is_inner_in_both(void **state)
 {
     (void)state;
@@ -492,6 +507,35 @@ static void workers_that_cannot_reach_one_another_are_refused(void **state)
     banyan_topology_destroy(net.topology);
 }
 
+/* As many workers as nobody would wait for, on a star; made in a moment, unlike their schedules. */
+static void schedules_that_would_be_too_long_are_refused_before_they_are_built(void **state)
+{
+    static const char *const names[] = {
+        "ring",         "bidirectional-ring", "direct",     "parameter-servers",
+        "hierarchical", "blueconnect",        "flexreduce", "multitree"};
+    banyan_parameter shape = {"shape", "4099"};
+    banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    banyan_topology *topology;
+    banyan_error err;
+    int *active;
+
+    (void)state;
+    assert_int_equal(banyan_topology_load("switch:4099", &topology, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_topology_parse_active(topology, NULL, &active, &problem.active_count, NULL), 0);
+    problem.topology = topology;
+    problem.active = active;
+    problem.parameters = &shape;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        problem.parameter_count = !strcmp(names[i], "hierarchical");
+        complaint(names[i], &problem, BANYAN_UNSUPPORTED, &err);
+        if (!strstr(err.text, "transfers, and 16777216 is the most") &&
+            !strstr(err.text, "2048 ranks at most"))
+            fail_msg("%s says '%s'", names[i], err.text);
+    }
+    banyan_free(active);
+    banyan_topology_destroy(topology);
+}
+
 static void roots_and_servers_can_be_chosen(void **state)
 {
     network net = make_star(6, 0);
@@ -557,6 +601,7 @@ int main(void)
         cmocka_unit_test(every_algorithm_says_what_it_is),
         cmocka_unit_test(schedules_are_labelled_with_algorithm_and_topology),
         cmocka_unit_test(all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms),
+        cmocka_unit_test(circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks),
         cmocka_unit_test(double_trees_are_shallow_and_no_rank_is_inner_in_both),
         cmocka_unit_test(reduce_scatter_and_all_gather_send_the_least_there_is),
         cmocka_unit_test(the_order_option_sets_the_ring),
@@ -566,6 +611,7 @@ int main(void)
         cmocka_unit_test(unknown_options_are_refused_with_a_hint),
         cmocka_unit_test(problems_that_make_no_sense_are_refused_with_a_sentence),
         cmocka_unit_test(workers_that_cannot_reach_one_another_are_refused),
+        cmocka_unit_test(schedules_that_would_be_too_long_are_refused_before_they_are_built),
         cmocka_unit_test(roots_and_servers_can_be_chosen),
         cmocka_unit_test(every_algorithm_survives_the_failure_of_each_allocation),
     };
