@@ -105,7 +105,7 @@ static int meet(const banyan_algorithm *algorithm, const sample *on)
     banyan_topology *t;
     banyan_error err = {""};
     banyan_status status;
-    int *active;
+    int *active = NULL;
     char what[200];
 
     if (banyan_topology_load(on->spec, &t, &err) ||
