@@ -47,6 +47,10 @@ void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const
 /* Heaviest first, at most limit; weightless ones go. */
 void banyan_flows_keep_heaviest(banyan_flows *flows, size_t limit);
 
+/* At most limit flows, weighed anew so that little is lost. */
+banyan_status banyan_flows_limit(banyan_flows *flows, const banyan_topology *topology, size_t limit,
+                                 banyan_error *err);
+
 /* The rate of the flows on the topology, in vectors of total weight 1: least over links of bandwidth / load.
  */
 banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology *topology,

@@ -9,11 +9,14 @@
 #include "algorithms/grid-trees.h"
 #include "core/alloc.h"
 #include "solve/flatten.h"
+#include "solve/hubs.h"
 #include "solve/packing.h"
 #include "solve/peel.h"
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
+
+#define MANY_WORKERS 96
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -253,6 +256,23 @@ static banyan_status pack_direct(const banyan_topology *topology, const banyan_g
     return status;
 }
 
+/* Too many workers behind switches for a linear program with a row each: trees of equal weight. */
+static banyan_status pack_hubs(const banyan_graph *graph, int tree_count, banyan_flows *flows,
+                               banyan_error *err)
+{
+    banyan_trees trees;
+    banyan_status status;
+
+    banyan_trees_init(&trees);
+    status = banyan_hubs_pack(graph, tree_count < 64 ? tree_count : 64, &trees, err);
+    for (size_t t = 0; !status && t < trees.tree_count; t++)
+        banyan_flows_add_tree(flows, graph, &trees, t, -1, 1);
+    if (!status && trees.tree_count == 0)
+        status = pack_spanning(graph, NULL, 0, flows, err);
+    banyan_trees_fini(&trees);
+    return status;
+}
+
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
 static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing)
 {
@@ -319,12 +339,14 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         status = pack_direct(problem->topology, graph, options, flows, err);
     else if (has_idle_adders(graph))
         status = pack_steiner(graph, flows, err);
+    else if (graph->active_count > MANY_WORKERS)
+        status = pack_hubs(graph, options->max_trees, flows, err);
     else
         status = pack_spanning(graph, NULL, 0, flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)
-        banyan_flows_keep_heaviest(flows, (size_t)options->max_trees);
+        status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
     banyan_graph_destroy(graph);
     return status;
 }

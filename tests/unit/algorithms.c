@@ -111,6 +111,19 @@ static void for_each_root(const banyan_algorithm *algorithm, banyan_problem prob
     }
 }
 
+static network load(const char *spec, int idle_every)
+{
+    network net = {0};
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &net.topology, &err))
+        fail_msg("%s: %s", spec, err.text);
+    for (int i = 0; i < net.topology->worker_count; i++)
+        if (!idle_every || i % idle_every)
+            net.active[net.active_count++] = net.topology->workers[i];
+    return net;
+}
+
 static const char *const samples[] = {
     "ring:5",
     "line:4",
@@ -136,14 +149,8 @@ static void every_algorithm_is_proven_on_every_sample_with_all_and_some_workers(
     (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         for (int idle_every = 0; idle_every <= 3; idle_every += 3) {
-            network net = {0};
-            banyan_error err;
+            network net = load(samples[i], idle_every);
 
-            if (banyan_topology_load(samples[i], &net.topology, &err))
-                fail_msg("%s: %s", samples[i], err.text);
-            for (int w = 0; w < net.topology->worker_count; w++)
-                if (!idle_every || w % idle_every)
-                    net.active[net.active_count++] = net.topology->workers[w];
             for (int a = 0; a < banyan_algorithm_count(); a++)
                 for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++)
                     for_each_root(banyan_algorithm_at(a), make_problem(&net, (banyan_collective)c));
@@ -565,31 +572,47 @@ static void roots_and_servers_can_be_chosen(void **state)
     banyan_topology_destroy(net.topology);
 }
 
+/* Builds with the first, second, ... allocation failing, until none does. */
+static void walk_failures(const banyan_algorithm *algorithm, const banyan_problem *problem)
+{
+    banyan_schedule *schedule = NULL;
+    banyan_error err;
+
+    for (long calls = 0; !schedule; calls++) {
+        banyan_status status;
+
+        assert_true(calls < 100000);
+        banyan_alloc_fail_after(calls);
+        status = banyan_algorithm_build(algorithm, problem, &schedule, &err);
+        banyan_alloc_fail_after(-1);
+        if (status != BANYAN_SUCCESS && (status != BANYAN_SYSTEM_ERROR || schedule))
+            fail_msg("%s, allocation %ld: %s", algorithm->name, calls, err.text);
+    }
+    banyan_schedule_destroy(schedule);
+}
+
 static void every_algorithm_survives_the_failure_of_each_allocation(void **state)
 {
-    network net = make_star(6, 5);
+    static const char *const specs[] = {"switch:5", "torus:4x4", "bigraph:2x4", "hosts:2+3", "torus:2x3"};
+    int walked[64] = {0};
 
     (void)state;
-    for (int a = 0; a < banyan_algorithm_count(); a++)
-        for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
-            banyan_problem problem = make_problem(&net, (banyan_collective)c);
-            banyan_schedule *schedule = NULL;
-            banyan_error err;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        network net = load(specs[i], 0);
 
-            if (banyan_algorithm_applies(banyan_algorithm_at(a), &problem, NULL))
-                continue;
-            for (long calls = 0; !schedule; calls++) {
-                banyan_status status;
+        for (int a = 0; a < banyan_algorithm_count(); a++)
+            for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
+                banyan_problem problem = make_problem(&net, (banyan_collective)c);
 
-                assert_true(calls < 100000);
-                banyan_alloc_fail_after(calls);
-                status = banyan_algorithm_build(banyan_algorithm_at(a), &problem, &schedule, &err);
-                banyan_alloc_fail_after(-1);
-                assert_true(status == BANYAN_SUCCESS || (status == BANYAN_SYSTEM_ERROR && !schedule));
+                if (banyan_algorithm_applies(banyan_algorithm_at(a), &problem, NULL))
+                    continue;
+                walk_failures(banyan_algorithm_at(a), &problem);
+                walked[a] = 1;
             }
-            banyan_schedule_destroy(schedule);
-        }
-    banyan_topology_destroy(net.topology);
+        banyan_topology_destroy(net.topology);
+    }
+    for (int a = 0; a < banyan_algorithm_count(); a++)
+        assert_true(walked[a]);
 }
 
 int main(void)

@@ -21,14 +21,19 @@ typedef struct {
     int holder_count, holders[64];
 } shown_call;
 
-static banyan_schedule *plan(const network *net, const char *tree)
+static banyan_schedule *plan_with(const network *net, const char *calls, const char *tree)
 {
-    banyan_parameter parameter = {"tree", tree};
+    banyan_parameter parameters[] = {{"calls", calls}, {"tree", tree}};
     banyan_problem problem = make_problem(net, BANYAN_COLLECTIVE_ALLREDUCE);
 
-    problem.parameters = &parameter;
-    problem.parameter_count = tree != NULL;
+    problem.parameters = parameters;
+    problem.parameter_count = tree ? 2 : 1;
     return build("flexreduce", &problem);
+}
+
+static banyan_schedule *plan(const network *net, const char *tree)
+{
+    return plan_with(net, "auto", tree);
 }
 
 static int rank_of(const banyan_schedule *schedule, int node)
@@ -351,7 +356,7 @@ TEST(random_ragged_trees_are_proven)
         banyan_verdict verdict;
 
         draw_tree(&random, &text, 0, net.active_count, 0);
-        schedule = plan(&net, text.bytes[0] == '(' ? text.bytes : NULL);
+        schedule = plan_with(&net, seed % 2 ? "direct" : "chain", text.bytes[0] == '(' ? text.bytes : NULL);
         assert_int_equal(banyan_verify(schedule, net.topology, &verdict, NULL), BANYAN_SUCCESS);
         if (verdict.problem_count)
             fail_msg("seed %d, tree %s: %s", (int)seed, text.bytes, verdict.problems[0]);
@@ -385,6 +390,35 @@ TEST(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven)
     banyan_schedule_destroy(schedule);
     banyan_text_fini(&text);
     banyan_topology_destroy(net.topology);
+}
+
+static int count_chain_hops(const char *spec, const char *calls)
+{
+    network net = {0};
+    banyan_schedule *schedule;
+    int hops = 0;
+
+    assert_int_equal(banyan_topology_load(spec, &net.topology, NULL), BANYAN_SUCCESS);
+    for (int i = 0; i < net.topology->worker_count; i++)
+        net.active[net.active_count++] = net.topology->workers[i];
+    schedule = plan_with(&net, calls, "hosts");
+    assert_true(meaning_is_right(schedule));
+    for (size_t i = 0; i < schedule->transfer_count; i++) /* hops to other than the owner: chains have them */
+        hops += schedule->transfers[i].action == BANYAN_ACTION_REDUCE &&
+                rank_of(schedule, schedule->transfers[i].dst) != schedule->transfers[i].flow;
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+    return hops;
+}
+
+/* Four hosts in each of two racks with one thin cable each: were all hosts to send to all, half of it would
+ * pass that cable. */
+TEST(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable)
+{
+    assert_int_equal(count_chain_hops("hosts:2+2+2+2", "auto"), 0);
+    assert_true(count_chain_hops("hosts:2+2+2+2", "chain") > 0);
+    assert_true(count_chain_hops("racks:2x4x2,rack_gbps=2", "auto") > 0);
+    assert_int_equal(count_chain_hops("racks:2x4x2,rack_gbps=2", "direct"), 0);
 }
 
 /* The hierarchy of a topology as text with brackets. */
@@ -484,6 +518,7 @@ int main(void)
         cmocka_unit_test(where_machines_are_fast_inside_flexreduce_is_never_worse_than_blueconnect_or_a_ring),
         cmocka_unit_test(random_ragged_trees_are_proven),
         cmocka_unit_test(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven),
+        cmocka_unit_test(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable),
         cmocka_unit_test(the_tree_comes_from_switches_hosts_or_speeds),
         cmocka_unit_test(wrong_trees_are_refused_with_a_sentence),
     };
