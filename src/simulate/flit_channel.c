@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/flit_channel.c: the ring of a delay line grows. */
+#include "simulate/flit_channel.h"
+
+#include "core/alloc.h"
+
+int flit_line_grow(flit_line *line)
+{
+    uint32_t capacity = line->capacity ? 2 * line->capacity : 8;
+    flit_run *runs = banyan_alloc(capacity, sizeof *runs);
+
+    if (!runs)
+        return 0;
+    for (uint32_t i = 0; i < line->count; i++)
+        runs[i] = line->runs[(line->first + i) & (line->capacity - 1)];
+    banyan_free(line->runs);
+    line->runs = runs;
+    line->first = 0;
+    line->capacity = capacity;
+    return 1;
+}
