@@ -48,6 +48,7 @@ typedef struct {
     double normal_rate; /* flits a worker and cycle of other traffic, uniform at random (0: none) */
     int normal_flits;   /* of one such packet */
     uint64_t seed;      /* of that traffic */
+    int is_plain; /* every cycle of every node one by one: slow, the same result, to check the rest by */
 } banyan_flit_settings;
 
 /* The paper's Table III: 4 channels of 318 flits, 16 B flits, 256 B packets, cut-through; NOP lockstep, an

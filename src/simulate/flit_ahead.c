@@ -21,19 +21,19 @@ static int64_t steady_input(const flit_router *r, int input, int64_t now)
 
         if (port->packet >= 0 && !c->flits.count)
             return 0;
-        if (port->packet >= 0 && c->flit_due <= now && flit_line_front(&c->flits)->packet == port->packet)
+        if (port->packet >= 0 && *c->flit_due <= now && flit_line_front(&c->flits)->packet == port->packet)
             return flit_line_front(&c->flits)->has_head ? 0 : INT64_MAX;
     }
-    if (c->flit_due > now)
-        return c->flit_due == FLIT_NEVER ? INT64_MAX : c->flit_due - now;
+    if (*c->flit_due > now)
+        return *c->flit_due == FLIT_NEVER ? INT64_MAX : *c->flit_due - now;
     run = flit_line_front(&c->flits);
     return run->has_head ? 0 : run->count;
 }
 
 static int64_t steady_credits(const flit_channel *c, int64_t now)
 {
-    if (c->credit_due > now)
-        return c->credit_due == FLIT_NEVER ? INT64_MAX : c->credit_due - now;
+    if (*c->credit_due > now)
+        return *c->credit_due == FLIT_NEVER ? INT64_MAX : *c->credit_due - now;
     return flit_line_front(&c->credits)->count;
 }
 
@@ -43,13 +43,13 @@ static int64_t steady_lane(const flit_fabric *f, const flit_router *r, int input
 {
     const flit_lane *lane = &r->lanes[input * f->lane_count + v];
     const flit_channel *in = r->in[input];
-    int is_fed = in->flit_due <= now && lane->count == 1 && flit_line_front(&in->flits)->lane == v;
+    int is_fed = *in->flit_due <= now && lane->count == 1 && flit_line_front(&in->flits)->lane == v;
     int64_t cycles = lane->left - 1;
 
     if (lane->output < r->link_outputs) {
         const flit_channel *out = r->out[lane->output];
-        int has_credit_run = out->credit_due <= now && flit_line_front(&out->credits)->lane ==
-                                                           lane->target - lane->output * f->lane_count;
+        int has_credit_run = *out->credit_due <= now && flit_line_front(&out->credits)->lane ==
+                                                            lane->target - lane->output * f->lane_count;
 
         if (out->interval > 65536)
             return -1;
@@ -68,7 +68,7 @@ static uint32_t lanes_of(const flit_fabric *f, const flit_router *r, int input, 
     const flit_channel *in = r->in[input];
     uint32_t lanes = r->ready[input];
 
-    if (in->flit_due <= now) {
+    if (*in->flit_due <= now) {
         int v = flit_line_front(&in->flits)->lane;
         const flit_lane *lane = &r->lanes[input * f->lane_count + v];
 
@@ -130,10 +130,10 @@ int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64
     if (r->interface)
         flit_interface_run_ahead(r->interface, now, flits);
     for (int i = 0; i < r->input_count; i++)
-        if (r->in[i]->flit_due <= now)
+        if (r->flit_due[i] <= now)
             flit_router_take_flits(f, r, i, flits, now);
     for (int o = 0; o < r->link_outputs; o++)
-        if (r->out[o]->credit_due <= now)
+        if (r->credit_due[o] <= now)
             flit_router_take_credits(f, r, o, flits);
     for (int i = 0; i < count; i++) {
         int output = r->touched[i];

@@ -29,8 +29,8 @@ typedef struct {
 
 typedef struct {
     flit_line flits, credits;
-    int64_t flit_due, credit_due; /* of the front runs, or FLIT_NEVER */
-    int src, dst;                 /* nodes; the same one for an interface's port */
+    int64_t *flit_due, *credit_due; /* of the front runs, or FLIT_NEVER; kept with those who receive */
+    int src, dst;                   /* nodes; the same one for an interface's port */
     int src_output, dst_input;
     int latency;
     int64_t interval; /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
@@ -38,7 +38,9 @@ typedef struct {
     int64_t sent;
 } flit_channel;
 
-int flit_line_grow(flit_line *line); /* 0: memory ran out */
+/* Appends a run; 0: memory ran out. */
+int flit_line_push(flit_line *line, int64_t due, int32_t packet, int32_t count, int lane, int hop,
+                   int has_head);
 
 static inline flit_run *flit_line_front(const flit_line *line)
 {
@@ -48,15 +50,6 @@ static inline flit_run *flit_line_front(const flit_line *line)
 static inline flit_run *flit_line_back(const flit_line *line)
 {
     return &line->runs[(line->first + line->count - 1) & (line->capacity - 1)];
-}
-
-static inline int flit_line_push(flit_line *line, flit_run run)
-{
-    if (line->count == line->capacity && !flit_line_grow(line))
-        return 0;
-    line->count++;
-    *flit_line_back(line) = run;
-    return 1;
 }
 
 static inline void flit_line_pop(flit_line *line)
@@ -79,23 +72,24 @@ static inline int64_t flit_line_take(flit_line *line, int32_t count)
 }
 
 /* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. */
-static inline int flit_channel_send(flit_channel *c, flit_run run)
+static inline int flit_channel_send(flit_channel *c, int64_t due, int32_t packet, int32_t count, int lane,
+                                    int hop, int has_head)
 {
     if (c->flits.count) {
         flit_run *last = flit_line_back(&c->flits);
 
-        if (!run.has_head && last->packet == run.packet && last->due + last->count == run.due) {
-            last->count += run.count;
+        if (!has_head && last->packet == packet && last->due + last->count == due) {
+            last->count += count;
             return 1;
         }
     } else {
-        c->flit_due = run.due;
+        *c->flit_due = due;
     }
-    return flit_line_push(&c->flits, run);
+    return flit_line_push(&c->flits, due, packet, count, lane, hop, has_head);
 }
 
 /* Returns count credits of a lane, the first due at a cycle. */
-static inline int flit_channel_return(flit_channel *c, int64_t due, int16_t lane, int32_t count)
+static inline int flit_channel_return(flit_channel *c, int64_t due, int lane, int32_t count)
 {
     if (c->credits.count) {
         flit_run *last = flit_line_back(&c->credits);
@@ -105,9 +99,9 @@ static inline int flit_channel_return(flit_channel *c, int64_t due, int16_t lane
             return 1;
         }
     } else {
-        c->credit_due = due;
+        *c->credit_due = due;
     }
-    return flit_line_push(&c->credits, (flit_run){.due = due, .lane = lane, .count = count});
+    return flit_line_push(&c->credits, due, 0, count, lane, 0, 0);
 }
 
 #endif

@@ -19,7 +19,7 @@ static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
         moved |= flit_router_step(f, r, now);
         if (moved) {
             now++;
-            if (until - now > 1 && !r->waiting_count)
+            if (until - now > 3 && !r->waiting_count)
                 now += flit_router_run_ahead(f, r, now, until - now);
             continue;
         }

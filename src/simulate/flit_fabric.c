@@ -16,6 +16,8 @@ static int allocate_router(flit_router *r, int lanes)
 
     r->in = banyan_alloc(inputs, sizeof *r->in);
     r->out = banyan_alloc(outputs, sizeof *r->out);
+    r->flit_due = banyan_alloc(inputs, sizeof *r->flit_due);
+    r->credit_due = banyan_alloc(outputs, sizeof *r->credit_due);
     r->lanes = banyan_alloc(in_lanes, sizeof *r->lanes);
     r->credits = banyan_alloc(out_lanes, sizeof *r->credits);
     r->is_taken = banyan_alloc(out_lanes, sizeof *r->is_taken);
@@ -36,10 +38,10 @@ static int allocate_router(flit_router *r, int lanes)
     r->chosen_output = banyan_alloc(inputs, sizeof *r->chosen_output);
     r->best_waiter = banyan_alloc(out_lanes, sizeof *r->best_waiter);
     r->touched = banyan_alloc(outputs, sizeof *r->touched);
-    return r->in && r->out && r->lanes && r->credits && r->is_taken && r->ready && r->turn && r->accept &&
-           r->grant && r->lane_accept && r->lane_grant && r->waiting && r->fresh && r->output_stamp &&
-           r->input_stamp && r->target_stamp && r->best_input && r->best_lane && r->best_distance &&
-           r->chosen_output && r->best_waiter && r->touched;
+    return r->in && r->out && r->flit_due && r->credit_due && r->lanes && r->credits && r->is_taken &&
+           r->ready && r->turn && r->accept && r->grant && r->lane_accept && r->lane_grant && r->waiting &&
+           r->fresh && r->output_stamp && r->input_stamp && r->target_stamp && r->best_input &&
+           r->best_lane && r->best_distance && r->chosen_output && r->best_waiter && r->touched;
 }
 
 static void free_router(flit_router *r, int lanes)
@@ -49,6 +51,8 @@ static void free_router(flit_router *r, int lanes)
         banyan_free(r->lanes[i].entries);
     banyan_free(r->in);
     banyan_free(r->out);
+    banyan_free(r->flit_due);
+    banyan_free(r->credit_due);
     banyan_free(r->lanes);
     banyan_free(r->credits);
     banyan_free(r->is_taken);
@@ -83,12 +87,12 @@ static void set_channels(flit_fabric *f)
         c->latency = (int)lround(t->links[i].latency_s * f->settings.clock_hz);
         c->interval =
             llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes / t->links[i].bytes_per_s);
-        c->flit_due = c->credit_due = FLIT_NEVER;
     }
     for (int i = 0; i < f->router_count * f->port_count; i++) {
         f->ports[i].src = f->ports[i].dst = i / f->port_count;
         f->ports[i].latency = 1;
-        f->ports[i].flit_due = f->ports[i].credit_due = FLIT_NEVER;
+        f->ports[i].credit_due = &f->port_credit_due[i];
+        f->port_credit_due[i] = FLIT_NEVER;
     }
 }
 
@@ -100,21 +104,29 @@ static void join_links(flit_fabric *f, flit_router *r)
     for (int i = 0; i < r->link_inputs; i++) {
         r->in[i] = &f->channels[t->in_link[t->in_first[v] + i]];
         r->in[i]->dst_input = i;
+        r->in[i]->flit_due = &r->flit_due[i];
     }
     for (int o = 0; o < r->link_outputs; o++) {
         r->out[o] = &f->channels[t->out_link[t->out_first[v] + o]];
         r->out[o]->src_output = o;
+        r->out[o]->credit_due = &r->credit_due[o];
     }
-    for (int i = r->link_inputs; i < r->input_count; i++)
+    for (int i = r->link_inputs; i < r->input_count; i++) {
         r->in[i] = &f->ports[v * f->port_count + i - r->link_inputs];
+        r->in[i]->flit_due = &r->flit_due[i];
+    }
     for (int i = 0; i < r->output_count * f->lane_count; i++) {
         r->credits[i] = f->settings.buffer_flits;
         r->target_stamp[i] = -1;
     }
-    for (int i = 0; i < r->input_count; i++)
+    for (int i = 0; i < r->input_count; i++) {
         r->input_stamp[i] = -1;
-    for (int o = 0; o < r->output_count; o++)
+        r->flit_due[i] = FLIT_NEVER;
+    }
+    for (int o = 0; o < r->output_count; o++) {
         r->output_stamp[o] = -1;
+        r->credit_due[o] = FLIT_NEVER;
+    }
 }
 
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
@@ -125,8 +137,10 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
     f->routers = banyan_alloc((size_t)f->router_count, sizeof *f->routers);
     f->channels = banyan_alloc((size_t)f->channel_count, sizeof *f->channels);
     f->ports = banyan_alloc((size_t)f->router_count * (size_t)f->port_count, sizeof *f->ports);
+    f->port_credit_due =
+        banyan_alloc((size_t)f->router_count * (size_t)f->port_count, sizeof *f->port_credit_due);
     f->wake = banyan_alloc((size_t)f->router_count, sizeof *f->wake);
-    if (!f->routers || !f->channels || !f->ports || !f->wake)
+    if (!f->routers || !f->channels || !f->ports || !f->port_credit_due || !f->wake)
         return banyan_fail_memory(err);
     set_channels(f);
     for (int v = 0; v < f->router_count; v++) {
@@ -196,6 +210,7 @@ void flit_fabric_destroy(flit_fabric *f)
     banyan_free(f->routers);
     banyan_free(f->channels);
     banyan_free(f->ports);
+    banyan_free(f->port_credit_due);
     banyan_free(f->path_first);
     banyan_free(f->hops);
     banyan_free(f->packets);

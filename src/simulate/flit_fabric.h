@@ -48,13 +48,14 @@ typedef struct {
     int node;
     int input_count, output_count; /* links first, then the interface's ports */
     int link_inputs, link_outputs;
-    flit_channel **in, **out; /* out is NULL for ports: the interface takes whatever comes */
-    flit_lane *lanes;         /* input * lane_count + lane */
-    int32_t *credits;         /* of output lanes */
-    uint8_t *is_taken;        /* output lanes that a packet holds */
-    uint32_t *ready;          /* by input: active lanes that have a flit */
-    int *turn;                /* by input: the lane that goes first */
-    int *accept, *grant;      /* round robin of inputs and outputs */
+    flit_channel **in, **out;       /* out is NULL for ports: the interface takes whatever comes */
+    int64_t *flit_due, *credit_due; /* by input and output: when something arrives */
+    flit_lane *lanes;               /* input * lane_count + lane */
+    int32_t *credits;               /* of output lanes */
+    uint8_t *is_taken;              /* output lanes that a packet holds */
+    uint32_t *ready;                /* by input: active lanes that have a flit */
+    int *turn;                      /* by input: the lane that goes first */
+    int *accept, *grant;            /* round robin of inputs and outputs */
     int *lane_accept, *lane_grant;
     int *waiting, waiting_count; /* lanes that want an output lane */
     int *fresh, fresh_count;     /* lanes that got one in this cycle */
@@ -73,8 +74,9 @@ typedef struct {
     int window;      /* cycles that a node may run ahead of the others */
     int router_count, channel_count;
     flit_router *routers;
-    flit_channel *channels; /* by link */
-    flit_channel *ports;    /* router * port_count + port */
+    flit_channel *channels;   /* by link */
+    flit_channel *ports;      /* router * port_count + port */
+    int64_t *port_credit_due; /* of ports */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;

@@ -164,11 +164,7 @@ static int begin_normal(flit_interface *i, flit_port *port)
 static void inject(flit_interface *i, flit_port *port, int32_t count, int64_t now)
 {
     port->credits[port->lane] -= count;
-    if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
-                                                     .packet = port->packet,
-                                                     .count = count,
-                                                     .lane = (int16_t)port->lane,
-                                                     .has_head = port->has_head}))
+    if (!flit_channel_send(port->channel, now + 2, port->packet, count, port->lane, 0, port->has_head))
         i->fabric->has_failed = 1;
     port->has_head = 0;
     port->left -= count;
@@ -180,13 +176,13 @@ static void inject(flit_interface *i, flit_port *port, int32_t count, int64_t no
 /* Credits that are due before a cycle. */
 static void take_credits(flit_port *port, int64_t until)
 {
-    while (port->channel->credit_due < until) {
+    while (*port->channel->credit_due < until) {
         const flit_run *run = flit_line_front(&port->channel->credits);
         int lane = run->lane;
         int32_t count = (int32_t)flit_earlier(run->count, until - run->due);
 
         port->credits[lane] += count;
-        port->channel->credit_due = flit_line_take(&port->channel->credits, count);
+        *port->channel->credit_due = flit_line_take(&port->channel->credits, count);
     }
 }
 
@@ -264,7 +260,7 @@ int64_t flit_interface_next(const flit_interface *i, int64_t now)
     for (int p = 0; p < i->fabric->port_count; p++) {
         const flit_port *port = &i->ports[p];
 
-        next = flit_earlier(next, port->channel->credit_due);
+        next = flit_earlier(next, *port->channel->credit_due);
         if (port->handing >= 0 && port->queued <= port_buffer(i))
             next = flit_earlier(next, port->hand_from);
         if (port->packet < 0 && port->messages.count && flit_queue_front(&port->messages)->from > now)

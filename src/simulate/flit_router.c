@@ -61,13 +61,14 @@ static void begin_packet(flit_fabric *f, flit_router *r, int lane_id, int64_t no
 void flit_router_take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now)
 {
     flit_channel *channel = r->in[input];
-    flit_run run = *flit_line_front(&channel->flits);
-    int lane_id = input * f->lane_count + run.lane;
+    const flit_run *run = flit_line_front(&channel->flits);
+    int v = run->lane, lane_id = input * f->lane_count + v, has_head = run->has_head;
+    flit_entry entry = {run->packet, count, run->hop};
     flit_lane *lane = &r->lanes[lane_id];
 
-    channel->flit_due = flit_line_take(&channel->flits, count);
-    if (run.has_head) {
-        if (!push_entry(lane, (flit_entry){run.packet, count, run.hop})) {
+    r->flit_due[input] = flit_line_take(&channel->flits, count);
+    if (has_head) {
+        if (!push_entry(lane, entry)) {
             f->has_failed = 1;
             return;
         }
@@ -81,7 +82,7 @@ void flit_router_take_flits(flit_fabric *f, flit_router *r, int input, int32_t c
     }
     lane->available += count;
     if (lane->state == LANE_ACTIVE)
-        r->ready[input] |= UINT32_C(1) << run.lane;
+        r->ready[input] |= UINT32_C(1) << v;
 }
 
 void flit_router_take_credits(flit_fabric *f, flit_router *r, int output, int32_t count)
@@ -90,7 +91,7 @@ void flit_router_take_credits(flit_fabric *f, flit_router *r, int output, int32_
     int lane = flit_line_front(&channel->credits)->lane;
 
     r->credits[output * f->lane_count + lane] += count;
-    channel->credit_due = flit_line_take(&channel->credits, count);
+    r->credit_due[output] = flit_line_take(&channel->credits, count);
 }
 
 static int receive(flit_fabric *f, flit_router *r, int64_t now)
@@ -98,12 +99,12 @@ static int receive(flit_fabric *f, flit_router *r, int64_t now)
     int any = 0;
 
     for (int i = 0; i < r->input_count; i++)
-        if (r->in[i]->flit_due <= now) {
+        if (r->flit_due[i] <= now) {
             flit_router_take_flits(f, r, i, 1, now);
             any = 1;
         }
     for (int o = 0; o < r->link_outputs; o++)
-        if (r->out[o]->credit_due <= now) {
+        if (r->credit_due[o] <= now) {
             flit_router_take_credits(f, r, o, 1);
             any = 1;
         }
@@ -234,12 +235,8 @@ void flit_router_forward(flit_fabric *f, flit_router *r, int input, int v, int32
 
         r->credits[lane->target] -= count;
         out->sent += count;
-        if (!flit_channel_send(out, (flit_run){.due = now + 2 + out->latency,
-                                               .packet = entry->packet,
-                                               .count = count,
-                                               .lane = (int16_t)(lane->target - lane->output * f->lane_count),
-                                               .hop = (uint16_t)(entry->hop + 1),
-                                               .has_head = lane->has_head}))
+        if (!flit_channel_send(out, now + 2 + out->latency, entry->packet, count,
+                               lane->target - lane->output * f->lane_count, entry->hop + 1, lane->has_head))
             f->has_failed = 1;
         f->wake[out->dst] = flit_earlier(f->wake[out->dst], now + 2 + out->latency);
         if (out->interval > 65536)
@@ -254,7 +251,7 @@ void flit_router_forward(flit_fabric *f, flit_router *r, int input, int v, int32
         if (credit_due + count - 1 > f->last_credit)
             f->last_credit = credit_due + count - 1;
     }
-    if (!flit_channel_return(back, credit_due, (int16_t)v, count))
+    if (!flit_channel_return(back, credit_due, v, count))
         f->has_failed = 1;
     move_pointers(f, r, input, v, lane->output);
     if (lane->left == 0)
@@ -378,8 +375,8 @@ int64_t flit_router_next(const flit_router *r)
     int64_t next = FLIT_NEVER;
 
     for (int i = 0; i < r->input_count; i++)
-        next = flit_earlier(next, r->in[i]->flit_due);
+        next = flit_earlier(next, r->flit_due[i]);
     for (int o = 0; o < r->link_outputs; o++)
-        next = flit_earlier(next, r->out[o]->credit_due);
+        next = flit_earlier(next, r->credit_due[o]);
     return next;
 }
