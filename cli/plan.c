@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "core/alloc.h"
 #include "plan_json.h"
+#include "planner/predict.h"
 #include "schedule/export.h"
 
 static const cli_option options[] = {
@@ -21,8 +22,9 @@ static banyan_status export_trace(const banyan_plan *plan, const cli_problem *pr
                                   banyan_error *err)
 {
     banyan_timeline *timeline;
+    const char *model;
     banyan_status status =
-        banyan_walk(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, err);
+        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, &timeline, &model, err);
 
     if (status)
         return status;
@@ -80,8 +82,8 @@ static void print_summary(const banyan_plan *plan, const cli_problem *problem, d
             printf(": %.1f %% of the bound", 100 * plan->limits.bytes_per_s / bound);
         printf("\n");
     }
-    printf("  predicted %s; planned and proven in %s\n",
-           cli_format_seconds(plan->predicted_s, time, sizeof time),
+    printf("  predicted %s by the %s model; planned and proven in %s\n",
+           cli_format_seconds(plan->predicted_s, time, sizeof time), plan->model,
            cli_format_seconds(plan->planning_s, planning, sizeof planning));
 }
 

@@ -3,8 +3,8 @@
  *
  * A cell belongs to one rank, so we take the ranks one at a time. Every step of the program gets a clock with
  * one hand for each thread block of that rank: how many of the block's steps are surely done before it. It is
- * the maximum of the clocks of the (at most four) steps it waits for. Step a is before step b exactly when
- * b's hand for a's block is past a.
+ * the maximum of the clocks of the (at most three) steps that it surely waits for. Step a is before step b
+ * exactly when b's hand for a's block is past a.
  *
  * Then we walk the rank's steps in a possible order. A read must come after the cell's last write; a write
  * after the last write and all reads since. If these few pairs are in order, all pairs are, and a pair that
@@ -44,7 +44,8 @@ static void tick(racer *in, int step)
     for (int k = 0; k < BANYAN_MSCCL_AFTER_COUNT; k++) {
         const int *other;
 
-        if (after[k] < 0)
+        /* A runtime may hold more messages than we ask for, so a full connection orders nothing. */
+        if (after[k] < 0 || k == BANYAN_MSCCL_AFTER_SLOT)
             continue;
         other = in->clock + (size_t)after[k] * (size_t)in->batch;
         for (int b = 0; b < in->batch; b++)

@@ -273,6 +273,44 @@ TEST(a_long_ring_takes_more_channels_and_keeps_the_limit)
     banyan_schedule_destroy(schedule);
 }
 
+/* Forty stars around rank 0: a channel each would be 32 x 14 blocks, and nobody can wait for one above 127.
+ */
+TEST(flows_share_channels_where_there_would_be_too_many_blocks)
+{
+    banyan_msccl_program *program;
+    banyan_schedule *schedule;
+    banyan_builder b;
+
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_ALLREDUCE, 0, 8, eight, 8);
+    banyan_builder_cut_evenly(&b, 40);
+    for (int p = 0; p < 40; p++)
+        for (int r = 1; r < 8; r++) {
+            banyan_builder_reduce(&b, r, r, 0, p, 1, p);
+            banyan_builder_copy(&b, 8, 0, r, p, 1, p);
+        }
+    schedule = finish(&b);
+    program = export_and_judge(schedule, "stars");
+    assert_int_equal(program->channel_count, 8);
+    check_imported(program, schedule, "stars");
+    banyan_msccl_destroy(program);
+    banyan_schedule_destroy(schedule);
+}
+
+TEST(a_message_tells_what_needs_no_wait)
+{
+    banyan_schedule *schedule = make_weighted_trees(1, 1);
+    banyan_msccl_program *program = export_and_judge(schedule, "trees");
+    int waits = 0;
+
+    /* Only the root of the first tree waits: for its first child to be added, and to send to both. */
+    for (int i = 0; i < program->step_count; i++)
+        waits += program->steps[i].depid >= 0;
+    assert_int_equal(waits, 2);
+    assert_int_equal(count_steps(program, BANYAN_MSCCL_NOP), 0);
+    banyan_msccl_destroy(program);
+    banyan_schedule_destroy(schedule);
+}
+
 TEST(every_algorithm_for_every_collective_makes_the_round_trip)
 {
     static const char *const specs[] = {"ring:2",      "ring:5",   "full:4",      "switch:8", "hosts:2+3",
@@ -407,6 +445,8 @@ int main(void)
         cmocka_unit_test(names_the_limit_that_does_not_hold),
         cmocka_unit_test(refuses_limits_that_no_runtime_has),
         cmocka_unit_test(a_long_ring_takes_more_channels_and_keeps_the_limit),
+        cmocka_unit_test(flows_share_channels_where_there_would_be_too_many_blocks),
+        cmocka_unit_test(a_message_tells_what_needs_no_wait),
         cmocka_unit_test(every_algorithm_for_every_collective_makes_the_round_trip),
         cmocka_unit_test(random_forests_make_the_round_trip),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
