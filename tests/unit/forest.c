@@ -207,6 +207,26 @@ TEST(fewer_trees_when_asked)
     banyan_topology_destroy(topology);
 }
 
+TEST(the_ellipsoid_method_finds_the_same_rate)
+{
+    static const char *const specs[] = {"ring:5", "mesh:3x3", "hosts:3+3+4", "line:2"};
+    banyan_parameter parameter = {"method", "ellipsoid"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome columns = plan_spec(specs[i]), ellipsoid;
+        banyan_topology *topology;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        ellipsoid = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+        if (!(fabs(ellipsoid.limits.bytes_per_s / columns.limits.bytes_per_s - 1) < 1e-3))
+            fail_msg("%s: %g and %g", specs[i], ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
+        banyan_schedule_destroy(columns.schedule);
+        banyan_schedule_destroy(ellipsoid.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
 TEST(small_vectors_get_few_and_shallow_trees)
 {
     banyan_topology *topology;
@@ -295,6 +315,7 @@ int main(void)
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
+        cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
