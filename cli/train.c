@@ -171,7 +171,8 @@ static void print_table(const results *r)
         printf("%-18s %7d %7d %12s %12s %6.1f %% %7.2f %% %7.3f\n", r->names[i], g->streams, g->group_count,
                cli_format_seconds(g->iteration_s, forward, sizeof forward),
                cli_format_seconds(g->exposed_comm_s, backward, sizeof backward),
-               100 * (1 - g->exposed_comm_s / sent_s), 100 * gap(g), g->iteration_s / best_of(r));
+               g->exposed_comm_s < sent_s ? 100 * (1 - g->exposed_comm_s / sent_s) : 0, 100 * gap(g),
+               g->iteration_s / best_of(r));
     }
     printf(
         "\nexposed: what neither forward nor backward hides; to bound: above what no grouping with as many "
@@ -271,13 +272,9 @@ static banyan_status load_model(const cli_arguments *arguments, banyan_model **o
     int64_t element_bytes = 4;
     double forward_s = -1;
 
-    if (width)
-        status = banyan_value_integer(width, 1, 16, &element_bytes, err);
-    if (status)
+    if (width && (status = banyan_value_integer(width, 1, 16, &element_bytes, err)))
         banyan_error_prefix(err, "--element-bytes");
-    else if (forward)
-        status = banyan_value_seconds(forward, 1, &forward_s, err);
-    if (status && forward && width == NULL)
+    else if (forward && (status = banyan_value_seconds(forward, 1, &forward_s, err)))
         banyan_error_prefix(err, "--forward");
     if (!status)
         status = banyan_model_load(cli_get(arguments, "model"), (int)element_bytes, out, err);

@@ -324,25 +324,124 @@ static banyan_status pack_coupled(const banyan_graph *graph, banyan_stages stage
     return BANYAN_SUCCESS;
 }
 
+static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                    const banyan_packed_options *options, banyan_flows *flows,
+                                    banyan_error *err)
+{
+    if (all_active(graph))
+        return pack_direct(topology, graph, options, flows, err);
+    if (has_idle_adders(graph))
+        return pack_steiner(graph, flows, err);
+    if (graph->active_count > MANY_WORKERS)
+        return pack_hubs(graph, options->max_trees, flows, err);
+    return pack_spanning(graph, NULL, 0, flows, err);
+}
+
+/* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
+ * between nodes with several, where it is not clear which belong together. */
+static banyan_status narrow_to_twins(const banyan_graph *graph, banyan_graph **out, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    int *src = banyan_alloc(arcs, sizeof(int)), *dst = banyan_alloc(arcs, sizeof(int));
+    int *link = banyan_alloc(arcs, sizeof(int));
+    double *capacity = banyan_alloc(arcs, sizeof(double));
+    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, link};
+    banyan_status status = src && dst && link && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        const banyan_arc *arc = &graph->arcs[i];
+        int back = -1, ways = 0;
+
+        for (int j = graph->out_first[arc->dst]; j < graph->out_first[arc->dst + 1]; j++)
+            if (graph->arcs[graph->out_arc[j]].dst == arc->src) {
+                back = graph->out_arc[j];
+                ways++;
+            }
+        for (int j = graph->out_first[arc->src]; j < graph->out_first[arc->src + 1]; j++)
+            ways += graph->arcs[graph->out_arc[j]].dst == arc->dst;
+        if (ways != 2 || back < 0)
+            continue;
+        src[input.arc_count] = arc->src;
+        dst[input.arc_count] = arc->dst;
+        link[input.arc_count] = arc->link;
+        capacity[input.arc_count++] =
+            graph->unit *
+            (double)(arc->capacity < graph->arcs[back].capacity ? arc->capacity : graph->arcs[back].capacity);
+    }
+    if (!status)
+        status = banyan_graph_create(&input, out, err);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(link);
+    banyan_free(capacity);
+    return status;
+}
+
+/* What equal prices on all arcs prove, in bytes per second. */
+static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_wide num, den;
+    int proven;
+    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        price[i] = 1;
+    if (!status)
+        status = banyan_coupled_check(graph, price, &num, &den, &proven, err);
+    if (!status)
+        *out = den > 0 ? (double)num / (double)den * graph->unit : HUGE_VAL;
+    banyan_free(price);
+    return status;
+}
+
+/* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
+ * of a symmetric network will do, and are found much faster. */
+static banyan_status pack_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                           const banyan_packed_options *options, banyan_flows *flows,
+                                           int *good, banyan_error *err)
+{
+    banyan_graph *narrow = NULL;
+    double rate = 0, bound = 0;
+    banyan_status status = narrow_to_twins(graph, &narrow, err);
+
+    *good = 0;
+    if (!status && narrow->symmetric) {
+        status = pack_symmetric(topology, narrow, options, flows, err);
+        if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+            status = BANYAN_SUCCESS;
+            flows->flow_count = 0;
+        }
+        if (!status && flows->flow_count)
+            status = banyan_flows_rate(flows, topology, &rate, err);
+        if (!status)
+            status = easy_bound(graph, &bound, err);
+        *good = !status && flows->flow_count > 0 && rate >= 0.99 * bound;
+    }
+    if (!*good)
+        flows->flow_count = 0;
+    banyan_graph_destroy(narrow);
+    return status;
+}
+
 banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_packed_options *options,
                                  banyan_flows *flows, banyan_error *err)
 {
     banyan_graph *graph;
+    int good = 0;
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
     if (status)
         return status;
-    if (!graph->symmetric || options->stages != BANYAN_STAGES_PIPELINED)
-        status = pack_coupled(graph, options->stages, flows, err);
-    else if (all_active(graph))
-        status = pack_direct(problem->topology, graph, options, flows, err);
-    else if (has_idle_adders(graph))
-        status = pack_steiner(graph, flows, err);
-    else if (graph->active_count > MANY_WORKERS)
-        status = pack_hubs(graph, options->max_trees, flows, err);
-    else
-        status = pack_spanning(graph, NULL, 0, flows, err);
+    if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
+        status = pack_symmetric(problem->topology, graph, options, flows, err);
+    } else {
+        if (options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24)
+            status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
+        if (!status && !good)
+            status = pack_coupled(graph, options->stages, flows, err);
+    }
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)

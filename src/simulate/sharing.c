@@ -261,15 +261,17 @@ static void freeze_path(banyan_sharing *s, int path, int link, double level)
     }
 }
 
-/* One path alone needs no queue of links. */
-static void fill_single(banyan_sharing *s)
+/* A member that meets no other member needs no queue of links: its narrowest link sets its rate. */
+static int fill_lone(banyan_sharing *s, int path)
 {
-    int path = s->member[0], narrow = -1;
     double level = HUGE_VAL;
+    int narrow = -1;
 
-    for (int i = 0; i < s->touched_count; i++) {
-        int link = s->touched[i];
+    for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
+        int link = s->paths->link[j];
 
+        if (s->unfrozen[link] != s->weight[path])
+            return 0;
         if (level_of(s, link) < level) {
             level = level_of(s, link);
             narrow = link;
@@ -277,13 +279,15 @@ static void fill_single(banyan_sharing *s)
     }
     s->level[narrow] = level;
     freeze_path(s, path, narrow, level);
+    return 1;
 }
 
 static void fill_many(banyan_sharing *s)
 {
     s->heap_count = 0;
     for (int i = 0; i < s->touched_count; i++)
-        push(s, (candidate){level_of(s, s->touched[i]), s->touched[i]});
+        if (s->unfrozen[s->touched[i]])
+            push(s, (candidate){level_of(s, s->touched[i]), s->touched[i]});
     while (s->heap_count > 0) {
         candidate narrow = pop(s);
         int link = narrow.link;
@@ -306,12 +310,14 @@ static void fill_many(banyan_sharing *s)
 
 static void fill(banyan_sharing *s)
 {
+    int left = 0;
+
     touch_links(s);
     s->frozen++;
     s->work += (size_t)s->touched_count;
-    if (s->member_count == 1)
-        fill_single(s);
-    else
+    for (int i = 0; i < s->member_count; i++)
+        left += !fill_lone(s, s->member[i]);
+    if (left)
         fill_many(s);
 }
 
