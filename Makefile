@@ -18,8 +18,8 @@ setup: ## install the Debian packages that are missing
 	@scripts/setup.sh
 
 build: setup ## the optimised library and command line, in build/release
-	@$(CMAKE) --preset release --log-level=NOTICE
-	$(CMAKE) --build build/release -j $(JOBS) -- --quiet
+	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
+	@$(CMAKE) --build build/release -j $(JOBS) -- --quiet
 
 demo: build ## plan, prove and run an all-reduce on two uneven hosts
 	@scripts/demo.sh build/release/banyan

@@ -78,6 +78,11 @@ typedef struct {
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
+/* The best possible rate for the problem's collective; NaN where it is not known (broadcast, reduce) or would
+ * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). */
+#define CLI_BOUND_WORKERS 128
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
+
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);
 void cli_problem_fini(cli_problem *problem);
@@ -86,6 +91,9 @@ void cli_problem_fini(cli_problem *problem);
 const char *cli_format_bytes(double bytes, char *buffer, size_t size);
 const char *cli_format_seconds(double seconds, char *buffer, size_t size);
 const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size);
+
+/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
+double cli_bus_factor(banyan_collective collective, int workers);
 
 /* JSON numbers; null for infinities and NaN. */
 void cli_json_number(banyan_text *text, const char *key, double value);

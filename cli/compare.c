@@ -8,36 +8,42 @@
 
 static const cli_option options[] = {CLI_PROBLEM_OPTIONS, {NULL, 0, NULL, NULL}};
 
-static void print_table(const cli_problem *problem, const banyan_plan *plans, int count)
+static void print_row(const banyan_plan *plan, double bound, double best_s)
 {
-    char size[32];
+    char rate[32], time[32], share[16] = "-";
 
-    printf("%s: %s of %s over %d workers\n\n", problem->topology->name,
+    if (bound > 0)
+        snprintf(share, sizeof share, "%.1f %%", 100 * plan->limits.bytes_per_s / bound);
+    printf("%-20s %7d %10zu %8.4g %6d %12s %9s %12s %7.3g\n", plan->algorithm->name,
+           plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
+           plan->limits.depth, cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate), share,
+           cli_format_seconds(plan->predicted_s, time, sizeof time),
+           best_s > 0 ? plan->predicted_s / best_s : 1);
+}
+
+static void print_table(const cli_problem *problem, const banyan_plan *plans, int count, double bound)
+{
+    char size[32], rate[32];
+    int i = 0;
+
+    printf("%s: %s of %s over %d workers", problem->topology->name,
            banyan_collective_name(problem->problem.collective),
            cli_format_bytes((double)problem->problem.bytes, size, sizeof size),
            problem->problem.active_count);
-    printf("%-20s %7s %10s %8s %6s %12s %12s %7s\n", "algorithm", "rounds", "transfers", "volume", "depth",
-           "at most", "predicted", "x best");
-    for (int i = 0; i < count && plans[i].schedule; i++) {
-        const banyan_plan *plan = &plans[i];
-        double best = plans[0].predicted_s > 0 ? plan->predicted_s / plans[0].predicted_s : 1;
-        char rate[32], time[32];
-
-        printf("%-20s %7d %10zu %8.4g %6d %12s %12s %7.3g\n", plan->algorithm->name,
-               plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
-               plan->limits.depth, cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate),
-               cli_format_seconds(plan->predicted_s, time, sizeof time), best);
-    }
-    for (int i = 0, first = 1; i < count; i++)
-        if (!plans[i].schedule) {
-            printf("%s  %s: %s\n", first ? "\nnot here:\n" : "", plans[i].algorithm->name,
-                   plans[i].why_not.text);
-            first = 0;
-        }
+    if (bound > 0)
+        printf("; the bound is %s", cli_format_rate(bound, rate, sizeof rate));
+    printf("\n\n%-20s %7s %10s %8s %6s %12s %9s %12s %7s\n", "algorithm", "rounds", "transfers", "volume",
+           "depth", "at most", "of bound", "predicted", "x best");
+    for (; i < count && plans[i].schedule; i++)
+        print_row(&plans[i], bound, plans[0].predicted_s);
+    if (i < count)
+        printf("\nnot here:\n");
+    for (; i < count; i++)
+        printf("  %s: %s\n", plans[i].algorithm->name, plans[i].why_not.text);
     printf("\nvolume: the most that one worker sends, in vectors; at most: rate as size grows, latency 0\n");
 }
 
-static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count,
+static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count, double bound,
                                 banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
@@ -49,7 +55,7 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
     banyan_text_add(&text, ",\"bytes\":%zu,\"results\":[", problem->problem.bytes);
     for (int i = 0; i < count; i++) {
         banyan_text_add(&text, "%s\n", i ? "," : "");
-        cli_plan_json(&text, &plans[i], &problem->problem);
+        cli_plan_json(&text, &plans[i], &problem->problem, bound);
     }
     banyan_text_add(&text, "]}");
     status = banyan_text_take(&text, &out, err);
@@ -65,6 +71,7 @@ static int run(const cli_arguments *arguments)
     banyan_plan *plans;
     banyan_error err;
     banyan_status status;
+    double bound;
     int count;
 
     if (!arguments->word_count)
@@ -74,10 +81,11 @@ static int run(const cli_arguments *arguments)
         return cli_fail(arguments, status, &err);
     status = banyan_plan_all(&problem.problem, &plans, &count, &err);
     if (!status) {
-        if (cli_has(arguments, "json"))
-            status = print_json(&problem, plans, count, &err);
-        else
-            print_table(&problem, plans, count);
+        status = cli_problem_bound(&problem, &bound, &err);
+        if (!status && cli_has(arguments, "json"))
+            status = print_json(&problem, plans, count, bound, &err);
+        else if (!status)
+            print_table(&problem, plans, count, bound);
         banyan_plans_destroy(plans, count);
     }
     cli_problem_fini(&problem);

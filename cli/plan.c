@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "core/alloc.h"
 #include "plan_json.h"
+#include "planner/predict.h"
 #include "schedule/export.h"
 
 static const cli_option options[] = {
@@ -21,8 +22,9 @@ static banyan_status export_trace(const banyan_plan *plan, const cli_problem *pr
                                   banyan_error *err)
 {
     banyan_timeline *timeline;
+    const char *model;
     banyan_status status =
-        banyan_walk(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, err);
+        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, &timeline, &model, err);
 
     if (status)
         return status;
@@ -62,7 +64,7 @@ static banyan_status export_as(const cli_arguments *arguments, const char *forma
                        format);
 }
 
-static void print_summary(const banyan_plan *plan, const cli_problem *problem)
+static void print_summary(const banyan_plan *plan, const cli_problem *problem, double bound)
 {
     const banyan_schedule *schedule = plan->schedule;
     char size[32], rate[32], time[32], planning[32], link[128];
@@ -72,22 +74,27 @@ static void print_summary(const banyan_plan *plan, const cli_problem *problem)
            cli_format_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count);
     printf("  %zu transfers in %d rounds, %d pieces, %d flows, depth %d\n", schedule->transfer_count,
            schedule->round_count, schedule->piece_count, schedule->flow_count, plan->limits.depth);
-    if (plan->limits.bottleneck >= 0)
-        printf("  at most %s, limited by link %s\n",
+    if (plan->limits.bottleneck >= 0) {
+        printf("  at most %s, limited by link %s",
                cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate),
                banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
-    printf("  predicted %s; planned and proven in %s\n",
-           cli_format_seconds(plan->predicted_s, time, sizeof time),
+        if (bound > 0)
+            printf(": %.1f %% of the bound", 100 * plan->limits.bytes_per_s / bound);
+        printf("\n");
+    }
+    printf("  predicted %s by the %s model; planned and proven in %s\n",
+           cli_format_seconds(plan->predicted_s, time, sizeof time), plan->model,
            cli_format_seconds(plan->planning_s, planning, sizeof planning));
 }
 
-static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, banyan_error *err)
+static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, double bound,
+                                banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
     banyan_status status;
     char *out;
 
-    cli_plan_json(&text, plan, &problem->problem);
+    cli_plan_json(&text, plan, &problem->problem, bound);
     status = banyan_text_take(&text, &out, err);
     if (!status)
         printf("%s\n", out);
@@ -120,11 +127,14 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
     const char *path = cli_get(arguments, "output");
     int only_schedule = (cli_has(arguments, "format") && !path) || (path && !strcmp(path, "-"));
     banyan_status status = BANYAN_SUCCESS;
+    double bound;
 
-    if (!only_schedule && cli_has(arguments, "json"))
-        status = print_json(plan, problem, err);
-    else if (!only_schedule && !cli_has(arguments, "quiet"))
-        print_summary(plan, problem);
+    if (!only_schedule)
+        status = cli_problem_bound(problem, &bound, err);
+    if (!status && !only_schedule && cli_has(arguments, "json"))
+        status = print_json(plan, problem, bound, err);
+    else if (!status && !only_schedule && !cli_has(arguments, "quiet"))
+        print_summary(plan, problem, bound);
     if (!status)
         status = write_schedule(arguments, plan, problem, err);
     if (!status && !only_schedule && path && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))

@@ -2,7 +2,8 @@
 /* cli/plan_json.c: a plan's figures as one JSON object. */
 #include "plan_json.h"
 
-void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_problem *problem)
+void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_problem *problem,
+                   double bound_bytes_per_s)
 {
     const banyan_schedule *schedule = plan->schedule;
     const int link = plan->limits.bottleneck;
@@ -26,8 +27,10 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
     banyan_text_add(text, ",");
     cli_json_number(text, "bytes_per_s", plan->limits.bytes_per_s);
     banyan_text_add(text, ",");
-    cli_json_number(text, "predicted_s", plan->predicted_s);
+    cli_json_number(text, "share_of_bound", plan->limits.bytes_per_s / bound_bytes_per_s);
     banyan_text_add(text, ",");
+    cli_json_number(text, "predicted_s", plan->predicted_s);
+    banyan_text_add(text, ",\"model\":\"%s\",", plan->model);
     cli_json_number(text, "planning_s", plan->planning_s);
     banyan_text_add(text, ",\"bottleneck\":");
     if (link >= 0)

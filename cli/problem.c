@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/problem.c: what planning verbs read alike. */
+#include <math.h>
 #include <string.h>
 
+#include "bound/bound.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/value.h"
@@ -79,6 +81,26 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
         return status;
     }
     read_parameters(arguments, out);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err)
+{
+    const banyan_problem *p = &problem->problem;
+    banyan_bound bound;
+    banyan_status status;
+
+    *bytes_per_s = NAN;
+    if (p->active_count > CLI_BOUND_WORKERS || p->collective == BANYAN_COLLECTIVE_BROADCAST ||
+        p->collective == BANYAN_COLLECTIVE_REDUCE)
+        return BANYAN_SUCCESS;
+    status = banyan_bound_find(p->topology, p->active, p->active_count, BANYAN_RELAYS_ADD, &bound, err);
+    if (status)
+        return status;
+    *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s
+                   : p->collective == BANYAN_COLLECTIVE_ALLGATHER ? bound.allgather.bytes_per_s
+                                                                  : bound.reducescatter.bytes_per_s;
+    banyan_bound_fini(&bound);
     return BANYAN_SUCCESS;
 }
 

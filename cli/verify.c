@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/verify.c: banyan verify FILE: judge any schedule, ours or MSCCL XML. */
+/* cli/verify.c: banyan verify FILE: judge any schedule, ours or MSCCL XML, and any bound. */
 #include <stdio.h>
 #include <string.h>
 
+#include "bound/bound.h"
+#include "bound/json.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/file.h"
@@ -49,14 +51,53 @@ static banyan_status judge_program(const char *text, size_t length, const banyan
     return status;
 }
 
+/* A bound is a claim with certificates: the verdict says which one proves too little. */
+static banyan_status judge_bound(const char *text, size_t length, const banyan_topology *topology,
+                                 banyan_verdict *verdict, banyan_error *err)
+{
+    banyan_bound bound;
+    banyan_error why;
+    banyan_status status;
+    int *active, count;
+
+    if (!topology)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "a bound is judged against its network: add --topo SPEC");
+    status = banyan_bound_parse(text, length, topology, &active, &count, &bound, err);
+    if (status)
+        return status;
+    status = banyan_bound_check_certificate(topology, active, count, &bound, &why);
+    if (status == BANYAN_PLAN_INVALID) {
+        verdict->problem_count = 1;
+        snprintf(verdict->problems[0], sizeof verdict->problems[0], "%.300s", why.text);
+        status = BANYAN_SUCCESS;
+    } else if (status) {
+        *err = why;
+    }
+    banyan_free(active);
+    banyan_bound_fini(&bound);
+    return status;
+}
+
+/* Whether the text says that it is a bound, before anybody parses it. */
+static int is_bound(const char *text)
+{
+    const char *format = strstr(text, "\"format\"");
+
+    return format && format - text < 200 && strstr(format, "banyan-bound") &&
+           strstr(format, "banyan-bound") - format < 40;
+}
+
 /* XML begins with «<», JSON never does. */
 static banyan_status judge(const char *text, size_t length, const banyan_topology *topology,
                            banyan_verdict *verdict, banyan_error *err)
 {
     size_t blank = strspn(text, " \t\r\n");
 
-    return text[blank] == '<' ? judge_program(text, length, topology, verdict, err)
-                              : judge_schedule(text, length, topology, verdict, err);
+    if (text[blank] == '<')
+        return judge_program(text, length, topology, verdict, err);
+    return is_bound(text) ? judge_bound(text, length, topology, verdict, err)
+                          : judge_schedule(text, length, topology, verdict, err);
 }
 
 static banyan_status print_verdict(const cli_arguments *arguments, const char *path,
@@ -75,10 +116,12 @@ static banyan_status print_verdict(const cli_arguments *arguments, const char *p
             banyan_text_add(&text, "%s", i ? "," : "");
             banyan_text_add_json_string(&text, verdict->problems[i]);
         }
-        banyan_text_add(&text, "]}\n");
+        banyan_text_add(&text, "],\"same_bits\":%s}\n", verdict->orders_differ ? "false" : "true");
     } else if (!verdict->problem_count) {
         if (!cli_has(arguments, "quiet"))
             banyan_text_add(&text, "%s: proven\n", path);
+        if (verdict->orders_differ && !cli_has(arguments, "quiet"))
+            banyan_text_add(&text, "%s: note: %s\n", path, verdict->note);
     } else {
         for (long i = 0; i < shown; i++)
             banyan_text_add(&text, "%s: %s\n", path, verdict->problems[i]);
@@ -124,7 +167,7 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_verify = {.name = "verify",
                                   .usage = "FILE [--topo SPEC]",
-                                  .summary = "judge any schedule, ours or MSCCL XML",
+                                  .summary = "judge any schedule, ours or MSCCL XML, and any bound",
                                   .word_limit = 1,
                                   .options = options,
                                   .run = run};

@@ -32,18 +32,18 @@ run() {
 title "1. A network: two hosts, with two and three workers, on a slow cable"
 run topo draw $network
 
-title "2. A plan: which piece goes where, in which round; proven before it is shown"
-run plan $network --algo ring
+title "2. The plan with the best prediction: which piece goes where, proven before it is shown"
+run plan $network
 
 title "3. The plan is a file, and anybody's file can be judged"
-run plan $network --algo ring -q -o plan.json
+run plan $network -q -o plan.json
 run verify plan.json --topo $network
 printf '\nOne transfer is taken out, and the proof says what is missing:\n'
 sed '/"transfers":\[/{n;d}' plan.json > broken.json
 run verify broken.json --topo $network || [ $? = 1 ]
 
 title "4. A real all-reduce: five ranks as threads of this process, through memory"
-run bench --topo $network --algo ring -b 1M -e 16M -f 4
+run bench --topo $network -b 1M -e 16M -f 4
 
 title "5. All algorithms side by side"
 run compare $network --bytes 64MiB
@@ -54,7 +54,7 @@ cat << END
   banyan plan "torus:4x4,down=g0-g1"            broken ones
   banyan topo draw fattree:4x4 -o net.svg       pictures
   banyan topo discover                          this machine
-  banyan plan dgx1 --format msccl -o ring.xml   for RCCL and MSCCL
+  banyan plan dgx1 --format msccl -o dgx1.xml   for RCCL and MSCCL
   banyan --help                                 everything; man pages come with «make install»
 The command line is $banyan
 END

@@ -14,7 +14,7 @@ build() { # PRESET [TARGET...]
     preset=$1
     shift
     cmake --preset "$preset" --log-level=NOTICE > /dev/null
-    cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- --quiet
+    cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- --quiet -k 0
 }
 
 say "layout (make check-format)"

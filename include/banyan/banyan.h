@@ -144,9 +144,9 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 
 /* The collectives. Every rank makes the same calls in the same order, with the same count, type, op and root.
  * Each call returns when this rank's part is done and its buffers are the caller's again, at the latest when
- * the time-out has passed. Buffers need no alignment; send and recv are the same or do not overlap. Results
- * have the same bits on every rank, from run to run, and as the plan's order of additions says
- * (docs/execution.md).
+ * the time-out has passed (the first call of a kind makes its plan before, which is not counted). Buffers
+ * need no alignment; send and recv are the same or do not overlap. Results have the same bits on every rank,
+ * from run to run, and as the plan's order of additions says (docs/execution.md).
  *
  * SUCCESS            done
  * INVALID_ARGUMENT   the call had no effect; the group works on

@@ -206,6 +206,16 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
     return BANYAN_SUCCESS;
 }
 
+banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
+                                             double transfers, banyan_error *err)
+{
+    if (transfers > BANYAN_MOST_TRANSFERS)
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "%s on %d workers would take %.0f transfers, and %.0f is the most", name,
+                           problem->active_count, transfers, BANYAN_MOST_TRANSFERS);
+    return BANYAN_SUCCESS;
+}
+
 void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder)
 {
     banyan_builder_init(builder, problem->collective, problem->root, problem->topology->node_count,

@@ -64,6 +64,11 @@ const char *banyan_problem_parameter(const banyan_problem *problem, const char *
 banyan_status banyan_problem_integer(const banyan_problem *problem, const char *key, int fallback, int low,
                                      int high, int *out, banyan_error *err);
 
+/* UNSUPPORTED with a sentence where a schedule would have more transfers than anybody wants to wait for. */
+#define BANYAN_MOST_TRANSFERS 16777216.0
+banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
+                                             double transfers, banyan_error *err);
+
 /* Starts a builder with the problem's collective, root and active workers. */
 void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder);
 

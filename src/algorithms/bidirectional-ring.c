@@ -67,6 +67,13 @@ static void append(const banyan_problem *problem, banyan_builder *builder, const
     }
 }
 
+static banyan_status applies(const banyan_problem *problem, banyan_error *err)
+{
+    double ranks = problem->active_count;
+
+    return banyan_problem_check_transfers(problem, "bidirectional-ring", 4 * ranks * (ranks - 1), err);
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     int is_chain =
@@ -95,5 +102,6 @@ const banyan_algorithm banyan_algorithm_bidirectional_ring = {
     .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER) |
                    BANYAN_CAN(BROADCAST) | BANYAN_CAN(REDUCE),
     .options = options,
+    .applies = applies,
     .build = build,
 };

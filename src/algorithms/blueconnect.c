@@ -13,7 +13,7 @@
  * Paper: M. Cho, U. Finkler, D. Kung, BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous
  * Network Hierarchy, 2019. */
 #include "algorithms/hierarchy.h"
-#include "algorithms/nested.h"
+#include "algorithms/layers.h"
 #include "core/alloc.h"
 
 /* Degrees from the bottom up; one ring where there is no such shape. */
@@ -42,6 +42,11 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     if (status)
         return status;
     find_shape(&tree, problem->active_count, &shape);
+    status = banyan_problem_check_transfers(problem, "blueconnect", banyan_layers_transfers(&shape), err);
+    if (status) {
+        banyan_hierarchy_fini(&tree);
+        return status;
+    }
     nodes = banyan_alloc((size_t)problem->active_count, sizeof *nodes);
     for (int node = 0; nodes && node < tree.node_count; node++)
         if (tree.rank[node] >= 0)

@@ -62,6 +62,13 @@ static int gather(const banyan_problem *problem, banyan_builder *builder, int ro
     return round;
 }
 
+static banyan_status applies(const banyan_problem *problem, banyan_error *err)
+{
+    double ranks = problem->active_count;
+
+    return banyan_problem_check_transfers(problem, "direct", 2 * ranks * (ranks - 1), err);
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_builder builder;
@@ -97,5 +104,6 @@ const banyan_algorithm banyan_algorithm_direct = {
     .cost = "2(p-1) a + 2 (p-1)/p n b",
     .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER) |
                    BANYAN_CAN(BROADCAST) | BANYAN_CAN(REDUCE),
+    .applies = applies,
     .build = build,
 };

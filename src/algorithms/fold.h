@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/fold.h: any number of ranks as a power of two.
  *
- *     p = 6:   0 1   2 3   4   5        The first pairs lean on one another: the odd rank hands its data to
- * the
- *               \|    \|   |   |        even one, waits, and gets the result. What is left is the largest
- *               (0)   (1) (2) (3)       power of two, numbered without gaps; pieces of neighbours stay
- *                                       neighbours, so a block of seats is an interval of ranks. */
+ *     p = 6:   0 1   2 3   4   5        In the first pairs the odd rank leans on the even one: it hands over
+ *               \|    \|   |   |        its data, waits, and gets the result. What is left is the largest
+ *               (0)   (1) (2) (3)       power of two, numbered without gaps; a block of such seats is an
+ *                                       interval of ranks. */
 #ifndef BANYAN_ALGORITHMS_FOLD_H
 #define BANYAN_ALGORITHMS_FOLD_H
 

@@ -33,14 +33,16 @@ typedef struct {
     const banyan_problem *problem;
     const banyan_topology *topology;
     int count;
-    int *rank_of;            /* node -> rank + 1; 0: not active */
-    char *has_ranks;         /* node is a switch next to an active worker */
-    int *out_link;           /* as the topology's, but in the order of trying */
-    int *capacity, *left;    /* of each link: in a step, and now */
-    int *member;             /* tree * count + place: ranks in the order of joining */
-    int *size, *old_size;    /* members now, and when the step began */
-    int *place;              /* the member that a tree tries next */
-    char *is_member;         /* tree * count + rank */
+    int *rank_of;         /* node -> rank + 1; 0: not active */
+    char *has_ranks;      /* node is a switch next to an active worker */
+    int *out_link;        /* as the topology's, but in the order of trying */
+    int *capacity, *left; /* of each link: in a step, and now */
+    int *member;          /* tree * count + place: ranks that may still add others, in the order of joining */
+    int *size;            /* ranks of each tree */
+    int *live, *old_live; /* of these in the list now, and when the step began */
+    int *place;           /* the member that a tree tries next */
+    int *turn;            /* trees in the order of their turns */
+    char *is_member;      /* tree * count + rank */
     int *queue, *via, *seen; /* of the search: nodes, the link that reached a node, when it was reached */
     int stamp;
     int shift; /* place of the parent among the links of its switch */
@@ -131,14 +133,15 @@ static void find_ranks(garden *g)
     for (int rank = 0; rank < g->count; rank++) {
         g->member[(size_t)rank * (size_t)g->count] = rank;
         g->is_member[(size_t)rank * (size_t)g->count + (size_t)rank] = 1;
-        g->size[rank] = 1;
+        g->size[rank] = g->live[rank] = 1;
     }
 }
 
 static void garden_fini(garden *g)
 {
-    void *owned[] = {g->rank_of,  g->has_ranks, g->out_link,  g->capacity, g->left, g->member, g->size,
-                     g->old_size, g->place,     g->is_member, g->queue,    g->via,  g->seen};
+    void *owned[] = {g->rank_of,   g->has_ranks, g->out_link, g->capacity, g->left,
+                     g->member,    g->size,      g->live,     g->old_live, g->place,
+                     g->is_member, g->queue,     g->via,      g->seen,     g->turn};
 
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         banyan_free(owned[i]);
@@ -161,14 +164,17 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     g->left = banyan_alloc(links, sizeof(int));
     g->member = banyan_alloc(ranks * ranks, sizeof(int));
     g->size = banyan_alloc(ranks, sizeof(int));
-    g->old_size = banyan_alloc(ranks, sizeof(int));
+    g->live = banyan_alloc(ranks, sizeof(int));
+    g->old_live = banyan_alloc(ranks, sizeof(int));
     g->place = banyan_alloc(ranks, sizeof(int));
+    g->turn = banyan_alloc(ranks, sizeof(int));
     g->is_member = banyan_alloc(ranks * ranks, 1);
     g->queue = banyan_alloc(nodes, sizeof(int));
     g->via = banyan_alloc(nodes, sizeof(int));
     g->seen = banyan_alloc(nodes, sizeof(int));
     if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->member || !g->size ||
-        !g->old_size || !g->place || !g->is_member || !g->queue || !g->via || !g->seen)
+        !g->live || !g->old_live || !g->place || !g->turn || !g->is_member || !g->queue || !g->via ||
+        !g->seen)
         return banyan_fail_memory(err);
     find_capacities(g);
     find_ranks(g);
@@ -275,7 +281,8 @@ static banyan_status add_member(garden *g, int tree, int parent, int child_node,
     if (status)
         return status;
     g->trees->edges[g->trees->edge_count++] = edge;
-    g->member[row + (size_t)g->size[tree]++] = child;
+    g->member[row + (size_t)g->live[tree]++] = child;
+    g->size[tree]++;
     g->is_member[row + (size_t)child] = 1;
     return BANYAN_SUCCESS;
 }
@@ -296,7 +303,7 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
     *grew = 0;
     if (g->size[tree] == g->count)
         return BANYAN_SUCCESS;
-    for (; g->place[tree] < g->old_size[tree]; g->place[tree]++) {
+    for (; g->place[tree] < g->old_live[tree]; g->place[tree]++) {
         int parent = member[g->place[tree]], node = g->problem->active[parent];
         int child = has_free_link(g, node) ? search(g, tree, node) : -1;
 
@@ -308,20 +315,44 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
+/* Are all neighbours of a rank ranks of the tree already? Then it never adds another. */
+static int is_spent(const garden *g, const char *is_member, int node)
+{
+    for (int i = g->topology->out_first[node]; i < g->topology->out_first[node + 1]; i++) {
+        int rank = g->rank_of[g->topology->links[g->out_link[i]].dst];
+
+        if (!rank || !is_member[rank - 1])
+            return 0;
+    }
+    return g->passage != THROUGH_ALL;
+}
+
+static int drop_spent(garden *g, int tree)
+{
+    size_t row = (size_t)tree * (size_t)g->count;
+    int *member = g->member + row, kept = 0;
+
+    for (int i = 0; i < g->live[tree]; i++)
+        if (!is_spent(g, g->is_member + row, g->problem->active[member[i]]))
+            member[kept++] = member[i];
+    return kept;
+}
+
 /* Everything free again; trees in turn until none of them grows. */
 static banyan_status take_step(garden *g, banyan_error *err)
 {
     int any = 1;
 
     memcpy(g->left, g->capacity, (size_t)g->topology->link_count * sizeof(int));
-    memcpy(g->old_size, g->size, (size_t)g->count * sizeof(int));
+    for (int tree = 0; tree < g->count; tree++)
+        g->old_live[tree] = g->live[tree] = drop_spent(g, tree);
     memset(g->place, 0, (size_t)g->count * sizeof(int));
     g->trees->step_count++;
     while (any) {
         any = 0;
-        for (int tree = 0; tree < g->count; tree++) {
+        for (int i = 0; i < g->count; i++) {
             int grew;
-            banyan_status status = take_turn(g, tree, &grew, err);
+            banyan_status status = take_turn(g, g->turn[i], &grew, err);
 
             if (status)
                 return status;
@@ -329,6 +360,49 @@ static banyan_status take_step(garden *g, banyan_error *err)
         }
     }
     return BANYAN_SUCCESS;
+}
+
+/* How many links away the farthest rank is. */
+static int find_height(garden *g, int root)
+{
+    const banyan_topology *topology = g->topology;
+    int *distance = g->via, head = 0, tail = 0, farthest = 0;
+
+    g->stamp++;
+    g->queue[tail++] = root;
+    g->seen[root] = g->stamp;
+    distance[root] = 0;
+    while (head < tail) {
+        int node = g->queue[head++];
+
+        if (g->rank_of[node])
+            farthest = distance[node];
+        for (int i = topology->out_first[node]; i < topology->out_first[node + 1]; i++) {
+            int next = topology->links[topology->out_link[i]].dst;
+
+            if (g->seen[next] != g->stamp) {
+                g->seen[next] = g->stamp;
+                distance[next] = distance[node] + 1;
+                g->queue[tail++] = next;
+            }
+        }
+    }
+    return farthest;
+}
+
+/* Trees by number, or by height where that is asked for; equal ones by number. */
+static void find_turns(garden *g, int is_deep_first)
+{
+    int *height = g->place; /* not in use before the first step */
+
+    for (int tree = 0; tree < g->count; tree++) {
+        int i = tree;
+
+        height[tree] = is_deep_first ? find_height(g, g->problem->active[tree]) : 0;
+        for (; i > 0 && height[g->turn[i - 1]] < height[tree]; i--)
+            g->turn[i] = g->turn[i - 1];
+        g->turn[i] = tree;
+    }
 }
 
 static banyan_status grow_all(garden *g, banyan_error *err)
@@ -352,7 +426,7 @@ static banyan_status grow_all(garden *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order,
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order, int is_deep_first,
                                 banyan_grown_trees *out, banyan_error *err)
 {
     size_t ranks = (size_t)problem->active_count;
@@ -365,8 +439,10 @@ banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order
                            MOST_RANKS, problem->active_count);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
     status = trees.edges ? garden_init(&g, problem, order, err) : banyan_fail_memory(err);
-    if (!status)
+    if (!status) {
+        find_turns(&g, is_deep_first);
         status = grow_all(&g, err);
+    }
     garden_fini(&g);
     if (status) {
         banyan_grown_trees_fini(&trees);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/hierarchical.c: rings within rings, for any ordered factorisation of the ranks.
  *
- *     4x8x4, 128 ranks:   ring of 4 GPUs in each node  ->  rings of 8 nodes, one for each quarter of the
- * vector
- *                         ->  rings of 4 such groups, one for each of 32 parts  ->  and back, gathering
+ *     4x8x4, 128 ranks:   rings of 4 GPUs, one in each node
+ *                     ->  rings of 8 nodes, one for each quarter of the vector
+ *                     ->  rings of 4 such groups, one for each of 32 parts  ->  and back, gathering
  *
  * One layer of p is the ring, layers of 2 are Rabenseifner's algorithm, and all between is open: longer rings
  * use the fast links, more layers save rounds. Cost: 2 (sum pi - h) a + 2 n sum bi (pi - 1) / (p1 ... pi), bi
@@ -80,6 +80,9 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     for (int i = 0; i < problem->active_count; i++)
         nodes[i] = problem->active[nodes[i]];
     status = find_shape(problem, nodes, &shape, err);
+    if (!status)
+        status =
+            banyan_problem_check_transfers(problem, "hierarchical", banyan_layers_transfers(&shape), err);
     if (!status) {
         banyan_problem_begin(problem, &builder);
         banyan_builder_cut_evenly(&builder, banyan_layers_size(&shape));

@@ -52,6 +52,15 @@ void banyan_layers_format(const banyan_layers *shape, char *buffer, size_t size)
         used += (size_t)snprintf(buffer + used, size - used, i ? "x%d" : "%d", shape->extent[i]);
 }
 
+double banyan_layers_transfers(const banyan_layers *shape)
+{
+    double steps = 0;
+
+    for (int i = 0; i < shape->layer_count; i++)
+        steps += 2.0 * (shape->extent[i] - 1);
+    return steps * banyan_layers_size(shape);
+}
+
 typedef struct {
     const banyan_topology *topology;
     const int *nodes;

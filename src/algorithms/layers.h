@@ -11,6 +11,9 @@ banyan_status banyan_layers_parse(const char *text, const char *option, banyan_l
                                   banyan_error *err);
 void banyan_layers_format(const banyan_layers *shape, char *buffer, size_t size);
 
+/* Transfers of an all-reduce in this shape. */
+double banyan_layers_transfers(const banyan_layers *shape);
+
 /* Seconds for so many bytes when all rings of a layer run in step and share links fairly. Routes are the
  * topology's default ones. */
 banyan_status banyan_layers_time(const banyan_topology *topology, const int *nodes,

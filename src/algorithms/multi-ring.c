@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/multi-ring.c: as many rings at once as a torus has links out of a worker, none sharing a link.
  *
- *     3x3 torus, two cycles:   0-1-2-5-3-4-7-8-6-0   and   0-2-8-5-4-1-7-6-3-0   (for instance), each both
- * ways
+ *     3x3 torus, two cycles, each both ways:   0-1-2-5-3-4-7-8-6-0   and   0-2-8-5-4-1-7-6-3-0
  *
  * A torus of d dimensions falls into d Hamiltonian cycles without a common cable (cycles.c). Each is used as
  * two opposite rings with 1/2d of every rank's share, so all links are busy all the time and the bandwidth
@@ -12,8 +11,6 @@
 #include "algorithms/circle.h"
 #include "algorithms/cycles.h"
 #include "core/alloc.h"
-
-#define MOST_TRANSFERS 4000000.0
 
 /* One ring: its stops, and the place of the root. A cycle has two rings, of even and odd number. */
 static void find_stops(const banyan_problem *problem, const int *cycle, int ring, int ring_count,
@@ -70,11 +67,8 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "multi-ring needs every worker of the torus, but only %d of %d are active",
                            problem->active_count, topology->worker_count);
-    if (4.0 * grid->dimension_count * ranks * ranks > MOST_TRANSFERS)
-        return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "multi-ring on %d workers would take more than %.0f million transfers",
-                           problem->active_count, MOST_TRANSFERS / 1e6);
-    return BANYAN_SUCCESS;
+    return banyan_problem_check_transfers(problem, "multi-ring",
+                                          4.0 * grid->dimension_count * ranks * (ranks - 1), err);
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/nested.h: rings within rings: all-reduce of p = p1 x p2 x ... x ph nodes.
  *
- *     2 x 3, nodes a..f     layer 1   a-b  c-d  e-f     rings of 2 halve the vector: a, c, e keep the first
- * half layer 2   a-c-e  b-d-f      rings of 3 of those who kept the same half, in thirds and the same way
- * back, gathering */
+ *     2 x 3, nodes a..f     layer 1   a-b  c-d  e-f     rings of 2: a, c, e keep the first half, b, d, f
+ *                                                       the second
+ *                           layer 2   a-c-e  b-d-f      rings of 3 of those who kept the same half, in
+ *                                                       thirds; then the same way back, gathering */
 #ifndef BANYAN_ALGORITHMS_NESTED_H
 #define BANYAN_ALGORITHMS_NESTED_H
 

@@ -10,51 +10,75 @@
  * Paper: M. Li et al., Scaling Distributed Machine Learning with the Parameter Server, 2014. */
 #include "algorithms/algorithms.h"
 
+typedef struct {
+    const banyan_problem *problem;
+    banyan_builder *builder;
+    int server_count;
+} service;
+
 /* Servers are spread evenly over the ranks; all of them where there is one a rank. */
-static int server_rank(const banyan_problem *problem, int share, int server_count)
+static int server_rank(const service *s, int share)
 {
-    return (int)((long)share * problem->active_count / server_count);
+    return (int)((long)share * s->problem->active_count / s->server_count);
 }
 
-static void push(const banyan_problem *problem, banyan_builder *builder, int share, int server)
+/* The share that a rank deals with in its turn: everybody begins with another one, so that no server is the
+ * first of all. */
+static int share_in_turn(const service *s, int rank, int turn)
 {
-    for (int rank = 0; rank < problem->active_count; rank++)
-        if (rank != server)
-            banyan_builder_reduce(builder, 0, problem->active[rank], problem->active[server], share, 1,
-                                  share);
+    int first = (int)((long)rank * s->server_count / s->problem->active_count);
+
+    return (first + turn) % s->server_count;
 }
 
-static void pull(const banyan_problem *problem, banyan_builder *builder, int round, int share, int server)
+static void push(const service *s)
 {
-    for (int rank = 0; rank < problem->active_count; rank++)
-        if (rank != server)
-            banyan_builder_copy(builder, round, problem->active[server], problem->active[rank], share, 1,
-                                share);
+    const int *active = s->problem->active;
+
+    for (int turn = 0; turn < s->server_count; turn++)
+        for (int rank = 0; rank < s->problem->active_count; rank++) {
+            int share = share_in_turn(s, rank, turn), server = server_rank(s, share);
+
+            if (rank != server)
+                banyan_builder_reduce(s->builder, 0, active[rank], active[server], share, 1, share);
+        }
+}
+
+static void pull(const service *s, int round)
+{
+    const int *active = s->problem->active;
+
+    for (int turn = 0; turn < s->server_count; turn++)
+        for (int rank = 0; rank < s->problem->active_count; rank++) {
+            int share = share_in_turn(s, rank, turn), server = server_rank(s, share);
+
+            if (rank != server)
+                banyan_builder_copy(s->builder, round, active[server], active[rank], share, 1, share);
+        }
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_builder builder;
-    int server_count, round = problem->collective != BANYAN_COLLECTIVE_ALLGATHER;
+    service s = {problem, &builder, 0};
     banyan_status status = banyan_problem_integer(problem, "servers", problem->active_count, 1,
-                                                  problem->active_count, &server_count, err);
+                                                  problem->active_count, &s.server_count, err);
 
     if (!status && problem->collective != BANYAN_COLLECTIVE_ALLREDUCE &&
-        server_count != problem->active_count)
+        s.server_count != problem->active_count)
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'servers' is for allreduce, not for %s",
                              banyan_collective_name(problem->collective));
+    if (!status)
+        status = banyan_problem_check_transfers(problem, "parameter-servers",
+                                                2.0 * s.server_count * problem->active_count, err);
     if (status)
         return status;
     banyan_problem_begin(problem, &builder);
-    banyan_builder_cut_evenly(&builder, server_count);
-    for (int share = 0; share < server_count; share++) {
-        int server = server_rank(problem, share, server_count);
-
-        if (problem->collective != BANYAN_COLLECTIVE_ALLGATHER)
-            push(problem, &builder, share, server);
-        if (problem->collective != BANYAN_COLLECTIVE_REDUCE_SCATTER)
-            pull(problem, &builder, round, share, server);
-    }
+    banyan_builder_cut_evenly(&builder, s.server_count);
+    if (problem->collective != BANYAN_COLLECTIVE_ALLGATHER)
+        push(&s);
+    if (problem->collective != BANYAN_COLLECTIVE_REDUCE_SCATTER)
+        pull(&s, problem->collective != BANYAN_COLLECTIVE_ALLGATHER);
     return banyan_builder_finish(&builder, out, err);
 }
 

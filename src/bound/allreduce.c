@@ -23,7 +23,7 @@
 #include "solve/steiner.h"
 #include "solve/strength.h"
 
-#define MANY_CABLES 700 /* beyond this, cables that look alike share a row */
+#define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
 static int has_role(const banyan_graph *graph, unsigned roles)
 {
@@ -90,7 +90,7 @@ static banyan_status pack(const banyan_graph *graph, banyan_packing_problem prob
             group ? banyan_groups_find(graph, group, &problem.group_count, err) : banyan_fail_memory(err);
         if (status)
             goto out;
-        if (problem.group_count <= MANY_CABLES)
+        if (problem.group_count <= graph->arc_count / 8)
             problem.group = group;
     }
     status = banyan_packing_solve(graph, &problem, &packing, err);

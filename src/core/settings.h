@@ -27,7 +27,7 @@
       "or ALL, separated by commas; ^ in front means all but these")                                         \
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
-    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: this machine")   \
+    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "execute/half.h"
+#include "execute/kernels_f16c.h"
 
 #define BLOCK 32
 
@@ -135,10 +136,11 @@ static inline int16_t key_half(uint16_t bits)
 NARROW(float16, 0x7c00u, BANYAN_FLOAT16_NAN)
 NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
 
-/* The loops. */
+/* The loops, once for the instructions that every processor of the architecture has, and on x86-64 once more
+ * for AVX2. It is the same code, without fused multiply-add, so the bits are the same. */
 
-#define LOOP(function, type)                                                                                 \
-    static void loop_##function(void *restrict into, const void *restrict from, size_t count)                \
+#define LOOP_AS(set, attribute, function, type)                                                              \
+    attribute static void set##_##function(void *restrict into, const void *restrict from, size_t count)     \
     {                                                                                                        \
         type *restrict x = into;                                                                             \
         const type *restrict y = from;                                                                       \
@@ -151,6 +153,14 @@ NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
             *x = function(*x, *y);                                                                           \
     }
 
+#if defined(__x86_64__)
+#define LOOP(function, type)                                                                                 \
+    LOOP_AS(plain, , function, type)                                                                         \
+    LOOP_AS(avx2, __attribute__((target("avx2"))), function, type)
+#else
+#define LOOP(function, type) LOOP_AS(plain, , function, type)
+#endif
+
 #define LOOPS(name, type)                                                                                    \
     LOOP(sum_##name, type)                                                                                   \
     LOOP(prod_##name, type)                                                                                  \
@@ -160,7 +170,10 @@ NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
 LOOPS(uint8, any_uint8)
 LOOPS(uint32, any_uint32)
 LOOPS(uint64, any_uint64)
-LOOPS(float16, any_uint16)
+LOOP_AS(plain, , sum_float16, any_uint16)
+LOOP_AS(plain, , prod_float16, any_uint16)
+LOOP(max_float16, any_uint16)
+LOOP(min_float16, any_uint16)
 LOOPS(bfloat16, any_uint16)
 LOOPS(float32, any_float)
 LOOPS(float64, any_double)
@@ -171,26 +184,84 @@ LOOP(min_int32, any_int32)
 LOOP(max_int64, any_int64)
 LOOP(min_int64, any_int64)
 
-#define ROW(type, arithmetic, order)                                                                         \
-    [BANYAN_##type] = {[BANYAN_SUM] = loop_sum_##arithmetic,                                                 \
-                       [BANYAN_PROD] = loop_prod_##arithmetic,                                               \
-                       [BANYAN_MAX] = loop_max_##order,                                                      \
-                       [BANYAN_MIN] = loop_min_##order,                                                      \
-                       [BANYAN_AVG] = loop_sum_##arithmetic}
+/* There are instructions for these that compilers do not find. */
+#if defined(__x86_64__)
+static void avx2_sum_float16(void *restrict into, const void *restrict from, size_t count)
+{
+    banyan_kernel_f16c_sum(into, from, count);
+}
 
-static const banyan_kernel kernels[][BANYAN_AVG + 1] = {
-    ROW(INT8, uint8, int8),         ROW(UINT8, uint8, uint8),
-    ROW(INT32, uint32, int32),      ROW(UINT32, uint32, uint32),
-    ROW(INT64, uint64, int64),      ROW(UINT64, uint64, uint64),
-    ROW(FLOAT16, float16, float16), ROW(FLOAT32, float32, float32),
-    ROW(FLOAT64, float64, float64), ROW(BFLOAT16, bfloat16, bfloat16),
+static void avx2_prod_float16(void *restrict into, const void *restrict from, size_t count)
+{
+    banyan_kernel_f16c_prod(into, from, count);
+}
+#endif
+
+#define ROW(set, type, arithmetic, order)                                                                    \
+    [BANYAN_##type] = {[BANYAN_SUM] = set##_sum_##arithmetic,                                                \
+                       [BANYAN_PROD] = set##_prod_##arithmetic,                                              \
+                       [BANYAN_MAX] = set##_max_##order,                                                     \
+                       [BANYAN_MIN] = set##_min_##order,                                                     \
+                       [BANYAN_AVG] = set##_sum_##arithmetic}
+
+#define TABLE(set)                                                                                           \
+    {                                                                                                        \
+        ROW(set, INT8, uint8, int8), ROW(set, UINT8, uint8, uint8), ROW(set, INT32, uint32, int32),          \
+            ROW(set, UINT32, uint32, uint32), ROW(set, INT64, uint64, int64),                                \
+            ROW(set, UINT64, uint64, uint64), ROW(set, FLOAT16, float16, float16),                           \
+            ROW(set, FLOAT32, float32, float32), ROW(set, FLOAT64, float64, float64),                        \
+            ROW(set, BFLOAT16, bfloat16, bfloat16),                                                          \
+    }
+
+/* Best last. */
+static const struct {
+    const char *name;
+    banyan_kernel kernels[BANYAN_BFLOAT16 + 1][BANYAN_AVG + 1];
+} sets[] = {
+    {"plain", TABLE(plain)},
+#if defined(__x86_64__)
+    {"avx2", TABLE(avx2)},
+#endif
 };
 
-banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op)
+int banyan_kernel_set_count(void)
+{
+    return (int)(sizeof sets / sizeof *sets);
+}
+
+const char *banyan_kernel_set_name(int set)
+{
+    return sets[set].name;
+}
+
+int banyan_kernel_set_works(int set)
+{
+#if defined(__x86_64__)
+    return set == 0 || banyan_kernels_f16c_work();
+#else
+    return set == 0;
+#endif
+}
+
+banyan_kernel banyan_kernel_find_in(int set, banyan_datatype type, banyan_op op)
 {
     if (!banyan_datatype_bytes(type) || (unsigned)op > BANYAN_AVG)
         return NULL;
-    return kernels[type][op];
+    return sets[set].kernels[type][op];
+}
+
+int banyan_kernel_best_set(void)
+{
+    int set = banyan_kernel_set_count() - 1;
+
+    while (!banyan_kernel_set_works(set))
+        set--;
+    return set;
+}
+
+banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op)
+{
+    return banyan_kernel_find_in(banyan_kernel_best_set(), type, op);
 }
 
 #define DIVIDE(type, expression)                                                                             \

@@ -17,8 +17,19 @@
 /* into[i] = into[i] op from[i]. The two do not overlap; neither needs to be aligned. */
 typedef void (*banyan_kernel)(void *restrict into, const void *restrict from, size_t count);
 
-/* AVG adds (the division comes last, once); NULL for numbers outside the lists. */
+/* AVG adds (the division comes last, once); NULL for numbers outside the lists. The best set that works here.
+ */
 banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op);
+
+/* Sets of kernels for different instructions, best last; all of them give the same bits. A set that does not
+ * work on this processor must not be called. */
+int banyan_kernel_set_count(void);
+const char *banyan_kernel_set_name(int set);
+int banyan_kernel_set_works(int set);
+banyan_kernel banyan_kernel_find_in(int set, banyan_datatype type, banyan_op op);
+
+/* Asks the processor, which can take microseconds in a virtual machine: ask once and keep the answer. */
+int banyan_kernel_best_set(void);
 
 /* The last step of AVG: divides each element by divisor > 0. Integers are cut off towards zero. */
 void banyan_kernel_divide(banyan_datatype type, void *elements, size_t count, int divisor);

@@ -57,6 +57,7 @@ struct banyan_runner {
     banyan_endpoint *endpoint;
     const banyan_transport *transport;
     size_t slice_bytes;
+    int kernel_set;
     progress *progress; /* by operation */
     flowing *flows;     /* by stream of the program */
     size_t bound_count; /* the count that progress is laid out for */
@@ -95,6 +96,7 @@ banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoin
     runner->program = program;
     runner->endpoint = endpoint;
     runner->transport = endpoint->transport;
+    runner->kernel_set = banyan_kernel_best_set();
     runner->slice_bytes = slice_bytes ? slice_bytes : BANYAN_DEFAULT_SLICE_BYTES;
     runner->progress = banyan_alloc((size_t)program->operation_count, sizeof *runner->progress);
     runner->flows = banyan_alloc((size_t)program->stream_count, sizeof *runner->flows);
@@ -440,7 +442,7 @@ banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request 
     banyan_status status;
 
     runner->request = request;
-    runner->kernel = banyan_kernel_find(request->type, request->op);
+    runner->kernel = banyan_kernel_find_in(runner->kernel_set, request->type, request->op);
     runner->element_bytes = banyan_datatype_bytes(request->type);
     runner->out_of_memory = 0;
     if (!runner->kernel)

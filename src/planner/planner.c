@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/near.h"
+#include "planner/predict.h"
 #include "verify/verify.h"
 
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
@@ -17,6 +18,9 @@ static banyan_status prove(const banyan_plan *plan, const banyan_problem *proble
 
     if (!status)
         status = banyan_verdict_status(&verdict, err);
+    /* What we plan ourselves leaves the same bits on all ranks. */
+    if (!status && verdict.orders_differ)
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "%s", verdict.note);
     if (status == BANYAN_PLAN_INVALID)
         banyan_error_prefix(err, plan->algorithm->name);
     return status;
@@ -28,7 +32,8 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     banyan_status status = banyan_bandwidth_limit(plan->schedule, problem->topology, &plan->limits, err);
 
     if (!status)
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, 0, &timeline, err);
+        status =
+            banyan_predict(plan->schedule, problem->topology, problem->bytes, &timeline, &plan->model, err);
     if (status)
         return status;
     plan->predicted_s = timeline->total_s;
@@ -68,8 +73,7 @@ static int by_prediction(const void *a, const void *b)
     return strcmp(x->algorithm->name, y->algorithm->name);
 }
 
-/* Parameters are for the algorithms that have such an option; the others are asked without. */
-static int takes_parameters(const banyan_algorithm *algorithm, const banyan_problem *problem)
+int banyan_plan_takes_parameters(const banyan_algorithm *algorithm, const banyan_problem *problem)
 {
     for (int i = 0; i < problem->parameter_count; i++) {
         const banyan_algorithm_option *option = algorithm->options;
@@ -88,7 +92,7 @@ static banyan_status make_candidate(const banyan_algorithm *algorithm, const ban
     banyan_problem own = *problem;
     banyan_status status;
 
-    if (!takes_parameters(algorithm, problem))
+    if (!banyan_plan_takes_parameters(algorithm, problem))
         own.parameter_count = 0;
     out->algorithm = algorithm;
     status = banyan_algorithm_applies(algorithm, &own, &out->why_not);
@@ -158,6 +162,12 @@ static banyan_status unknown(const char *name, banyan_error *err)
                        "no algorithm is named %.60s; «banyan list» shows them all", name);
 }
 
+banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, banyan_error *err)
+{
+    *out = banyan_algorithm_find(name);
+    return *out ? BANYAN_SUCCESS : unknown(name, err);
+}
+
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err)
 {
@@ -167,10 +177,9 @@ banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *pr
     memset(out, 0, sizeof *out);
     if (!strcmp(algorithm, "auto"))
         return choose_best(problem, out, err);
-    found = banyan_algorithm_find(algorithm);
-    if (!found)
-        return unknown(algorithm, err);
-    status = banyan_algorithm_applies(found, problem, err);
+    status = banyan_plan_find(algorithm, &found, err);
+    if (!status)
+        status = banyan_algorithm_applies(found, problem, err);
     return status ? status : banyan_plan_make(found, problem, out, err);
 }
 

@@ -7,33 +7,20 @@
  * two, and `rrs` adds without storing: so for every chunk of the vector we know whether input and output hold
  * what the schedule's buffer holds, and refuse to read where they do not.
  *
- * Rounds follow from who reads and changes a chunk before whom: a read comes in a later round than the change
- * it sees, a change in no earlier round than the reads and changes before it. That is a longest path. It has
- * no end where a program relies on a message staying on its way while its place is used again. */
+ * Who reads and changes a chunk before whom is kept as edges between units; schedule/msccl_rounds.c makes
+ * rounds of them. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "schedule/build.h"
 #include "schedule/import.h"
 #include "schedule/msccl_graph.h"
+#include "schedule/msccl_units.h"
 
 #define MOST_CELLS ((size_t)1 << 28)
 
 enum { IN_INPUT = 1, IN_OUTPUT = 2 };
-
-typedef struct {
-    int src, dst, position, flow;
-    int sender; /* step */
-    int action; /* -1: still on its way */
-    int sequence, round;
-} unit;
-
-typedef struct {
-    int from, to, weight;
-} edge;
 
 typedef struct {
     int unit, next;
@@ -44,7 +31,7 @@ typedef struct {
     banyan_msccl_graph *graph;
     int in_place, root_of_broadcast;
     size_t *message_first; /* by step that sends: its first unit */
-    unit *units;
+    banyan_msccl_unit *units;
     int unit_count;
     int sequence;
     /* By rank and position. */
@@ -54,7 +41,7 @@ typedef struct {
     size_t reading_count, reading_capacity;
     size_t *scratch_first; /* by rank */
     int *scratch;          /* the unit that lies there, -1: none */
-    edge *edges;
+    banyan_msccl_edge *edges;
     size_t edge_count, edge_capacity;
     banyan_status status;
     banyan_error *err;
@@ -95,7 +82,7 @@ static void add_edge(importer *in, int from, int to, int weight)
         return;
     }
     in->edges = edges;
-    in->edges[in->edge_count++] = (edge){from, to, weight};
+    in->edges[in->edge_count++] = (banyan_msccl_edge){from, to, weight};
 }
 
 static void note_read(importer *in, size_t cell, int u)
@@ -162,12 +149,12 @@ static void send(importer *in, int step, int c, int position)
     if (in->status)
         return;
     cell = cell_of(in, block->rank, position);
-    in->units[u] = (unit){.src = block->rank,
-                          .dst = block->send,
-                          .position = position,
-                          .flow = block->chan,
-                          .sender = step,
-                          .action = -1};
+    in->units[u] = (banyan_msccl_unit){.src = block->rank,
+                                       .dst = block->send,
+                                       .position = position,
+                                       .flow = block->chan,
+                                       .sender = step,
+                                       .action = -1};
     if (in->last_change[cell] < 0 && in->root_of_broadcast < 0)
         in->root_of_broadcast = block->rank;
     note_read(in, cell, u);
@@ -175,7 +162,7 @@ static void send(importer *in, int step, int c, int position)
 
 static void apply(importer *in, int step, int u, int action, int position, int holds)
 {
-    unit *x;
+    banyan_msccl_unit *x;
     size_t cell;
 
     if (in->status)
@@ -295,75 +282,6 @@ static void run_chunk(importer *in, int step, int c)
          can->receives ? in->units[u].position : read_position(in, step, s->srcbuf, s->srcoff + c));
 }
 
-/* Longest paths; rounds above the number of units mean a cycle that grows. */
-static void find_rounds(importer *in)
-{
-    int count = in->unit_count, head = 0, waiting = 0;
-    size_t *first = banyan_alloc((size_t)count + 2, sizeof *first);
-    edge *sorted = banyan_alloc(in->edge_count, sizeof *sorted);
-    int *queue = banyan_alloc((size_t)count, sizeof *queue);
-    char *is_queued = banyan_alloc((size_t)count, 1);
-
-    if (!first || !sorted || !queue || !is_queued) {
-        in->status = banyan_fail_memory(in->err);
-        goto out;
-    }
-    for (size_t i = 0; i < in->edge_count; i++)
-        first[in->edges[i].from + 2]++;
-    for (int u = 0; u < count; u++)
-        first[u + 2] += first[u + 1];
-    for (size_t i = 0; i < in->edge_count; i++)
-        sorted[first[in->edges[i].from + 1]++] = in->edges[i];
-    for (; waiting < count; waiting++) {
-        queue[waiting] = waiting;
-        is_queued[waiting] = 1;
-    }
-    for (; waiting && !in->status; waiting--) {
-        int u = queue[head];
-
-        head = head + 1 == count ? 0 : head + 1;
-        is_queued[u] = 0;
-        for (size_t i = first[u]; i < first[u + 1]; i++) {
-            unit *to = &in->units[sorted[i].to];
-            int round = in->units[u].round + sorted[i].weight;
-
-            if (to->round >= round)
-                continue;
-            to->round = round;
-            if (round > count)
-                refuse(in, to->sender, "its message must stay on its way while its place is used again");
-            if (!is_queued[sorted[i].to]) {
-                int tail = head + waiting - 1; /* u has left, waiting still counts it */
-
-                queue[tail >= count ? tail - count : tail] = sorted[i].to;
-                is_queued[sorted[i].to] = 1;
-                waiting++;
-            }
-        }
-    }
-out:
-    banyan_free(first);
-    banyan_free(sorted);
-    banyan_free(queue);
-    banyan_free(is_queued);
-}
-
-static int by_round(const void *a, const void *b)
-{
-    const unit *x = a, *y = b;
-
-    if (x->round != y->round)
-        return x->round < y->round ? -1 : 1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
-}
-
-/* Whether the unit goes on where the one before it ends. */
-static int continues(const unit *a, const unit *b)
-{
-    return a->round == b->round && a->src == b->src && a->dst == b->dst && a->flow == b->flow &&
-           a->action == b->action && a->position + 1 == b->position;
-}
-
 /* The rank whose first chunk is changed last and not read any more. */
 static int root_of_reduce(const importer *in)
 {
@@ -382,82 +300,6 @@ static int root_of(const importer *in)
     return in->program->collective == BANYAN_COLLECTIVE_BROADCAST && in->root_of_broadcast > 0
                ? in->root_of_broadcast
                : 0;
-}
-
-/* Cut points are only where a transfer or a rank's share begins or ends. piece: by chunk, its piece. */
-static int cut(const importer *in, const unit *units, int64_t *cuts, int *piece)
-{
-    const banyan_msccl_program *program = in->program;
-    int shares = program->collective == BANYAN_COLLECTIVE_ALLGATHER ||
-                 program->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER;
-    int chunks = program->chunk_count, count = 0;
-
-    for (int u = 0; u < in->unit_count; u++) {
-        if (!u || !continues(&units[u - 1], &units[u]))
-            piece[units[u].position] = 1;
-        if (u + 1 == in->unit_count || !continues(&units[u], &units[u + 1]))
-            piece[units[u].position + 1] = 1;
-    }
-    for (int r = 0; shares && r < program->rank_count; r++)
-        piece[r * (chunks / program->rank_count)] = 1;
-    piece[0] = piece[chunks] = 1;
-    for (int c = 0; c <= chunks; c++) {
-        if (piece[c])
-            cuts[count++] = c;
-        piece[c] = count - 1;
-    }
-    return count - 1;
-}
-
-static banyan_status build(importer *in, banyan_schedule **out)
-{
-    const banyan_msccl_program *program = in->program;
-    size_t chunks = (size_t)program->chunk_count;
-    int64_t *cuts = banyan_alloc(chunks + 1, sizeof *cuts);
-    int *piece = banyan_alloc(chunks + 1, sizeof *piece), ranks = program->rank_count, pieces;
-    int *all = banyan_alloc((size_t)ranks, sizeof *all);
-    banyan_builder builder;
-    banyan_status status;
-
-    if (!cuts || !piece || !all) {
-        status = banyan_fail_memory(in->err);
-        goto out;
-    }
-    for (int r = 0; r < ranks; r++)
-        all[r] = r;
-    qsort(in->units, (size_t)in->unit_count, sizeof *in->units, by_round);
-    pieces = cut(in, in->units, cuts, piece);
-    banyan_builder_init(&builder, program->collective, root_of(in), ranks, all, ranks);
-    banyan_builder_cut(&builder, program->chunk_count, cuts, pieces);
-    for (int u = 0, end; u < in->unit_count; u = end) {
-        const unit *x = &in->units[u];
-
-        for (end = u + 1; end < in->unit_count && continues(&in->units[end - 1], &in->units[end]);)
-            end++;
-        banyan_builder_add(&builder,
-                           (banyan_transfer){.round = x->round,
-                                             .src = x->src,
-                                             .dst = x->dst,
-                                             .first_piece = piece[x->position],
-                                             .piece_count = piece[x->position + end - u] - piece[x->position],
-                                             .action = (banyan_action)x->action,
-                                             .flow = x->flow,
-                                             .route = -1});
-    }
-    status = banyan_builder_finish(&builder, out, in->err);
-    if (!status) {
-        (*out)->algorithm = banyan_strdup(program->name);
-        if (!(*out)->algorithm) {
-            banyan_schedule_destroy(*out);
-            *out = NULL;
-            status = banyan_fail_memory(in->err);
-        }
-    }
-out:
-    banyan_free(cuts);
-    banyan_free(piece);
-    banyan_free(all);
-    return status;
 }
 
 static banyan_status prepare(importer *in)
@@ -536,9 +378,9 @@ banyan_status banyan_schedule_import_msccl(const banyan_msccl_program *program, 
     if (!status && !in.status)
         walk(&in);
     if (!status && !in.status)
-        find_rounds(&in);
+        in.status = banyan_msccl_find_rounds(program, in.units, in.unit_count, in.edges, in.edge_count, err);
     if (!status && !in.status)
-        in.status = build(&in, out);
+        in.status = banyan_msccl_build_schedule(program, root_of(&in), in.units, in.unit_count, out, err);
     banyan_msccl_graph_destroy(in.graph);
     banyan_free(in.message_first);
     banyan_free(in.units);

@@ -9,11 +9,10 @@
  *
  * Every wait of the program (in a block, for a dependency, a message or a slot) points backwards in this
  * order, so the program cannot deadlock. Cost: parts x log parts. */
-#include <stdlib.h>
-#include <string.h>
+#include "schedule/msccl_weave.h"
 
 #include "core/alloc.h"
-#include "schedule/msccl_weave.h"
+#include "schedule/msccl_loom.h"
 
 #define IN_FLIGHT 2
 
@@ -34,30 +33,15 @@ typedef struct {
 } followers;
 
 typedef struct {
-    int block, number; /* of the block's steps, nops included */
-} location;
-
-typedef struct {
-    banyan_msccl_step step; /* its block is the global number */
-    int previous;           /* of the same block, in the same array; -1: none */
-} woven;
-
-typedef struct {
     banyan_msccl_lanes *lanes;
-    int max_steps;
+    banyan_msccl_loom loom;
     heap ready, delayed; /* delayed: applies whose forward cannot be sent yet */
     followers sends_after_apply, applies_after_apply, applies_after_send;
     int *send_waits, *apply_waits; /* by part: how much it still waits for */
     char *is_sent, *is_applied;    /* by part */
-    location *sent_at, *applied_at;
-    int *step_counts, *last_step; /* by block; last_step is one more than an index in steps, 0: none */
+    banyan_msccl_place *sent_at, *applied_at;
     int events_left;
-    woven *steps; /* in the order of events */
-    size_t step_count, step_capacity;
-    location *wanted; /* what the step at hand must wait for, one a block */
-    int wanted_count;
     banyan_status status;
-    int *is_crowded;
     banyan_error *err;
 } weaver;
 
@@ -150,7 +134,7 @@ static void consider_connection(weaver *in, const banyan_msccl_connection *c)
         consider_apply(in, in->lanes->queue[c->first + c->received]);
 }
 
-static void mark_sent(weaver *in, int part, location at)
+static void mark_sent(weaver *in, int part, banyan_msccl_place at)
 {
     const followers *after = &in->applies_after_send;
 
@@ -164,7 +148,7 @@ static void mark_sent(weaver *in, int part, location at)
     consider_connection(in, connection_of(in, part));
 }
 
-static void mark_applied(weaver *in, int part, location at)
+static void mark_applied(weaver *in, int part, banyan_msccl_place at)
 {
     const followers *sends = &in->sends_after_apply, *applies = &in->applies_after_apply;
 
@@ -181,115 +165,21 @@ static void mark_applied(weaver *in, int part, location at)
     consider_connection(in, connection_of(in, part));
 }
 
-/* Waits that the block has had already, or that its own order gives, need no word. */
-static int is_known(const weaver *in, int block, location at)
-{
-    int id = in->lanes->block_id[at.block];
-
-    if (at.block == block)
-        return 1;
-    for (int i = in->last_step[block] - 1; i >= 0; i = in->steps[i].previous)
-        if (in->steps[i].step.depid == id && in->steps[i].step.deps >= at.number)
-            return 1;
-    return 0;
-}
-
-static void want(weaver *in, location at)
-{
-    for (int i = 0; i < in->wanted_count; i++)
-        if (in->wanted[i].block == at.block) {
-            if (in->wanted[i].number < at.number)
-                in->wanted[i].number = at.number;
-            return;
-        }
-    in->wanted[in->wanted_count++] = at;
-}
-
-static void want_all(weaver *in, const banyan_dependency_list *list, int part, const location *at)
+static void want_all(weaver *in, const banyan_dependency_list *list, int part, const banyan_msccl_place *at)
 {
     for (size_t i = list->first[part]; i < list->first[part + 1]; i++)
-        want(in, at[list->item[i]]);
-}
-
-static int by_block(const void *a, const void *b)
-{
-    const location *x = a, *y = b;
-
-    return (x->block > y->block) - (x->block < y->block);
-}
-
-static void keep_unknown(weaver *in, int block)
-{
-    int kept = 0;
-
-    for (int i = 0; i < in->wanted_count; i++)
-        if (!is_known(in, block, in->wanted[i]))
-            in->wanted[kept++] = in->wanted[i];
-    in->wanted_count = kept;
-    qsort(in->wanted, (size_t)kept, sizeof *in->wanted, by_block);
-}
-
-static void append(weaver *in, banyan_msccl_step step)
-{
-    void *steps = in->steps;
-    int rank = in->lanes->block_rank[step.block], id = in->lanes->block_id[step.block];
-
-    if (in->status)
-        return;
-    if (in->step_counts[step.block] == in->max_steps) {
-        *in->is_crowded = 1;
-        in->status = banyan_fail(in->err, BANYAN_UNSUPPORTED,
-                                 "rank %d, tb %d needs more than the %d steps that a thread block may have",
-                                 rank, id, in->max_steps);
-    } else if (step.depid > BANYAN_MSCCL_AWAITED_BLOCK) {
-        in->status =
-            banyan_fail(in->err, BANYAN_UNSUPPORTED,
-                        "rank %d, tb %d must wait for tb %d, and a step can wait only for tb 0 to %d", rank,
-                        id, step.depid, BANYAN_MSCCL_AWAITED_BLOCK);
-    } else if (!banyan_grow(&steps, in->step_count, &in->step_capacity, sizeof *in->steps)) {
-        in->status = banyan_fail_memory(in->err);
-    } else {
-        in->steps = steps;
-        in->steps[in->step_count++] = (woven){step, in->last_step[step.block] - 1};
-        in->last_step[step.block] = (int)in->step_count;
-        in->step_counts[step.block]++;
-    }
-}
-
-/* Writes the step, after one nop for each wait but the last. */
-static location write_step(weaver *in, banyan_msccl_type type, int block, int part)
-{
-    const banyan_schedule *parts = in->lanes->parts;
-    const banyan_transfer *t = &parts->transfers[part];
-    char buffer = parts->collective == BANYAN_COLLECTIVE_ALLGATHER ? 'o' : 'i';
-    int begin = (int)parts->cut[t->first_piece], end = (int)parts->cut[t->first_piece + t->piece_count];
-    banyan_msccl_step step = {.srcbuf = buffer, .dstbuf = buffer, .depid = -1, .deps = -1, .block = block};
-
-    keep_unknown(in, block);
-    for (int i = 0; i < in->wanted_count; i++) {
-        int is_last = i == in->wanted_count - 1;
-
-        step.type = is_last ? type : BANYAN_MSCCL_NOP;
-        step.srcoff = step.dstoff = is_last ? begin : -1;
-        step.cnt = is_last ? end - begin : 0;
-        step.depid = in->lanes->block_id[in->wanted[i].block];
-        step.deps = in->wanted[i].number;
-        append(in, step);
-    }
-    if (!in->wanted_count) {
-        step.type = type;
-        step.srcoff = step.dstoff = begin;
-        step.cnt = end - begin;
-        append(in, step);
-    }
-    in->wanted_count = 0;
-    return (location){block, in->step_counts[block] - 1};
+        banyan_msccl_loom_want(&in->loom, at[list->item[i]]);
 }
 
 static void do_send(weaver *in, int part)
 {
+    banyan_msccl_place at;
+
     want_all(in, &in->lanes->dependencies->send_after_apply, part, in->applied_at);
-    mark_sent(in, part, write_step(in, BANYAN_MSCCL_SEND, connection_of(in, part)->send_block, part));
+    in->status = banyan_msccl_loom_write(&in->loom, BANYAN_MSCCL_SEND, connection_of(in, part)->send_block,
+                                         part, -1, &at, in->err);
+    if (!in->status)
+        mark_sent(in, part, at);
 }
 
 /* The apply of the part, and with it the send of the part that passes it on, where that is not -1. */
@@ -298,7 +188,7 @@ static void do_apply(weaver *in, int part, int onward)
     const banyan_dependencies *dependencies = in->lanes->dependencies;
     int is_reduce = in->lanes->parts->transfers[part].action == BANYAN_ACTION_REDUCE;
     banyan_msccl_type type = is_reduce ? BANYAN_MSCCL_REDUCE : BANYAN_MSCCL_RECEIVE;
-    location at;
+    banyan_msccl_place at;
 
     if (onward >= 0)
         type = !is_reduce                     ? BANYAN_MSCCL_RECEIVE_SEND
@@ -306,7 +196,10 @@ static void do_apply(weaver *in, int part, int onward)
                                               : BANYAN_MSCCL_REDUCE_SEND;
     want_all(in, &dependencies->apply_after_apply, part, in->applied_at);
     want_all(in, &dependencies->apply_after_send, part, in->sent_at);
-    at = write_step(in, type, connection_of(in, part)->recv_block, part);
+    in->status = banyan_msccl_loom_write(&in->loom, type, connection_of(in, part)->recv_block, part,
+                                         in->sent_at[part].step, &at, in->err);
+    if (in->status)
+        return;
     mark_applied(in, part, at);
     if (onward >= 0)
         mark_sent(in, onward, at);
@@ -343,7 +236,7 @@ static void run(weaver *in)
         handle(in, pop(is_delayed ? &in->delayed : &in->ready), is_delayed);
     }
     if (!in->status && in->events_left) {
-        *in->is_crowded = 1;
+        in->loom.is_crowded = 1;
         in->status =
             banyan_fail(in->err, BANYAN_UNSUPPORTED,
                         "the schedule needs more than %d messages on their way over a connection", IN_FLIGHT);
@@ -372,7 +265,7 @@ static banyan_status prepare(weaver *in)
 {
     const banyan_dependencies *d = in->lanes->dependencies;
     int count = in->lanes->part_count;
-    size_t n = (size_t)count, blocks = (size_t)in->lanes->block_count;
+    size_t n = (size_t)count;
 
     in->send_waits = banyan_alloc(n, sizeof *in->send_waits);
     in->apply_waits = banyan_alloc(n, sizeof *in->apply_waits);
@@ -380,12 +273,8 @@ static banyan_status prepare(weaver *in)
     in->is_applied = banyan_alloc(n, 1);
     in->sent_at = banyan_alloc(n, sizeof *in->sent_at);
     in->applied_at = banyan_alloc(n, sizeof *in->applied_at);
-    in->step_counts = banyan_alloc(blocks, sizeof *in->step_counts);
-    in->last_step = banyan_alloc(blocks, sizeof *in->last_step);
-    in->wanted = banyan_alloc(blocks, sizeof *in->wanted);
     if (!in->send_waits || !in->apply_waits || !in->is_sent || !in->is_applied || !in->sent_at ||
-        !in->applied_at || !in->step_counts || !in->last_step || !in->wanted ||
-        !reverse(&d->send_after_apply, count, &in->sends_after_apply) ||
+        !in->applied_at || !reverse(&d->send_after_apply, count, &in->sends_after_apply) ||
         !reverse(&d->apply_after_apply, count, &in->applies_after_apply) ||
         !reverse(&d->apply_after_send, count, &in->applies_after_send))
         return banyan_fail_memory(in->err);
@@ -395,80 +284,6 @@ static banyan_status prepare(weaver *in)
                              (int)(d->apply_after_send.first[p + 1] - d->apply_after_send.first[p]);
     }
     in->events_left = 2 * count;
-    return BANYAN_SUCCESS;
-}
-
-static void fill_blocks(const banyan_msccl_lanes *lanes, banyan_msccl_program *program)
-{
-    for (int b = 0; b < program->block_count; b++)
-        program->blocks[b].send = program->blocks[b].recv = -1;
-    for (int c = 0; c < lanes->connection_count; c++) {
-        const banyan_msccl_connection *connection = &lanes->connections[c];
-        banyan_msccl_block *sender = &program->blocks[program->ranks[connection->src].first_block +
-                                                      lanes->block_id[connection->send_block]];
-        banyan_msccl_block *receiver = &program->blocks[program->ranks[connection->dst].first_block +
-                                                        lanes->block_id[connection->recv_block]];
-
-        sender->send = connection->dst;
-        receiver->recv = connection->src;
-        sender->chan = receiver->chan = connection->chan;
-        if (connection->chan >= program->channel_count)
-            program->channel_count = connection->chan + 1;
-    }
-}
-
-/* Sorts the steps by block and marks those that are waited for. */
-static void fill_steps(const weaver *in, banyan_msccl_program *program)
-{
-    const banyan_msccl_lanes *lanes = in->lanes;
-
-    for (size_t i = 0; i < in->step_count; i++) {
-        banyan_msccl_step step = in->steps[i].step;
-        const banyan_msccl_rank *rank = &program->ranks[lanes->block_rank[step.block]];
-        banyan_msccl_block *block = &program->blocks[rank->first_block + lanes->block_id[step.block]];
-
-        step.block = rank->first_block + lanes->block_id[step.block];
-        program->steps[block->first_step + block->step_count++] = step;
-        if (step.depid >= 0)
-            program->steps[program->blocks[rank->first_block + step.depid].first_step + step.deps].hasdep = 1;
-    }
-}
-
-static banyan_status make_program(const weaver *in, banyan_msccl_program *program)
-{
-    const banyan_msccl_lanes *lanes = in->lanes;
-    int ranks = lanes->parts->active_count;
-
-    program->rank_count = ranks;
-    program->block_count = lanes->block_count;
-    program->step_count = (int)in->step_count;
-    program->ranks = banyan_alloc((size_t)ranks, sizeof *program->ranks);
-    program->blocks = banyan_alloc((size_t)lanes->block_count, sizeof *program->blocks);
-    program->steps = banyan_alloc(in->step_count, sizeof *program->steps);
-    if (!program->ranks || !program->blocks || !program->steps)
-        return banyan_fail_memory(in->err);
-    for (int b = 0; b < lanes->block_count; b++)
-        program->ranks[lanes->block_rank[b]].block_count++;
-    for (int r = 0, first = 0; r < ranks; r++) {
-        program->ranks[r].first_block = first;
-        first += program->ranks[r].block_count;
-    }
-    for (int b = 0; b < lanes->block_count; b++) {
-        int index = program->ranks[lanes->block_rank[b]].first_block + lanes->block_id[b];
-
-        program->blocks[index].rank = lanes->block_rank[b];
-        program->blocks[index].id = lanes->block_id[b];
-        program->blocks[index].first_step = in->step_counts[b]; /* the length, for now */
-    }
-    for (int b = 0, first = 0; b < lanes->block_count; b++) {
-        int length = program->blocks[b].first_step;
-
-        program->blocks[b].first_step = first;
-        first += length;
-    }
-    program->channel_count = 1;
-    fill_blocks(lanes, program);
-    fill_steps(in, program);
     return BANYAN_SUCCESS;
 }
 
@@ -488,30 +303,24 @@ static void finish(weaver *in)
     banyan_free(in->is_applied);
     banyan_free(in->sent_at);
     banyan_free(in->applied_at);
-    banyan_free(in->step_counts);
-    banyan_free(in->last_step);
-    banyan_free(in->wanted);
-    banyan_free(in->steps);
+    banyan_msccl_loom_fini(&in->loom);
 }
 
 banyan_status banyan_msccl_weave(banyan_msccl_lanes *lanes, int max_steps, banyan_msccl_program **out,
                                  int *is_crowded, banyan_error *err)
 {
-    weaver in = {.lanes = lanes, .max_steps = max_steps, .is_crowded = is_crowded, .err = err};
-    banyan_msccl_program *program = banyan_alloc(1, sizeof *program);
+    weaver in = {.lanes = lanes, .err = err};
 
     *out = NULL;
-    *is_crowded = 0;
-    in.status = program ? prepare(&in) : banyan_fail_memory(err);
+    in.status = banyan_msccl_loom_init(&in.loom, lanes, max_steps, err);
+    if (!in.status)
+        in.status = prepare(&in);
     if (!in.status)
         run(&in);
     if (!in.status)
-        in.status = make_program(&in, program);
-    if (!in.status) {
-        *out = program;
-        program = NULL;
-    }
+        in.status =
+            banyan_msccl_assemble(lanes, in.loom.steps, in.loom.step_count, in.loom.step_counts, out, err);
+    *is_crowded = in.loom.is_crowded;
     finish(&in);
-    banyan_msccl_destroy(program);
     return in.status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule/msccl_weave.h: the stages from a schedule to an MSCCL program; for schedule/msccl_*.c only.
  *
- *   schedule -- refine --> parts -- lay lanes --> connections, thread blocks -- weave --> steps in order
+ *   schedule -- refine --> parts -- lay lanes --> connections, blocks -- weave --> steps -- assemble -->
+ * program
  *
  * A part is a transfer between ranks, or a share of one, that fits in one step. */
 #ifndef BANYAN_SCHEDULE_MSCCL_WEAVE_H
@@ -54,5 +55,11 @@ void banyan_msccl_lanes_destroy(banyan_msccl_lanes *lanes); /* accepts NULL */
  * whether more channels may help (or, if not, fewer). */
 banyan_status banyan_msccl_weave(banyan_msccl_lanes *lanes, int max_steps, banyan_msccl_program **out,
                                  int *is_crowded, banyan_error *err);
+
+/* steps are in any order that keeps the order of each block; their blocks are global numbers of the lanes.
+ * step_counts: by block. */
+banyan_status banyan_msccl_assemble(const banyan_msccl_lanes *lanes, const banyan_msccl_step *steps,
+                                    size_t step_count, const int *step_counts, banyan_msccl_program **out,
+                                    banyan_error *err);
 
 #endif

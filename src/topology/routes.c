@@ -188,25 +188,29 @@ static int is_shorter(const int *distance, const banyan_link *link)
     return distance[link->dst] != FAR && distance[link->dst] == distance[link->src] - 1;
 }
 
-/* state: 0 may climb, 1 has descended, -1 plain shortest paths. */
+/* Among the links that go closer the fastest ones, and of these the one that the destination's number picks.
+ * state: 0 may climb, 1 has descended, -1 plain shortest paths. */
 static int pick_link(const banyan_routes *routes, const int *distance, int v, int dst, int state)
 {
     const banyan_topology *topology = routes->topology;
-    int candidates = 0, wanted;
+    int candidates = 0, wanted = 0;
+    double fastest = 0;
 
     for (int pass = 0; pass < 2; pass++) {
-        wanted = candidates ? dst % candidates : -1;
-        if (pass && !candidates)
-            return -1;
         for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++) {
             const banyan_link *link = &topology->links[topology->out_link[i]];
 
-            if (!(state < 0 ? is_shorter(distance, link) : goes_closer(routes, distance, link, state)))
+            if (link->bytes_per_s < fastest ||
+                !(state < 0 ? is_shorter(distance, link) : goes_closer(routes, distance, link, state)))
                 continue;
             if (pass && wanted-- == 0)
                 return topology->out_link[i];
-            candidates += !pass;
+            if (!pass) {
+                candidates = link->bytes_per_s > fastest ? 1 : candidates + 1;
+                fastest = link->bytes_per_s;
+            }
         }
+        wanted = candidates ? dst % candidates : -1;
     }
     return -1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/routes.h: the default route between two nodes, deterministic for a given topology.
  *
- *   shortest  fewest links; among equals, spread by destination (D-mod-k), so that a fat-tree's spines share
+ *   shortest  fewest links; among equals the fastest, and of these spread by destination (D-mod-k), so
+ *             that a fat-tree's spines share
  *   grid      dimension by dimension, first dimension first, the short way round (ties: upwards);
  *             falls back to shortest where a link of that path is missing
  *   updown    shortest among paths that go up from workers towards the core and then only down, never through

@@ -13,8 +13,9 @@
 
 #define BANYAN_MSCCL_SLOTS 2 /* what we promise to every runtime: it holds at least two messages */
 
-/* slots: messages that a connection holds; 0: any number. A program that may serve calls in place and out of
- * place is judged for both. Fails only if memory runs out. */
+/* slots: messages that a connection holds at least; 0: any number. Fewer mean more waiting, so deadlock is
+ * judged with just these; more mean less order, so races are judged with any number. A program that may serve
+ * calls in place and out of place is judged for both. Fails only if memory runs out. */
 banyan_status banyan_verify_msccl(const banyan_msccl_program *program, int slots, banyan_verdict *verdict,
                                   banyan_error *err);
 

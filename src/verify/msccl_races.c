@@ -3,8 +3,8 @@
  *
  * A cell belongs to one rank, so we take the ranks one at a time. Every step of the program gets a clock with
  * one hand for each thread block of that rank: how many of the block's steps are surely done before it. It is
- * the maximum of the clocks of the (at most four) steps it waits for. Step a is before step b exactly when
- * b's hand for a's block is past a.
+ * the maximum of the clocks of the (at most three) steps that it surely waits for. Step a is before step b
+ * exactly when b's hand for a's block is past a.
  *
  * Then we walk the rank's steps in a possible order. A read must come after the cell's last write; a write
  * after the last write and all reads since. If these few pairs are in order, all pairs are, and a pair that
@@ -26,6 +26,7 @@ typedef struct {
     int *by_rank, *rank_first; /* steps in order, rank by rank */
     int *clock;                /* by step and block of the batch */
     int batch_first, batch;    /* blocks whose hands the clock has */
+    int is_looking, has_met;   /* only looking whether two blocks of a rank ever meet on a cell */
     int *last_write;           /* by cell: step, or -1 */
     int *readers;              /* by cell: list of readings since, or -1 */
     reading *readings;
@@ -43,7 +44,8 @@ static void tick(racer *in, int step)
     for (int k = 0; k < BANYAN_MSCCL_AFTER_COUNT; k++) {
         const int *other;
 
-        if (after[k] < 0)
+        /* A runtime may hold more messages than we ask for, so a full connection orders nothing. */
+        if (after[k] < 0 || k == BANYAN_MSCCL_AFTER_SLOT)
             continue;
         other = in->clock + (size_t)after[k] * (size_t)in->batch;
         for (int b = 0; b < in->batch; b++)
@@ -60,6 +62,10 @@ static void expect_before(racer *in, int first, int second, char buffer, int off
     int hand = first < 0 ? -1 : program->steps[first].block - in->batch_first;
     char a[80], b[80];
 
+    if (in->is_looking) {
+        in->has_met |= first >= 0 && program->steps[first].block != program->steps[second].block;
+        return;
+    }
     if (hand < 0 || hand >= in->batch || first == second ||
         in->clock[(size_t)second * (size_t)in->batch + (size_t)hand] >
             banyan_msccl_step_number(program, first))
@@ -111,12 +117,10 @@ static void access_cells(racer *in, int rank, int step)
                    s->dstoff + c);
 }
 
-static banyan_status judge_batch(racer *in, int rank, banyan_error *err)
+static banyan_status walk_rank(racer *in, int rank, banyan_error *err)
 {
     size_t cells = banyan_msccl_cell_count(in->judge, rank);
 
-    for (int i = 0; i < in->judge->program->step_count; i++)
-        tick(in, in->judge->graph->order[i]);
     for (size_t i = 0; i < cells; i++)
         in->last_write[i] = in->readers[i] = -1;
     in->reading_count = 0;
@@ -133,15 +137,21 @@ static banyan_status judge_rank(racer *in, int rank, banyan_error *err)
     int end = r->first_block + r->block_count;
     banyan_status status = BANYAN_SUCCESS;
 
-    if (r->block_count < 2)
-        return BANYAN_SUCCESS; /* program order says it all */
+    in->is_looking = 1;
+    in->has_met = 0;
+    status = walk_rank(in, rank, err);
+    in->is_looking = 0;
+    if (status || !in->has_met)
+        return status; /* the order inside the blocks says it all */
     wide = wide < (size_t)r->block_count ? wide : (size_t)r->block_count;
     in->clock = banyan_alloc(steps * wide, sizeof *in->clock);
     if (!in->clock)
         return banyan_fail_memory(err);
     for (in->batch_first = r->first_block; !status && in->batch_first < end; in->batch_first += (int)wide) {
         in->batch = end - in->batch_first < (int)wide ? end - in->batch_first : (int)wide;
-        status = judge_batch(in, rank, err);
+        for (int i = 0; i < program->step_count; i++)
+            tick(in, in->judge->graph->order[i]);
+        status = walk_rank(in, rank, err);
     }
     banyan_free(in->clock);
     in->clock = NULL;

@@ -128,7 +128,7 @@ static int meet_all_collectives(const banyan_algorithm *algorithm, const sample 
     banyan_problem problem = {.bytes = 1 << 20};
     banyan_topology *topology;
     banyan_error err = {""};
-    int *active, met = 0;
+    int *active = NULL, met = 0;
 
     if (banyan_topology_load(on->spec, &topology, &err) ||
         banyan_topology_parse_active(topology, on->active, &active, &problem.active_count, &err))

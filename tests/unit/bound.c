@@ -173,7 +173,7 @@ static char *explain(const char *spec, const char *active_text, banyan_relays re
 {
     banyan_topology *topology;
     banyan_error err;
-    int *active, count;
+    int *active = NULL, count = 0;
     char *words;
 
     if (banyan_topology_load(spec, &topology, &err) ||

@@ -529,6 +529,41 @@ static void survives_the_failure_of_each_allocation(void **state)
     }
 }
 
+/* A program that meets a failure tells the others. */
+static void call_and_abort_on_failure(rank_thread *self)
+{
+    float data[64] = {0};
+
+    note(self, banyan_allreduce(data, data, 64, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
+    if (!self->status)
+        note(self, banyan_reduce_scatter(data, data, 8, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
+    if (self->status)
+        banyan_comm_abort(self->comm);
+}
+
+static void no_failure_of_an_allocation_leaves_another_rank_waiting(void **state)
+{
+    int done = 0;
+
+    (void)state;
+    for (long calls = 0; !done; calls += 3) {
+        banyan_comm *comms[3];
+        rank_thread threads[3];
+
+        make_comms(comms, 3, NULL);
+        banyan_alloc_fail_after(calls);
+        run_all(comms, 3, call_and_abort_on_failure, threads);
+        banyan_alloc_fail_after(-1);
+        done = 1;
+        for (int i = 0; i < 3; i++) {
+            done &= !threads[i].status;
+            assert_true(threads[i].status == BANYAN_SUCCESS || threads[i].status == BANYAN_SYSTEM_ERROR ||
+                        threads[i].status == BANYAN_REMOTE_ERROR);
+        }
+        destroy_comms(comms, 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +582,7 @@ int main(void)
         cmocka_unit_test(many_small_calls_keep_their_order),
         cmocka_unit_test(a_handle_may_be_used_from_two_threads),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
+        cmocka_unit_test(no_failure_of_an_allocation_leaves_another_rank_waiting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

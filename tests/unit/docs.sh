@@ -77,6 +77,13 @@ check_settings() {
     done
 }
 
+check_library() {
+    local name
+    for name in $(sed -n 's/^ *\(banyan_[a-z_]*\);$/\1/p' src/banyan.map); do
+        grep -q "\b$name\b" docs/api.md || complain "docs/api.md does not name $name"
+    done
+}
+
 check_examples() {
     local place
     place=$(mktemp -d)
@@ -100,6 +107,7 @@ check_links
 check_man_headers
 check_verbs
 check_settings
+check_library
 check_examples
 check_places
 [ $failed = 0 ] && echo "the documents hold together"

@@ -43,7 +43,14 @@ cat > "$place/program/main.c" << 'END'
 
 int main(void)
 {
-    printf("%d %s\n", banyan_version() - BANYAN_VERSION_CODE, banyan_status_string(BANYAN_SUCCESS));
+    float numbers[3] = {1, 2, 3};
+    banyan_comm *alone = NULL;
+    banyan_status status = banyan_comm_init_all(&alone, 1, NULL);
+
+    if (!status)
+        status = banyan_allreduce(numbers, numbers, 3, BANYAN_FLOAT32, BANYAN_SUM, alone);
+    printf("%d %s %g\n", banyan_version() - BANYAN_VERSION_CODE, banyan_status_string(status), (double)numbers[2]);
+    banyan_comm_destroy(alone);
     return 0;
 }
 END
@@ -52,7 +59,7 @@ compiler=$(cached CMAKE_C_COMPILER)
 "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror $flags $(pkg-config --cflags banyan) \
     "$place/program/main.c" -o "$place/with-pkg-config" $(pkg-config --libs banyan) > "$place/log" 2>&1 ||
     fail "the program does not build through pkg-config"
-[ "$(LD_LIBRARY_PATH=$libdir "$place/with-pkg-config" 2>&1)" = "0 success" ] ||
+[ "$(LD_LIBRARY_PATH=$libdir "$place/with-pkg-config" 2>&1)" = "0 success 3" ] ||
     fail "the program built through pkg-config does not run"
 [ "$(pkg-config --modversion banyan)" = "$(cached CMAKE_PROJECT_VERSION)" ] || fail "banyan.pc has the wrong version"
 
@@ -67,7 +74,7 @@ END
 cmake -S "$place/program" -B "$place/program/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" \
     -DCMAKE_C_FLAGS="$flags" > "$place/log" 2>&1 && cmake --build "$place/program/build" >> "$place/log" 2>&1 ||
     fail "the program does not build through find_package"
-[ "$("$place/program/build/program" 2>&1)" = "0 success" ] || fail "the program built through find_package does not run"
+[ "$("$place/program/build/program" 2>&1)" = "0 success 3" ] || fail "the program built through find_package does not run"
 : > "$place/log"
 
 # The command line, its man pages and its completions.

@@ -265,6 +265,33 @@ static void every_type_and_op_agrees_with_a_plain_definition_at_odd_lengths_and_
             }
 }
 
+static void every_set_of_kernels_gives_the_same_bits(void **state)
+{
+    enum { BYTES = 4096 };
+    static unsigned char a[BYTES], b[BYTES], plain[BYTES], other[BYTES];
+    banyan_random random = {4711};
+
+    (void)state;
+    for (int set = 1; set < banyan_kernel_set_count(); set++)
+        for (int i = 0; banyan_kernel_set_works(set) && i < 40 * (BANYAN_BFLOAT16 + 1) * BANYAN_AVG; i++) {
+            banyan_datatype type = (banyan_datatype)(i % (BANYAN_BFLOAT16 + 1));
+            banyan_op op = (banyan_op)(i / (BANYAN_BFLOAT16 + 1) % BANYAN_AVG);
+            size_t count = BYTES / banyan_datatype_bytes(type) - (size_t)banyan_random_below(&random, 40);
+
+            for (size_t j = 0; j < BYTES; j++) {
+                a[j] = (unsigned char)banyan_random_next(&random);
+                b[j] = (unsigned char)banyan_random_next(&random);
+            }
+            memcpy(plain, a, BYTES);
+            memcpy(other, a, BYTES);
+            banyan_kernel_find_in(0, type, op)(plain, b, count);
+            banyan_kernel_find_in(set, type, op)(other, b, count);
+            if (memcmp(plain, other, BYTES))
+                fail_msg("%s and %s differ for %s %s (draw %d)", banyan_kernel_set_name(0),
+                         banyan_kernel_set_name(set), banyan_datatype_string(type), banyan_op_string(op), i);
+        }
+}
+
 static void floating_kernels_commute_to_the_last_bit(void **state)
 {
     static const banyan_datatype types[] = {BANYAN_FLOAT16, BANYAN_BFLOAT16, BANYAN_FLOAT32, BANYAN_FLOAT64};
@@ -359,6 +386,7 @@ int main(void)
         cmocka_unit_test(narrowing_rounds_to_nearest_even_at_every_exponent),
         cmocka_unit_test(float16_sums_are_correctly_rounded),
         cmocka_unit_test(every_type_and_op_agrees_with_a_plain_definition_at_odd_lengths_and_addresses),
+        cmocka_unit_test(every_set_of_kernels_gives_the_same_bits),
         cmocka_unit_test(floating_kernels_commute_to_the_last_bit),
         cmocka_unit_test(max_and_min_order_the_zeros_and_propagate_nan),
         cmocka_unit_test(integers_wrap_around),

@@ -190,6 +190,15 @@ TEST(a_removed_dependency_is_a_race)
     check_change(star, "nop i -1 i -1 0 1 0 0\n", "nop i -1 i -1 0 0 0 0\n", 2, "race on s 1");
 }
 
+TEST(a_full_connection_is_no_order)
+{
+    /* With one slot, the second send waits for the first receive; a runtime may have two. */
+    check("coll broadcast 1 1 0\n"
+          "gpu 1 1 0\ntb 1 -1 0\ns i 0 i 0 1 -1 -1 0\ns i 0 i 0 1 -1 -1 1\ntb 1 -1 1\ns i 0 i 0 1 0 1 0\n"
+          "gpu 1 1 1\ntb -1 0 0\nr i 0 i 0 1 -1 -1 0\nr i 0 s 0 1 -1 -1 0\ntb -1 0 1\nr i 0 i 0 1 -1 -1 0\n",
+          1, "race on i 0");
+}
+
 TEST(a_sum_that_is_not_stored_is_missed)
 {
     check_change(chain, "rrcs", "rrs", 2,
@@ -467,12 +476,27 @@ static banyan_msccl_program *copy_program(const banyan_msccl_program *program)
     return copy;
 }
 
+/* Where a right program can be said as a schedule, the schedule is right. Returns whether it can. */
+static int check_imported(const banyan_msccl_program *program, int seed)
+{
+    banyan_schedule *schedule;
+    banyan_verdict verdict;
+
+    if (banyan_schedule_import_msccl(program, &schedule, NULL))
+        return 0;
+    assert_int_equal(banyan_verify(schedule, NULL, &verdict, NULL), 0);
+    if (verdict.problem_count)
+        fail_msg("seed %d: imported: %s", seed, verdict.problems[0]);
+    banyan_schedule_destroy(schedule);
+    return 1;
+}
+
 /* What is accepted never goes wrong in a run; what is refused for its values goes wrong in every run. */
 TEST(random_runs_of_broken_programs_agree)
 {
     banyan_msccl_program *originals[] = {make_forest(), write_program(chain), write_program(ring),
                                          write_program(star)};
-    long accepted = 0, refused = 0, confirmed = 0;
+    long accepted = 0, refused = 0, confirmed = 0, imported = 0;
 
     for (int seed = 0; seed < 6000; seed++) {
         banyan_random random = {(uint64_t)seed};
@@ -499,11 +523,13 @@ TEST(random_runs_of_broken_programs_agree)
         if (strstr(verdict.problems[0], "deadlock") && !went_wrong)
             fail_msg("seed %d: «%s», but no run got stuck", seed, verdict.problems[0]);
         confirmed += went_wrong;
+        if (!verdict.problem_count)
+            imported += check_imported(program, seed);
         accepted += !verdict.problem_count;
         refused += !!verdict.problem_count;
         banyan_msccl_destroy(program);
     }
-    assert_true(accepted > 200 && refused > 3000 && confirmed > 100);
+    assert_true(accepted > 200 && refused > 3000 && confirmed > 100 && imported > 100);
     for (int i = 0; i < 4; i++)
         banyan_msccl_destroy(originals[i]);
 }
@@ -607,6 +633,7 @@ int main(void)
         cmocka_unit_test(accepts_the_chain_from_the_file),
         cmocka_unit_test(accepts_a_chain_a_ring_and_a_star),
         cmocka_unit_test(a_removed_dependency_is_a_race),
+        cmocka_unit_test(a_full_connection_is_no_order),
         cmocka_unit_test(a_sum_that_is_not_stored_is_missed),
         cmocka_unit_test(a_dropped_step_leaves_its_partner_alone),
         cmocka_unit_test(a_full_connection_can_deadlock),

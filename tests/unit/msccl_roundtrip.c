@@ -273,6 +273,44 @@ TEST(a_long_ring_takes_more_channels_and_keeps_the_limit)
     banyan_schedule_destroy(schedule);
 }
 
+/* Forty stars around rank 0: a channel each would be 32 x 14 blocks, and nobody can wait for one above 127.
+ */
+TEST(flows_share_channels_where_there_would_be_too_many_blocks)
+{
+    banyan_msccl_program *program;
+    banyan_schedule *schedule;
+    banyan_builder b;
+
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_ALLREDUCE, 0, 8, eight, 8);
+    banyan_builder_cut_evenly(&b, 40);
+    for (int p = 0; p < 40; p++)
+        for (int r = 1; r < 8; r++) {
+            banyan_builder_reduce(&b, r, r, 0, p, 1, p);
+            banyan_builder_copy(&b, 8, 0, r, p, 1, p);
+        }
+    schedule = finish(&b);
+    program = export_and_judge(schedule, "stars");
+    assert_int_equal(program->channel_count, 8);
+    check_imported(program, schedule, "stars");
+    banyan_msccl_destroy(program);
+    banyan_schedule_destroy(schedule);
+}
+
+TEST(a_message_tells_what_needs_no_wait)
+{
+    banyan_schedule *schedule = make_weighted_trees(1, 1);
+    banyan_msccl_program *program = export_and_judge(schedule, "trees");
+    int waits = 0;
+
+    /* Only the root of the first tree waits: for its first child to be added, and to send to both. */
+    for (int i = 0; i < program->step_count; i++)
+        waits += program->steps[i].depid >= 0;
+    assert_int_equal(waits, 2);
+    assert_int_equal(count_steps(program, BANYAN_MSCCL_NOP), 0);
+    banyan_msccl_destroy(program);
+    banyan_schedule_destroy(schedule);
+}
+
 TEST(every_algorithm_for_every_collective_makes_the_round_trip)
 {
     static const char *const specs[] = {"ring:2",      "ring:5",   "full:4",      "switch:8", "hosts:2+3",
@@ -320,6 +358,56 @@ TEST(every_algorithm_for_every_collective_makes_the_round_trip)
     assert_true(made > 100);
 }
 
+/* A random spanning tree for each piece: rank order[i] hangs on one of those before it. */
+static banyan_schedule *make_random_forest(banyan_random *random)
+{
+    int ranks = 2 + banyan_random_below(random, 7), pieces = 1 + banyan_random_below(random, 6);
+    int heavy = banyan_random_below(random, 4) ? 5 : 200, flows = 1 + banyan_random_below(random, pieces);
+    int64_t cut[8] = {0};
+    banyan_builder b;
+
+    for (int p = 0; p < pieces; p++)
+        cut[p + 1] = cut[p] + 1 + banyan_random_below(random, heavy);
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_ALLREDUCE, 0, ranks, eight, ranks);
+    banyan_builder_cut(&b, cut[pieces], cut, pieces);
+    for (int p = 0, width; p < pieces; p += width) {
+        int order[8], parent[8], depth[8] = {0};
+
+        width = 1 + banyan_random_below(random, pieces - p);
+        for (int i = 0; i < ranks; i++) {
+            int j = banyan_random_below(random, i + 1);
+
+            order[i] = order[j];
+            order[j] = i;
+        }
+        for (int i = 1; i < ranks; i++) {
+            parent[i] = banyan_random_below(random, i);
+            depth[i] = depth[parent[i]] + 1;
+        }
+        for (int i = 1; i < ranks; i++) {
+            int up = 8 - depth[i], down = 8 + depth[i], mixed = banyan_random_below(random, 3);
+
+            banyan_builder_reduce(&b, up, order[i], order[parent[i]], p, width, p % flows);
+            /* Copies may go piece by piece, on other flows. */
+            for (int q = p; q < p + width; q += mixed ? width : 1)
+                banyan_builder_copy(&b, down, order[parent[i]], order[i], q, mixed ? width : 1,
+                                    (p + mixed) % flows);
+        }
+    }
+    return finish(&b);
+}
+
+TEST(random_forests_make_the_round_trip)
+{
+    for (int seed = 0; seed < 500; seed++) {
+        banyan_random random = {(uint64_t)seed};
+        char what[32];
+
+        snprintf(what, sizeof what, "seed %d", seed);
+        check_round_trip(make_random_forest(&random), what);
+    }
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     banyan_schedule *schedule = make_weighted_trees(3, 80), *back = NULL;
@@ -357,7 +445,10 @@ int main(void)
         cmocka_unit_test(names_the_limit_that_does_not_hold),
         cmocka_unit_test(refuses_limits_that_no_runtime_has),
         cmocka_unit_test(a_long_ring_takes_more_channels_and_keeps_the_limit),
+        cmocka_unit_test(flows_share_channels_where_there_would_be_too_many_blocks),
+        cmocka_unit_test(a_message_tells_what_needs_no_wait),
         cmocka_unit_test(every_algorithm_for_every_collective_makes_the_round_trip),
+        cmocka_unit_test(random_forests_make_the_round_trip),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/bound.c: banyan bound SPEC: the best possible rates, with a proof in words and as data. */
+#include "bound/bound.h"
+
+#include <stdio.h>
+
+#include "bound/json.h"
+#include "cli.h"
+#include "core/alloc.h"
+
+static const cli_option options[] = {
+    {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
+    {"relays", 0, "WHAT", "what idle workers do: add, forward or none (default: add)"},
+    {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
+    {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
+    {NULL, 0, NULL, NULL}};
+
+static void print_rate(const char *name, const banyan_rate *rate, size_t bytes)
+{
+    char speed[32], size[32], time[32];
+
+    if (rate->certificate.kind == BANYAN_CERTIFICATE_NONE) {
+        printf("  %-16s no limit: a lone worker has nothing to send\n", name);
+        return;
+    }
+    printf("  %-16s %-12s %s in at least %s\n", name, cli_format_rate(rate->bytes_per_s, speed, sizeof speed),
+           cli_format_bytes((double)bytes, size, sizeof size),
+           cli_format_seconds((double)bytes / rate->bytes_per_s, time, sizeof time));
+}
+
+static banyan_status print(const cli_arguments *arguments, const cli_problem *problem,
+                           const banyan_bound *bound, banyan_error *err)
+{
+    const banyan_problem *p = &problem->problem;
+    char *words, *text;
+    banyan_status status = banyan_bound_format(p->topology, p->active, p->active_count, bound, &text, err);
+
+    if (status)
+        return status;
+    if (cli_has(arguments, "json") || cli_has(arguments, "output"))
+        status = cli_write(arguments, text, err);
+    banyan_free(text);
+    if (status || cli_has(arguments, "json"))
+        return status;
+    status = banyan_bound_explain(p->topology, p->active, p->active_count, bound, &words, err);
+    if (status)
+        return status;
+    printf("%s, %d active workers: no algorithm can do better than\n", p->topology->name, p->active_count);
+    print_rate("all-reduce", &bound->allreduce, p->bytes);
+    print_rate("all-gather", &bound->allgather, p->bytes);
+    print_rate("reduce-scatter", &bound->reducescatter, p->bytes);
+    printf("  %s\n", words);
+    banyan_free(words);
+    return BANYAN_SUCCESS;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    const char *relays = cli_get(arguments, "relays");
+    banyan_relays what = BANYAN_RELAYS_ADD;
+    cli_problem problem;
+    banyan_bound bound;
+    banyan_error err;
+    banyan_status status;
+
+    if (!arguments->word_count)
+        return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    if (relays)
+        status = banyan_relays_parse(relays, &what, &err);
+    if (!status)
+        status = banyan_bound_find(problem.topology, problem.active, problem.problem.active_count, what,
+                                   &bound, &err);
+    if (!status) {
+        /* A bound that its own certificate does not prove is never shown. */
+        status = banyan_bound_check_certificate(problem.topology, problem.active,
+                                                problem.problem.active_count, &bound, &err);
+        if (!status)
+            status = print(arguments, &problem, &bound, &err);
+        banyan_bound_fini(&bound);
+    }
+    cli_problem_fini(&problem);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+}
+
+const cli_verb cli_verb_bound = {.name = "bound",
+                                 .usage = "SPEC [--active RANKS] [--relays add|forward|none] [-o FILE]",
+                                 .summary = "the best possible rates on a network, with proof",
+                                 .word_limit = 1,
+                                 .options = options,
+                                 .run = run};

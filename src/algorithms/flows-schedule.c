@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/flows-schedule.c: flows as transfers in rounds.
+ *
+ * A flow's piece of the vector is its weight's share. Hops towards the root add, hops away from it overwrite;
+ * at a node that holds no data of its own (a relay, a switch that adds) the first to arrive overwrites and
+ * comes in a round before the others. A hop gets the first round in which what it moves is complete and none
+ * of its links has been given away. Flows take turns by hops, so that all of them move from the start. */
+#include <math.h>
+#include <string.h>
+
+#include "algorithms/flows.h"
+#include "core/alloc.h"
+#include "solve/fraction.h"
+#include "topology/routes.h"
+
+#define WHOLE ((int64_t)1 << 20)
+
+typedef struct {
+    unsigned char *taken; /* one byte a round */
+    size_t count;
+} calendar;
+
+typedef struct {
+    const banyan_flows *flows;
+    const banyan_problem *problem;
+    banyan_builder builder;
+    banyan_routes *routes;
+    calendar *calendar;   /* by link */
+    int *ready;           /* by flow and node: the first round in which its value may be read */
+    unsigned char *holds; /* by flow and node: there is something to add to */
+    int *route_head;      /* hash table of known routes, chained */
+    size_t *route_hop;
+    int *route_next;
+    int route_count, route_limit;
+} weaver;
+
+enum { BUCKETS = 4096 };
+
+static void weaver_fini(weaver *w)
+{
+    if (w->calendar)
+        for (int i = 0; i < w->problem->topology->link_count; i++)
+            banyan_free(w->calendar[i].taken);
+    banyan_free(w->calendar);
+    banyan_free(w->ready);
+    banyan_free(w->holds);
+    banyan_free(w->route_head);
+    banyan_free(w->route_hop);
+    banyan_free(w->route_next);
+    banyan_routes_destroy(w->routes);
+}
+
+static banyan_status weaver_init(weaver *w, const banyan_flows *flows, const banyan_problem *problem,
+                                 banyan_error *err)
+{
+    size_t nodes = (size_t)problem->topology->node_count, cells = flows->flow_count * nodes;
+
+    *w = (weaver){.flows = flows, .problem = problem};
+    w->calendar = banyan_alloc((size_t)problem->topology->link_count, sizeof *w->calendar);
+    w->ready = banyan_alloc(cells, sizeof *w->ready);
+    w->holds = banyan_alloc(cells, 1);
+    w->route_head = banyan_alloc(BUCKETS, sizeof *w->route_head);
+    w->route_hop = banyan_alloc(flows->hop_count, sizeof *w->route_hop);
+    w->route_next = banyan_alloc(flows->hop_count, sizeof *w->route_next);
+    if (!w->calendar || !w->ready || !w->holds || !w->route_head || !w->route_hop || !w->route_next)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < BUCKETS; i++)
+        w->route_head[i] = -1;
+    for (size_t f = 0; f < flows->flow_count; f++)
+        for (int r = 0; r < problem->active_count; r++)
+            w->holds[f * nodes + (size_t)problem->active[r]] = 1;
+    return banyan_routes_create(problem->topology, &w->routes, err);
+}
+
+static int is_taken(const weaver *w, const banyan_hop *hop, size_t round)
+{
+    for (int i = 0; i < hop->link_count; i++) {
+        const calendar *c = &w->calendar[w->flows->links[hop->first_link + (size_t)i]];
+
+        if (round < c->count && c->taken[round])
+            return 1;
+    }
+    return 0;
+}
+
+static int take(weaver *w, const banyan_hop *hop, size_t round)
+{
+    for (int i = 0; i < hop->link_count; i++) {
+        calendar *c = &w->calendar[w->flows->links[hop->first_link + (size_t)i]];
+
+        if (round >= c->count) {
+            size_t count = round + 1 + round / 2;
+            unsigned char *taken = banyan_realloc(c->taken, count, 1);
+
+            if (!taken)
+                return 0;
+            memset(taken + c->count, 0, count - c->count);
+            c->taken = taken;
+            c->count = count;
+        }
+        c->taken[round] = 1;
+    }
+    return 1;
+}
+
+static int same_links(const banyan_flows *flows, const banyan_hop *a, const banyan_hop *b)
+{
+    return a->link_count == b->link_count &&
+           memcmp(flows->links + a->first_link, flows->links + b->first_link,
+                  (size_t)a->link_count * sizeof(int)) == 0;
+}
+
+/* The index of the hop's links as a route; -1 when the default route is the same. */
+static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
+{
+    const banyan_hop *hop = &w->flows->hops[hop_index];
+    const int *links = w->flows->links + hop->first_link, *usual;
+    unsigned bucket = 0;
+    int count;
+    banyan_status status = banyan_routes_find(w->routes, hop->src, hop->dst, &usual, &count, err);
+
+    *out = -1;
+    if (status || (count == hop->link_count && memcmp(usual, links, (size_t)count * sizeof(int)) == 0))
+        return status;
+    for (int i = 0; i < hop->link_count; i++)
+        bucket = bucket * 31 + (unsigned)links[i];
+    bucket %= BUCKETS;
+    for (int r = w->route_head[bucket]; r >= 0; r = w->route_next[r])
+        if (same_links(w->flows, hop, &w->flows->hops[w->route_hop[r]])) {
+            *out = r;
+            return BANYAN_SUCCESS;
+        }
+    *out = banyan_builder_add_route(&w->builder, links, hop->link_count);
+    if (*out >= 0) {
+        w->route_hop[*out] = hop_index;
+        w->route_next[*out] = w->route_head[bucket];
+        w->route_head[bucket] = *out;
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* The hop's round: its data is ready, its links are free, and a first arrival has a round of its own. */
+static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int towards, banyan_error *err)
+{
+    const banyan_hop *hop = &w->flows->hops[hop_index];
+    size_t nodes = (size_t)w->problem->topology->node_count;
+    int *src_ready = &w->ready[f * nodes + (size_t)hop->src],
+        *dst_ready = &w->ready[f * nodes + (size_t)hop->dst];
+    unsigned char *holds = &w->holds[f * nodes + (size_t)hop->dst];
+    int first = !*holds, round = *src_ready, route;
+    banyan_transfer t = {
+        .src = hop->src, .dst = hop->dst, .first_piece = (int)f, .piece_count = 1, .flow = (int)f};
+    banyan_status status = find_route(w, hop_index, &route, err);
+
+    if (status)
+        return status;
+    if (towards && *holds == 2 && round < *dst_ready) /* a relay: after the arrival that began its sum */
+        round = *dst_ready;
+    while (is_taken(w, hop, (size_t)round))
+        round++;
+    if (!take(w, hop, (size_t)round))
+        return banyan_fail_memory(err);
+    t.round = round;
+    t.route = route;
+    t.action = towards && !first ? BANYAN_ACTION_REDUCE : BANYAN_ACTION_COPY;
+    banyan_builder_add(&w->builder, t);
+    if (first)
+        *holds = 2;
+    if (!towards || round + 1 > *dst_ready)
+        *dst_ready = round + 1;
+    return BANYAN_SUCCESS;
+}
+
+/* All hops of one kind at the same position of every flow, then the next: flows advance side by side. */
+static banyan_status place_all(weaver *w, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    size_t longest = 0;
+
+    for (size_t f = 0; f < w->flows->flow_count; f++) {
+        const banyan_flow_tree *flow = &w->flows->flows[f];
+
+        if ((size_t)(flow->in_count + flow->out_count) > longest)
+            longest = (size_t)(flow->in_count + flow->out_count);
+    }
+    for (size_t i = 0; i < longest; i++)
+        for (size_t f = 0; !status && f < w->flows->flow_count; f++) {
+            const banyan_flow_tree *flow = &w->flows->flows[f];
+
+            if (i < (size_t)(flow->in_count + flow->out_count))
+                status = place_hop(w, f, flow->first_hop + i, i < (size_t)flow->in_count, err);
+        }
+    return status;
+}
+
+/* Small whole weights where the shares are such, else parts of 2^20. */
+static banyan_status cut_by_weight(const banyan_flows *flows, banyan_builder *builder, banyan_error *err)
+{
+    size_t count = flows->flow_count;
+    double *weight = banyan_alloc(count, sizeof *weight), total = 0;
+    int64_t *cut = banyan_alloc(count + 1, sizeof *cut), *part = banyan_alloc(count, sizeof *part);
+
+    if (!weight || !cut || !part) {
+        banyan_free(weight);
+        banyan_free(cut);
+        banyan_free(part);
+        return banyan_fail_memory(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        total += weight[i] = flows->flows[i].weight;
+    if (!banyan_fraction_small_integers(weight, (int)count, 256, 1e-9, part))
+        for (size_t i = 0; i < count; i++)
+            part[i] = (int64_t)nearbyint(weight[i] / total * (double)WHOLE);
+    for (size_t i = 0; i < count; i++)
+        cut[i + 1] = cut[i] + (part[i] > 0 ? part[i] : 1);
+    banyan_builder_cut(builder, cut[count], cut, (int)count);
+    banyan_free(weight);
+    banyan_free(cut);
+    banyan_free(part);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem *problem,
+                                 banyan_schedule **out, banyan_error *err)
+{
+    weaver w;
+    banyan_status status, finished;
+
+    *out = NULL;
+    if (flows->failed)
+        return banyan_fail_memory(err);
+    status = weaver_init(&w, flows, problem, err);
+    banyan_problem_begin(problem, &w.builder);
+    if (!status)
+        status = cut_by_weight(flows, &w.builder, err);
+    if (!status)
+        status = place_all(&w, err);
+    if (status)
+        banyan_builder_fail(&w.builder, status, "%s", err ? err->text : "");
+    finished = banyan_builder_finish(&w.builder, out, status ? NULL : err);
+    weaver_fini(&w);
+    return status ? status : finished;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound.md). */
+#ifndef BANYAN_BOUND_JSON_H
+#define BANYAN_BOUND_JSON_H
+
+#include "bound/bound.h"
+
+/* The bound of the active workers of a topology; the caller frees *out. */
+banyan_status banyan_bound_format(const banyan_topology *topology, const int *active, int active_count,
+                                  const banyan_bound *bound, char **out, banyan_error *err);
+
+/* Reads it back for the same topology; on success the caller owns *active and the bound. */
+banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_topology *topology,
+                                 int **active, int *active_count, banyan_bound *out, banyan_error *err);
+
+#endif

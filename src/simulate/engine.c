@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/engine.c: the life of a message.
+ *
+ *     wait for its elements -> overhead -> flow over the links -> latency -> wait for its turn -> add -> done
+ *          (want to send)      (leaves)    (simulate/flows)      (arrives)    (want to apply)   (added)
+ *
+ * Whoever has to wait hangs itself into a list of the transfer it waits for, one at a time, and is looked at
+ * again when that one has moved on. Events that are as good as simultaneous are handled together, each at its
+ * own time, before rates are settled once: symmetric schedules stay symmetric in spite of rounding. There
+ * are counters for messages, never objects. Cost: O(log) a message, and what sharing takes. */
+#include "simulate/engine.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+
+#define SIMULTANEOUS 1e-12 /* relative to the time since the beginning */
+
+enum { SEND, APPLY };                     /* what one waits to do */
+enum { LEAVES, IS_SENT, ARRIVES, ADDED }; /* what happens at a time */
+
+static void at(banyan_engine *e, double time_s, int transfer, int kind)
+{
+    if (!banyan_events_push(&e->events, (banyan_event){time_s, transfer, kind}))
+        e->is_out_of_memory = 1;
+}
+
+static int *next_of(banyan_engine *e, int waiter)
+{
+    return &e->transfers[waiter / 2].next[waiter % 2];
+}
+
+static void look_again(banyan_engine *e, int waiter)
+{
+    *next_of(e, waiter) = -1;
+    if (e->ready_last >= 0)
+        *next_of(e, e->ready_last) = waiter;
+    else
+        e->ready_first = waiter;
+    e->ready_last = waiter;
+}
+
+static void wake(banyan_engine *e, int *list)
+{
+    int waiter = *list;
+
+    *list = -1;
+    while (waiter >= 0) {
+        int next = *next_of(e, waiter);
+
+        look_again(e, waiter);
+        waiter = next;
+    }
+}
+
+static void wait_in(banyan_engine *e, int *list, int waiter)
+{
+    *next_of(e, waiter) = *list;
+    *list = waiter;
+}
+
+/* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
+static int must_wait(banyan_engine *e, const banyan_dependency_list *on, int until_sent, int waiter, int k)
+{
+    int transfer = waiter / 2;
+
+    for (size_t i = on->first[transfer]; i < on->first[transfer + 1]; i++) {
+        int before = on->item[i];
+        banyan_transfer_state *u = &e->transfers[before];
+        int have = until_sent ? u->sent : u->applied;
+
+        if (have < e->slices[before].count &&
+            have < banyan_slices_needed(e->schedule, e->slices, transfer, k, before)) {
+            wait_in(e, until_sent ? &u->waits_for_sent : &u->waits_for_applied, waiter);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The first byte of the next message leaves. */
+static void leave(banyan_engine *e, int transfer)
+{
+    int path = e->paths->path_of[transfer];
+    double bytes = e->slices[transfer].bytes;
+
+    if (e->transfers[transfer].sent == 0)
+        e->timeline->begin_s[transfer] = e->now_s;
+    if (bytes > 0 && e->paths->first[path] < e->paths->first[path + 1])
+        banyan_flows_start(e->flows, transfer, bytes, e->now_s);
+    else
+        at(e, e->now_s, transfer, IS_SENT);
+}
+
+static void try_to_send(banyan_engine *e, int transfer)
+{
+    int k = e->transfers[transfer].sent;
+
+    if (k == e->slices[transfer].count ||
+        must_wait(e, &e->dependencies->send_after_apply, 0, 2 * transfer + SEND, k))
+        return;
+    if (e->options->overhead_s > 0)
+        at(e, e->now_s + e->options->overhead_s, transfer, LEAVES);
+    else
+        leave(e, transfer);
+}
+
+static void is_sent(banyan_engine *e, int transfer)
+{
+    banyan_transfer_state *t = &e->transfers[transfer];
+    int path = e->paths->path_of[transfer];
+
+    t->sent++;
+    e->path_bytes[path] += e->slices[transfer].bytes;
+    at(e, e->now_s + e->path_latency_s[path], transfer, ARRIVES);
+    wake(e, &t->waits_for_sent);
+    try_to_send(e, transfer);
+}
+
+static void release_round(banyan_engine *e)
+{
+    const banyan_schedule *schedule = e->schedule;
+    size_t begin = e->round_end, end = begin;
+
+    while (end < schedule->transfer_count &&
+           (!e->options->lockstep || schedule->transfers[end].round == schedule->transfers[begin].round))
+        end++;
+    e->round_end = end;
+    e->round_left = end - begin;
+    for (size_t i = begin; i < end; i++)
+        look_again(e, 2 * (int)i + SEND);
+}
+
+static void added(banyan_engine *e, int transfer)
+{
+    banyan_transfer_state *t = &e->transfers[transfer];
+
+    t->is_applying = 0;
+    t->applied++;
+    e->applied_count++;
+    if (e->options->progress && e->applied_count % 65536 == 0)
+        e->options->progress(e->options->context, e->applied_count, e->message_count);
+    wake(e, &t->waits_for_applied);
+    if (t->applied < t->arrived) {
+        t->is_applying = 1;
+        look_again(e, 2 * transfer + APPLY);
+    }
+    if (t->applied < e->slices[transfer].count)
+        return;
+    e->timeline->end_s[transfer] = e->now_s;
+    e->timeline->total_s = fmax(e->timeline->total_s, e->now_s);
+    if (--e->round_left == 0)
+        release_round(e);
+}
+
+static int takes_time_to_add(const banyan_engine *e, const banyan_transfer *t)
+{
+    return t->action == BANYAN_ACTION_REDUCE && e->options->reduce_bytes_per_s > 0 &&
+           e->topology->nodes[t->dst].kind == BANYAN_NODE_WORKER;
+}
+
+static void try_to_apply(banyan_engine *e, int transfer)
+{
+    const banyan_transfer *t = &e->schedule->transfers[transfer];
+    int k = e->transfers[transfer].applied;
+
+    if (must_wait(e, &e->dependencies->apply_after_apply, 0, 2 * transfer + APPLY, k) ||
+        must_wait(e, &e->dependencies->apply_after_send, 1, 2 * transfer + APPLY, k))
+        return;
+    if (takes_time_to_add(e, t)) {
+        double *free_s = &e->adder_free_s[t->dst];
+
+        *free_s = fmax(*free_s, e->now_s) + e->slices[transfer].bytes / e->options->reduce_bytes_per_s;
+        at(e, *free_s, transfer, ADDED);
+    } else {
+        added(e, transfer);
+    }
+}
+
+static void arrive(banyan_engine *e, int transfer)
+{
+    e->transfers[transfer].arrived++;
+    if (!e->transfers[transfer].is_applying) {
+        e->transfers[transfer].is_applying = 1;
+        try_to_apply(e, transfer);
+    }
+}
+
+static void serve_ready(banyan_engine *e)
+{
+    while (e->ready_first >= 0) {
+        int waiter = e->ready_first;
+
+        e->ready_first = *next_of(e, waiter);
+        if (e->ready_first < 0)
+            e->ready_last = -1;
+        if (waiter % 2 == SEND)
+            try_to_send(e, waiter / 2);
+        else
+            try_to_apply(e, waiter / 2);
+    }
+}
+
+static void happen(banyan_engine *e, banyan_event event)
+{
+    switch (event.kind) {
+    case LEAVES:
+        leave(e, event.transfer);
+        break;
+    case IS_SENT:
+        is_sent(e, event.transfer);
+        break;
+    case ARRIVES:
+        arrive(e, event.transfer);
+        break;
+    default:
+        added(e, event.transfer);
+        break;
+    }
+}
+
+/* Everything that happens at the next moment; 0: nothing is left to happen. */
+static int advance(banyan_engine *e)
+{
+    double flow_s = banyan_flows_next_s(e->flows), event_s = banyan_events_next_s(&e->events);
+    double first_s = fmin(flow_s, event_s), last_s = first_s + SIMULTANEOUS * first_s;
+
+    if (first_s == HUGE_VAL)
+        return 0;
+    while (fmin(flow_s, event_s) <= last_s && !e->is_out_of_memory) {
+        e->now_s = fmin(flow_s, event_s);
+        if (flow_s <= event_s)
+            is_sent(e, banyan_flows_finish(e->flows));
+        else
+            happen(e, banyan_events_pop(&e->events));
+        serve_ready(e);
+        flow_s = banyan_flows_next_s(e->flows);
+        event_s = banyan_events_next_s(&e->events);
+    }
+    banyan_flows_settle(e->flows, e->now_s);
+    return 1;
+}
+
+static size_t work_of(const banyan_engine *e)
+{
+    return e->applied_count + banyan_sharing_work(banyan_flows_sharing(e->flows));
+}
+
+banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
+{
+    const banyan_schedule *schedule = e->schedule;
+    const banyan_paths *paths = e->paths;
+    banyan_status status;
+
+    e->ready_first = e->ready_last = -1;
+    e->transfers = banyan_alloc(schedule->transfer_count, sizeof *e->transfers);
+    e->path_latency_s = banyan_alloc((size_t)paths->path_count, sizeof *e->path_latency_s);
+    e->path_bytes = banyan_alloc((size_t)paths->path_count, sizeof *e->path_bytes);
+    e->adder_free_s = banyan_alloc((size_t)e->topology->node_count, sizeof *e->adder_free_s);
+    if (!e->transfers || !e->path_latency_s || !e->path_bytes || !e->adder_free_s)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < schedule->transfer_count; i++)
+        e->transfers[i].waits_for_sent = e->transfers[i].waits_for_applied = -1;
+    for (int p = 0; p < paths->path_count; p++)
+        for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
+            e->path_latency_s[p] += e->topology->links[paths->link[i]].latency_s;
+    status = banyan_timeline_create(schedule->transfer_count, &e->timeline, err);
+    if (!status)
+        status = banyan_flows_create(e->topology, paths, schedule->transfer_count, &e->flows, err);
+    return status;
+}
+
+banyan_status banyan_engine_run(banyan_engine *e, banyan_error *err)
+{
+    release_round(e);
+    serve_ready(e);
+    banyan_flows_settle(e->flows, 0);
+    while (!e->is_out_of_memory && advance(e))
+        if (e->options->work_limit && work_of(e) > e->options->work_limit)
+            return banyan_fail(err, BANYAN_UNSUPPORTED,
+                               "the fluid simulation takes more than the %zu steps that were allowed",
+                               e->options->work_limit);
+    if (e->is_out_of_memory)
+        return banyan_fail_memory(err);
+    if (e->applied_count != e->message_count)
+        return banyan_fail(err, BANYAN_INTERNAL_ERROR, "%zu of %zu messages wait for one another for ever",
+                           e->message_count - e->applied_count, e->message_count);
+    return BANYAN_SUCCESS;
+}
+
+void banyan_engine_fini(banyan_engine *e)
+{
+    banyan_flows_destroy(e->flows);
+    banyan_events_fini(&e->events);
+    banyan_timeline_destroy(e->timeline);
+    banyan_free(e->transfers);
+    banyan_free(e->path_latency_s);
+    banyan_free(e->path_bytes);
+    banyan_free(e->adder_free_s);
+}

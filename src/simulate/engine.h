@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/engine.h: the fluid simulator's inside: the life of messages, from waiting to applied. */
+#ifndef BANYAN_SIMULATE_ENGINE_H
+#define BANYAN_SIMULATE_ENGINE_H
+
+#include "schedule/dependencies.h"
+#include "simulate/events.h"
+#include "simulate/flows.h"
+#include "simulate/fluid.h"
+#include "simulate/slices.h"
+
+/* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
+ * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. */
+typedef struct {
+    int sent, arrived, applied;
+    int is_applying;                       /* its next message is being added, or waits for its turn */
+    int waits_for_sent, waits_for_applied; /* first of those who wait for it, or -1 */
+    int next[2];                           /* in such a list: as one who wants to send, to apply */
+} banyan_transfer_state;
+
+typedef struct {
+    const banyan_schedule *schedule;
+    const banyan_topology *topology;
+    const banyan_fluid_options *options;
+    const banyan_dependencies *dependencies;
+    const banyan_paths *paths;
+    const banyan_slices *slices;
+    size_t message_count;
+
+    banyan_flows *flows;
+    banyan_events events;
+    banyan_transfer_state *transfers;
+    double *path_latency_s, *path_bytes;         /* by path */
+    double *adder_free_s;                        /* by node */
+    int ready_first, ready_last;                 /* those to look at again, in order */
+    size_t applied_count, round_end, round_left; /* lockstep: the round at hand ends before that transfer */
+    double now_s;
+    banyan_timeline *timeline;
+    int is_out_of_memory;
+} banyan_engine;
+
+/* Fills timeline and path_bytes. Everything above message_count is the caller's and set before; the rest is
+ * made by init. */
+banyan_status banyan_engine_init(banyan_engine *engine, banyan_error *err);
+banyan_status banyan_engine_run(banyan_engine *engine, banyan_error *err);
+void banyan_engine_fini(banyan_engine *engine);
+
+#endif

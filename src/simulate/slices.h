@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/slices.h: in how many messages a transfer travels, and which messages one must wait for.
+ *
+ * A transfer of b bytes travels as ceil(b / slice) messages of equal size, in the order of the vector, one
+ * after the other. What holds for transfers holds element by element, so a message waits for those messages
+ * of an earlier transfer that hold the same elements. */
+#ifndef BANYAN_SIMULATE_SLICES_H
+#define BANYAN_SIMULATE_SLICES_H
+
+#include "simulate/paths.h"
+
+typedef struct {
+    double bytes; /* of each message */
+    int count;
+} banyan_slices;
+
+/* By transfer; the caller frees. slice_bytes 0: chosen for the schedule. *total: messages in all. */
+banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_topology *topology,
+                                const banyan_paths *paths, size_t bytes, size_t slice_bytes,
+                                banyan_slices **out, size_t *total, banyan_error *err);
+
+/* How many messages of the transfer «before» must be done for message number k (from 0) of the other. */
+int banyan_slices_needed(const banyan_schedule *schedule, const banyan_slices *slices, int transfer, int k,
+                         int before);
+
+#endif

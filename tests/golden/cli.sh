@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The command line as a user meets it: exit codes, and one sentence for each mistake.
+#   cli.sh SOURCE BANYAN
+set -u
+banyan=$2
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cd "$place" || exit 1
+passed=0 failed=0
+
+# expect CODE WORDS ARGUMENTS...: the exit code, and words that standard output or error must hold.
+expect() {
+    local code=$1 words=$2 found
+    shift 2
+    found=$("$banyan" "$@" 2>&1 < /dev/null)
+    local got=$?
+    if [ $got != "$code" ] || ! grep -qF -- "$words" <<< "$found"; then
+        echo "FAILED: banyan $*"
+        echo "  exit code $got, should be $code; should say: $words"
+        echo "$found" | head -5 | sed 's/^/  | /'
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# One sentence, nothing else, on standard error.
+expect_sentence() {
+    local found
+    found=$("$banyan" "${@:3}" 2>&1 > /dev/null < /dev/null)
+    [ "$(wc -l <<< "$found")" = 1 ] || {
+        echo "FAILED: banyan ${*:3}: more than one line on standard error"
+        failed=$((failed + 1))
+    }
+    expect "$@"
+}
+
+expect 2 "Verbs:"
+expect 0 "Verbs:" --help
+expect 0 "banyan 0." --version
+expect 0 "Usage:" help plan
+expect_sentence 2 "did you mean compare?" comapre ring:4
+expect_sentence 2 "no verb is named xyzzy" xyzzy
+for verb in topo plan compare bound verify sim bench list info; do
+    expect 0 "Usage:" $verb --help
+    expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
+done
+
+# Networks.
+expect 0 "5 workers, 3 switches, 14 links" topo show hosts:2+3
+expect 0 '"workers":5,"switches":3,"links":14' topo show hosts:2+3 --json
+expect 0 "reach one another" topo check torus:4x4
+expect 1 "cannot be reached from" topo check ring:4,down=g2
+expect 0 "<svg" topo draw ring:4 --format svg
+expect 0 "graph" topo draw ring:4 --format dot
+expect_sentence 2 "--format png is not text, dot or svg" topo draw ring:4 --format png
+expect_sentence 2 "did you mean draw?" topo drow ring:4
+expect_sentence 2 "did you mean torus" topo show tours:4x4
+expect_sentence 2 "nothere.json" topo show nothere.json
+expect_sentence 2 "bandwidth" topo show "$(printf '{"format":"banyan-topology","version":1,"nodes":[{"name":"a","kind":"worker"},{"name":"b","kind":"worker"}],"links":[{"src":"a","dst":"b","bytes_per_s":-1}]}' > bad.json && echo bad.json)"
+expect_sentence 2 "no network is called" topo show .
+expect_sentence 2 "is a folder" verify .
+echo '{' > broken.json
+expect_sentence 2 "line" topo show broken.json
+expect 0 '"format":"banyan-topology"' topo convert mesh:2x2
+expect 0 '"format":"banyan-topology"' topo discover
+"$banyan" topo convert torus:3x3 -o torus.json
+expect 0 "9 workers" topo show torus.json
+expect 0 "9 workers" topo show torus.json,down=g0-g1
+
+# Plans.
+expect 0 "proven" plan ring:4 --algo ring
+expect 0 '"verified":true' plan ring:4 --json
+expect 0 '"transfers":0' plan switch:1 --json
+expect 0 '"share_of_bound":1' plan hosts:2+3 --algo flexreduce --json
+expect_sentence 2 "did you mean ring?" plan ring:4 --algo rng
+expect_sentence 2 "7 is not a worker" plan ring:4 --active 0,7
+expect_sentence 2 "--bytes" plan ring:4 --bytes many
+expect_sentence 2 "--root" plan ring:4 --collective broadcast --root 9
+expect_sentence 2 "is not allreduce" plan ring:4 --collective alltoall
+expect_sentence 2 "name a network" plan
+expect_sentence 2 "the network is in parts" plan ring:4,down=g2
+expect_sentence 2 "unexpected argument" plan ring:4 ring:5
+expect_sentence 3 "/nowhere/at/all" plan ring:4 -o /nowhere/at/all
+expect 0 "<algo" plan ring:4 --algo ring --format msccl
+expect 0 "digraph" plan ring:4 --algo ring --format dot
+expect 0 "traceEvents" plan ring:4 --algo ring --format trace
+expect 0 "not here:" compare hosts:2+3
+expect 0 '"results":[' compare hosts:2+3 --json
+expect 0 '"bytes":0' plan ring:4 --bytes 0 --json
+expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
+
+# Proofs.
+"$banyan" plan ring:4 --algo ring -q -o plan.json
+expect 0 "proven" verify plan.json
+expect 0 "proven" verify plan.json --topo ring:4
+expect 0 '"ok":true,"problem_count":0,"problems":[],"same_bits":true' verify plan.json --json
+expect 1 "the schedule is for 4 nodes" verify plan.json --topo ring:3
+sed '/"transfers":\[/{n;d}' plan.json > wrong.json
+expect 1 "contribution" verify wrong.json
+expect 1 '"ok":false' verify wrong.json --json
+"$banyan" plan ring:4 --algo ring --format msccl -o plan.xml -q
+expect 0 "proven" verify plan.xml
+sed '0,/type="rrc/s/type="rrc[a-z]*"/type="r"/' plan.xml > wrong.xml
+expect 1 "wrong.xml:" verify wrong.xml
+expect_sentence 2 "broken.json: line" verify broken.json
+expect_sentence 2 "nothere" verify nothere
+"$banyan" bound hosts:2+3 -o bound.json > /dev/null
+expect 0 "proven" verify bound.json --topo hosts:2+3
+expect_sentence 2 "add --topo" verify bound.json
+sed 's/"bytes_per_s":1.25e+09/"bytes_per_s":1.1e+09/' bound.json > low.json
+expect 1 "the bound claims" verify low.json --topo hosts:2+3
+expect 0 "every byte must cross" bound hosts:2+3
+expect_sentence 2 "it can be add, forward or none" bound hosts:2+3 --relays maybe
+
+# Runs.
+expect 0 "# Out of bounds values : 0 OK" bench -n 3 -b 1K -e 4K --iters 2
+expect 0 '"okay":true' bench -n 2 -b 64 -e 64 --iters 1 --json
+expect_sentence 2 "datatype" bench -d complex
+expect_sentence 2 "--minbytes is above --maxbytes" bench -b 2M -e 1M
+expect_sentence 2 "workers" bench -n 9 --topo hosts:2+3 -b 64 -e 64
+
+# What there is.
+expect 0 "ring" list
+expect 0 '"algorithms":[' list --json
+expect_sentence 2 "is not algorithms, networks, imports or policies" list things
+expect 0 "BANYAN_TIMEOUT_MS" info
+expect 0 '"settings":[' info --json
+BANYAN_TIMEUT_MS=1 expect 0 "BANYAN_TIMEOUT_MS" info
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
