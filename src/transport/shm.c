@@ -5,7 +5,7 @@
  *   a region of the sender   it has the region mapped: added where it lies           none
  *   a long piece             process_vm_readv, into the cache or where it belongs    one
  *   a short piece            slots in shared memory; sent at once                    two, in the cache
- *   where reading another process is forbidden: everything through slots             two
+ *   where reading another process is forbidden, or slower: everything through slots  two
  *
  * Taking memory back (withdraw): what is read across processes is looked at again afterwards and thrown away
  * if the sender has withdrawn meanwhile. For regions both raise a flag and then look at the other's, as in
@@ -24,7 +24,6 @@
 #include "core/clock.h"
 #include "transport/shm_endpoint.h"
 
-#define LOOK_BYTES ((size_t)128 << 10)         /* one read of a peer's process: it stays in the cache */
 #define DEFAULT_SLOT_BYTES ((size_t)256 << 10) /* two halves */
 #define MOST_SLOT_BYTES ((size_t)1 << 30)
 #define SPINS_ALONE 2000 /* every member has a core: a wake-up costs more than a hundred looks */
@@ -87,9 +86,9 @@ static banyan_status create(const banyan_opening *opening, shm_endpoint **out, s
     e->base = (banyan_endpoint){&banyan_transport_shm, opening->member, opening->member_count};
     e->knock[0] = e->knock[1] = -1;
     e->own.fd = -1;
-    e->reads_wanted = meeting->way == BANYAN_SHM_BEST;
+    e->way = meeting->way;
     e->peers = banyan_alloc((size_t)opening->member_count, sizeof *e->peers);
-    e->look = banyan_alloc(LOOK_BYTES, 1);
+    e->look = banyan_alloc(SHM_LOOK_BYTES, 1);
     for (int i = 0; e->peers && i < opening->member_count; i++) {
         e->peers[i].pidfd = -1;
         e->peers[i].rank = meeting->ranks ? meeting->ranks[i] : i;
@@ -105,6 +104,7 @@ static banyan_status create(const banyan_opening *opening, shm_endpoint **out, s
     }
     e->nonce = e->own.header->nonce;
     e->own.header->probe_address = (uint64_t)(uintptr_t)&e->nonce;
+    e->own.header->look_address = (uint64_t)(uintptr_t)e->look;
     *out = e;
     return BANYAN_SUCCESS;
 }
@@ -284,7 +284,7 @@ static size_t look_into_process(shm_endpoint *e, int peer, const shm_receiver *r
         at = 0;
         e->look_position = r->total;
         e->look_bytes =
-            read_process(e, peer, r, entry, e->look, left < LOOK_BYTES ? (size_t)left : LOOK_BYTES);
+            read_process(e, peer, r, entry, e->look, left < SHM_LOOK_BYTES ? (size_t)left : SHM_LOOK_BYTES);
         if (!e->look_bytes)
             return 0;
         e->look_stream = r;
@@ -412,6 +412,8 @@ static const char *describe(const banyan_endpoint *base, int peer, char *buffer,
         snprintf(buffer, size, "read from its process");
     else if (p->read_problem)
         snprintf(buffer, size, "slots, because reading its process fails: %s", strerror(p->read_problem));
+    else if (((const shm_endpoint *)base)->way == BANYAN_SHM_BEST)
+        snprintf(buffer, size, "slots, because a copy is faster here than reading its process");
     else
         snprintf(buffer, size, "slots");
     return buffer;

@@ -19,7 +19,7 @@ typedef struct {
     int pidfd;
     _Atomic int knock_fd; /* plus 1; 0: not opened yet */
     int reads_process;    /* we can read its memory; */
-    int read_problem;     /* otherwise why not: errno, 0 when it was not wanted */
+    int read_problem;     /* otherwise why not: errno, 0 when it was not wanted or does not pay */
     shm_sender *to;
     shm_receiver *from;
     int to_count, from_count;
@@ -34,7 +34,8 @@ typedef struct {
     shm_segment own;
     shm_peer *peers;  /* by member; the own place has the rank only */
     int first_member; /* of this host; in its header stands who aborted first */
-    int reads_wanted;
+    banyan_shm_way way;
+    int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
     int spins;
     uint32_t heard;
     int knock[2]; /* the pipe for sleeps in poll; made with the first */

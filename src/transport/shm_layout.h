@@ -25,6 +25,7 @@
 #define SHM_FIRST_CHUNK 4 /* streams */
 #define SHM_CACHE_LINE 64
 #define SHM_PAGE 4096u
+#define SHM_LOOK_BYTES ((size_t)128 << 10) /* one read of a peer's process: it stays in the cache */
 
 enum { SHM_OUTGOING, SHM_INCOMING, SHM_WAYS };
 
@@ -78,9 +79,9 @@ typedef struct {
     uint64_t magic, nonce;
     int32_t member, member_count;
     uint64_t slot_bytes;
-    uint64_t
-        probe_address; /* of the nonce in the member's own memory: who can read it there needs no slots */
-    int32_t knock_fd;  /* the writing end of a pipe, for a member that sleeps in poll */
+    uint64_t probe_address; /* of the nonce in its own memory: who can read it there can read anything */
+    uint64_t look_address;  /* of SHM_LOOK_BYTES there that may be read to see how fast it goes */
+    int32_t knock_fd;       /* the writing end of a pipe, for a member that sleeps in poll */
     _Atomic uint32_t is_closed;
     alignas(SHM_CACHE_LINE) banyan_bell bell;
     _Atomic uint32_t polls; /* it sleeps in poll, or is about to */

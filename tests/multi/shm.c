@@ -220,14 +220,14 @@ TEST(every_algorithm_gives_the_references_bits)
 
 TEST(long_vectors_are_read_from_the_senders_process_or_go_through_slots)
 {
-    static const banyan_shm_way ways[] = {BANYAN_SHM_BEST, BANYAN_SHM_ONLY_SLOTS};
+    static const banyan_shm_way ways[] = {BANYAN_SHM_BEST, BANYAN_SHM_READ_PROCESS, BANYAN_SHM_ONLY_SLOTS};
     campaign c;
 
     begin(&c, "hosts:1+3");
     add_every_algorithm(&c, 100003);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         c.way = ways[i];
-        launch(&c, i ? "slots" : "best");
+        launch(&c, "one of the ways");
     }
     c.from_region = 1;
     launch(&c, "regions");
@@ -246,6 +246,7 @@ TEST(every_type_and_op_gives_the_references_bits)
             if (banyan_datatype_bytes((banyan_datatype)type))
                 add_case(&c, schedule, (banyan_datatype)type, (banyan_op)op, 4099, 0);
     assert_int_equal(c.case_count, 50);
+    c.way = BANYAN_SHM_READ_PROCESS;
     launch(&c, "types");
     c.way = BANYAN_SHM_ONLY_SLOTS;
     launch(&c, "types in slots");
@@ -375,12 +376,13 @@ static void run_into_fault(child *self, void *argument)
     shm->close(endpoint);
 }
 
-static void check_fault(fault *f, const char *what)
+static void check_fault_one_way(fault *f, const char *what, banyan_shm_way way)
 {
     processes p = {.member_count = 4, .body = run_into_fault, .argument = f, .seconds = 30};
     int files = count_entries("/dev/shm");
 
     begin(&f->c, "full:4");
+    f->c.way = way;
     add_case(&f->c, add_schedule(&f->c, "ring", NULL), BANYAN_FLOAT32, BANYAN_SUM, 200000, 0);
     if (f->signal && f->signal != SIGKILL)
         p.staying = f->victim + 1;
@@ -391,6 +393,12 @@ static void check_fault(fault *f, const char *what)
     assert_int_equal(p.ends[f->victim] == 0, f->signal == 0);
     assert_int_equal(count_entries("/dev/shm"), files);
     end(&f->c);
+}
+
+static void check_fault(fault *f, const char *what)
+{
+    check_fault_one_way(f, what, BANYAN_SHM_READ_PROCESS);
+    check_fault_one_way(f, what, BANYAN_SHM_ONLY_SLOTS);
 }
 
 TEST(a_rank_that_is_killed_is_named_and_everybody_returns)
@@ -513,17 +521,19 @@ static void report(child *self, void *argument)
     if (*way == BANYAN_SHM_ONLY_SLOTS)
         REQUIRE(!strcmp(text, "slots"), "%s", text);
     else
-        REQUIRE(!strcmp(text, "read from its process") || strstr(text, "slots, because"), "%s", text);
+        REQUIRE(!strcmp(text, "read from its process") || strstr(text, "slots, because "), "%s", text);
+    if (*way == BANYAN_SHM_READ_PROCESS)
+        REQUIRE(!strstr(text, "faster"), "%s", text);
     meet(self);
     shm->close(endpoint);
 }
 
 TEST(each_pair_says_how_its_bytes_travel)
 {
-    banyan_shm_way ways[] = {BANYAN_SHM_BEST, BANYAN_SHM_ONLY_SLOTS};
+    banyan_shm_way ways[] = {BANYAN_SHM_BEST, BANYAN_SHM_READ_PROCESS, BANYAN_SHM_ONLY_SLOTS};
     processes p = {.member_count = 3, .is_present = "\1\1", .body = report, .seconds = 30};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         p.argument = &ways[i];
         run_processes(&p);
         check_all_ended_well(&p, "report");
