@@ -116,6 +116,7 @@ static banyan_status make_report(const simulation *s, banyan_flit_report **out, 
     const flit_fabric *f = s->fabric;
     banyan_flit_report *report = banyan_alloc(1, sizeof *report);
     int64_t quiet = f->last_credit + 1;
+    banyan_status status;
 
     if (!report)
         return banyan_fail_memory(err);
@@ -141,9 +142,13 @@ static banyan_status make_report(const simulation *s, banyan_flit_report **out, 
             report->busiest_link = i;
     }
     count_normal(f, report);
-    flit_tables_measure(s->job, &f->settings, f->router_count, &report->table_entries, &report->table_bits);
-    *out = report;
-    return BANYAN_SUCCESS;
+    status = flit_tables_measure(s->job, &f->settings, f->router_count, &report->table_entries,
+                                 &report->table_bits, err);
+    if (status)
+        banyan_flit_report_destroy(report);
+    else
+        *out = report;
+    return status;
 }
 
 void banyan_flit_report_destroy(banyan_flit_report *report)

@@ -82,10 +82,12 @@ static inline int flit_channel_send(flit_channel *c, int64_t due, int32_t packet
             last->count += count;
             return 1;
         }
-    } else {
-        *c->flit_due = due;
     }
-    return flit_line_push(&c->flits, due, packet, count, lane, hop, has_head);
+    if (!flit_line_push(&c->flits, due, packet, count, lane, hop, has_head))
+        return 0;
+    if (c->flits.count == 1)
+        *c->flit_due = due;
+    return 1;
 }
 
 /* Returns count credits of a lane, the first due at a cycle. */
@@ -98,10 +100,12 @@ static inline int flit_channel_return(flit_channel *c, int64_t due, int lane, in
             last->count += count;
             return 1;
         }
-    } else {
-        *c->credit_due = due;
     }
-    return flit_line_push(&c->credits, due, 0, count, lane, 0, 0);
+    if (!flit_line_push(&c->credits, due, 0, count, lane, 0, 0))
+        return 0;
+    if (c->credits.count == 1)
+        *c->credit_due = due;
+    return 1;
 }
 
 #endif

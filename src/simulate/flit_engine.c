@@ -59,7 +59,14 @@ static void name_packet(const flit_fabric *f, const flit_job *job, const flit_la
              banyan_topology_node_name(f->topology, job->schedule->transfers[owner].dst));
 }
 
-/* The packet that has waited longest at a router, if any waits. */
+static int is_worse(const flit_lane *a, const flit_lane *b)
+{
+    int a_waits = a->state == LANE_WAITING, b_waits = b->state == LANE_WAITING;
+
+    return a_waits != b_waits ? a_waits : a->since < b->since;
+}
+
+/* The packet that has waited longest at a router, if any waits: first among those that wait for a lane. */
 static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router **where)
 {
     const flit_lane *longest = NULL;
@@ -68,7 +75,7 @@ static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router *
         for (int i = 0; i < f->routers[v].input_count * f->lane_count; i++) {
             const flit_lane *lane = &f->routers[v].lanes[i];
 
-            if (lane->count && (!longest || lane->since < longest->since)) {
+            if (lane->count && (!longest || is_worse(lane, longest))) {
                 longest = lane;
                 *where = &f->routers[v];
             }
@@ -121,12 +128,13 @@ static int64_t patience(const flit_fabric *f, const flit_job *job)
 
 banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
 {
-    int64_t allowed = patience(f, job), look_at = allowed, now;
+    int64_t allowed = patience(f, job), look_at = allowed, now, last = 0;
 
     while ((now = earliest_wake(f)) < until && (!job || job->left)) {
         const flit_router *where;
         int64_t end = flit_earlier(until, now + f->window);
 
+        last = now;
         for (int v = 0; v < f->router_count; v++)
             if (f->wake[v] < end)
                 f->wake[v] = run_node(f, &f->routers[v], f->wake[v], end);
@@ -141,6 +149,6 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         }
     }
     if (job && job->left)
-        return fail_stuck(f, job, now == FLIT_NEVER ? f->last_credit : now, "deadlock", err);
+        return fail_stuck(f, job, last, "deadlock", err);
     return BANYAN_SUCCESS;
 }

@@ -2,11 +2,12 @@
 /* simulate/flit_paths.c: paths become hops, and lanes are parted into classes so that packets cannot wait for
  * each other in a circle.
  *
- * On a grid that wraps a packet that goes round the edge of a dimension uses class 1 along that dimension,
- * any other class 0: neither class can close a circle, as nobody goes further than half round. Elsewhere we
- * walk depth-first over the graph «link a is followed by link b on some path». Where a path goes back to a
- * link that was being walked, it moves up one class; without circles there is one class. Should there be more
- * classes than lanes, the last one takes the rest, and the watchdog remains. Cost: the links of all paths. */
+ * On a grid that wraps, where all paths go dimension by dimension the short way, a packet that goes round the
+ * edge of a dimension uses class 1 along that dimension, any other class 0: neither class can close a circle,
+ * as nobody goes further than half round. Elsewhere we walk depth-first over the graph «link a is followed by
+ * link b on some path». Where a path goes back to a link that was being walked, it moves up one class;
+ * without circles there is one class. Should there be more classes than lanes, the last one takes the rest,
+ * and the watchdog remains. Cost: the links of all paths. */
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -40,16 +41,23 @@ static int dimension_of(const banyan_topology *t, const int *place, int link, in
     return -1;
 }
 
-static int class_by_grid(const banyan_topology *t, classing *c)
+/* Does every path go dimension by dimension, first dimension first, and at most half round each? */
+static int are_ordered(const banyan_topology *t, const int *place, const classing *c)
 {
-    int *place = banyan_alloc((size_t)t->node_count, sizeof *place);
+    for (int p = 0; p < c->path_count; p++)
+        for (int i = c->first[p], before = -1, steps = 0; i < c->first[p + 1]; i++) {
+            int wraps, d = dimension_of(t, place, c->links[i], &wraps);
 
-    if (!place)
-        return 0;
-    for (int v = 0; v < t->node_count; v++)
-        place[v] = -1;
-    for (int w = 0; w < t->worker_count; w++)
-        place[t->workers[w]] = w;
+            steps = d == before ? steps + 1 : 1;
+            if (d < 0 || d < before || (t->grid.wraps[d] && 2 * steps > t->grid.extent[d]))
+                return 0;
+            before = d;
+        }
+    return 1;
+}
+
+static void class_by_grid(const banyan_topology *t, const int *place, classing *c)
+{
     for (int p = 0; p < c->path_count; p++)
         for (int i = c->first[p], begin = i, before = -2, ever = 0; i < c->first[p + 1]; i++) {
             int wraps, d = dimension_of(t, place, c->links[i], &wraps);
@@ -65,9 +73,7 @@ static int class_by_grid(const banyan_topology *t, classing *c)
             ever |= wraps;
             c->class_of[i] = ever;
         }
-    banyan_free(place);
     c->class_count = 2;
-    return 1;
 }
 
 /* Followers of each link, as an array of pairs sorted by counting. */
@@ -160,11 +166,24 @@ static int class_by_walk(int link_count, int lane_count, classing *c)
 static int find_classes(const flit_fabric *f, classing *c)
 {
     const banyan_topology *t = f->topology;
+    int wraps = 0, *place;
 
     for (int d = 0; d < t->grid.dimension_count; d++)
-        if (t->grid.wraps[d] && t->grid.extent[d] > 2 && f->lane_count > 1)
-            return class_by_grid(t, c);
-    return class_by_walk(t->link_count, f->lane_count, c);
+        wraps |= t->grid.wraps[d] && t->grid.extent[d] > 2;
+    if (!wraps || f->lane_count < 2)
+        return class_by_walk(t->link_count, f->lane_count, c);
+    place = banyan_alloc((size_t)t->node_count, sizeof *place);
+    if (!place)
+        return 0;
+    for (int v = 0; v < t->node_count; v++)
+        place[v] = -1;
+    for (int w = 0; w < t->worker_count; w++)
+        place[t->workers[w]] = w;
+    wraps = are_ordered(t, place, c);
+    if (wraps)
+        class_by_grid(t, place, c);
+    banyan_free(place);
+    return wraps || class_by_walk(t->link_count, f->lane_count, c);
 }
 
 /* Flits that come over one link leave by one port, so that links do not meet there. */

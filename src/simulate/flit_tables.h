@@ -6,7 +6,7 @@
 #include "simulate/flit_job.h"
 
 /* Entries and bits of the longest table. */
-void flit_tables_measure(const flit_job *job, const banyan_flit_settings *settings, int node_count,
-                         int *entries, int64_t *bits);
+banyan_status flit_tables_measure(const flit_job *job, const banyan_flit_settings *settings, int node_count,
+                                  int *entries, int64_t *bits, banyan_error *err);
 
 #endif

@@ -2,3 +2,4 @@
 /* transport/list.h: every transport, one line each. X(NAME) stands for banyan_transport_NAME in its own file.
  */
 X(memory)
+X(shm)
