@@ -27,6 +27,7 @@ typedef struct {
     int option_count;
     const char *names[CLI_MAX_WORDS];  /* options given: long names */
     const char *values[CLI_MAX_WORDS]; /* their values; "" for a switch */
+    char *const *command; /* for verbs that start one: the first word and all after it, up to NULL; or NULL */
 } cli_arguments;
 
 typedef struct cli_verb {
@@ -35,6 +36,7 @@ typedef struct cli_verb {
     const char *summary;       /* one line */
     const char *words;         /* for completion: what the first word may be, «show|convert», or NULL */
     int word_limit;            /* how many words it takes at the most */
+    int takes_command;         /* the first word begins a command, whose options are its own */
     int takes_parameters;      /* options of algorithms («--order») are accepted */
     const cli_option *options; /* ends with a NULL name; --json, --quiet and --help come on top */
     int (*run)(const cli_arguments *arguments);
@@ -91,6 +93,9 @@ void cli_problem_fini(cli_problem *problem);
 const char *cli_format_bytes(double bytes, char *buffer, size_t size);
 const char *cli_format_seconds(double seconds, char *buffer, size_t size);
 const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size);
+
+/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
+double cli_bus_factor(banyan_collective collective, int workers);
 
 /* JSON numbers; null for infinities and NaN. */
 void cli_json_number(banyan_text *text, const char *key, double value);

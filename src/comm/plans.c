@@ -58,8 +58,8 @@ static void destroy_plan(banyan_comm_plan *plan)
 static int has_relays(const banyan_schedule *schedule)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_program_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_program_rank(schedule, schedule->transfers[i].dst) < 0)
+        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
+            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
             return 1;
     return 0;
 }

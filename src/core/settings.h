@@ -28,6 +28,8 @@
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
     X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
+    X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
+    X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \

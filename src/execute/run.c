@@ -264,20 +264,42 @@ static int advance_send(banyan_runner *runner, const banyan_stream *s, flowing *
     return moved;
 }
 
-static void apply(banyan_runner *runner, flowing *f, const void *from, size_t elements)
+/* Where the next element of the first operation belongs. */
+static char *place_of(const banyan_runner *runner, const flowing *f)
 {
-    const banyan_operation *o = &runner->program->operations[f->head];
-    progress *p = &runner->progress[f->head];
-    char *into = (char *)runner->request->buffer + p->position * runner->element_bytes;
+    return (char *)runner->request->buffer + runner->progress[f->head].position * runner->element_bytes;
+}
 
-    if (o->action == BANYAN_ACTION_REDUCE)
-        runner->kernel(into, from, elements);
-    else
-        memcpy(into, from, elements * runner->element_bytes);
+static void note_applied(banyan_runner *runner, flowing *f, size_t elements)
+{
+    progress *p = &runner->progress[f->head];
+
     p->position += elements;
     if (p->position == p->end && runner->request->timeline)
-        runner->request->timeline->end_s[o->transfer] = now_s(runner);
+        runner->request->timeline->end_s[runner->program->operations[f->head].transfer] = now_s(runner);
     skip_finished(runner, &f->head, f->last);
+}
+
+static void apply(banyan_runner *runner, flowing *f, const void *from, size_t elements)
+{
+    if (runner->program->operations[f->head].action == BANYAN_ACTION_REDUCE)
+        runner->kernel(place_of(runner, f), from, elements);
+    else
+        memcpy(place_of(runner, f), from, elements * runner->element_bytes);
+    note_applied(runner, f, elements);
+}
+
+/* What only overwrites can be read straight to where it belongs, by transports that know how. */
+static size_t read_in_place(banyan_runner *runner, const banyan_stream *s, flowing *f, size_t elements)
+{
+    size_t bytes = 0;
+
+    if (runner->transport->read && runner->program->operations[f->head].action == BANYAN_ACTION_COPY)
+        bytes = runner->transport->read(runner->endpoint, s->peer, s->number, place_of(runner, f),
+                                        elements * runner->element_bytes, runner->element_bytes);
+    if (bytes)
+        note_applied(runner, f, bytes / runner->element_bytes);
+    return bytes;
 }
 
 static size_t least(size_t a, size_t b)
@@ -349,6 +371,9 @@ static int advance_receive(banyan_runner *runner, const banyan_stream *s, flowin
         return advance_staged(runner, s, f, ready);
     if (!ready)
         return 0;
+    ready = least(ready, runner->slice_elements);
+    if (read_in_place(runner, s, f, ready))
+        return 1;
     there = runner->transport->peek(runner->endpoint, s->peer, s->number, &memory);
     if (!there)
         return 0;
@@ -356,7 +381,7 @@ static int advance_receive(banyan_runner *runner, const banyan_stream *s, flowin
         runner->transport->consume(runner->endpoint, s->peer, s->number, 0);
         return stage(runner, s, f, runner->element_bytes);
     }
-    ready = least(least(ready, there / runner->element_bytes), runner->slice_elements);
+    ready = least(ready, there / runner->element_bytes);
     apply(runner, f, memory, ready);
     runner->transport->consume(runner->endpoint, s->peer, s->number, ready * runner->element_bytes);
     return 1;
