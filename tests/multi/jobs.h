@@ -195,6 +195,12 @@ static inline void job_stay_here(void)
 {
     setenv("BANYAN_SOCKET_IFNAME", "lo", 1);
     setenv("BANYAN_SOCKET_FAMILY", "AF_INET", 1);
+    setenv("BANYAN_TRANSPORT", "tcp", 1);
 }
+
+/* The same tests over TCP and over the best that ranks of one host have. */
+#define RUN_OVER_ALL_TRANSPORTS(tests)                                                                       \
+    (setenv("BANYAN_TRANSPORT", "tcp", 1) || cmocka_run_group_tests_name("tcp", tests, NULL, NULL) ||        \
+     setenv("BANYAN_TRANSPORT", "auto", 1) || cmocka_run_group_tests_name("auto", tests, NULL, NULL))
 
 #endif
