@@ -702,7 +702,8 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
     pthread_mutex_lock(&control->lock);
     while (!control->is_ready && !control->status && !is_late)
         is_late = !wait_for_change(control, deadline_ns);
-    if (control->status)
+    /* All were there: what has happened since is for the first call to say. */
+    if (control->status && !control->is_ready)
         status = banyan_fail(err, control->status, "%s", control->reason.text);
     for (int i = 1; i < control->size && control->rank == 0; i++)
         is_missing[i] = !control->joined[i];

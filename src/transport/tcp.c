@@ -283,7 +283,7 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
 void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int socket)
 {
     banyan_tcp_endpoint *e = own(base);
-    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest);
+    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest), **end = &e->guests;
 
     if (!guest) {
         close(socket); /* the peer will say that we are lost, and so we are */
@@ -291,8 +291,9 @@ void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int 
     }
     *guest = (banyan_tcp_guest){.hello = *hello, .fd = socket};
     pthread_mutex_lock(&e->lock);
-    guest->next = e->guests;
-    e->guests = guest;
+    while (*end)
+        end = &(*end)->next;
+    *end = guest;
     pthread_mutex_unlock(&e->lock);
     wake(e);
 }
