@@ -298,20 +298,9 @@ static banyan_status measure(const settings *set, banyan_comm **comms, size_t by
     return status;
 }
 
-/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
 static double bus_factor(const settings *set)
 {
-    double p = set->task.ranks;
-
-    switch (set->task.collective) {
-    case BANYAN_COLLECTIVE_ALLREDUCE:
-        return 2 * (p - 1) / p;
-    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-    case BANYAN_COLLECTIVE_ALLGATHER:
-        return (p - 1) / p;
-    default:
-        return 1;
-    }
+    return cli_bus_factor((banyan_collective)set->task.collective, set->task.ranks);
 }
 
 typedef struct {

@@ -94,6 +94,9 @@ const char *cli_format_bytes(double bytes, char *buffer, size_t size);
 const char *cli_format_seconds(double seconds, char *buffer, size_t size);
 const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size);
 
+/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
+double cli_bus_factor(banyan_collective collective, int workers);
+
 /* JSON numbers; null for infinities and NaN. */
 void cli_json_number(banyan_text *text, const char *key, double value);
 

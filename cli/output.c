@@ -45,6 +45,21 @@ const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size)
     return scale(bytes_per_s, 1000, units, 5, buffer, size);
 }
 
+double cli_bus_factor(banyan_collective collective, int workers)
+{
+    double p = workers;
+
+    switch (collective) {
+    case BANYAN_COLLECTIVE_ALLREDUCE:
+        return 2 * (p - 1) / p;
+    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
+    case BANYAN_COLLECTIVE_ALLGATHER:
+        return (p - 1) / p;
+    default:
+        return 1;
+    }
+}
+
 void cli_json_number(banyan_text *text, const char *key, double value)
 {
     banyan_text_add(text, "\"%s\":", key);

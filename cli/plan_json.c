@@ -17,6 +17,8 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
         banyan_text_add(text, "}");
         return;
     }
+    if (plan->variant.key)
+        banyan_text_add(text, ",\"%s\":\"%s\"", plan->variant.key, plan->variant.value);
     banyan_schedule_digest(schedule, digest);
     banyan_text_add(text, ",\"collective\":\"%s\",\"workers\":%d,\"bytes\":%zu,",
                     banyan_collective_name(schedule->collective), schedule->active_count, problem->bytes);
@@ -30,7 +32,7 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
     cli_json_number(text, "share_of_bound", plan->limits.bytes_per_s / bound_bytes_per_s);
     banyan_text_add(text, ",");
     cli_json_number(text, "predicted_s", plan->predicted_s);
-    banyan_text_add(text, ",");
+    banyan_text_add(text, ",\"model\":\"%s\",", plan->model);
     cli_json_number(text, "planning_s", plan->planning_s);
     banyan_text_add(text, ",\"bottleneck\":");
     if (link >= 0)

@@ -116,10 +116,12 @@ static banyan_status print_verdict(const cli_arguments *arguments, const char *p
             banyan_text_add(&text, "%s", i ? "," : "");
             banyan_text_add_json_string(&text, verdict->problems[i]);
         }
-        banyan_text_add(&text, "]}\n");
+        banyan_text_add(&text, "],\"same_bits\":%s}\n", verdict->orders_differ ? "false" : "true");
     } else if (!verdict->problem_count) {
         if (!cli_has(arguments, "quiet"))
             banyan_text_add(&text, "%s: proven\n", path);
+        if (verdict->orders_differ && !cli_has(arguments, "quiet"))
+            banyan_text_add(&text, "%s: note: %s\n", path, verdict->note);
     } else {
         for (long i = 0; i < shown; i++)
             banyan_text_add(&text, "%s: %s\n", path, verdict->problems[i]);

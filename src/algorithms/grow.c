@@ -41,6 +41,7 @@ typedef struct {
     int *size;            /* ranks of each tree */
     int *live, *old_live; /* of these in the list now, and when the step began */
     int *place;           /* the member that a tree tries next */
+    int *turn;            /* trees in the order of their turns */
     char *is_member;      /* tree * count + rank */
     int *queue, *via, *seen; /* of the search: nodes, the link that reached a node, when it was reached */
     int stamp;
@@ -138,8 +139,9 @@ static void find_ranks(garden *g)
 
 static void garden_fini(garden *g)
 {
-    void *owned[] = {g->rank_of, g->has_ranks, g->out_link, g->capacity,  g->left,  g->member, g->size,
-                     g->live,    g->old_live,  g->place,    g->is_member, g->queue, g->via,    g->seen};
+    void *owned[] = {g->rank_of,   g->has_ranks, g->out_link, g->capacity, g->left,
+                     g->member,    g->size,      g->live,     g->old_live, g->place,
+                     g->is_member, g->queue,     g->via,      g->seen,     g->turn};
 
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         banyan_free(owned[i]);
@@ -165,12 +167,14 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     g->live = banyan_alloc(ranks, sizeof(int));
     g->old_live = banyan_alloc(ranks, sizeof(int));
     g->place = banyan_alloc(ranks, sizeof(int));
+    g->turn = banyan_alloc(ranks, sizeof(int));
     g->is_member = banyan_alloc(ranks * ranks, 1);
     g->queue = banyan_alloc(nodes, sizeof(int));
     g->via = banyan_alloc(nodes, sizeof(int));
     g->seen = banyan_alloc(nodes, sizeof(int));
     if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->member || !g->size ||
-        !g->live || !g->old_live || !g->place || !g->is_member || !g->queue || !g->via || !g->seen)
+        !g->live || !g->old_live || !g->place || !g->turn || !g->is_member || !g->queue || !g->via ||
+        !g->seen)
         return banyan_fail_memory(err);
     find_capacities(g);
     find_ranks(g);
@@ -346,9 +350,9 @@ static banyan_status take_step(garden *g, banyan_error *err)
     g->trees->step_count++;
     while (any) {
         any = 0;
-        for (int tree = 0; tree < g->count; tree++) {
+        for (int i = 0; i < g->count; i++) {
             int grew;
-            banyan_status status = take_turn(g, tree, &grew, err);
+            banyan_status status = take_turn(g, g->turn[i], &grew, err);
 
             if (status)
                 return status;
@@ -356,6 +360,49 @@ static banyan_status take_step(garden *g, banyan_error *err)
         }
     }
     return BANYAN_SUCCESS;
+}
+
+/* How many links away the farthest rank is. */
+static int find_height(garden *g, int root)
+{
+    const banyan_topology *topology = g->topology;
+    int *distance = g->via, head = 0, tail = 0, farthest = 0;
+
+    g->stamp++;
+    g->queue[tail++] = root;
+    g->seen[root] = g->stamp;
+    distance[root] = 0;
+    while (head < tail) {
+        int node = g->queue[head++];
+
+        if (g->rank_of[node])
+            farthest = distance[node];
+        for (int i = topology->out_first[node]; i < topology->out_first[node + 1]; i++) {
+            int next = topology->links[topology->out_link[i]].dst;
+
+            if (g->seen[next] != g->stamp) {
+                g->seen[next] = g->stamp;
+                distance[next] = distance[node] + 1;
+                g->queue[tail++] = next;
+            }
+        }
+    }
+    return farthest;
+}
+
+/* Trees by number, or by height where that is asked for; equal ones by number. */
+static void find_turns(garden *g, int is_deep_first)
+{
+    int *height = g->place; /* not in use before the first step */
+
+    for (int tree = 0; tree < g->count; tree++) {
+        int i = tree;
+
+        height[tree] = is_deep_first ? find_height(g, g->problem->active[tree]) : 0;
+        for (; i > 0 && height[g->turn[i - 1]] < height[tree]; i--)
+            g->turn[i] = g->turn[i - 1];
+        g->turn[i] = tree;
+    }
 }
 
 static banyan_status grow_all(garden *g, banyan_error *err)
@@ -379,7 +426,7 @@ static banyan_status grow_all(garden *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order,
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order, int is_deep_first,
                                 banyan_grown_trees *out, banyan_error *err)
 {
     size_t ranks = (size_t)problem->active_count;
@@ -392,8 +439,10 @@ banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order
                            MOST_RANKS, problem->active_count);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
     status = trees.edges ? garden_init(&g, problem, order, err) : banyan_fail_memory(err);
-    if (!status)
+    if (!status) {
+        find_turns(&g, is_deep_first);
         status = grow_all(&g, err);
+    }
     garden_fini(&g);
     if (status) {
         banyan_grown_trees_fini(&trees);

@@ -29,7 +29,8 @@ typedef struct {
     int step_count;
 } banyan_grown_trees;
 
-banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order,
+/* is_deep_first: trees whose farthest rank is farther away have their turn before others. */
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order, int is_deep_first,
                                 banyan_grown_trees *out, banyan_error *err);
 void banyan_grown_trees_fini(banyan_grown_trees *trees);
 

@@ -143,14 +143,28 @@ static banyan_status read_order(const banyan_problem *problem, banyan_grow_order
     return BANYAN_SUCCESS;
 }
 
+static banyan_status read_turns(const banyan_problem *problem, int *is_deep_first, banyan_error *err)
+{
+    const char *text = banyan_problem_parameter(problem, "turns", "number");
+
+    *is_deep_first = !strcmp(text, "deep");
+    if (!*is_deep_first && strcmp(text, "number"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'turns' must be number or deep, not '%s'",
+                           text);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_grow_order order = BANYAN_GROW_SPLIT;
     banyan_grown_trees trees;
+    int is_deep_first = 0;
     banyan_status status = read_order(problem, &order, err);
 
     if (!status)
-        status = banyan_grow_trees(problem, order, &trees, err);
+        status = read_turns(problem, &is_deep_first, err);
+    if (!status)
+        status = banyan_grow_trees(problem, order, is_deep_first, &trees, err);
     if (status)
         return status;
     status = make_schedule(problem, &trees, out, err);
@@ -160,6 +174,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 
 static const banyan_algorithm_option options[] = {
     {"order", "split|yx|xy", "which neighbours on a grid are tried first (default split; the paper's is yx)"},
+    {"turns", "number|deep", "trees have their turn by number (default), or those with far ranks first"},
     {NULL, NULL, NULL},
 };
 

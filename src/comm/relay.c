@@ -149,7 +149,7 @@ banyan_status banyan_relays_start(banyan_group *group, banyan_comm_plan *plan, u
         const banyan_transfer *t = &plan->schedule->transfers[i / 2];
         int node = i % 2 ? t->src : t->dst;
 
-        if (banyan_program_rank(plan->schedule, node) < 0 && !has_relay(group, node))
+        if (banyan_schedule_rank(plan->schedule, node) < 0 && !has_relay(group, node))
             status = start_relay(group, node, first_call, err);
     }
     plan->has_relays = !status;

@@ -188,7 +188,7 @@ banyan_status banyan_program_compile(const banyan_schedule *schedule, const bany
         return banyan_fail_memory(err);
     program->schedule = schedule;
     program->node = node;
-    program->rank = banyan_program_rank(schedule, node);
+    program->rank = banyan_schedule_rank(schedule, node);
     entries = gather(schedule, node, &program->operation_count);
     if (entries && sort_into_lanes(entries, program->operation_count) && make_streams(program, entries) &&
         find_predecessors(program, dependencies))
@@ -209,24 +209,9 @@ void banyan_program_destroy(banyan_program *program)
     banyan_free(program);
 }
 
-int banyan_program_rank(const banyan_schedule *schedule, int node)
-{
-    int low = 0, high = schedule->active_count;
-
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-
-        if (schedule->active[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < schedule->active_count && schedule->active[low] == node ? low : -1;
-}
-
 const char *banyan_program_node_name(const banyan_schedule *schedule, int node, char *buffer, size_t size)
 {
-    int rank = banyan_program_rank(schedule, node);
+    int rank = banyan_schedule_rank(schedule, node);
 
     if (rank >= 0)
         snprintf(buffer, size, "rank %d", rank);

@@ -47,7 +47,4 @@ void banyan_program_destroy(banyan_program *program); /* accepts NULL */
 /* «rank 3», or «relay node 7» for a node that is not active. */
 const char *banyan_program_node_name(const banyan_schedule *schedule, int node, char *buffer, size_t size);
 
-/* The rank of a node, or -1. */
-int banyan_program_rank(const banyan_schedule *schedule, int node);
-
 #endif

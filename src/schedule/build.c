@@ -175,30 +175,23 @@ void banyan_builder_add(banyan_builder *builder, banyan_transfer transfer)
     schedule->transfers[schedule->transfer_count++] = transfer;
 }
 
+static void add_default(banyan_builder *builder, int round, int src, int dst, int first_piece,
+                        int piece_count, banyan_action action, int flow)
+{
+    banyan_builder_add(builder,
+                       (banyan_transfer){round, src, dst, first_piece, piece_count, action, flow, -1});
+}
+
 void banyan_builder_reduce(banyan_builder *builder, int round, int src, int dst, int first_piece,
                            int piece_count, int flow)
 {
-    banyan_builder_add(builder, (banyan_transfer){.round = round,
-                                                  .src = src,
-                                                  .dst = dst,
-                                                  .first_piece = first_piece,
-                                                  .piece_count = piece_count,
-                                                  .action = BANYAN_ACTION_REDUCE,
-                                                  .flow = flow,
-                                                  .route = -1});
+    add_default(builder, round, src, dst, first_piece, piece_count, BANYAN_ACTION_REDUCE, flow);
 }
 
 void banyan_builder_copy(banyan_builder *builder, int round, int src, int dst, int first_piece,
                          int piece_count, int flow)
 {
-    banyan_builder_add(builder, (banyan_transfer){.round = round,
-                                                  .src = src,
-                                                  .dst = dst,
-                                                  .first_piece = first_piece,
-                                                  .piece_count = piece_count,
-                                                  .action = BANYAN_ACTION_COPY,
-                                                  .flow = flow,
-                                                  .route = -1});
+    add_default(builder, round, src, dst, first_piece, piece_count, BANYAN_ACTION_COPY, flow);
 }
 
 static void check_transfer(banyan_builder *builder, size_t i)

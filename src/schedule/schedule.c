@@ -41,6 +41,21 @@ void banyan_schedule_destroy(banyan_schedule *schedule)
     banyan_free(schedule);
 }
 
+int banyan_schedule_rank(const banyan_schedule *schedule, int node)
+{
+    int low = 0, high = schedule->active_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (schedule->active[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < schedule->active_count && schedule->active[low] == node ? low : -1;
+}
+
 /* floor(count * cut / whole) without overflow: both factors may have 63 bits. */
 static size_t bound_at(const banyan_schedule *schedule, size_t count, int piece)
 {

@@ -72,6 +72,8 @@ banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_sche
                                     banyan_error *err);
 banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out, banyan_error *err);
 
+int banyan_schedule_rank(const banyan_schedule *schedule, int node); /* -1: not active */
+
 /* Bound to count elements, pieces first..first+n-1 are elements begin..end-1: floor(count * cut / whole). */
 void banyan_schedule_elements(const banyan_schedule *schedule, size_t count, int first_piece, int piece_count,
                               size_t *begin, size_t *end);

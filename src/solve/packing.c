@@ -229,6 +229,19 @@ static void sharpen(generator *g)
     }
 }
 
+static banyan_status take_seed(generator *g, banyan_error *err)
+{
+    const banyan_trees *seed = g->problem->seed;
+
+    for (size_t t = 0; seed && t < seed->tree_count; t++) {
+        banyan_trees_copy(&g->packing->trees, seed, t);
+        if (g->packing->trees.failed)
+            return banyan_fail_memory(err);
+        add_latest_column(g);
+    }
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status solve_program(generator *g, banyan_error *err)
 {
     banyan_status status = banyan_lp_solve(g->lp, err);
@@ -308,6 +321,8 @@ banyan_status banyan_packing_solve(const banyan_graph *graph, const banyan_packi
     memset(out, 0, sizeof *out);
     out->bound_value = HUGE_VAL;
     status = generator_init(&g, graph, problem, out, err);
+    if (!status)
+        status = take_seed(&g, err);
     if (!status)
         status = warm_up(&g, err);
     if (!status)

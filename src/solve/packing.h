@@ -22,7 +22,8 @@ typedef struct {
     double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
     double good_enough; /* stop when the packing weighs this much; 0: never */
     int warm_trees;     /* trees by multiplicative weights before the first linear program */
-    int round_limit;    /* linear programs at most */
+    const banyan_trees *seed; /* trees to begin with, or NULL */
+    int round_limit;          /* linear programs at most */
 } banyan_packing_problem;
 
 typedef struct {

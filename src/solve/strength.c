@@ -14,17 +14,20 @@
 #include "core/alloc.h"
 #include "solve/flow.h"
 
-typedef struct {
+struct banyan_partitions {
     const banyan_graph *graph;
-    banyan_flow *flow; /* cables, then one edge source->v a node, then one edge v->sink a node */
-    int *cable;        /* arc of the i-th cable */
+    const int64_t *capacity; /* per arc; NULL: the graph's */
+    banyan_flow *flow;       /* cables, then one edge source->v a node, then one edge v->sink a node */
+    int *cable;              /* arc of the i-th cable */
     int cable_count, source, sink;
     int *order; /* nodes with cables, ascending */
     int order_count;
     int64_t *x;
     int *part; /* under way */
     int *kept; /* the partition that the guess came from */
-} search;
+};
+
+typedef struct banyan_partitions search;
 
 static banyan_status make_flow(search *s, banyan_error *err)
 {
@@ -91,7 +94,8 @@ static int64_t best_set(search *s, int count, banyan_fraction guess)
     int64_t pulled = 0, cut;
 
     for (int i = 0; i < s->cable_count; i++) {
-        int64_t capacity = graph->arcs[s->cable[i]].capacity * guess.den;
+        int arc = s->cable[i];
+        int64_t capacity = (s->capacity ? s->capacity[arc] : graph->arcs[arc].capacity) * guess.den;
 
         banyan_flow_set(s->flow, i, capacity, capacity);
     }
@@ -225,4 +229,37 @@ banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, i
 out:
     search_fini(&s);
     return status;
+}
+
+banyan_status banyan_partitions_create(const banyan_graph *graph, banyan_partitions **out, banyan_error *err)
+{
+    banyan_partitions *p = banyan_alloc(1, sizeof *p);
+    banyan_status status;
+
+    *out = NULL;
+    if (!p)
+        return banyan_fail_memory(err);
+    status = search_init(p, graph, NULL, err);
+    if (status)
+        banyan_partitions_destroy(p);
+    else
+        *out = p;
+    return status;
+}
+
+void banyan_partitions_destroy(banyan_partitions *p)
+{
+    if (!p)
+        return;
+    search_fini(p);
+    banyan_free(p);
+}
+
+int64_t banyan_partitions_worst(banyan_partitions *p, const int64_t *capacity, int64_t rate, int *part)
+{
+    p->capacity = capacity;
+    p->part = part;
+    for (int v = 0; v < p->graph->node_count; v++)
+        part[v] = -1;
+    return worst_partition(p, (banyan_fraction){rate, 1}) / 2 + rate;
 }

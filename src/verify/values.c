@@ -11,6 +11,7 @@
  * Adding never lowers a count, so a doubled value can only be mended by overwriting it: set and mark together
  * decide exactly what full multisets would. Cost: transfers x ranks / 64 words for each piece. */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -20,6 +21,7 @@ typedef struct {
     int is_empty;   /* holds nothing: reading it is an error */
     int doubled;    /* the rank that is in it more than once, or -1 */
     size_t culprit; /* the transfer that doubled it */
+    uint64_t order; /* names the order of additions that made it; the two sides of one addition may swap */
     size_t changed; /* the transfer that changed it last, plus one; 0: never */
 } cell;
 
@@ -41,6 +43,15 @@ typedef struct {
 static uint64_t *bits_of(const prover *p, int node)
 {
     return p->bits + (size_t)node * p->words;
+}
+
+/* A scrambler: sums of scrambled names are equal for equal orders of additions, and for no others but by a
+ * chance of one in 2^64. */
+static uint64_t scramble(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
 }
 
 static void clear(prover *p, int node)
@@ -69,6 +80,7 @@ static void set_initial(prover *p, const int *items, size_t count)
         if (source >= 0 && rank != source)
             continue;
         p->cells[node].is_empty = 0;
+        p->cells[node].order = scramble((uint64_t)rank + 1);
         bits_of(p, node)[rank / 64] |= (uint64_t)1 << (rank % 64);
     }
 }
@@ -109,6 +121,7 @@ static void add_into(prover *p, size_t transfer, int node, const cell *value, co
     }
     for (size_t i = 0; i < p->words; i++)
         dst_bits[i] |= bits[i];
+    dst->order = scramble(dst->order + value->order);
     dst->is_empty = 0;
     dst->changed = transfer + 1;
 }
@@ -228,6 +241,20 @@ static void judge_result(prover *p, int rank)
                             who, wrong, where);
 }
 
+static void compare_orders(prover *p, int rank, int other)
+{
+    banyan_verdict *verdict = p->judge->verdict;
+    const int *active = p->schedule->active;
+
+    if (verdict->orders_differ || p->cells[active[rank]].order == p->cells[active[other]].order)
+        return;
+    verdict->orders_differ = 1;
+    snprintf(
+        verdict->note, sizeof verdict->note,
+        "ranks %d and %d add piece %d in unlike orders, so floating-point sums may differ in the last bits",
+        rank, other, p->piece);
+}
+
 static void judge_results(prover *p)
 {
     const banyan_schedule *schedule = p->schedule;
@@ -254,8 +281,10 @@ static void judge_results(prover *p)
     for (int rank = 0; rank < schedule->active_count; rank++)
         if (only < 0 || rank == only)
             p->wanted[rank / 64] |= (uint64_t)1 << (rank % 64);
-    for (int rank = first; rank <= last; rank++)
+    for (int rank = first; rank <= last; rank++) {
         judge_result(p, rank);
+        compare_orders(p, first, rank);
+    }
 }
 
 static int judge_piece(prover *p, const int *items, size_t count)

@@ -30,21 +30,6 @@ void banyan_judge_report(banyan_judge *judge, size_t transfer, const char *forma
     va_end(arguments);
 }
 
-static int rank_of(const banyan_schedule *schedule, int node)
-{
-    int low = 0, high = schedule->active_count;
-
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-
-        if (schedule->active[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < schedule->active_count && schedule->active[low] == node ? low : -1;
-}
-
 static const char *name_of(const banyan_judge *judge, int node, char *buffer, size_t size)
 {
     if (judge->topology && node < judge->topology->node_count)
@@ -66,7 +51,7 @@ const char *banyan_judge_transfer_name(const banyan_judge *judge, size_t transfe
 
 const char *banyan_judge_node_name(const banyan_judge *judge, int node, char *buffer, size_t size)
 {
-    int rank = rank_of(judge->schedule, node);
+    int rank = banyan_schedule_rank(judge->schedule, node);
     char name[48];
 
     name_of(judge, node, name, sizeof name);

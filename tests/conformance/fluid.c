@@ -34,7 +34,7 @@ static void check_windows(use *uses, int count, double bytes_per_s, const char *
 
         for (int j = 0; j < count; j++) {
             bytes += uses[j].begin_s >= begin_s ? uses[j].bytes : 0;
-            if (bytes > bytes_per_s * (uses[j].end_s - begin_s) * (1 + 1e-9) + 1e-6)
+            if (bytes > 0 && bytes > bytes_per_s * (uses[j].end_s - begin_s) * (1 + 1e-9) + 1e-6)
                 fail_msg("%s: %.12g bytes between %.12g and %.12g s", what, bytes, begin_s, uses[j].end_s);
         }
     }
@@ -105,7 +105,7 @@ static int meet(const banyan_algorithm *algorithm, const sample *on)
     banyan_topology *t;
     banyan_error err = {""};
     banyan_status status;
-    int *active;
+    int *active = NULL;
     char what[200];
 
     if (banyan_topology_load(on->spec, &t, &err) ||
@@ -231,7 +231,7 @@ TEST(many_slices_come_near_the_bandwidth_limit)
         share = bytes / r.timeline->total_s / limits.bytes_per_s;
         print_message("%-20s on %-26s %.4f of the limit, %zu messages\n", cases[i].algorithm, cases[i].spec,
                       share, r.message_count);
-        assert_true(share <= 1 + 1e-9 && share > 0.95);
+        assert_true(share <= 1 + 1e-9 && share > 0.99);
         banyan_fluid_fini(&r);
         banyan_schedule_destroy(s);
         banyan_topology_destroy(t);

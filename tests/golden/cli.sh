@@ -42,7 +42,7 @@ expect 0 "banyan 0." --version
 expect 0 "Usage:" help plan
 expect_sentence 2 "did you mean compare?" comapre ring:4
 expect_sentence 2 "no verb is named xyzzy" xyzzy
-for verb in topo plan compare bound verify bench run list info; do
+for verb in topo plan compare bound verify sim bench run list info; do
     expect 0 "Usage:" $verb --help
     expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
 done
@@ -95,7 +95,7 @@ expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
 "$banyan" plan ring:4 --algo ring -q -o plan.json
 expect 0 "proven" verify plan.json
 expect 0 "proven" verify plan.json --topo ring:4
-expect 0 '"ok":true,"problem_count":0,"problems":[]' verify plan.json --json
+expect 0 '"ok":true,"problem_count":0,"problems":[],"same_bits":true' verify plan.json --json
 expect 1 "the schedule is for 4 nodes" verify plan.json --topo ring:3
 sed '/"transfers":\[/{n;d}' plan.json > wrong.json
 expect 1 "contribution" verify wrong.json
@@ -124,7 +124,7 @@ expect_sentence 2 "workers" bench -n 9 --topo hosts:2+3 -b 64 -e 64
 # What there is.
 expect 0 "ring" list
 expect 0 '"algorithms":[' list --json
-expect_sentence 2 "is not algorithms, networks or imports" list things
+expect_sentence 2 "is not algorithms, networks, imports or policies" list things
 expect 0 "BANYAN_TIMEOUT_MS" info
 expect 0 '"settings":[' info --json
 BANYAN_TIMEUT_MS=1 expect 0 "BANYAN_TIMEOUT_MS" info

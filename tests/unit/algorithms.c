@@ -17,6 +17,19 @@
 
 #define MOST_RANKS 17
 
+static network load(const char *spec, int idle_every)
+{
+    network net = {0};
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &net.topology, &err))
+        fail_msg("%s: %s", spec, err.text);
+    for (int i = 0; i < net.topology->worker_count; i++)
+        if (!idle_every || i % idle_every)
+            net.active[net.active_count++] = net.topology->workers[i];
+    return net;
+}
+
 static banyan_schedule *build_on_star(const char *name, int ranks, banyan_collective collective)
 {
     network net = make_star(ranks, 0);
@@ -136,14 +149,8 @@ static void every_algorithm_is_proven_on_every_sample_with_all_and_some_workers(
     (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         for (int idle_every = 0; idle_every <= 3; idle_every += 3) {
-            network net = {0};
-            banyan_error err;
+            network net = load(samples[i], idle_every);
 
-            if (banyan_topology_load(samples[i], &net.topology, &err))
-                fail_msg("%s: %s", samples[i], err.text);
-            for (int w = 0; w < net.topology->worker_count; w++)
-                if (!idle_every || w % idle_every)
-                    net.active[net.active_count++] = net.topology->workers[w];
             for (int a = 0; a < banyan_algorithm_count(); a++)
                 for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++)
                     for_each_root(banyan_algorithm_at(a), make_problem(&net, (banyan_collective)c));
@@ -241,6 +248,21 @@ static void all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms
         check_closed_form(p, (closed_form){"parameter-servers", 2, 2 * p * (p - 1), 2 * share});
         check_closed_form(p, (closed_form){"direct", 2 * (p - 1), 2 * p * (p - 1), 2 * share});
     }
+}
+
+static void circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks(void **state)
+{
+    (void)state;
+    for (int p = 2; p <= 40; p++)
+        for (int c = BANYAN_COLLECTIVE_ALLREDUCE; c <= BANYAN_COLLECTIVE_ALLGATHER; c++) {
+            banyan_schedule *schedule = build_on_star("circulant", p, (banyan_collective)c);
+            int phases = c == BANYAN_COLLECTIVE_ALLREDUCE ? 2 : 1;
+
+            assert_int_equal(schedule->round_count, phases * log2_up(p));
+            check_equal(most_sent(schedule), phases * (double)(p - 1) / p);
+            assert_true(meaning_is_right(schedule));
+            banyan_schedule_destroy(schedule);
+        }
 }
 
 static void double_trees_are_shallow_and_no_rank_is_inner_in_both(void **state)
@@ -343,6 +365,33 @@ static void the_default_order_goes_host_by_host(void **state)
     assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
     check_order(&net, NULL, (int[]){0, 2, 4, 1, 3});
     banyan_topology_destroy(net.topology);
+}
+
+/* The slowest direct link of the ring, or 0 where a step has none. */
+static double slowest_step(const char *spec)
+{
+    network net = load(spec, 0);
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = build("ring", &problem);
+    double slowest = 1e30;
+
+    for (size_t i = 0; i < schedule->transfer_count && schedule->transfers[i].round == 0; i++) {
+        int link =
+            banyan_topology_find_link(net.topology, schedule->transfers[i].src, schedule->transfers[i].dst);
+        double speed = link < 0 ? 0 : net.topology->links[link].bytes_per_s;
+
+        slowest = speed < slowest ? speed : slowest;
+    }
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+    return slowest;
+}
+
+static void the_default_order_goes_along_fast_direct_links(void **state)
+{
+    (void)state;
+    check_equal(slowest_step("dgx1") / 50e9, 1); /* the ring of double NVLinks */
+    check_equal(slowest_step("torus:4x4,down=g0-g1") > 0, 1);
 }
 
 /* Steps of the ring that are no link of the grid. */
@@ -550,31 +599,47 @@ static void roots_and_servers_can_be_chosen(void **state)
     banyan_topology_destroy(net.topology);
 }
 
+/* Builds with the first, second, ... allocation failing, until none does. */
+static void walk_failures(const banyan_algorithm *algorithm, const banyan_problem *problem)
+{
+    banyan_schedule *schedule = NULL;
+    banyan_error err;
+
+    for (long calls = 0; !schedule; calls++) {
+        banyan_status status;
+
+        assert_true(calls < 100000);
+        banyan_alloc_fail_after(calls);
+        status = banyan_algorithm_build(algorithm, problem, &schedule, &err);
+        banyan_alloc_fail_after(-1);
+        if (status != BANYAN_SUCCESS && (status != BANYAN_SYSTEM_ERROR || schedule))
+            fail_msg("%s, allocation %ld: %s", algorithm->name, calls, err.text);
+    }
+    banyan_schedule_destroy(schedule);
+}
+
 static void every_algorithm_survives_the_failure_of_each_allocation(void **state)
 {
-    network net = make_star(6, 5);
+    static const char *const specs[] = {"switch:5", "torus:4x4", "bigraph:2x4", "hosts:2+3", "torus:2x3"};
+    int walked[64] = {0};
 
     (void)state;
-    for (int a = 0; a < banyan_algorithm_count(); a++)
-        for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
-            banyan_problem problem = make_problem(&net, (banyan_collective)c);
-            banyan_schedule *schedule = NULL;
-            banyan_error err;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        network net = load(specs[i], 0);
 
-            if (banyan_algorithm_applies(banyan_algorithm_at(a), &problem, NULL))
-                continue;
-            for (long calls = 0; !schedule; calls++) {
-                banyan_status status;
+        for (int a = 0; a < banyan_algorithm_count(); a++)
+            for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
+                banyan_problem problem = make_problem(&net, (banyan_collective)c);
 
-                assert_true(calls < 100000);
-                banyan_alloc_fail_after(calls);
-                status = banyan_algorithm_build(banyan_algorithm_at(a), &problem, &schedule, &err);
-                banyan_alloc_fail_after(-1);
-                assert_true(status == BANYAN_SUCCESS || (status == BANYAN_SYSTEM_ERROR && !schedule));
+                if (banyan_algorithm_applies(banyan_algorithm_at(a), &problem, NULL))
+                    continue;
+                walk_failures(banyan_algorithm_at(a), &problem);
+                walked[a] = 1;
             }
-            banyan_schedule_destroy(schedule);
-        }
-    banyan_topology_destroy(net.topology);
+        banyan_topology_destroy(net.topology);
+    }
+    for (int a = 0; a < banyan_algorithm_count(); a++)
+        assert_true(walked[a]);
 }
 
 int main(void)
@@ -586,10 +651,12 @@ int main(void)
         cmocka_unit_test(every_algorithm_says_what_it_is),
         cmocka_unit_test(schedules_are_labelled_with_algorithm_and_topology),
         cmocka_unit_test(all_reduces_have_the_rounds_transfers_and_volume_of_the_closed_forms),
+        cmocka_unit_test(circulant_takes_the_fewest_rounds_and_the_least_volume_for_any_number_of_ranks),
         cmocka_unit_test(double_trees_are_shallow_and_no_rank_is_inner_in_both),
         cmocka_unit_test(reduce_scatter_and_all_gather_send_the_least_there_is),
         cmocka_unit_test(the_order_option_sets_the_ring),
         cmocka_unit_test(the_default_order_goes_host_by_host),
+        cmocka_unit_test(the_default_order_goes_along_fast_direct_links),
         cmocka_unit_test(on_grids_the_default_order_is_a_hamiltonian_cycle_where_there_is_one),
         cmocka_unit_test(wrong_orders_are_refused_with_a_sentence),
         cmocka_unit_test(unknown_options_are_refused_with_a_hint),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FlexReduce: exact plans of the reference cases, the paper's counts of calls, random trees, and where the
  * tree comes from. */
-#include "algorithms/hierarchy.h"
+#include <math.h>
+
+#include "algorithms/hierarchy-cost.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/json.h"
@@ -19,14 +21,19 @@ typedef struct {
     int holder_count, holders[64];
 } shown_call;
 
-static banyan_schedule *plan(const network *net, const char *tree)
+static banyan_schedule *plan_with(const network *net, const char *calls, const char *tree)
 {
-    banyan_parameter parameter = {"tree", tree};
+    banyan_parameter parameters[] = {{"calls", calls}, {"tree", tree}};
     banyan_problem problem = make_problem(net, BANYAN_COLLECTIVE_ALLREDUCE);
 
-    problem.parameters = &parameter;
-    problem.parameter_count = tree != NULL;
+    problem.parameters = parameters;
+    problem.parameter_count = tree ? 2 : 1;
     return build("flexreduce", &problem);
+}
+
+static banyan_schedule *plan(const network *net, const char *tree)
+{
+    return plan_with(net, "auto", tree);
 }
 
 static int rank_of(const banyan_schedule *schedule, int node)
@@ -107,9 +114,29 @@ static void check_levels(const char *name, const shown_call *calls, const int *l
                          level[i], calls[i].last_round, level[j], calls[j].first_round);
 }
 
-static void check_calls(const char *name, const banyan_schedule *schedule, const banyan_json *wanted,
-                        int64_t whole)
+/* Calls that each rank owns on the root's level. */
+static void check_top(const char *name, const shown_call *calls, const int *level, int count,
+                      const banyan_json *reference)
 {
+    const banyan_json *owned = banyan_json_field(reference, "owned_calls_top");
+    int top = 0;
+
+    for (int i = 0; i < count; i++)
+        top = level[i] > top ? level[i] : top;
+    for (size_t rank = 0; rank < banyan_json_count(owned); rank++) {
+        int found = 0;
+
+        for (int i = 0; i < count; i++)
+            found += level[i] == top && calls[i].owner == (int)rank;
+        if (found != integer(banyan_json_item(owned, rank)))
+            fail_msg("%s: rank %zu owns %d calls of the root's level", name, rank, found);
+    }
+}
+
+static void check_calls(const char *name, const banyan_schedule *schedule, const banyan_json *reference)
+{
+    const banyan_json *wanted = banyan_json_field(reference, "calls");
+    int64_t whole = integer(banyan_json_field(reference, "whole"));
     static shown_call calls[400];
     int level[400], count = find_calls(schedule, calls);
 
@@ -128,6 +155,21 @@ static void check_calls(const char *name, const banyan_schedule *schedule, const
             fail_msg("%s: call %zu is there %d times", name, i, found);
     }
     check_levels(name, calls, level, count);
+    check_top(name, calls, level, count, reference);
+}
+
+static banyan_hierarchy read_tree(const char *text, int ranks);
+
+/* The bound on calls of each rank at the root, by Eq. 12. */
+static void check_bounds(const char *name, const char *text, int ranks, const banyan_json *wanted)
+{
+    banyan_hierarchy tree = read_tree(text, ranks);
+
+    for (int rank = 0; rank < ranks; rank++)
+        if (banyan_hierarchy_most_calls(&tree, rank) != integer(banyan_json_item(wanted, (size_t)rank)))
+            fail_msg("%s: rank %d may have %d calls, not as many as the reference says", name, rank,
+                     banyan_hierarchy_most_calls(&tree, rank));
+    banyan_hierarchy_fini(&tree);
 }
 
 static void check_case(const banyan_json *reference)
@@ -140,8 +182,8 @@ static void check_case(const banyan_json *reference)
     assert_true(banyan_json_get_string(banyan_json_field(reference, "tree"), &tree));
     net = make_star((int)integer(banyan_json_field(reference, "ranks")), 0);
     schedule = plan(&net, tree);
-    check_calls(name, schedule, banyan_json_field(reference, "calls"),
-                integer(banyan_json_field(reference, "whole")));
+    check_calls(name, schedule, reference);
+    check_bounds(name, tree, net.active_count, banyan_json_field(reference, "most_calls"));
     assert_true(meaning_is_right(schedule));
     banyan_schedule_destroy(schedule);
     banyan_topology_destroy(net.topology);
@@ -187,6 +229,100 @@ TEST(calls_per_learner_are_those_of_the_paper)
     check_average("((0,1,2),(3,4,5))", 6, 1000);
 }
 
+static banyan_hierarchy read_tree(const char *text, int ranks)
+{
+    banyan_parameter parameter = {"tree", text};
+    banyan_problem problem = {.active_count = ranks, .parameters = &parameter, .parameter_count = 1};
+    banyan_hierarchy tree;
+    banyan_error err;
+
+    if (banyan_hierarchy_find(&problem, &tree, &err))
+        fail_msg("%s: %s", text, err.text);
+    return tree;
+}
+
+/* Learners on machines: one unit of speed between machines, `local` in each, four times that below. */
+typedef struct {
+    double ring_s, flexreduce_s, blueconnect_s;
+} costs;
+
+static costs find_costs(const char *text, int ranks, double local, double latency_s, double bytes)
+{
+    banyan_hierarchy tree = read_tree(text, ranks);
+    double speed[64];
+    banyan_hierarchy_links links = {&tree, speed, latency_s};
+    costs found;
+
+    for (int node = 0; node < tree.node_count; node++)
+        speed[node] = tree.depth[node] == 0 ? 1 : tree.depth[node] == 1 ? local : 4 * local;
+    found = (costs){banyan_hierarchy_ring_s(&links, bytes), banyan_hierarchy_flexreduce_s(&links, bytes),
+                    banyan_hierarchy_blueconnect_s(&links, bytes)};
+    banyan_hierarchy_fini(&tree);
+    return found;
+}
+
+static void check_near(double found, double wanted)
+{
+    if (fabs(found - wanted) > 1e-9 * fabs(wanted))
+        fail_msg("%.12g is not %.12g", found, wanted);
+}
+
+static const char *const machines[] = {
+    "((0,1),(2,3))",
+    "((0,1),(2,3,4))",
+    "((0,1,2),(3,4,5))",
+    "((0,1,2),(3,4,5,6))",
+    "((0,1,2,3),(4,5,6,7))",
+    "((0,1,2),(3,4,5),(6,7,8))",
+    "((0,1,2),(3,4,5),(6,7,8,9))",
+    "((0,1,2),(3,4,5,6),(7,8,9,10))",
+    "((0,1,2,3),(4,5,6,7),(8,9,10,11))",
+};
+
+TEST(savings_over_a_ring_by_the_papers_formula)
+{
+    /* 1 Gbit/s between machines, 10 GB/s inside: 4 to 8 learners on two machines, 9 to 12 on three. */
+    static const double saving[] = {0.325,    0.364583333333, 0.39,           0.405729166667, 0.417857142857,
+                                    0.240625, 0.248842592593, 0.256354166667, 0.2625};
+
+    for (int i = 0; i < 9; i++) {
+        costs c = find_costs(machines[i], 4 + i, 80, 0, 1);
+
+        if (fabs(1 - c.flexreduce_s / c.ring_s - saving[i]) > 1e-9)
+            fail_msg("%s saves %.9f", machines[i], 1 - c.flexreduce_s / c.ring_s);
+    }
+}
+
+TEST(times_by_the_papers_formulas_are_the_references)
+{
+    costs c = find_costs("((0,1),(2,3,4))", 5, 10, 0, 1);
+
+    check_near(c.ring_s, 1.6);
+    check_near(c.flexreduce_s, 2 * (0.2 / 3 + 0.5));
+    check_near(c.blueconnect_s, 1.6); /* uneven: one ring */
+    c = find_costs("((0,1,2),(3,4,5))", 6, 10, 0, 1);
+    check_near(c.flexreduce_s, 2 * (0.2 / 3 + 0.5));
+    check_near(c.blueconnect_s, 2 * (0.2 / 3 + 0.5));
+    c = find_costs("((0,1),((2,3),(4,5,6)),7)", 8, 10, 0, 1);
+    check_near(c.flexreduce_s, 1.35 + 0.35 / 3);
+    /* 480,000 bytes, 50 us a message, units of 125 MB/s */
+    c = find_costs("((0,1),(2,3,4))", 5, 80, 50e-6, 480000 / 125e6);
+    check_near(c.ring_s, 0.006544);
+    check_near(c.flexreduce_s, 0.0043040 - 0.0001);
+    check_near(c.blueconnect_s, 0.006544);
+}
+
+TEST(where_machines_are_fast_inside_flexreduce_is_never_worse_than_blueconnect_or_a_ring)
+{
+    for (int i = 0; i < 9; i++)
+        for (double local = 10; local <= 1000; local *= 10) {
+            costs c = find_costs(machines[i], 4 + i, local, 0, 1);
+
+            assert_true(c.flexreduce_s <= c.blueconnect_s * (1 + 1e-9));
+            assert_true(c.flexreduce_s <= c.ring_s * (1 + 1e-9));
+        }
+}
+
 /* A ragged tree of ranks begin..end-1 as text. */
 static void draw_tree(banyan_random *random, banyan_text *text, int begin, int end, int depth)
 {
@@ -220,7 +356,7 @@ TEST(random_ragged_trees_are_proven)
         banyan_verdict verdict;
 
         draw_tree(&random, &text, 0, net.active_count, 0);
-        schedule = plan(&net, text.bytes[0] == '(' ? text.bytes : NULL);
+        schedule = plan_with(&net, seed % 2 ? "direct" : "chain", text.bytes[0] == '(' ? text.bytes : NULL);
         assert_int_equal(banyan_verify(schedule, net.topology, &verdict, NULL), BANYAN_SUCCESS);
         if (verdict.problem_count)
             fail_msg("seed %d, tree %s: %s", (int)seed, text.bytes, verdict.problems[0]);
@@ -254,6 +390,35 @@ TEST(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven)
     banyan_schedule_destroy(schedule);
     banyan_text_fini(&text);
     banyan_topology_destroy(net.topology);
+}
+
+static int count_chain_hops(const char *spec, const char *calls)
+{
+    network net = {0};
+    banyan_schedule *schedule;
+    int hops = 0;
+
+    assert_int_equal(banyan_topology_load(spec, &net.topology, NULL), BANYAN_SUCCESS);
+    for (int i = 0; i < net.topology->worker_count; i++)
+        net.active[net.active_count++] = net.topology->workers[i];
+    schedule = plan_with(&net, calls, "hosts");
+    assert_true(meaning_is_right(schedule));
+    for (size_t i = 0; i < schedule->transfer_count; i++) /* hops to other than the owner: chains have them */
+        hops += schedule->transfers[i].action == BANYAN_ACTION_REDUCE &&
+                rank_of(schedule, schedule->transfers[i].dst) != schedule->transfers[i].flow;
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+    return hops;
+}
+
+/* Four hosts in each of two racks with one thin cable each: were all hosts to send to all, half of it would
+ * pass that cable. */
+TEST(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable)
+{
+    assert_int_equal(count_chain_hops("hosts:2+2+2+2", "auto"), 0);
+    assert_true(count_chain_hops("hosts:2+2+2+2", "chain") > 0);
+    assert_true(count_chain_hops("racks:2x4x2,rack_gbps=2", "auto") > 0);
+    assert_int_equal(count_chain_hops("racks:2x4x2,rack_gbps=2", "direct"), 0);
 }
 
 /* The hierarchy of a topology as text with brackets. */
@@ -348,8 +513,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_equal_the_references_exactly),
         cmocka_unit_test(calls_per_learner_are_those_of_the_paper),
+        cmocka_unit_test(savings_over_a_ring_by_the_papers_formula),
+        cmocka_unit_test(times_by_the_papers_formulas_are_the_references),
+        cmocka_unit_test(where_machines_are_fast_inside_flexreduce_is_never_worse_than_blueconnect_or_a_ring),
         cmocka_unit_test(random_ragged_trees_are_proven),
         cmocka_unit_test(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven),
+        cmocka_unit_test(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable),
         cmocka_unit_test(the_tree_comes_from_switches_hosts_or_speeds),
         cmocka_unit_test(wrong_trees_are_refused_with_a_sentence),
     };

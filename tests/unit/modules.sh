@@ -62,6 +62,16 @@ check_public_header() {
     done < <(includes include)
 }
 
+# The table of docs/architecture.md says the same as src/modules.txt.
+check_table() {
+    local module uses
+    while IFS=: read -r module uses; do
+        uses=${uses# }
+        grep -qF "| $module | ${uses:--} |" docs/architecture.md ||
+            complain "docs/architecture.md: no row «| $module | ${uses:--} | ...», as src/modules.txt has it"
+    done < <(grep -E '^[a-z]+:' src/modules.txt)
+}
+
 # Each outside library is met in one file, and the environment in one.
 check_met_once() { # PATTERN FILE
     local found
@@ -72,10 +82,12 @@ check_met_once() { # PATTERN FILE
 check_order
 check_sources
 check_public_header
+check_table
 check_met_once '#include <jansson' src/core/json.c
 check_met_once '#include <expat' src/core/xml.c
 check_met_once '#include <hwloc' src/topology/discover.c
 check_met_once '#include <(coin/)?Clp' src/solve/lp.c
+check_met_once '#include <sodium' src/core/auth.c
 check_met_once '\b(secure_)?getenv *\(|\benviron\b' src/core/settings.c
 
 [ $failed = 0 ] && echo "every include keeps to src/modules.txt"

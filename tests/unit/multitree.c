@@ -71,6 +71,27 @@ static void steps_on_tori_and_meshes_are_the_papers(void **state)
     check_steps(square(2, 0), "yx", 2);
 }
 
+/* Trees of corners before trees of the middle: no gain on tori, one step more on the 4x4 mesh. */
+static void steps_with_deep_trees_first_are_the_references(void **state)
+{
+    static const int cases[][3] = {{4, 1, 5}, {8, 1, 17}, {4, 0, 9}, {8, 0, 32}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        network net = square(cases[i][0], cases[i][1]);
+        banyan_parameter parameters[] = {{"order", "yx"}, {"turns", "deep"}};
+        banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLGATHER);
+        banyan_schedule *schedule;
+
+        problem.parameters = parameters;
+        problem.parameter_count = 2;
+        schedule = build("multitree", &problem);
+        assert_int_equal(schedule->round_count, cases[i][2]);
+        banyan_schedule_destroy(schedule);
+        banyan_topology_destroy(net.topology);
+    }
+}
+
 static void the_default_order_reaches_the_bound_on_tori_and_meshes(void **state)
 {
     (void)state;
@@ -266,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_on_tori_and_meshes_are_the_papers),
+        cmocka_unit_test(steps_with_deep_trees_first_are_the_references),
         cmocka_unit_test(the_default_order_reaches_the_bound_on_tori_and_meshes),
         cmocka_unit_test(switches_take_one_step_for_each_other_rank),
         cmocka_unit_test(ranks_of_the_same_switch_come_first),

@@ -25,7 +25,10 @@ static terminal open_terminal(unsigned short columns)
     struct winsize size = {.ws_row = 24, .ws_col = columns};
     struct termios mode;
 
-    assert_true(t.master >= 0);
+    if (t.master < 0) {
+        print_message("this machine has no pseudo terminals, so the bar cannot be looked at\n");
+        skip();
+    }
     assert_int_equal(grantpt(t.master), 0);
     assert_int_equal(unlockpt(t.master), 0);
     t.slave = open(ptsname(t.master), O_RDWR | O_NOCTTY);

@@ -241,6 +241,37 @@ TEST(shows_the_first_problems_and_counts_the_rest)
     banyan_schedule_destroy(schedule);
 }
 
+TEST(tells_whether_ranks_add_in_the_same_order)
+{
+    /* Every rank adds up what the others send, each in its own order: right, but not to the last bit. */
+    static const int pairs[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+
+    for (int as_tree = 0; as_tree < 2; as_tree++) {
+        banyan_schedule *schedule;
+        banyan_verdict verdict;
+        banyan_builder b;
+
+        banyan_builder_init(&b, BANYAN_COLLECTIVE_ALLREDUCE, 0, 3, ranks, 3);
+        banyan_builder_cut_evenly(&b, 1);
+        for (int r = 0; r < 3 && !as_tree; r++)
+            for (int i = 0; i < 2; i++)
+                banyan_builder_reduce(&b, 0, pairs[r][i], r, 0, 1, 0);
+        if (as_tree) {
+            banyan_builder_reduce(&b, 0, 2, 1, 0, 1, 0);
+            banyan_builder_reduce(&b, 1, 0, 1, 0, 1, 0);
+            banyan_builder_reduce(&b, 1, 1, 0, 0, 1, 0);
+            banyan_builder_copy(&b, 2, 0, 2, 0, 1, 0);
+        }
+        assert_int_equal(banyan_builder_finish(&b, &schedule, NULL), 0);
+        assert_int_equal(banyan_verify(schedule, NULL, &verdict, NULL), 0);
+        assert_int_equal(verdict.problem_count, 0);
+        assert_int_equal(verdict.orders_differ, !as_tree);
+        if (!as_tree)
+            assert_non_null(strstr(verdict.note, "ranks 0 and 2 add piece 0 in unlike orders"));
+        banyan_schedule_destroy(schedule);
+    }
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     banyan_topology *t = make_star(0, 1);
@@ -281,6 +312,7 @@ int main(void)
         cmocka_unit_test(follows_explicit_routes_link_by_link),
         cmocka_unit_test(says_when_the_schedule_is_for_another_network),
         cmocka_unit_test(shows_the_first_problems_and_counts_the_rest),
+        cmocka_unit_test(tells_whether_ranks_add_in_the_same_order),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/train.c: banyan train: what each gradient policy makes of a model on a network. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/near.h"
+#include "core/value.h"
+#include "train_print.h"
+
+static const cli_option options[] = {
+    {"model", 'm', "NAME", "a model that comes with Banyan, such as resnet152, or a CSV file"},
+    {"policy", 'p', "LIST", "policies with commas between, optimal:2 for two streams, or all (default: all)"},
+    {"cost", 0, "COST",
+     "linear:A,B[,GAMMA[,LINK]]: start-up in s, s per byte, contention, link's s per byte"},
+    {"topo", 0, "SPEC", "take the cost from the planner, on this network"},
+    {"algo", 'a', "NAME", "with --topo: algorithm, or auto for the best at each size (default: auto)"},
+    {"active", 0, "RANKS", "with --topo: workers that hold data, such as 0,1,4-7 (default: all)"},
+    {"forward", 0, "TIME", "time of forward, such as 91ms (default: half of backward)"},
+    {"element-bytes", 0, "N", "bytes of an element (default: 4)"},
+    {"grouping", 0, "FILE", "judge this grouping, too"},
+    {"output", 'o', "FILE", "write the grouping of the last policy"},
+    {"svg", 0, "FILE", "draw the timelines"},
+    {"trace", 0, "FILE", "write the timelines as Chrome trace JSON"},
+    {NULL, 0, NULL, NULL}};
+
+static banyan_status unknown_policy(const char *name, banyan_error *err)
+{
+    const char *names[64];
+    int count = 0, near;
+
+    while (count < banyan_policy_count() && count < 64) {
+        names[count] = banyan_policy_at(count)->name;
+        count++;
+    }
+    near = banyan_near_find(name, names, count);
+    if (near >= 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no policy is named %.40s (did you mean %s?)", name,
+                           names[near]);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no policy is named %.40s; try --policy all", name);
+}
+
+/* NAME or NAME:STREAMS. */
+static banyan_status add_policy(cli_trainings *r, const char *text, banyan_error *err)
+{
+    banyan_train_problem problem = {.model = r->model, .cost = &r->cost.cost};
+    char name[48];
+    char *colon;
+    const banyan_policy *policy;
+    banyan_status status;
+    int64_t streams;
+
+    if (r->count == CLI_MOST_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
+    snprintf(name, sizeof name, "%s", text);
+    colon = strchr(name, ':');
+    if (colon) {
+        status = banyan_value_integer(colon + 1, 1, BANYAN_MOST_STREAMS, &streams, err);
+        if (status) {
+            banyan_error_prefix(err, name);
+            return status;
+        }
+        problem.streams = (int)streams;
+        *colon = '\0';
+    }
+    policy = banyan_policy_find(name);
+    if (!policy)
+        return unknown_policy(name, err);
+    status = banyan_policy_plan(policy, &problem, &r->groupings[r->count], err);
+    if (status)
+        return status;
+    snprintf(r->names[r->count], sizeof r->names[0], "%s", text);
+    r->trainings[r->count] = (banyan_training){r->names[r->count], r->groupings[r->count]};
+    r->count++;
+    return BANYAN_SUCCESS;
+}
+
+/* Every policy as it likes it; for one that chooses the number of streams also one and two. */
+static banyan_status add_all(cli_trainings *r, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; !status && i < banyan_policy_count(); i++) {
+        const banyan_policy *policy = banyan_policy_at(i);
+        char name[48];
+
+        for (int streams = 1; !status && !policy->streams && streams <= 2; streams++) {
+            snprintf(name, sizeof name, "%.30s:%d", policy->name, streams);
+            status = add_policy(r, name, err);
+        }
+        if (!status)
+            status = add_policy(r, policy->name, err);
+    }
+    return status;
+}
+
+static banyan_status add_list(cli_trainings *r, const char *list, banyan_error *err)
+{
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        char name[48];
+        banyan_status status;
+
+        snprintf(name, sizeof name, "%.*s", (int)(length < 47 ? length : 47), list);
+        status = strcmp(name, "all") ? add_policy(r, name, err) : add_all(r, err);
+        if (status)
+            return status;
+        list += length + (list[length] == ',');
+    }
+    return r->count ? BANYAN_SUCCESS : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--policy names none");
+}
+
+static banyan_status add_file(cli_trainings *r, const char *path, banyan_error *err)
+{
+    banyan_status status;
+    size_t length;
+    char *text;
+
+    if (r->count == CLI_MOST_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
+    status = banyan_file_load(path, &text, &length, err);
+    if (status)
+        return status;
+    status = banyan_grouping_parse(text, length, r->model, &r->cost.cost, &r->groupings[r->count], err);
+    banyan_free(text);
+    if (status) {
+        banyan_error_prefix(err, path);
+        return status;
+    }
+    snprintf(r->names[r->count], sizeof r->names[0], "%s", path);
+    r->trainings[r->count] = (banyan_training){r->names[r->count], r->groupings[r->count]};
+    r->count++;
+    return BANYAN_SUCCESS;
+}
+
+typedef banyan_status exporter(const banyan_model *model, const banyan_training *trainings, int count,
+                               char **out, banyan_error *err);
+
+static banyan_status write_picture(const cli_trainings *r, const char *path, exporter *export,
+                                   banyan_error *err)
+{
+    banyan_status status;
+    char *text;
+
+    if (!path)
+        return BANYAN_SUCCESS;
+    status = export(r->model, r->trainings, r->count, &text, err);
+    if (status)
+        return status;
+    status = banyan_file_save(path, text, strlen(text), err);
+    banyan_free(text);
+    return status;
+}
+
+static banyan_status write_grouping(const cli_arguments *arguments, const banyan_grouping *grouping,
+                                    banyan_error *err)
+{
+    banyan_status status;
+    char *text;
+
+    if (!cli_has(arguments, "output"))
+        return BANYAN_SUCCESS;
+    status = banyan_grouping_format(grouping, &text, err);
+    if (!status)
+        status = cli_write(arguments, text, err);
+    banyan_free(text);
+    return status;
+}
+
+static banyan_status load_model(const cli_arguments *arguments, banyan_model **out, banyan_error *err)
+{
+    const char *forward = cli_get(arguments, "forward"), *width = cli_get(arguments, "element-bytes");
+    banyan_status status = BANYAN_SUCCESS;
+    int64_t element_bytes = 4;
+    double forward_s = -1;
+
+    if (width && (status = banyan_value_integer(width, 1, 16, &element_bytes, err)))
+        banyan_error_prefix(err, "--element-bytes");
+    else if (forward && (status = banyan_value_seconds(forward, 1, &forward_s, err)))
+        banyan_error_prefix(err, "--forward");
+    if (!status)
+        status = banyan_model_load(cli_get(arguments, "model"), (int)element_bytes, out, err);
+    if (!status && forward_s >= 0)
+        (*out)->forward_s = forward_s;
+    return status;
+}
+
+static banyan_status work(const cli_arguments *arguments, cli_trainings *r, banyan_error *err)
+{
+    const char *list = cli_get(arguments, "policy");
+    banyan_status status = load_model(arguments, &r->model, err);
+
+    if (!status)
+        status = cli_cost_load(arguments, r->model, &r->cost, err);
+    if (!status)
+        status = add_list(r, list ? list : "all", err);
+    if (!status)
+        status = write_grouping(arguments, r->groupings[r->count - 1], err);
+    if (!status && cli_has(arguments, "grouping"))
+        status = add_file(r, cli_get(arguments, "grouping"), err);
+    if (!status)
+        status = write_picture(r, cli_get(arguments, "svg"), banyan_training_draw_svg, err);
+    if (!status)
+        status = write_picture(r, cli_get(arguments, "trace"), banyan_training_export_trace, err);
+    if (!status && cli_has(arguments, "json"))
+        return cli_trainings_print_json(r, err);
+    if (!status)
+        cli_trainings_print(r);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    cli_trainings *r;
+    banyan_error err;
+    banyan_status status;
+
+    if (!cli_has(arguments, "model"))
+        return cli_usage_error(arguments, "name a model: --model resnet152, or a CSV file");
+    r = banyan_alloc(1, sizeof *r);
+    status = r ? work(arguments, r, &err) : banyan_fail_memory(&err);
+    for (int i = 0; r && i < r->count; i++)
+        banyan_grouping_destroy(r->groupings[i]);
+    if (r)
+        banyan_model_destroy(r->model);
+    banyan_free(r);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+}
+
+const cli_verb cli_verb_train = {
+    .name = "train",
+    .usage =
+        "--model NAME|FILE [--policy LIST] --cost linear:A,B[,GAMMA[,LINK]] [--svg FILE] [--trace FILE]\n"
+        "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]",
+    .summary = "iteration time of a model under each gradient policy, and how good it can get",
+    .takes_parameters = 1,
+    .options = options,
+    .run = run};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/train_cost.c: what an all-reduce costs, as the user says it or as the planner predicts it.
+ *
+ * The planner is asked for sizes from 4 KiB up to the whole model, each four times the one before; a line is
+ * fitted so that it errs least in proportion, because groups of all sizes matter. */
+#include "train_cost.h"
+
+#include <stdio.h>
+
+#include "planner/planner.h"
+
+enum { MOST_SIZES = 16, LEAST_BYTES = 4096 };
+
+static double model_bytes(const banyan_model *model)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < model->tensor_count; i++)
+        bytes += (double)model->tensors[i].bytes;
+    return bytes;
+}
+
+static banyan_status predict(const char *algorithm, cli_problem *problem, double bytes, double *seconds,
+                             banyan_error *err)
+{
+    banyan_status status;
+    banyan_plan plan;
+
+    problem->problem.bytes = (size_t)bytes;
+    status = banyan_plan_choose(algorithm, &problem->problem, &plan, err);
+    if (status)
+        return status;
+    *seconds = plan.predicted_s;
+    banyan_plan_fini(&plan);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status fit(const char *algorithm, cli_problem *problem, double most_bytes, cli_cost *out,
+                         banyan_error *err)
+{
+    double bytes[MOST_SIZES], seconds[MOST_SIZES];
+    int count = 0, is_last = 0;
+
+    if (problem->problem.active_count < 2)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a lone worker has nothing to all-reduce");
+    for (double size = LEAST_BYTES; count < MOST_SIZES && !is_last; size *= 4) {
+        banyan_status status;
+
+        is_last = size >= most_bytes && count > 0;
+        bytes[count] = is_last && most_bytes > bytes[count - 1] ? most_bytes : size;
+        status = predict(algorithm, problem, bytes[count], &seconds[count], err);
+        if (status)
+            return status;
+        count++;
+    }
+    return banyan_cost_fit(bytes, seconds, count, &out->cost, &out->worst_error, err);
+}
+
+static banyan_status load_from_planner(const cli_arguments *arguments, const banyan_model *model,
+                                       cli_cost *out, banyan_error *err)
+{
+    const char *spec = cli_get(arguments, "topo"), *algorithm = cli_get(arguments, "algo");
+    cli_problem problem;
+    banyan_status status = cli_problem_load(arguments, spec, &problem, err);
+
+    if (status)
+        return status;
+    if (!algorithm)
+        algorithm = "auto";
+    status = fit(algorithm, &problem, model_bytes(model), out, err);
+    snprintf(out->source, sizeof out->source, "%.60s on %.150s", algorithm, problem.topology->name);
+    cli_problem_fini(&problem);
+    return status;
+}
+
+banyan_status cli_cost_load(const cli_arguments *arguments, const banyan_model *model, cli_cost *out,
+                            banyan_error *err)
+{
+    const char *text = cli_get(arguments, "cost");
+
+    if (!!text == cli_has(arguments, "topo"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           text ? "--cost and --topo exclude one another"
+                                : "say what an all-reduce costs: --cost linear:A,B,GAMMA, or --topo SPEC");
+    if (!text)
+        return load_from_planner(arguments, model, out, err);
+    out->worst_error = 0;
+    snprintf(out->source, sizeof out->source, "%.200s", text);
+    return banyan_cost_parse(text, &out->cost, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/predict.c: the fluid simulator where it takes about a second at the most, else the walk.
+ *
+ * The limits are counts, not times, so that every machine predicts the same. */
+#include "planner/predict.h"
+
+#include "simulate/fluid.h"
+#include "simulate/simulate.h"
+
+#define MOST_TRANSFERS 300000
+#define MOST_WORK 20000000
+
+banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
+                             banyan_timeline **out, const char **model, banyan_error *err)
+{
+    const banyan_fluid_options options = {.work_limit = MOST_WORK};
+    banyan_status status = BANYAN_UNSUPPORTED;
+    banyan_fluid_result result;
+
+    *out = NULL;
+    *model = "fluid";
+    if (schedule->transfer_count <= MOST_TRANSFERS)
+        status = banyan_fluid(schedule, topology, bytes, &options, &result, err);
+    if (!status) {
+        *out = result.timeline;
+        result.timeline = NULL; /* the caller's now */
+        banyan_fluid_fini(&result);
+    }
+    if (status != BANYAN_UNSUPPORTED)
+        return status;
+    *model = "walk";
+    return banyan_walk(schedule, topology, bytes, 0, out, err);
+}

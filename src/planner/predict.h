@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/predict.h: how long a schedule will take, by the best model that is quick enough. */
+#ifndef BANYAN_PLANNER_PREDICT_H
+#define BANYAN_PLANNER_PREDICT_H
+
+#include "schedule/timeline.h"
+#include "topology/topology.h"
+
+/* *model is «fluid» or «walk», a constant. */
+banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
+                             banyan_timeline **out, const char **model, banyan_error *err);
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/hubs.c: behind a switch every worker has one narrow cable, and a tree's worker with many neighbours
+ * fills it. But over many trees all that counts is the sum. So in each tree a few workers are hubs, at least
+ * one behind each switch: the others behind that switch hang on it, and hubs form a tree among themselves,
+ * each with two below.
+ *
+ *        hub ──── hub ──── ...            the least busy so far are the hubs, and the least busy of these
+ * stand / | \    / | \                    above the others; so after some trees everybody has done the same.
+ *      w  w  w  w  w  w
+ *
+ * Prices grow with what a cable carries, relative to its capacity, so hubs join by the emptier ways. At the
+ * end single workers are moved from the busiest to the idlest behind the same switch. Cost: a few
+ * shortest-path searches a hub and tree. */
+#include "solve/hubs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/closure.h"
+
+#define GENTLE 10   /* doublings of the price, while trees are made */
+#define STEEP 40    /* and while they are mended */
+#define MOVES 4000  /* at most */
+#define CARRIERS 16 /* children that are asked to take over */
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_closure closure; /* on the active nodes */
+    int worker_count, group_count, tree_count;
+    int *group; /* per worker (closure index): those behind one switch */
+    int *group_size;
+    int *hubs_wanted; /* per group */
+    double *load;     /* per cable: uses so far over capacity */
+    int64_t *price;   /* per arc */
+    double *busy;     /* per worker: the fullest of its cables */
+    int *hub, hub_count;
+    int depth_limit; /* what moves may reach without asking */
+    unsigned char *is_hub;
+    int *children; /* per worker, in the tree at hand */
+    int *taken;
+    int *parent;  /* [tree * worker_count + worker], closure indices; -1 at the root */
+    size_t *path; /* its arcs from the worker to the parent, in arcs */
+    int *path_length;
+    int *arcs;
+    size_t arc_count, arc_capacity;
+    int failed;
+} packer;
+
+static void packer_fini(packer *p)
+{
+    banyan_closure_fini(&p->closure);
+    banyan_free(p->group);
+    banyan_free(p->group_size);
+    banyan_free(p->hubs_wanted);
+    banyan_free(p->load);
+    banyan_free(p->price);
+    banyan_free(p->busy);
+    banyan_free(p->hub);
+    banyan_free(p->is_hub);
+    banyan_free(p->children);
+    banyan_free(p->taken);
+    banyan_free(p->parent);
+    banyan_free(p->path);
+    banyan_free(p->path_length);
+    banyan_free(p->arcs);
+}
+
+/* The forwarder at the end of the widest cable; a worker without one is its own group. */
+static int home_of(const banyan_graph *graph, int v)
+{
+    int home = v;
+    int64_t widest = 0;
+
+    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++) {
+        const banyan_arc *arc = &graph->arcs[graph->out_arc[i]];
+
+        if (!(graph->role[arc->dst] & BANYAN_NODE_ACTIVE) && arc->capacity > widest) {
+            widest = arc->capacity;
+            home = arc->dst;
+        }
+    }
+    return home;
+}
+
+static banyan_status find_groups(packer *p, banyan_error *err)
+{
+    int *number = banyan_alloc((size_t)p->graph->node_count, sizeof *number);
+
+    if (!number)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < p->worker_count; i++) {
+        int home = home_of(p->graph, p->closure.node[i]);
+
+        if (number[home] == 0)
+            number[home] = ++p->group_count;
+        p->group[i] = number[home] - 1;
+        p->group_size[p->group[i]]++;
+    }
+    for (int g = 0; g < p->group_count; g++) {
+        p->hubs_wanted[g] = (2 * p->group_size[g] + p->tree_count - 1) / p->tree_count;
+        if (p->hubs_wanted[g] < 1)
+            p->hubs_wanted[g] = 1;
+    }
+    banyan_free(number);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status packer_init(packer *p, const banyan_graph *graph, int tree_count, banyan_error *err)
+{
+    size_t workers = (size_t)graph->active_count, arcs = (size_t)graph->arc_count;
+    size_t cells = workers * (size_t)tree_count;
+    banyan_status status;
+
+    memset(p, 0, sizeof *p);
+    p->graph = graph;
+    p->tree_count = tree_count;
+    p->worker_count = graph->active_count;
+    status = banyan_closure_init(&p->closure, graph, BANYAN_NODE_ACTIVE, err);
+    if (status)
+        return status;
+    p->group = banyan_alloc(workers, sizeof(int));
+    p->group_size = banyan_alloc(workers, sizeof(int));
+    p->hubs_wanted = banyan_alloc(workers, sizeof(int));
+    p->load = banyan_alloc(arcs, sizeof(double));
+    p->price = banyan_alloc(arcs, sizeof(int64_t));
+    p->busy = banyan_alloc(workers, sizeof(double));
+    p->hub = banyan_alloc(workers, sizeof(int));
+    p->is_hub = banyan_alloc(workers, 1);
+    p->children = banyan_alloc(workers, sizeof(int));
+    p->taken = banyan_alloc(workers, sizeof(int));
+    p->parent = banyan_alloc(cells, sizeof(int));
+    p->path = banyan_alloc(cells, sizeof(size_t));
+    p->path_length = banyan_alloc(cells, sizeof(int));
+    if (!p->group || !p->group_size || !p->hubs_wanted || !p->load || !p->price || !p->busy || !p->hub ||
+        !p->is_hub || !p->children || !p->parent || !p->taken || !p->path || !p->path_length)
+        return banyan_fail_memory(err);
+    return find_groups(p, err);
+}
+
+/* Prices double steepness times from an empty cable to the fullest. */
+static void set_prices(packer *p, double steepness)
+{
+    double fullest = 1e-9;
+
+    for (int i = 0; i < p->graph->arc_count; i++)
+        fullest = p->load[i] > fullest ? p->load[i] : fullest;
+    for (int i = 0; i < p->graph->arc_count; i++)
+        p->price[i] =
+            64 + (int64_t)(64 * exp2(steepness * p->load[banyan_graph_cable(p->graph, i)] / fullest));
+}
+
+static void set_busy(packer *p)
+{
+    const banyan_graph *graph = p->graph;
+
+    for (int i = 0; i < p->worker_count; i++) {
+        int v = p->closure.node[i];
+
+        p->busy[i] = 0;
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+            double load = p->load[banyan_graph_cable(graph, graph->out_arc[j])];
+
+            p->busy[i] = load > p->busy[i] ? load : p->busy[i];
+        }
+    }
+}
+
+/* Insertion into the list of hubs, least busy first. */
+static void add_hub(packer *p, int worker)
+{
+    int i = p->hub_count++;
+
+    for (; i > 0 && p->busy[worker] < p->busy[p->hub[i - 1]]; i--)
+        p->hub[i] = p->hub[i - 1];
+    p->hub[i] = worker;
+    p->is_hub[worker] = 1;
+}
+
+static void choose_hubs(packer *p)
+{
+    p->hub_count = 0;
+    memset(p->is_hub, 0, (size_t)p->worker_count);
+    memset(p->taken, 0, (size_t)p->worker_count * sizeof(int));
+    for (int added = 1; added;) { /* in passes: the least busy of each group that wants another */
+        added = 0;
+        memset(p->children, -1, (size_t)p->worker_count * sizeof(int)); /* per group: the best candidate */
+        for (int i = 0; i < p->worker_count; i++) {
+            int g = p->group[i];
+
+            if (!p->is_hub[i] && p->taken[g] < p->hubs_wanted[g] &&
+                (p->children[g] < 0 || p->busy[i] < p->busy[p->children[g]]))
+                p->children[g] = i;
+        }
+        for (int g = 0; g < p->group_count; g++)
+            if (p->children[g] >= 0) {
+                add_hub(p, p->children[g]);
+                p->taken[g]++;
+                added = 1;
+            }
+    }
+    memset(p->children, 0, (size_t)p->worker_count * sizeof(int));
+}
+
+static void count_path(packer *p, size_t cell, double sign)
+{
+    for (int i = 0; i < p->path_length[cell]; i++) {
+        int cable = banyan_graph_cable(p->graph, p->arcs[p->path[cell] + (size_t)i]);
+
+        p->load[cable] += sign / (double)p->graph->arcs[cable].capacity;
+    }
+}
+
+/* Hangs the child to the parent by the way just measured from the child. */
+static void join(packer *p, int tree, int child, int parent)
+{
+    const banyan_graph *graph = p->graph;
+    const int *via = p->closure.via + (size_t)child * (size_t)graph->node_count;
+    size_t cell = (size_t)tree * (size_t)p->worker_count + (size_t)child;
+    int length = 0;
+
+    for (int v = p->closure.node[parent]; v != p->closure.node[child]; v = graph->arcs[via[v]].src)
+        length++;
+    while (!p->failed && p->arc_count + (size_t)length > p->arc_capacity)
+        p->failed = !banyan_grow((void **)&p->arcs, p->arc_capacity, &p->arc_capacity, sizeof *p->arcs);
+    if (p->failed)
+        return;
+    p->parent[cell] = parent;
+    p->path[cell] = p->arc_count;
+    p->path_length[cell] = length;
+    p->arc_count += (size_t)length;
+    for (int v = p->closure.node[parent], i = length - 1; i >= 0; v = graph->arcs[via[v]].src, i--)
+        p->arcs[p->path[cell] + (size_t)i] = via[v];
+    count_path(p, cell, 1);
+}
+
+/* Each hub below the nearest earlier one that has room for a child. */
+static int join_hubs(packer *p, int tree)
+{
+    for (int j = 1; j < p->hub_count; j++) {
+        const int64_t *distance = p->closure.distance + (size_t)p->hub[j] * (size_t)p->worker_count;
+        int best = -1;
+
+        banyan_closure_measure_from(&p->closure, p->price, p->hub[j]);
+        for (int i = 0; i < j; i++)
+            if (p->children[p->hub[i]] < 2 + (i == 0) && distance[p->hub[i]] < BANYAN_FAR &&
+                (best < 0 || distance[p->hub[i]] < distance[p->hub[best]]))
+                best = i;
+        if (best < 0)
+            return 0;
+        join(p, tree, p->hub[j], p->hub[best]);
+        p->children[p->hub[best]]++;
+    }
+    return 1;
+}
+
+/* Everybody else on a hub of the same group, the ones with the fewest first. */
+static int join_others(packer *p, int tree)
+{
+    for (int i = 0; i < p->worker_count; i++) {
+        const int64_t *distance = p->closure.distance + (size_t)i * (size_t)p->worker_count;
+        int best = -1;
+
+        if (p->is_hub[i])
+            continue;
+        banyan_closure_measure_from(&p->closure, p->price, i);
+        for (int j = 0; j < p->hub_count; j++) {
+            int h = p->hub[j];
+
+            if (p->group[h] != p->group[i] || distance[h] >= BANYAN_FAR)
+                continue;
+            if (best < 0 || p->busy[h] + p->children[h] < p->busy[best] + p->children[best])
+                best = h;
+        }
+        if (best < 0)
+            return 0;
+        join(p, tree, i, best);
+        p->children[best]++;
+    }
+    return 1;
+}
+
+static int fullest_cable(const packer *p)
+{
+    int fullest = 0;
+
+    for (int i = 1; i < p->graph->arc_count; i++)
+        if (p->load[i] > p->load[fullest])
+            fullest = i;
+    return fullest;
+}
+
+static int path_uses(const packer *p, size_t cell, int cable)
+{
+    for (int i = 0; i < p->path_length[cell]; i++)
+        if (banyan_graph_cable(p->graph, p->arcs[p->path[cell] + (size_t)i]) == cable)
+            return 1;
+    return 0;
+}
+
+static int is_below(const int *parent, int v, int top)
+{
+    while (v >= 0 && v != top)
+        v = parent[v];
+    return v == top;
+}
+
+static int depth_of(const int *parent, int v)
+{
+    int depth = 0;
+
+    for (; parent[v] >= 0; v = parent[v])
+        depth++;
+    return depth;
+}
+
+/* The cheapest node outside the worker's part of the tree, from the carrier's point of view; -1: none below
+ * limit. */
+static int best_elsewhere(packer *p, const int *parent, int worker, int carrier, int deepest, int64_t *limit)
+{
+    const int64_t *distance = p->closure.distance + (size_t)carrier * (size_t)p->worker_count;
+    int best = -1;
+
+    banyan_closure_measure_from(&p->closure, p->price, carrier);
+    for (int w = 0; w < p->worker_count; w++)
+        if (distance[w] < *limit && !is_below(parent, w, worker) && depth_of(parent, w) <= deepest) {
+            best = w;
+            *limit = distance[w];
+        }
+    return best;
+}
+
+/* The child becomes its parent's parent, over the same way back. */
+static void turn_round(packer *p, int tree, int parent, int child)
+{
+    size_t row = (size_t)tree * (size_t)p->worker_count, from = row + (size_t)child,
+           to = row + (size_t)parent;
+    int length = p->path_length[from];
+
+    while (!p->failed && p->arc_count + (size_t)length > p->arc_capacity)
+        p->failed = !banyan_grow((void **)&p->arcs, p->arc_capacity, &p->arc_capacity, sizeof *p->arcs);
+    if (p->failed)
+        return;
+    for (int i = 0; i < length; i++)
+        p->arcs[p->arc_count + (size_t)i] =
+            p->graph->arcs[p->arcs[p->path[from] + (size_t)(length - 1 - i)]].twin;
+    p->parent[to] = child;
+    p->path[to] = p->arc_count;
+    p->path_length[to] = length;
+    p->arc_count += (size_t)length;
+}
+
+/* Hangs the worker with all below it elsewhere in its tree, by itself or by one of its children, if a way is
+ * there that is cheaper than the one it has. */
+static int move_worker(packer *p, int tree, int worker)
+{
+    int *parent = p->parent + (size_t)tree * (size_t)p->worker_count;
+    size_t cell = (size_t)tree * (size_t)p->worker_count + (size_t)worker;
+    int64_t now = 0, limit;
+    int best, carrier = worker, deepest = depth_of(parent, parent[worker]) + 1;
+
+    if (deepest < p->depth_limit)
+        deepest = p->depth_limit;
+    count_path(p, cell, -1);
+    set_prices(p, STEEP);
+    for (int i = 0; i < p->path_length[cell]; i++)
+        now += p->price[p->arcs[p->path[cell] + (size_t)i]];
+    limit = now - now / 64;
+    best = best_elsewhere(p, parent, worker, worker, deepest, &limit);
+    for (int c = 0, tries = 0; c < p->worker_count && tries < CARRIERS; c++) {
+        int found;
+
+        if (parent[c] != worker)
+            continue;
+        tries++;
+        found = best_elsewhere(p, parent, worker, c, deepest, &limit);
+        if (found >= 0) {
+            best = found;
+            carrier = c;
+        }
+    }
+    if (best < 0) {
+        count_path(p, cell, 1);
+        return 0;
+    }
+    if (carrier != worker)
+        turn_round(p, tree, worker, carrier);
+    if (!p->failed) {
+        banyan_closure_measure_from(&p->closure, p->price, carrier);
+        join(p, tree, carrier, best);
+    }
+    return 1;
+}
+
+/* Looks for a move off the fullest cable, beginning with another tree every time. */
+static int relieve(packer *p, int turn)
+{
+    int cable = fullest_cable(p);
+
+    for (int i = 0; i < p->tree_count; i++) {
+        int tree = (i + turn) % p->tree_count;
+
+        for (int w = 0; w < p->worker_count; w++) {
+            size_t cell = (size_t)tree * (size_t)p->worker_count + (size_t)w;
+
+            if (p->parent[cell] >= 0 && path_uses(p, cell, cable) && move_worker(p, tree, w))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static void give_trees(const packer *p, banyan_trees *trees)
+{
+    for (int t = 0; t < p->tree_count; t++) {
+        banyan_trees_begin(trees);
+        for (int w = 0; w < p->worker_count; w++) {
+            size_t cell = (size_t)t * (size_t)p->worker_count + (size_t)w;
+
+            if (p->parent[cell] < 0)
+                continue;
+            banyan_trees_add_edge(trees, p->closure.node[w], p->closure.node[p->parent[cell]]);
+            for (int i = 0; i < p->path_length[cell]; i++)
+                banyan_trees_add_arc(trees, p->arcs[p->path[cell] + (size_t)i]);
+        }
+    }
+}
+
+banyan_status banyan_hubs_pack(const banyan_graph *graph, int tree_count, banyan_trees *trees,
+                               banyan_error *err)
+{
+    packer p;
+    banyan_status status = packer_init(&p, graph, tree_count, err);
+    int whole = 1;
+
+    for (int t = 0; !status && whole && t < tree_count; t++) {
+        set_prices(&p, GENTLE);
+        set_busy(&p);
+        choose_hubs(&p);
+        p.parent[(size_t)t * (size_t)p.worker_count + (size_t)p.hub[0]] = -1;
+        whole = join_hubs(&p, t) && join_others(&p, t);
+    }
+    for (int hubs = p.hub_count; hubs > 0; hubs /= 2)
+        p.depth_limit++;
+    for (int turn = 0; !status && whole && !p.failed && turn < MOVES && relieve(&p, turn); turn++)
+        ;
+    if (!status && whole && !p.failed)
+        give_trees(&p, trees);
+    if (!status && (p.failed || trees->failed))
+        status = banyan_fail_memory(err);
+    packer_fini(&p);
+    return status;
+}

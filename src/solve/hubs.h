@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/hubs.h: many workers behind switches: trees of equal weight in which workers take turns at being
+ * busy. */
+#ifndef BANYAN_SOLVE_HUBS_H
+#define BANYAN_SOLVE_HUBS_H
+
+#include "solve/trees.h"
+
+/* Appends tree_count trees on the active nodes of a symmetric graph whose other nodes forward; none where
+ * some group of workers has no way to the others but through workers. */
+banyan_status banyan_hubs_pack(const banyan_graph *graph, int tree_count, banyan_trees *trees,
+                               banyan_error *err);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/peel.c: take a tree off the network with as much weight as leaves the rest optimal, and again.
+ *
+ * Let R be what is still to be packed: every partition into p parts has crossing capacity at least R (p - 1).
+ * Tree T may get weight w if afterwards this still holds for R - w. A partition that is tight (equality) is
+ * no hindrance when T crosses it just p - 1 times, so T is a minimum spanning tree for costs that count in
+ * how many of the tight partitions a cable crosses. For others the largest w is  slack / (crossings - (p -
+ * 1)),  found by Newton steps with one search for the worst partition each. Every tree makes a cable full or
+ * a partition tight, so there are few: an 8x8 torus needs 34 where a linear program's vertex has 128.
+ *
+ * Among the trees that fit we take shallow ones: equal costs go to the cable nearest to a root in the middle
+ * of the network, which makes breadth-first trees, and then to the one with the most room. Roots take turns.
+ */
+#include "solve/peel.h"
+
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/spanning.h"
+#include "solve/strength.h"
+
+#define FULL ((int64_t)1 << 55)
+#define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
+#define TRIES 40
+#define LEAST_QUANTA 16
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_peel_problem *problem;
+    banyan_partitions *partitions;
+    banyan_spanning *spanning;
+    banyan_peel *peel;
+    int64_t *room, *after; /* per arc */
+    int64_t *tight;        /* per arc: tight partitions that it crosses */
+    int *known;            /* partitions met so far, one array of parts by node each */
+    int64_t
+        *asked; /* per known partition: the most that a tree wanted to cross it beyond its need, in vain */
+    size_t known_count, known_capacity;
+    int64_t *cost;
+    int64_t rest;   /* R, in quanta */
+    double quantum; /* in the graph's units */
+    int *part, *level, *queue;
+    int *root, root_count, turn;
+    size_t weight_capacity;
+} peeler;
+
+static void peeler_fini(peeler *p)
+{
+    banyan_partitions_destroy(p->partitions);
+    banyan_spanning_destroy(p->spanning);
+    banyan_free(p->room);
+    banyan_free(p->after);
+    banyan_free(p->tight);
+    banyan_free(p->known);
+    banyan_free(p->asked);
+    banyan_free(p->cost);
+    banyan_free(p->part);
+    banyan_free(p->level);
+    banyan_free(p->queue);
+    banyan_free(p->root);
+}
+
+/* Hops from the root over cables that have room; returns the largest. */
+static int number_levels(peeler *p, int root)
+{
+    const banyan_graph *graph = p->graph;
+    int count = 1;
+
+    for (int v = 0; v < graph->node_count; v++)
+        p->level[v] = -1;
+    p->level[root] = 0;
+    p->queue[0] = root;
+    for (int i = 0; i < count; i++) {
+        int v = p->queue[i];
+
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+            int w = graph->arcs[graph->out_arc[j]].dst;
+
+            if (p->room[graph->out_arc[j]] > 0 && p->level[w] < 0) {
+                p->level[w] = p->level[v] + 1;
+                p->queue[count++] = w;
+            }
+        }
+    }
+    return p->level[p->queue[count - 1]];
+}
+
+/* The nodes from which the farthest is nearest. */
+static void find_roots(peeler *p)
+{
+    int best = p->graph->node_count + 1;
+
+    for (int i = 0; i < p->graph->active_count; i++) {
+        int far = number_levels(p, p->graph->active[i]);
+
+        if (far < best)
+            p->root_count = 0;
+        if (far <= best) {
+            best = far;
+            p->root[p->root_count++] = p->graph->active[i];
+        }
+    }
+}
+
+/* Keeps the partition in p->part. 0: memory ran out. */
+static int remember(peeler *p)
+{
+    size_t nodes = (size_t)p->graph->node_count;
+
+    if (p->known_count == p->known_capacity) {
+        size_t capacity = p->known_capacity ? 2 * p->known_capacity : 16;
+        int *known = banyan_realloc(p->known, capacity * nodes, sizeof *known);
+        int64_t *asked;
+
+        if (!known)
+            return 0;
+        p->known = known;
+        asked = banyan_realloc(p->asked, capacity, sizeof *asked);
+        if (!asked)
+            return 0;
+        p->asked = asked;
+        p->known_capacity = capacity;
+    }
+    p->asked[p->known_count] = 0;
+    memcpy(p->known + p->known_count++ * nodes, p->part, nodes * sizeof(int));
+    return 1;
+}
+
+static int count_parts(const peeler *p, const int *part)
+{
+    int count = 0;
+
+    for (int v = 0; v < p->graph->node_count; v++)
+        count += part[v] == v;
+    return count;
+}
+
+/* Crossing capacity that a partition has beyond what R needs. */
+static int64_t slack_of(const peeler *p, const int *part)
+{
+    int64_t room = 0;
+
+    for (int i = 0; i < p->graph->arc_count; i++)
+        if (part[p->graph->arcs[i].src] != part[p->graph->arcs[i].dst])
+            room += p->room[i];
+    return room / 2 - p->rest * (count_parts(p, part) - 1);
+}
+
+static void count_tight(peeler *p)
+{
+    memset(p->tight, 0, (size_t)p->graph->arc_count * sizeof *p->tight);
+    for (size_t k = 0; k < p->known_count; k++) {
+        const int *part = p->known + k * (size_t)p->graph->node_count;
+
+        if (slack_of(p, part) > p->asked[k])
+            continue;
+        for (int i = 0; i < p->graph->arc_count; i++)
+            p->tight[i] += part[p->graph->arcs[i].src] != part[p->graph->arcs[i].dst];
+    }
+}
+
+/* Everything is counted in quanta: weights are whole numbers of them, so there are at most R trees, and with
+ * whole capacities a packing of floor(R) always exists. The smallest multiple whose rounding loses next to
+ * nothing. */
+static void choose_quantum(peeler *p, banyan_fraction strength)
+{
+    int64_t multiple = p->graph->active_count > 100 ? 8 : 1, divisor = strength.num / strength.den / 400 + 1,
+            best = 1;
+    int64_t limit = p->graph->active_count > 100 ? 16 : LARGEST_MULTIPLE;
+    double best_share = 0;
+
+    for (; divisor == 1 && multiple <= limit; multiple++) {
+        banyan_wide exact = (banyan_wide)strength.num * multiple;
+        double share = (double)(exact / strength.den) * (double)strength.den / (double)exact;
+
+        if (share > best_share + 1e-12) {
+            best_share = share;
+            best = multiple;
+        }
+        if (share >= p->problem->enough)
+            break;
+    }
+    /* Few quanta leave no choice of trees, and the search for one would take long. */
+    best *= 1 + LEAST_QUANTA / (strength.num * best / strength.den / divisor + 1);
+    p->quantum = (double)divisor / (double)best;
+    for (int i = 0; i < p->graph->arc_count; i++)
+        p->room[i] = p->graph->arcs[i].capacity * best / divisor;
+    p->rest = (int64_t)((banyan_wide)strength.num * best / strength.den / divisor);
+    if (divisor > 1) { /* capacities were rounded down: so must R be */
+        int64_t below = banyan_partitions_worst(p->partitions, p->room, p->rest, p->part);
+
+        for (; below < 0 && p->rest > 0;
+             below = banyan_partitions_worst(p->partitions, p->room, p->rest, p->part))
+            p->rest--;
+    }
+}
+
+static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const banyan_peel_problem *problem,
+                                 banyan_peel *peel, banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
+    banyan_fraction strength;
+    int part_count;
+    banyan_status status;
+
+    memset(p, 0, sizeof *p);
+    p->graph = graph;
+    p->problem = problem;
+    p->peel = peel;
+    p->room = banyan_alloc(arcs, sizeof(int64_t));
+    p->after = banyan_alloc(arcs, sizeof(int64_t));
+    p->tight = banyan_alloc(arcs, sizeof(int64_t));
+    p->cost = banyan_alloc(arcs, sizeof(int64_t));
+    p->part = banyan_alloc(nodes, sizeof(int));
+    p->level = banyan_alloc(nodes, sizeof(int));
+    p->queue = banyan_alloc(nodes, sizeof(int));
+    p->root = banyan_alloc(nodes, sizeof(int));
+    if (!p->room || !p->after || !p->tight || !p->cost || !p->part || !p->level || !p->queue || !p->root)
+        return banyan_fail_memory(err);
+    status = banyan_partitions_create(graph, &p->partitions, err);
+    if (!status)
+        status = banyan_spanning_create(graph, &p->spanning, err);
+    if (!status)
+        status = banyan_strength(graph, &strength, p->part, &part_count, err);
+    if (status)
+        return status;
+    choose_quantum(p, strength);
+    peel->optimum = banyan_fraction_value(strength);
+    find_roots(p);
+    return BANYAN_SUCCESS;
+}
+
+/* Appends the shallow tree from the root that crosses the tight partitions least. 0: none. */
+static int make_tree(peeler *p, int root)
+{
+    const banyan_graph *graph = p->graph;
+    int64_t most = 1;
+
+    number_levels(p, root);
+    for (int i = 0; i < graph->arc_count; i++)
+        most = p->room[i] > most ? p->room[i] : most;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int64_t level = (int64_t)p->level[graph->arcs[i].src] + p->level[graph->arcs[i].dst];
+        int64_t scarce = 1023 - (int64_t)((banyan_wide)p->room[i] * 1023 / most);
+
+        /* The level of what the root no longer reaches is -1, so no shifts. */
+        p->cost[i] = p->room[i] <= 0 ? FULL : p->tight[i] * ((int64_t)1 << 36) + level * 4096 + scarce;
+    }
+    return banyan_spanning_tree(p->spanning, NULL, p->cost, &p->peel->trees) < FULL && !p->peel->trees.failed;
+}
+
+/* How often the latest tree crosses the partition, less parts - 1. */
+static int64_t excess(const peeler *p, const int *part)
+{
+    const banyan_trees *trees = &p->peel->trees;
+    int64_t count = 0;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++) {
+        const banyan_arc *arc = &p->graph->arcs[trees->arcs[a]];
+
+        count += part[arc->src] != part[arc->dst];
+    }
+    return count - (count_parts(p, part) - 1);
+}
+
+static void subtract(const peeler *p, int64_t *room, int64_t weight)
+{
+    const banyan_trees *trees = &p->peel->trees;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++) {
+        room[trees->arcs[a]] -= weight;
+        room[p->graph->arcs[trees->arcs[a]].twin] -= weight;
+    }
+}
+
+/* What full cables and the partitions met so far allow. */
+static int64_t weight_by_known(peeler *p)
+{
+    const banyan_trees *trees = &p->peel->trees;
+    int64_t weight = p->rest;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
+        if (p->room[trees->arcs[a]] < weight)
+            weight = p->room[trees->arcs[a]];
+    for (size_t k = 0; k < p->known_count && weight > 0; k++) {
+        const int *part = p->known + k * (size_t)p->graph->node_count;
+        int64_t over = excess(p, part), slack = over > 0 ? slack_of(p, part) : 0;
+
+        if (over > 0 && slack / over < weight)
+            weight = slack / over;
+        if (over > 0 && weight == 0 && over > p->asked[k])
+            p->asked[k] = over;
+    }
+    return weight > 0 ? weight : 0;
+}
+
+/* The most that the latest tree may carry; -1: memory ran out. */
+static int64_t largest_weight(peeler *p)
+{
+    int64_t weight = weight_by_known(p);
+
+    while (weight > 0) {
+        memcpy(p->after, p->room, (size_t)p->graph->arc_count * sizeof(int64_t));
+        subtract(p, p->after, weight);
+        if (banyan_partitions_worst(p->partitions, p->after, p->rest - weight, p->part) >= 0)
+            break;
+        if (excess(p, p->part) <= 0)
+            return 0; /* cannot be; the tree then gets nothing */
+        if (!remember(p))
+            return -1;
+        weight = weight_by_known(p);
+    }
+    return weight;
+}
+
+static banyan_status keep_tree(peeler *p, int64_t weight, banyan_error *err)
+{
+    banyan_peel *peel = p->peel;
+
+    if (!banyan_grow((void **)&peel->weight, peel->trees.tree_count - 1, &p->weight_capacity,
+                     sizeof *peel->weight))
+        return banyan_fail_memory(err);
+    peel->weight[peel->trees.tree_count - 1] = (double)weight * p->quantum;
+    peel->total += (double)weight * p->quantum;
+    subtract(p, p->room, weight);
+    p->rest -= weight;
+    return BANYAN_SUCCESS;
+}
+
+/* One more tree, by one of the next roots; *weight 0 if none can carry anything worth having. */
+static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
+{
+    *weight = 0;
+    for (int tries = 0; tries < TRIES && *weight == 0; tries++) {
+        count_tight(p);
+        if (!make_tree(p, p->root[p->turn % p->root_count]))
+            return p->peel->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+        *weight = largest_weight(p);
+        if (*weight < 0)
+            return banyan_fail_memory(err);
+        if (*weight == 0)
+            banyan_trees_drop_last(&p->peel->trees);
+    }
+    p->turn++;
+    return *weight ? keep_tree(p, *weight, err) : BANYAN_SUCCESS;
+}
+
+banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_problem *problem,
+                                banyan_peel *out, banyan_error *err)
+{
+    peeler p;
+    banyan_status status;
+    int64_t weight = 1;
+
+    memset(out, 0, sizeof *out);
+    status = peeler_init(&p, graph, problem, out, err);
+    while (!status && weight && p.rest > 0 && out->trees.tree_count < (size_t)problem->tree_limit)
+        status = take_one(&p, &weight, err);
+    peeler_fini(&p);
+    if (status)
+        banyan_peel_fini(out);
+    return status;
+}
+
+void banyan_peel_fini(banyan_peel *peel)
+{
+    banyan_trees_fini(&peel->trees);
+    banyan_free(peel->weight);
+    memset(peel, 0, sizeof *peel);
+}

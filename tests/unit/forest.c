@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/forest.c: forest reaches the bound, proven, with few and shallow trees, and always the same way.
+ */
+#include "test.h"
+
+#include <math.h>
+
+#include "reference.h"
+
+#include "algorithms/algorithms.h"
+#include "algorithms/forest.h"
+#include "core/random.h"
+#include "simulate/simulate.h"
+#include "topology/build.h"
+#include "verify/verify.h"
+
+typedef struct {
+    banyan_schedule *schedule;
+    banyan_limits limits;
+} outcome;
+
+static outcome plan(const banyan_topology *topology, const int *active, int active_count,
+                    const banyan_parameter *parameters, int parameter_count)
+{
+    banyan_problem problem = {.topology = topology,
+                              .active = active,
+                              .active_count = active_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .parameters = parameters,
+                              .parameter_count = parameter_count};
+    outcome result;
+    banyan_verdict verdict;
+    banyan_error err;
+
+    if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &result.schedule, &err) ||
+        banyan_verify(result.schedule, topology, &verdict, &err) || banyan_verdict_status(&verdict, &err) ||
+        banyan_bandwidth_limit(result.schedule, topology, &result.limits, &err))
+        fail_msg("%s: %s", topology->name, err.text);
+    return result;
+}
+
+static outcome plan_spec(const char *spec)
+{
+    banyan_topology *topology;
+    banyan_error err;
+    outcome result;
+    int *active, count;
+
+    if (banyan_topology_load(spec, &topology, &err) ||
+        banyan_topology_parse_active(topology, NULL, &active, &count, &err))
+        fail_msg("%s", err.text);
+    result = plan(topology, active, count, NULL, 0);
+    banyan_free(active);
+    banyan_topology_destroy(topology);
+    return result;
+}
+
+static const char *const relay_names[] = {"add", "forward", "none"};
+
+static void check_share(const reference *ref)
+{
+    banyan_parameter relays = {"relays", relay_names[ref->relays]};
+    outcome result = plan(ref->topology, ref->active, ref->active_count, &relays, 1);
+    double best = reference_rate(ref, "allreduce");
+
+    if (best > 0 &&
+        !(result.limits.bytes_per_s >= 0.999 * best && result.limits.bytes_per_s <= best * (1 + 1e-9)))
+        fail_msg("%s: %g of the bound", ref->name, result.limits.bytes_per_s / best);
+    assert_true(result.schedule->flow_count <= 64);
+    banyan_schedule_destroy(result.schedule);
+}
+
+TEST(reference_networks_are_filled_to_the_bound_with_at_most_64_trees)
+{
+    for_each_reference(check_share);
+}
+
+TEST(trees_are_shallow)
+{
+    static const struct {
+        const char *spec;
+        int depth;
+    } cases[] = {
+        {"torus:4x4", 5}, {"torus:8x8", 9}, {"torus:4x4x4", 7}, {"mesh:8x8", 12}, {"fattree:8x8:4", 4}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        outcome result = plan_spec(cases[i].spec);
+
+        if (result.limits.depth > cases[i].depth)
+            fail_msg("%s: %d hops, not %d", cases[i].spec, result.limits.depth, cases[i].depth);
+        banyan_schedule_destroy(result.schedule);
+    }
+}
+
+TEST(the_same_network_gives_the_same_schedule)
+{
+    static const char *const specs[] = {"torus:4x4", "dgxa100:2", "hosts:3+3+4", "line:4,degrade=g0->g1:0.5"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome first = plan_spec(specs[i]), second = plan_spec(specs[i]);
+        char a[17], b[17];
+
+        banyan_schedule_digest(first.schedule, a);
+        banyan_schedule_digest(second.schedule, b);
+        assert_string_equal(a, b);
+        banyan_schedule_destroy(first.schedule);
+        banyan_schedule_destroy(second.schedule);
+    }
+}
+
+/* Workers and switches at random, some cables slower one way, some workers idle. */
+static banyan_topology *random_network(banyan_random *random, int unlike)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    int workers = 3 + banyan_random_below(random, 5), nodes = workers + banyan_random_below(random, 4);
+
+    banyan_topology_builder_init(&builder, "random");
+    for (int v = 0; v < nodes; v++) {
+        if (v < workers)
+            banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+        else
+            banyan_topology_add_switch_f(&builder, "s%d", v);
+        if (v > 0)
+            banyan_topology_add_cable(&builder, v, banyan_random_below(random, v),
+                                      1 + banyan_random_below(random, 9), 0);
+    }
+    for (int i = 0; i < 2 * nodes; i++) {
+        int a = banyan_random_below(random, nodes), b = banyan_random_below(random, nodes);
+        double there = 1 + banyan_random_below(random, 9),
+               back = unlike ? 1 + banyan_random_below(random, 9) : there;
+
+        if (a == b)
+            continue;
+        banyan_topology_add_link(&builder, a, b, there, 0);
+        banyan_topology_add_link(&builder, b, a, back, 0);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, NULL), BANYAN_SUCCESS);
+    return topology;
+}
+
+TEST(random_networks_are_filled_to_the_bound)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_topology *topology = random_network(&random, (int)(seed % 3 == 0));
+        int active_count = topology->worker_count - (int)(seed % 2);
+        banyan_relays relays = seed % 4 == 1 ? BANYAN_RELAYS_FORWARD : BANYAN_RELAYS_ADD;
+        banyan_parameter parameter = {"relays", relay_names[relays]};
+        outcome result = plan(topology, topology->workers, active_count, &parameter, 1);
+        banyan_bound bound;
+        banyan_error err;
+
+        if (banyan_bound_find(topology, topology->workers, active_count, relays, &bound, &err) ||
+            banyan_bound_check_certificate(topology, topology->workers, active_count, &bound, &err))
+            fail_msg("seed %d: %s", (int)seed, err.text);
+        if (!(result.limits.bytes_per_s >= 0.999 * bound.allreduce.bytes_per_s &&
+              result.limits.bytes_per_s <= bound.allreduce.bytes_per_s * (1 + 1e-6)))
+            fail_msg("seed %d: %g of the bound %g", (int)seed,
+                     result.limits.bytes_per_s / bound.allreduce.bytes_per_s, bound.allreduce.bytes_per_s);
+        banyan_bound_fini(&bound);
+        banyan_schedule_destroy(result.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+static void check_refusal(const char *key, const char *value, const char *sentence)
+{
+    banyan_parameter parameter = {key, value};
+    banyan_topology *topology;
+    banyan_schedule *schedule;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("ring:4", &topology, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = 4,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .parameters = &parameter,
+                              .parameter_count = 1};
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err),
+                     BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, sentence);
+    banyan_topology_destroy(topology);
+}
+
+TEST(wrong_options_are_named)
+{
+    check_refusal("relays", "perhaps", "relays is «perhaps»");
+    check_refusal("stages", "three", "stages is «three»");
+    check_refusal("method", "magic", "method is «magic»");
+    check_refusal("max-trees", "0", "max-trees");
+}
+
+TEST(fewer_trees_when_asked)
+{
+    banyan_topology *topology;
+    banyan_parameter parameter = {"max-trees", "3"};
+    banyan_error err;
+    outcome result;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &topology, &err), BANYAN_SUCCESS);
+    result = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+    assert_true(result.schedule->flow_count <= 3);
+    assert_true(result.limits.bytes_per_s > 0.5 * 32 / 15 * topology->links[0].bytes_per_s);
+    banyan_schedule_destroy(result.schedule);
+    banyan_topology_destroy(topology);
+}
+
+TEST(the_ellipsoid_method_finds_the_same_rate)
+{
+    static const char *const specs[] = {"ring:5", "mesh:3x3", "hosts:3+3+4", "line:2"};
+    banyan_parameter parameter = {"method", "ellipsoid"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome columns = plan_spec(specs[i]), ellipsoid;
+        banyan_topology *topology;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        ellipsoid = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+        if (!(fabs(ellipsoid.limits.bytes_per_s / columns.limits.bytes_per_s - 1) < 1e-3))
+            fail_msg("%s: %g and %g", specs[i], ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
+        banyan_schedule_destroy(columns.schedule);
+        banyan_schedule_destroy(ellipsoid.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+TEST(small_vectors_get_few_and_shallow_trees)
+{
+    banyan_topology *topology;
+    banyan_schedule *small, *large;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &topology, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = topology->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .bytes = 8};
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &small, &err),
+                     BANYAN_SUCCESS);
+    problem.bytes = (size_t)1 << 32;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &large, &err),
+                     BANYAN_SUCCESS);
+    assert_int_equal(small->flow_count, 1);
+    assert_true(large->flow_count > 8);
+    banyan_schedule_destroy(small);
+    banyan_schedule_destroy(large);
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_lost_link_is_planned_around_from_the_old_trees)
+{
+    banyan_topology *whole, *broken;
+    banyan_schedule *old, *anew;
+    banyan_verdict verdict;
+    banyan_limits limits;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &whole, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_topology_load("torus:4x4,down=g5-g6", &broken, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = whole,
+                              .active = whole->workers,
+                              .active_count = whole->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &old, &err),
+                     BANYAN_SUCCESS);
+    problem.topology = broken;
+    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, broken, &verdict, &err) ||
+        banyan_verdict_status(&verdict, &err) || banyan_bandwidth_limit(anew, broken, &limits, &err))
+        fail_msg("%s", err.text);
+    assert_true(limits.bytes_per_s > 0.9 * 31 / 15 * broken->links[0].bytes_per_s);
+    banyan_schedule_destroy(old);
+    banyan_schedule_destroy(anew);
+    banyan_topology_destroy(whole);
+    banyan_topology_destroy(broken);
+}
+
+TEST(survives_the_failure_of_each_allocation)
+{
+    static const char *const specs[] = {"hosts:2+3", "mesh:2x3", "dgx1", "line:3,degrade=g0->g1:0.5",
+                                        "ring:3"};
+    static const int all[] = {0, 1, 2, 3, 4, 5};
+
+    for (int i = 0; i < 5; i++) {
+        banyan_topology *topology;
+        banyan_schedule *schedule;
+        banyan_error err;
+        banyan_status status = BANYAN_SYSTEM_ERROR;
+
+        if (banyan_topology_load(specs[i], &topology, &err))
+            fail_msg("%s", err.text);
+        banyan_problem problem = {.topology = topology,
+                                  .active = i == 2 ? all : topology->workers,
+                                  .active_count = i == 2 ? 6 : topology->worker_count,
+                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+        for (long calls = 0; status; calls++) {
+            banyan_alloc_fail_after(calls);
+            status = banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, NULL);
+            banyan_alloc_fail_after(-1);
+        }
+        banyan_schedule_destroy(schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_networks_are_filled_to_the_bound_with_at_most_64_trees),
+        cmocka_unit_test(trees_are_shallow),
+        cmocka_unit_test(the_same_network_gives_the_same_schedule),
+        cmocka_unit_test(random_networks_are_filled_to_the_bound),
+        cmocka_unit_test(wrong_options_are_named),
+        cmocka_unit_test(fewer_trees_when_asked),
+        cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
+        cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
+        cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
+        cmocka_unit_test(survives_the_failure_of_each_allocation),
+    };
+
+    return cmocka_run_group_tests_name("forest", tests, NULL, NULL);
+}
