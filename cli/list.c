@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read. */
+/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read, gradient policies. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "topology/generate.h"
 #include "topology/import.h"
+#include "train/train.h"
 
 static const cli_option options[] = {{NULL, 0, NULL, NULL}};
 
@@ -33,6 +34,14 @@ static void print_text(const char *what)
         printf("%sNetworks, as files (besides our own JSON):\n", *what ? "" : "\n");
         for (int i = 0; i < banyan_importer_count(); i++)
             printf("  %-28s %s\n", banyan_importer_at(i)->name, banyan_importer_at(i)->summary);
+    }
+    if (!*what || !strcmp(what, "policies")) {
+        printf("%sGradient policies, for banyan train:\n", *what ? "" : "\n");
+        for (int i = 0; i < banyan_policy_count(); i++) {
+            printf("  %-20s %s\n", banyan_policy_at(i)->name, banyan_policy_at(i)->summary);
+            if (banyan_policy_at(i)->paper)
+                printf("  %-20s   after: %s\n", "", banyan_policy_at(i)->paper);
+        }
     }
 }
 
@@ -93,6 +102,13 @@ static banyan_status print_json(banyan_error *err)
         add_field(&text, "name", banyan_importer_at(i)->name, ",");
         add_field(&text, "summary", banyan_importer_at(i)->summary, "}");
     }
+    banyan_text_add(&text, "],\n\"policies\":[");
+    for (int i = 0; i < banyan_policy_count(); i++) {
+        banyan_text_add(&text, "%s\n{", i ? "," : "");
+        add_field(&text, "name", banyan_policy_at(i)->name, ",");
+        add_field(&text, "summary", banyan_policy_at(i)->summary, ",");
+        add_field(&text, "paper", banyan_policy_at(i)->paper, "}");
+    }
     banyan_text_add(&text, "]}");
     status = banyan_text_take(&text, &out, err);
     if (!status)
@@ -107,8 +123,8 @@ static int run(const cli_arguments *arguments)
     banyan_error err;
 
     if (*what && strcmp(what, "algorithms") != 0 && strcmp(what, "networks") != 0 &&
-        strcmp(what, "imports") != 0)
-        return cli_usage_error(arguments, "«%s» is not algorithms, networks or imports", what);
+        strcmp(what, "imports") != 0 && strcmp(what, "policies") != 0)
+        return cli_usage_error(arguments, "«%s» is not algorithms, networks, imports or policies", what);
     if (cli_has(arguments, "json")) {
         banyan_status status = print_json(&err);
 
@@ -120,9 +136,9 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_list = {
     .name = "list",
-    .usage = "[algorithms|networks|imports]",
-    .summary = "what there is: algorithms with their papers, networks, forms that we read",
-    .words = "algorithms|networks|imports",
+    .usage = "[algorithms|networks|imports|policies]",
+    .summary = "what there is: algorithms with their papers, networks, forms that we read, gradient policies",
+    .words = "algorithms|networks|imports|policies",
     .word_limit = 1,
     .options = options,
     .run = run};

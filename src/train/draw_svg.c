@@ -31,7 +31,7 @@ static void add_row_name(picture *p, const char *name)
                     LEFT - 8, p->y + ROW - 6, name);
 }
 
-static void add_group(picture *p, const banyan_grouping *g, int i)
+static void add_group(picture *p, const banyan_grouping *g, int i, int is_odd)
 {
     const banyan_group *group = &g->groups[i];
     const banyan_part *first = &g->parts[group->first_part], *last = first + group->part_count - 1;
@@ -41,7 +41,7 @@ static void add_group(picture *p, const banyan_grouping *g, int i)
     snprintf(title, sizeof title, "group %d: %d tensors, %.3g MB, %.4g to %.4g ms: %.100s ... %.100s", i,
              group->part_count, (double)group->bytes / 1e6, from_s * 1e3, to_s * 1e3,
              p->model->tensors[first->tensor].name, p->model->tensors[last->tensor].name);
-    add_bar(p, i % 2 ? "odd" : "even", from_s, to_s, title);
+    add_bar(p, is_odd ? "odd" : "even", from_s, to_s, title);
 }
 
 static void add_panel(picture *p, const banyan_training *training)
@@ -60,13 +60,14 @@ static void add_panel(picture *p, const banyan_training *training)
                     LEFT + g->iteration_s * p->scale + 5, p->y + ROW - 6, g->iteration_s * 1e3);
     for (int stream = 0; stream < g->streams; stream++) {
         char name[24];
+        int drawn = 0;
 
         p->y += ROW;
         snprintf(name, sizeof name, "stream %d", stream);
         add_row_name(p, name);
         for (int i = 0; i < g->group_count; i++)
             if (g->groups[i].stream == stream)
-                add_group(p, g, i);
+                add_group(p, g, i, drawn++ % 2);
     }
     p->y += ROW + GAP;
 }

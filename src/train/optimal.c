@@ -2,9 +2,9 @@
 /* train/optimal.c: the best grouping, for any number of simultaneous all-reduces.
  *
  * One at a time: a dynamic programme, exact. Several: quick seeds, then dynamic programming over what is in
- * flight (exact for few tensors; for many, over the places where a good grouping cuts), then local search,
- * each only until the lower bound is reached. Where simultaneous all-reduces really move more than one does,
- * large tensors are also tried in parts.
+ * flight (exact for few tensors; for many, only over the places where a good grouping cuts), then local
+ * search, each only until the lower bound is reached. Where simultaneous all-reduces really move more than
+ * one does, large tensors are also tried in parts.
  *
  * Where the user names no number, the smallest that is within half a per cent of the best is taken: streams
  * that only hide start-ups cost buffers and threads, and have to be worth it. */
@@ -14,12 +14,13 @@
 #include "core/alloc.h"
 #include "train/search.h"
 
-enum { MOST_OWN_STREAMS = 4, EXACT_UNITS = 12, PLACES = 56, WIDTH = 12 };
+enum { MOST_OWN_STREAMS = 4, EXACT_GROUPINGS = 100000, PLACES = 56, WIDTH = 12 };
 
-#define STEPS 120000L          /* of local search, for one number of streams: some 15 ms */
-#define WORTH_IT 0.005         /* of the iteration */
-#define GAIN_FOR_PARTS 1.05    /* two together move this much more than one */
-#define PART_BYTES (4UL << 20) /* tensors above are tried in parts */
+#define STEPS 120000L           /* of local search, for the number of streams that is taken: some 15 ms */
+#define STEPS_TO_COMPARE 20000L /* for each number, while one is looked for */
+#define WORTH_IT 0.005          /* of the iteration */
+#define GAIN_FOR_PARTS 1.05     /* two together move this much more than one */
+#define PART_BYTES (4UL << 20)  /* tensors above are tried in parts */
 
 /* The cuts of the best grouping, and between them further places, an even number of bytes apart. */
 static int choose_places(const banyan_search *search, int *ends)
@@ -42,20 +43,24 @@ static int choose_places(const banyan_search *search, int *ends)
     return count;
 }
 
-static banyan_status search_labels(banyan_search *search, banyan_error *err)
+static int is_small(const banyan_search *search)
 {
-    int ends[PLACES + EXACT_UNITS + 2], count = search->units->count;
-
-    if (count > EXACT_UNITS) {
-        count = choose_places(search, ends);
-        return banyan_search_labels(search, ends, count, WIDTH, err);
-    }
-    for (int i = 0; i < count; i++)
-        ends[i] = i + 1;
-    return banyan_search_labels(search, ends, count, 0, err);
+    return pow(search->streams + 1, search->units->count) <= EXACT_GROUPINGS;
 }
 
-static banyan_status search_all(banyan_search *search, banyan_error *err)
+static banyan_status search_labels(banyan_search *search, banyan_error *err)
+{
+    int ends[PLACES + 2], count = search->units->count;
+
+    if (count > PLACES)
+        count = choose_places(search, ends);
+    else
+        for (int i = 0; i < count; i++)
+            ends[i] = i + 1;
+    return banyan_search_labels(search, ends, count, is_small(search) ? 0 : WIDTH, err);
+}
+
+static banyan_status search_all(banyan_search *search, long steps, banyan_error *err)
 {
     banyan_status status;
 
@@ -69,8 +74,8 @@ static banyan_status search_all(banyan_search *search, banyan_error *err)
     status = banyan_search_seed(search, err);
     if (!status && !banyan_search_is_done(search))
         status = search_labels(search, err);
-    if (!status && !banyan_search_is_done(search) && search->units->count > EXACT_UNITS)
-        status = banyan_search_climb(search, STEPS, err);
+    if (!status && !banyan_search_is_done(search) && !is_small(search))
+        status = banyan_search_climb(search, steps, err);
     return status;
 }
 
@@ -89,7 +94,7 @@ static void candidate_fini(candidate *c)
 /* The best with tensors split at most_bytes (0: not at all), not worse than known where that has the same
  * units; known may be NULL. The caller frees the candidate, also after a failure. */
 static banyan_status find_candidate(const banyan_train_problem *problem, int streams, size_t most_bytes,
-                                    const candidate *known, candidate *out, banyan_error *err)
+                                    long steps, const candidate *known, candidate *out, banyan_error *err)
 {
     banyan_search search = {
         .units = &out->decision.units, .cost = problem->cost, .streams = streams, .best_s = INFINITY};
@@ -103,7 +108,7 @@ static banyan_status find_candidate(const banyan_train_problem *problem, int str
     search.goal_s = banyan_units_bound(&out->decision.units, problem->cost, streams);
     if (known && known->decision.units.count == out->decision.units.count)
         banyan_search_offer(&search, &known->decision.cuts);
-    status = search_all(&search, err);
+    status = search_all(&search, steps, err);
     out->decision.cuts.count = search.best.count;
     out->decision.streams = streams;
     out->iteration_s = problem->model->forward_s + fmax(problem->model->backward_s, search.best_s);
@@ -118,17 +123,17 @@ static int has_large_tensors(const banyan_model *model)
     return 0;
 }
 
-static banyan_status find_best(const banyan_train_problem *problem, int streams, const candidate *known,
-                               candidate *out, banyan_error *err)
+static banyan_status find_best(const banyan_train_problem *problem, int streams, long steps,
+                               const candidate *known, candidate *out, banyan_error *err)
 {
     candidate parts;
-    banyan_status status = find_candidate(problem, streams, 0, known, out, err);
+    banyan_status status = find_candidate(problem, streams, 0, steps, known, out, err);
 
     if (status || banyan_cost_gain(problem->cost, streams) <= GAIN_FOR_PARTS ||
         !has_large_tensors(problem->model))
         return status;
     memset(&parts, 0, sizeof parts);
-    status = find_candidate(problem, streams, PART_BYTES, known, &parts, err);
+    status = find_candidate(problem, streams, PART_BYTES, steps, known, &parts, err);
     if (!status && parts.iteration_s < out->iteration_s * (1 - WORTH_IT)) {
         candidate whole = *out;
 
@@ -152,6 +157,24 @@ static int can_gain(const banyan_train_problem *problem, const candidate *found,
     return found->iteration_s * (1 - WORTH_IT) > model->forward_s + fmax(model->backward_s, bound_s);
 }
 
+/* More local search on what was found. */
+static banyan_status refine(const banyan_train_problem *problem, candidate *found, banyan_error *err)
+{
+    banyan_decision *decision = &found->decision;
+    banyan_search search = {.units = &decision->units,
+                            .cost = problem->cost,
+                            .streams = decision->streams,
+                            .goal_s = banyan_units_bound(&decision->units, problem->cost, decision->streams),
+                            .best = decision->cuts,
+                            .best_s = banyan_cuts_end(&decision->cuts, &decision->units, problem->cost)};
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (decision->streams > 1 && !is_small(&search))
+        status = banyan_search_climb(&search, STEPS, err);
+    decision->cuts.count = search.best.count;
+    return status;
+}
+
 /* The smallest number of streams that comes near enough to the best of all numbers. */
 static banyan_status find_number(const banyan_train_problem *problem, candidate *out, banyan_error *err)
 {
@@ -163,13 +186,16 @@ static banyan_status find_number(const banyan_train_problem *problem, candidate 
     for (int streams = 1; !status && streams <= MOST_OWN_STREAMS; streams++) {
         if (count && !can_gain(problem, &found[best], streams))
             continue;
-        status = find_best(problem, streams, count ? &found[best] : NULL, &found[count], err);
+        status =
+            find_best(problem, streams, STEPS_TO_COMPARE, count ? &found[best] : NULL, &found[count], err);
         if (!status && found[count].iteration_s < found[best].iteration_s)
             best = count;
         count++;
     }
     while (!status && found[chosen].iteration_s * (1 - WORTH_IT) > found[best].iteration_s)
         chosen++;
+    if (!status)
+        status = refine(problem, &found[chosen], err);
     if (!status) {
         *out = found[chosen];
         memset(&found[chosen], 0, sizeof found[chosen]);
@@ -185,7 +211,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
     banyan_status status;
 
     memset(&best, 0, sizeof best);
-    status = decision->streams ? find_best(problem, decision->streams, NULL, &best, err)
+    status = decision->streams ? find_best(problem, decision->streams, STEPS, NULL, &best, err)
                                : find_number(problem, &best, err);
     if (status) {
         candidate_fini(&best);

@@ -32,8 +32,9 @@ void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, i
 /* seeds.c: everything that is quick to try. */
 banyan_status banyan_search_seed(banyan_search *search, banyan_error *err);
 
-/* labels.c: the exact optimum over groupings that cut only at the given places (ends of units, ascending, the
- * last is the end of all) if width is 0; with a width, the best of so many states a place. */
+/* labels.c: the best grouping that cuts only at the given places (ends of units, ascending, the last is the
+ * end of all). Without a width it is exact and takes (streams + 1)^count steps at the worst; with one it
+ * keeps only so many states a place. */
 banyan_status banyan_search_labels(banyan_search *search, const int *ends, int count, int width,
                                    banyan_error *err);
 

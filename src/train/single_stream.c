@@ -39,7 +39,7 @@ banyan_status banyan_cuts_one_by_one(const banyan_units *units, double start_s, 
 
         done_s[j] = INFINITY;
         for (int i = j - 1; i >= 0; i--) {
-            double end_s = fmax(done_s[i], ready_s) + start_s +
+            double end_s = (done_s[i] > ready_s ? done_s[i] : ready_s) + start_s +
                            s_per_byte * (units->bytes_before[j] - units->bytes_before[i]);
 
             if (end_s < done_s[j]) {

@@ -16,28 +16,43 @@
 #include <math.h>
 #include <string.h>
 
-/* The flight whose work is done first, among those on the wire; -1: none is. */
-static int first_to_end(const banyan_traffic *traffic, int *on_wire)
-{
-    int first = -1;
+/* The next thing that happens by itself. */
+typedef struct {
+    double when_s;
+    int ending;  /* the flight that ends then, or -1: a start-up is over */
+    int on_wire; /* until then */
+} event;
 
-    *on_wire = 0;
-    for (int i = 0; i < traffic->count; i++)
-        if (traffic->flights[i].wire_s <= traffic->now_s) {
-            ++*on_wire;
-            if (first < 0 || traffic->flights[i].work_s < traffic->flights[first].work_s)
-                first = i;
-        }
-    return first;
+/* Plain comparisons: this is where a search spends its time, and fmin is a call. */
+static double earlier(double a, double b)
+{
+    return a < b ? a : b;
 }
 
-static double next_on_wire(const banyan_traffic *traffic)
+static event next_event(const banyan_traffic *traffic, const banyan_cost *cost)
 {
-    double next = INFINITY;
+    event next = {INFINITY, -1, 0};
+    double end_s;
+    int first = -1;
 
-    for (int i = 0; i < traffic->count; i++)
-        if (traffic->flights[i].wire_s > traffic->now_s && traffic->flights[i].wire_s < next)
-            next = traffic->flights[i].wire_s;
+    for (int i = 0; i < traffic->count; i++) {
+        const banyan_flight *flight = &traffic->flights[i];
+
+        if (flight->wire_s > traffic->now_s) {
+            next.when_s = earlier(next.when_s, flight->wire_s);
+            continue;
+        }
+        next.on_wire++;
+        if (first < 0 || flight->work_s < traffic->flights[first].work_s)
+            first = i;
+    }
+    if (first < 0)
+        return next;
+    end_s = traffic->now_s + traffic->flights[first].work_s / cost->speed[next.on_wire];
+    if (end_s <= next.when_s) {
+        next.when_s = end_s;
+        next.ending = first;
+    }
     return next;
 }
 
@@ -45,9 +60,12 @@ static void pass(banyan_traffic *traffic, double to_s, double speed)
 {
     double done_s = (to_s - traffic->now_s) * speed;
 
-    for (int i = 0; i < traffic->count; i++)
-        if (traffic->flights[i].wire_s <= traffic->now_s)
-            traffic->flights[i].work_s = fmax(0, traffic->flights[i].work_s - done_s);
+    for (int i = 0; i < traffic->count; i++) {
+        banyan_flight *flight = &traffic->flights[i];
+
+        if (flight->wire_s <= traffic->now_s)
+            flight->work_s = flight->work_s > done_s ? flight->work_s - done_s : 0;
+    }
     traffic->now_s = to_s;
 }
 
@@ -64,20 +82,19 @@ void banyan_traffic_wait(banyan_traffic *traffic, const banyan_cost *cost, doubl
                          double *ends_s)
 {
     while (traffic->now_s < until_s || traffic->count > most_in_flight) {
-        int on_wire, ending = first_to_end(traffic, &on_wire);
-        double next_s = next_on_wire(traffic), end_s = INFINITY;
+        event next = next_event(traffic, cost);
 
         if (!traffic->count) {
             traffic->now_s = until_s;
             return;
         }
-        if (ending >= 0)
-            end_s = traffic->now_s + traffic->flights[ending].work_s / cost->speed[on_wire];
-        if (traffic->now_s < until_s)
-            next_s = fmin(next_s, until_s);
-        pass(traffic, fmin(end_s, next_s), cost->speed[on_wire]);
-        if (end_s <= next_s)
-            land(traffic, ending, ends_s);
+        if (traffic->now_s < until_s && until_s < next.when_s) {
+            pass(traffic, until_s, cost->speed[next.on_wire]);
+            continue;
+        }
+        pass(traffic, next.when_s, cost->speed[next.on_wire]);
+        if (next.ending >= 0)
+            land(traffic, next.ending, ends_s);
     }
 }
 

@@ -42,7 +42,7 @@ expect 0 "banyan 0." --version
 expect 0 "Usage:" help plan
 expect_sentence 2 "did you mean compare?" comapre ring:4
 expect_sentence 2 "no verb is named xyzzy" xyzzy
-for verb in topo plan compare bound verify sim bench list info; do
+for verb in topo plan compare bound verify sim bench run list info; do
     expect 0 "Usage:" $verb --help
     expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
 done
@@ -124,7 +124,7 @@ expect_sentence 2 "workers" bench -n 9 --topo hosts:2+3 -b 64 -e 64
 # What there is.
 expect 0 "ring" list
 expect 0 '"algorithms":[' list --json
-expect_sentence 2 "is not algorithms, networks or imports" list things
+expect_sentence 2 "is not algorithms, networks, imports or policies" list things
 expect 0 "BANYAN_TIMEOUT_MS" info
 expect 0 '"settings":[' info --json
 BANYAN_TIMEUT_MS=1 expect 0 "BANYAN_TIMEOUT_MS" info

@@ -115,8 +115,34 @@ TEST(ranks_beyond_the_shape_lean_on_a_neighbour)
     }
 }
 
+TEST(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round)
+{
+    network ring = make_grid((banyan_grid){1, {12}, {1}}), star = make_star(12, 0);
+    banyan_parameter parameters[] = {{"shape", "3x4"}, {"ways", "2"}};
+    banyan_problem problem = make_problem(&star, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = plan("hierarchical", &ring, NULL, NULL);
+
+    assert_int_equal(schedule->piece_count, 24);
+    assert_true(meaning_is_right(schedule));
+    banyan_schedule_destroy(schedule);
+    schedule = plan("hierarchical", &star, NULL, NULL);
+    assert_int_equal(schedule->piece_count, 12);
+    banyan_schedule_destroy(schedule);
+    problem.parameters = parameters;
+    problem.parameter_count = 2;
+    schedule = build("hierarchical", &problem);
+    assert_int_equal(schedule->piece_count, 24);
+    assert_int_equal(schedule->flow_count, 2);
+    assert_int_equal(schedule->round_count, 10);
+    assert_true(meaning_is_right(schedule));
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(ring.topology);
+    banyan_topology_destroy(star.topology);
+}
+
 typedef struct {
     const network *net;
+    int ways;
     double bytes, best_s;
 } contest;
 
@@ -125,15 +151,15 @@ static void time_shape(const banyan_layers *shape, void *context)
     contest *c = context;
     double seconds;
 
-    assert_int_equal(banyan_layers_time(c->net->topology, c->net->active, shape, c->bytes, &seconds, NULL),
-                     0);
+    assert_int_equal(
+        banyan_layers_time(c->net->topology, c->net->active, shape, c->ways, c->bytes, &seconds, NULL), 0);
     c->best_s = fmin(c->best_s, seconds);
 }
 
-static void check_search(const char *spec, double bytes)
+static void check_search(const char *spec, int ways, double bytes)
 {
     network net = {0};
-    contest c = {&net, bytes, HUGE_VAL};
+    contest c = {&net, ways, bytes, HUGE_VAL};
     banyan_layers shape = {0}, found;
     double seconds;
 
@@ -141,10 +167,10 @@ static void check_search(const char *spec, double bytes)
     for (int i = 0; i < net.topology->worker_count; i++)
         net.active[net.active_count++] = net.topology->workers[i];
     each_shape(&shape, net.active_count, time_shape, &c);
-    assert_int_equal(banyan_layers_search(net.topology, net.active, net.active_count, bytes, &found, NULL),
-                     0);
+    assert_int_equal(
+        banyan_layers_search(net.topology, net.active, net.active_count, ways, bytes, &found, NULL), 0);
     assert_int_equal(banyan_layers_size(&found), net.active_count);
-    assert_int_equal(banyan_layers_time(net.topology, net.active, &found, bytes, &seconds, NULL), 0);
+    assert_int_equal(banyan_layers_time(net.topology, net.active, &found, ways, bytes, &seconds, NULL), 0);
     if (fabs(seconds - c.best_s) > 1e-9 * c.best_s)
         fail_msg("%s, %g bytes: found %g s, the best is %g s", spec, bytes, seconds, c.best_s);
     banyan_topology_destroy(net.topology);
@@ -157,7 +183,8 @@ TEST(the_search_finds_the_best_of_all_shapes)
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (double bytes = 1; bytes <= 1e9; bytes *= 1000)
-            check_search(specs[i], bytes);
+            for (int ways = 1; ways <= 2; ways++)
+                check_search(specs[i], ways, bytes);
 }
 
 TEST(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings)
@@ -168,9 +195,10 @@ TEST(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings)
     assert_int_equal(banyan_topology_load("hosts:4+4+4+4,gbps=10,local_gbps=1000", &net.topology, NULL), 0);
     for (int i = 0; i < net.topology->worker_count; i++)
         net.active[net.active_count++] = net.topology->workers[i];
-    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1e9, &shape, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, 1e9, &shape, NULL),
+                     BANYAN_SUCCESS);
     assert_int_equal(shape.extent[0] == 4 || (shape.extent[0] == 2 && shape.extent[1] == 2), 1);
-    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, &shape, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, 1, &shape, NULL), BANYAN_SUCCESS);
     assert_int_equal(shape.layer_count, 4);
     banyan_topology_destroy(net.topology);
 }
@@ -307,6 +335,7 @@ int main(void)
         cmocka_unit_test(every_shape_is_an_all_reduce_with_the_rounds_of_its_rings),
         cmocka_unit_test(one_layer_is_the_ring_and_layers_of_two_are_halving_doubling),
         cmocka_unit_test(ranks_beyond_the_shape_lean_on_a_neighbour),
+        cmocka_unit_test(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round),
         cmocka_unit_test(the_search_finds_the_best_of_all_shapes),
         cmocka_unit_test(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings),
         cmocka_unit_test(wrong_shapes_are_refused_with_a_sentence),
