@@ -310,7 +310,8 @@ static banyan_status add_plan(banyan_text *text, const banyan_report *report, ba
                     report->schedule->piece_count, report->schedule->flow_count, m.rounds_per_step);
     add_field(text, "total_s", report->predicted->total_s);
     add_field(text, "measured_s", measured ? measured->total_s : NAN);
-    add_field(text, "tick_s", tick_s);
+    banyan_text_add(text, ",\"tick_s\":"); /* is multiplied by up to a million, so all its digits count */
+    banyan_text_add_number(text, tick_s);
     add_steps(text, report, &m);
     status = add_moves(text, report, &m, tick_s, err);
     banyan_report_moves_fini(&m);

@@ -41,10 +41,13 @@ static banyan_status read_event(const banyan_json *event, const banyan_schedule 
     if (!number || !banyan_json_get_integer(number, &id) || !get_number(event, "ts", &begin_us) ||
         !get_number(event, "dur", &length_us))
         return BANYAN_SUCCESS;
-    if (id < 0 || (size_t)id >= schedule->transfer_count || length_us < 0)
+    if (id < 0 || (size_t)id >= schedule->transfer_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "the trace is of another schedule: it has transfer %lld, and here are %zu",
                            (long long)id, schedule->transfer_count);
+    if (length_us < 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "the trace is wrong: transfer %lld ends before it begins", (long long)id);
     status = check_peer(args, &schedule->transfers[id], id, topology, err);
     if (status)
         return status;
