@@ -129,3 +129,10 @@ void banyan_layout_fini(banyan_layout *layout)
     banyan_free(layout->members);
     *layout = (banyan_layout){0};
 }
+
+void banyan_layout_place_member(const banyan_layout *layout, const banyan_layout_box *box, int i, double *x,
+                                double *y)
+{
+    *x = box->x - box->width / 2 + (i % box->columns + 0.5) * layout->cell_width;
+    *y = box->y - box->height / 2 + (i / box->columns + 0.5) * layout->cell_height;
+}
