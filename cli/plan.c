@@ -10,6 +10,7 @@
 #include "planner/predict.h"
 #include "planner/wisdom.h"
 #include "schedule/export.h"
+#include "simulate/flit.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
@@ -17,7 +18,8 @@ static const cli_option options[] = {
     {"effort", 0, "EFFORT", "auto looks by estimate, measure or patient (default: measure)"},
     {"wisdom", 0, "FILE", "auto remembers its choices there, and uses them"},
     {"output", 'o', "FILE", "write the schedule there"},
-    {"format", 'f', "FORMAT", "json, msccl, dot, trace or text (default: json; text when no file is given)"},
+    {"format", 'f', "FORMAT",
+     "json, msccl, dot, trace, tables or text (default: json; text when no file is given)"},
     {"max-steps", 0, "N",
      "msccl: steps a thread block may have (default: 64, the Azure build; microsoft/msccl: 256)"},
     {NULL, 0, NULL, NULL}};
@@ -62,10 +64,16 @@ static banyan_status export_as(const cli_arguments *arguments, const char *forma
         return banyan_schedule_export_dot(plan->schedule, cli_node_name, problem->topology, out, err);
     if (!strcmp(format, "trace"))
         return export_trace(plan, problem, out, err);
+    if (!strcmp(format, "tables")) {
+        banyan_flit_settings settings = banyan_flit_defaults();
+
+        return banyan_flit_format_tables(plan->schedule, problem->topology, problem->problem.bytes, &settings,
+                                         out, err);
+    }
     if (!strcmp(format, "text"))
         return banyan_schedule_export_text(plan->schedule, cli_node_name, problem->topology, 40, out, err);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--format %.40s is not json, msccl, dot, trace or text",
-                       format);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "--format %.40s is not json, msccl, dot, trace, tables or text", format);
 }
 
 static void print_summary(const banyan_plan *plan, const cli_problem *problem, double bound)
@@ -235,7 +243,7 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_plan = {.name = "plan",
                                 .usage = "SPEC [--algo NAME] [--effort EFFORT] [--wisdom FILE] [--bytes "
-                                         "SIZE] [-o FILE] [--format json|msccl|dot|trace|text]",
+                                         "SIZE] [-o FILE] [--format json|msccl|dot|trace|tables|text]",
                                 .summary =
                                     "build a schedule, prove it, predict its time, write it in any form",
                                 .word_limit = 1,

@@ -184,7 +184,10 @@ static banyan_status join_launched(const banyan_launch *launch, const banyan_sec
         address = *banyan_store_address(store);
     if (!status)
         status = join_at(&address, secret, launch->rank, launch->size, config, out, err);
-    banyan_store_stop(store);
+    if (status && store)
+        banyan_store_leave(store); /* it still tells those who come late why */
+    else
+        banyan_store_stop(store);
     return status;
 }
 

@@ -21,11 +21,12 @@
 #include "transport/transport.h"
 
 enum { CARD = 1, CARDS, FAILED };
+#define LINGER_NS ((int64_t)3000 * 1000000)
 enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES };
 
 typedef struct {
     banyan_channel channel;
-    int rank, has_card;
+    int rank, has_card, is_told;
 } guest;
 
 struct banyan_store {
@@ -38,7 +39,7 @@ struct banyan_store {
     int size;       /* 0: nobody has come */
     size_t guest_count, guest_capacity;
     guest *guests;
-    int card_count;
+    int card_count, told_count;
     unsigned char *cards; /* by rank */
     char *has_come;       /* by rank */
     banyan_status status;
@@ -119,8 +120,9 @@ static void take_card(banyan_store *store, guest *g, const unsigned char *body, 
     banyan_card old = {0}, card = {0};
     char sentence[400];
 
-    if (bytes != 4 + BANYAN_CARD_BYTES || g->has_card || store->status ||
-        banyan_card_read(body + 4, &card, NULL)) {
+    if (store->status)
+        return;
+    if (bytes != 4 + BANYAN_CARD_BYTES || g->has_card || banyan_card_read(body + 4, &card, NULL)) {
         banyan_channel_fini(&g->channel);
         return;
     }
@@ -184,26 +186,35 @@ static void name_missing(banyan_store *store)
     refuse(store, BANYAN_TIMEOUT, sentence);
 }
 
-static void answer(banyan_store *store)
+/* Everybody's cards, or why there are none. */
+static void tell(banyan_store *store, guest *g)
 {
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)5000 * 1000000;
     unsigned char failure[4 + sizeof store->reason.text];
     size_t length = strlen(store->reason.text);
 
+    if (g->channel.fd < 0 || g->is_told)
+        return;
     banyan_put32(failure, (uint32_t)store->status);
     memcpy(failure + 4, store->reason.text, length);
-    for (size_t i = 0; i < store->guest_count; i++) {
-        guest *g = &store->guests[i];
+    if (store->status)
+        banyan_channel_put(&g->channel, FAILED, failure, 4 + length, NULL);
+    else
+        banyan_channel_put(&g->channel, CARDS, store->cards, (size_t)store->size * BANYAN_CARD_BYTES, NULL);
+    banyan_channel_flush(&g->channel, NULL);
+    g->is_told = 1;
+    store->told_count++;
+}
 
-        if (g->channel.fd < 0)
-            continue;
-        if (store->status)
-            banyan_channel_put(&g->channel, FAILED, failure, 4 + length, NULL);
-        else
-            banyan_channel_put(&g->channel, CARDS, store->cards, (size_t)store->size * BANYAN_CARD_BYTES,
-                               NULL);
-        banyan_channel_flush(&g->channel, NULL);
-    }
+static void tell_all(banyan_store *store)
+{
+    for (size_t i = 0; i < store->guest_count; i++)
+        tell(store, &store->guests[i]);
+}
+
+static void send_rest(banyan_store *store)
+{
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)5000 * 1000000;
+
     for (size_t i = 0; i < store->guest_count; i++)
         if (store->guests[i].channel.fd >= 0)
             banyan_channel_send_all(&store->guests[i].channel, deadline_ns, NULL);
@@ -245,6 +256,18 @@ static void destroy(banyan_store *store)
     banyan_free(store);
 }
 
+/* Those who come after it has failed hear why, for a while. */
+static void linger(banyan_store *store)
+{
+    store->deadline_ns = banyan_clock_ns() + LINGER_NS;
+    tell_all(store);
+    while (!atomic_load(&store->is_ending) && store->told_count < store->size &&
+           banyan_clock_ns() < store->deadline_ns) {
+        attend(store);
+        tell_all(store);
+    }
+}
+
 static void *serve(void *argument)
 {
     banyan_store *store = argument;
@@ -258,7 +281,11 @@ static void *serve(void *argument)
             name_missing(store);
         }
     }
-    answer(store);
+    if (store->status)
+        linger(store);
+    else if (store->size && store->card_count == store->size)
+        tell_all(store);
+    send_rest(store);
     /* Whoever comes last frees it: we, or who stops it. */
     if (atomic_exchange(&store->is_over, 1))
         destroy(store);

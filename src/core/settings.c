@@ -43,8 +43,8 @@ const banyan_setting_info *banyan_setting_at(banyan_setting setting)
 
 const char *banyan_setting_type_name(banyan_setting_type type)
 {
-    static const char *const names[] = {"string",       "integer", "bytes", "seconds",
-                                        "milliseconds", "boolean", "choice",  "hidden"};
+    static const char *const names[] = {"string",       "integer", "bytes",  "seconds",
+                                        "milliseconds", "boolean", "choice", "hidden"};
 
     return names[type];
 }
@@ -436,9 +436,8 @@ banyan_status banyan_settings_format(const banyan_settings *settings, char **out
         const banyan_setting_info *info = &table[i];
         const char *value = banyan_settings_shown(settings, (banyan_setting)i);
         const char *quote = is_padded(value) ? "\"" : "";
-        int is_comment =
-            banyan_settings_is_default(settings, (banyan_setting)i) || i == BANYAN_SETTING_CONF_FILE ||
-            info->type == BANYAN_SETTING_HIDDEN;
+        int is_comment = banyan_settings_is_default(settings, (banyan_setting)i) ||
+                         i == BANYAN_SETTING_CONF_FILE || info->type == BANYAN_SETTING_HIDDEN;
 
         banyan_text_add(&text, "%s# %s\n# type: %s", i ? "\n" : "", info->summary,
                         banyan_setting_type_name(info->type));

@@ -4,8 +4,8 @@
  *     Op      Flow  Parent  Children   Step  Start   Size
  *     Reduce     3       1  nil           1  49152  16384     send what flow 3 has here to its parent
  *     Reduce     2       2  1             2  32768  16384     ... once child 1 has sent its part
- *     NOP                                 3                   sit out a step: the lockstep counter counts
- * down Gather     0     nil  1 2           4      0  16384     send flow 0 to the children
+ *     NOP                                 3                   sit out a step of the lockstep counter
+ *     Gather     0     nil  1 2           4      0  16384     send flow 0 to the children
  *
  *     Reduce     0     nil  1,2           2      0  16384     the sum of flow 0 ends here
  *

@@ -283,7 +283,7 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
 void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int socket)
 {
     banyan_tcp_endpoint *e = own(base);
-    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest);
+    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest), **end = &e->guests;
 
     if (!guest) {
         close(socket); /* the peer will say that we are lost, and so we are */
@@ -291,8 +291,9 @@ void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int 
     }
     *guest = (banyan_tcp_guest){.hello = *hello, .fd = socket};
     pthread_mutex_lock(&e->lock);
-    guest->next = e->guests;
-    e->guests = guest;
+    while (*end)
+        end = &(*end)->next;
+    *end = guest;
     pthread_mutex_unlock(&e->lock);
     wake(e);
 }
@@ -458,6 +459,13 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
     return status;
 }
 
+static int sleep_fd(banyan_endpoint *base)
+{
+    banyan_tcp_endpoint *e = own(base);
+
+    return e->has_changed || atomic_load(&e->has_failed) ? -1 : e->epoll;
+}
+
 static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
 {
     banyan_tcp_endpoint *e = own(base);
@@ -614,4 +622,5 @@ const banyan_transport banyan_transport_tcp = {
     .failure = failure,
     .withdraw = withdraw,
     .close = close_endpoint,
+    .sleep_fd = sleep_fd,
 };
