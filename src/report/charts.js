@@ -21,6 +21,9 @@ function buildHead() {
 
 // A bar is a rate: bytes over predicted time. Behind it, hatched, is what the plan reaches as size grows.
 function buildBars() {
+  byId('compare').hidden = !(chosen.predicted_s > 0);
+  if (byId('compare').hidden)
+    return;
   const best = bound ? bound.bytes_per_s : Math.max(...served.map(r => r.bytes_per_s));
   const scale = make('div', { class: 'row scale', 'aria-hidden': 'true' }, make('b', {}), make('div', { class: 'track' },
     ...[0, 25, 50, 75, 100].map(p => make('span', { style: `left:${p}%` }, p === 100 && bound ? 'bound' : `${p} %`))), make('span', {}));
@@ -132,13 +135,15 @@ function buildProof() {
     byId('proof-body').append(make('p', {}, data.active.length < 2 ? 'One worker holds data: nothing has to move.' : 'The bound was not looked for: the network is too large.'));
     return;
   }
-  const count = bound.price.filter(p => p > 0).length;
+  const count = bound.price.filter(p => p > 0).length, unit = bound.kind === 'prices' ? 1 : Math.max(...bound.price);
+  const worth = bound.price.reduce((sum, p, i) => sum + p / unit * links[i].rate, 0), times = Number((worth / bound.bytes_per_s).toPrecision(6));
   const kind = { cut: 'a cut: the network falls into two parts', partition: `a partition: the network falls into ${bound.parts} parts`,
     prices: 'prices: links count differently' }[bound.kind] || bound.kind;
   byId('proof-body').append(
     make('p', {}, `No algorithm can all-reduce more than ${rateText(bound.bytes_per_s)} of vector here, that is ${sizeText(data.bytes)} in ${timeText(boundTime)}. The certificate is ${kind}.`),
     make('blockquote', {}, bound.words),
-    make('p', {}, `These ${count} links together move ${rateText(bound.price.reduce((sum, p, i) => sum + (p > 0 ? links[i].rate : 0), 0))}. Whatever trees carry a byte to one place and back to everybody, they must use them that often, so the rate is what the links move, divided by how often they are used. `,
+    make('p', {}, `These ${count} links move ${rateText(worth)} together${bound.kind === 'prices' ? ', each counted by its price' : ''}. Whatever trees carry a byte to one place and back to everybody, ` +
+      `they use them ${times} times, both ways together, so at most ${rateText(worth)} / ${times} = ${rateText(bound.bytes_per_s)} of vector can pass. `,
       make('button', { type: 'button', onclick: () => { change({ proof: true }); byId('network').scrollIntoView(); map.focus({ preventScroll: true }); } }, 'Show them in the network')),
     make('p', { class: 'note' }, 'The proof counts bytes alone: latency, and the time until a pipeline is full, come on top.'));
 }

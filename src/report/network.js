@@ -35,8 +35,11 @@ function wrap(a, b, out) {
 function gridCourse(from, to, a, b) {
   const { slices, gap } = network.layout, perSlice = network.nodes.length / slices;
   const across = from.w + gap, down = from.h + gap;
-  if (Math.floor(from.id / perSlice) !== Math.floor(to.id / perSlice))
-    return { ...bow(a, b, from.x <= to.x ? 1 : -1, down * 0.6), isFar: true };
+  const beyond = Math.floor(to.id / perSlice) - Math.floor(from.id / perSlice);
+  if (beyond) { // to another slice: stubs at the corners, forwards up and right
+    const side = Math.sign(beyond) * (Math.abs(beyond) > slices / 2 ? -1 : 1);
+    return wrap(a, b, { x: side * (from.w / 2 + gap * 0.3), y: -side * (from.h / 2 + gap * 0.3) });
+  }
   if (Math.abs(from.y - to.y) < 1 && Math.abs(from.x - to.x) > 1.5 * across)
     return wrap(a, b, { x: Math.sign(from.x - to.x) * (from.w / 2 + gap * 0.55), y: 0 });
   if (Math.abs(from.x - to.x) < 1 && Math.abs(from.y - to.y) > 1.5 * down)
@@ -74,7 +77,9 @@ function courses() {
 }
 
 function shiftGrid(from, to, by) {
-  const { gap } = network.layout;
+  const { gap, slices } = network.layout, perSlice = network.nodes.length / slices;
+  if (Math.floor(from.id / perSlice) !== Math.floor(to.id / perSlice))
+    return [{ x: from.x + by, y: from.y + by }, { x: to.x + by, y: to.y + by }].map(p => from.id < to.id ? p : { x: p.x - 2 * by, y: p.y - 2 * by });
   const isRound = (Math.abs(from.y - to.y) < 1 && Math.abs(from.x - to.x) > 1.5 * (from.w + gap)) ||
     (Math.abs(from.x - to.x) < 1 && Math.abs(from.y - to.y) > 1.5 * (from.h + gap));
   return shift(from, to, isRound ? -by : by);
@@ -83,7 +88,7 @@ function shiftGrid(from, to, by) {
 const course = courses();
 const crowd = Math.max(0.28, Math.min(1, Math.sqrt(120 / (links.length + 1))));
 const map = byId('map');
-let surface, linkShapes, nodeShapes, arrows, whole, view;
+let surface, linkShapes, nodeShapes, arrows, whole, view, hasBands;
 
 function frame() {
   let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
@@ -96,7 +101,7 @@ function frame() {
   for (const { points } of course)
     for (const p of points)
       include(p.x, p.y, 0, 0);
-  const edge = 1.6 * font, below = network.hosts.length ? 1.5 * font : 0;
+  const edge = (network.layout.slices > 1 ? 2.6 : 1.6) * font, below = network.hosts.length ? 1.5 * font : 0;
   const w = right - left + 2 * edge, h = bottom - top + 2 * edge + below, wide = Math.max(w, 46 * font);
   return { x: left - edge - (wide - w) / 2, y: top - edge, w: wide, h };
 }
@@ -110,6 +115,14 @@ function look(at) {
 function zoomMap(factor, x = view.x + view.w / 2, y = view.y + view.h / 2) {
   const w = Math.min(whole.w * 1.5, Math.max(whole.w / 40, view.w * factor)), real = w / view.w;
   look({ x: x - (x - view.x) * real, y: y - (y - view.y) * real, w, h: view.h * real });
+}
+
+function sliceNames() {
+  const { slices } = network.layout, perSlice = nodes.length / slices;
+  return Array.from({ length: slices > 1 ? slices : 0 }, (_, slice) => {
+    const first = nodes[slice * perSlice];
+    return draw('text', { class: 'slice-name', x: first.x - first.w / 2, y: first.y - first.h / 2 - font * 1.5 }, `slice ${slice}`);
+  });
 }
 
 function frames() {
@@ -128,12 +141,23 @@ function frames() {
   });
 }
 
+// Where speeds differ and there is no room for labels, a band behind each cable is as wide as it is fast.
+function bands() {
+  const fastest = Math.max(...links.map(l => l.rate));
+  if (new Set(links.map(l => l.rate)).size < 2)
+    return [];
+  return links.filter(l => l.src < l.dst).map(({ id, src, dst, rate }) =>
+    draw('path', { class: 'band', d: network.layout.kind === 'circle' ? straight(nodes[src], nodes[dst]).d : course[id].d, 'stroke-width': 14 * rate / fastest * crowd * font / 13 }));
+}
+
 // Speeds stand on the cables where there is room: one label for all alike between two boxes.
 function cableNames() {
+  if (network.layout.kind !== 'layers')
+    return [];
   const groups = new Map();
   for (const link of links) {
     const a = nodes[link.src], b = nodes[link.dst];
-    if (a.row >= b.row || network.layout.kind !== 'layers')
+    if (a.row >= b.row)
       continue;
     const key = `${a.box} ${b.box} ${link.rate}`, group = groups.get(key) || { a: [], b, rate: link.rate };
     group.a.push(a);
@@ -166,7 +190,9 @@ function buildMap() {
   const hits = links.map(link => draw('path', { class: 'hit', d: course[link.id].d, 'data-link': link.id, 'stroke-width': 9 * crowd }));
   nodeShapes = nodes.map(nodeShape);
   arrows = draw('g', {});
-  surface.append(...frames(), draw('g', {}, ...linkShapes), arrows, draw('g', {}, ...hits), ...cableNames(), draw('g', {}, ...nodeShapes));
+  const names = cableNames();
+  hasBands = !names.length && bands().length > 0;
+  surface.append(...frames(), ...sliceNames(), draw('g', {}, ...(hasBands ? bands() : [])), draw('g', {}, ...linkShapes), arrows, draw('g', {}, ...hits), ...names, draw('g', {}, ...nodeShapes));
   map.append(surface);
   whole = frame();
   const fitHeight = () => {
@@ -244,7 +270,7 @@ function paintMap() {
     const width = state.proof ? (isProof ? 3.5 : 1) : kinds ? (kinds.has(id) ? 3 : 1) : share > 0 ? 1.4 + 2.6 * share : 1;
     linkShapes[id].setAttribute('class', `link ${kind}${id === state.link ? ' picked' : ''}`);
     linkShapes[id].style.strokeWidth = width * crowd * font / 13 + (id === state.link ? 1.5 : 0);
-    linkShapes[id].style.opacity = course[id].isFar && !(share > 0 && (state.step >= 0 || state.tree >= 0)) ? 0.22 : isProof || share > 0 && !state.proof ? 1 : 0.6;
+    linkShapes[id].style.opacity = isProof || share > 0 && !state.proof ? 1 : 0.6;
     if (wantsHeads && share > 0)
       heads.push(arrow(id, font * 0.42 * Math.max(0.5, crowd), kind));
   });
@@ -321,7 +347,10 @@ function paintLegend(most) {
     items.push(make('span', {}, make('i', { class: 'chip', style: 'background:var(--worker)' }), 'worker'));
   if (!state.proof && nodes.some(n => n.kind === 'switch'))
     items.push(make('span', {}, make('i', { class: 'chip', style: 'background:var(--switch);border-radius:6px' }), 'switch'));
-  items.push(make('span', {}, speeds()));
+  if (network.layout.slices > 1)
+    items.push(make('span', {}, 'stubs at corners lead to the next slice'));
+  if (links.length)
+    items.push(make('span', {}, speeds() + (hasBands ? '; the wider the grey band, the faster' : '')));
   byId('legend').replaceChildren(...items);
 }
 

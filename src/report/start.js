@@ -116,6 +116,8 @@ buildTimeline();
 buildCurves();
 buildProof();
 buildTheme();
+for (const link of document.querySelectorAll('nav a'))
+  link.hidden = byId(link.hash.slice(1)).hidden;
 listenToKeys();
 painters.push(paintMap, askTimeline);
 change({});

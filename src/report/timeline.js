@@ -75,11 +75,10 @@ function drawAxis(width, paint) {
 }
 
 function drawUse(use, y, height, width, hue) {
-  const wide = (xOf(total) - xOf(0)) / use.length;
+  const edge = i => Math.min(width, Math.max(gutter, Math.round(xOf(total * i / use.length))));
   pen.fillStyle = hue;
   for (let i = 0; i < use.length; i++) {
-    const level = digits.indexOf(use[i]) / 63, x = xOf(total * i / use.length);
-    const from = Math.max(gutter, Math.round(x)), to = Math.min(width, Math.round(x + wide));
+    const level = digits.indexOf(use[i]) / 63, from = edge(i), to = edge(i + 1);
     if (level && to > from) {
       pen.globalAlpha = 0.35 + 0.65 * level;
       pen.fillRect(from, y + height * (1 - level), to - from, height * level);
