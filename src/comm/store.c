@@ -205,10 +205,13 @@ static void tell(banyan_store *store, guest *g)
     store->told_count++;
 }
 
+/* Rank 0 last: its process often holds this very thread, and may end when it has heard. */
 static void tell_all(banyan_store *store)
 {
-    for (size_t i = 0; i < store->guest_count; i++)
-        tell(store, &store->guests[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < store->guest_count; i++)
+            if ((store->guests[i].rank == 0) == pass)
+                tell(store, &store->guests[i]);
 }
 
 static void send_rest(banyan_store *store)

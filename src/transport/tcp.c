@@ -360,7 +360,9 @@ static void go_on_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link)
         watch_link(e, link, EPOLL_CTL_MOD,
                    banyan_handshake_wants_write(link->handshake) ? EPOLLIN | EPOLLOUT : EPOLLIN);
     } else if (status) {
-        lose_link(e, link, status == BANYAN_SYSTEM_ERROR ? BANYAN_PEER_LOST : status, why.text);
+        /* All of the group have shown their secret before: who closes now is going. */
+        lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
+                  status == BANYAN_MISMATCH ? "it was closed during the handshake" : why.text);
     } else {
         banyan_auth_forget(link->handshake, sizeof *link->handshake);
         banyan_free(link->handshake);
