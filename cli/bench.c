@@ -300,7 +300,7 @@ static banyan_status measure(const settings *set, banyan_comm **comms, size_t by
 
 static double bus_factor(const settings *set)
 {
-    return cli_bus_factor(set->task.collective, set->task.ranks);
+    return cli_bus_factor((banyan_collective)set->task.collective, set->task.ranks);
 }
 
 typedef struct {

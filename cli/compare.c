@@ -4,9 +4,14 @@
 
 #include "cli.h"
 #include "core/alloc.h"
+#include "crossovers.h"
 #include "plan_json.h"
 
-static const cli_option options[] = {CLI_PROBLEM_OPTIONS, {NULL, 0, NULL, NULL}};
+static const cli_option options[] = {
+    CLI_PROBLEM_OPTIONS,
+    {"sizes", 0, "FROM-TO", "instead: the best algorithm for each size, such as 1KiB-1GiB"},
+    {"effort", 0, "EFFORT", "estimate, measure or patient (default: measure)"},
+    {NULL, 0, NULL, NULL}};
 
 static void print_row(const banyan_plan *plan, double bound, double best_s)
 {
@@ -67,6 +72,8 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
 
 static int run(const cli_arguments *arguments)
 {
+    const char *effort_name = cli_get(arguments, "effort");
+    banyan_effort effort = BANYAN_EFFORT_MEASURE;
     cli_problem problem;
     banyan_plan *plans;
     banyan_error err;
@@ -79,7 +86,15 @@ static int run(const cli_arguments *arguments)
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    status = banyan_plan_all(&problem.problem, &plans, &count, &err);
+    if (effort_name)
+        status = banyan_effort_parse(effort_name, &effort, &err);
+    if (!status && cli_has(arguments, "sizes")) {
+        status = cli_crossovers(arguments, &problem, effort, &err);
+        cli_problem_fini(&problem);
+        return status ? cli_fail(arguments, status, &err) : CLI_OK;
+    }
+    if (!status)
+        status = banyan_plan_candidates(&problem.problem, effort, &plans, &count, &err);
     if (!status) {
         status = cli_problem_bound(&problem, &bound, &err);
         if (!status && cli_has(arguments, "json"))

@@ -5,15 +5,21 @@
 
 #include "cli.h"
 #include "core/alloc.h"
+#include "core/file.h"
 #include "plan_json.h"
 #include "planner/predict.h"
+#include "planner/wisdom.h"
 #include "schedule/export.h"
+#include "simulate/flit.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
     CLI_PROBLEM_OPTIONS,
+    {"effort", 0, "EFFORT", "auto looks by estimate, measure or patient (default: measure)"},
+    {"wisdom", 0, "FILE", "auto remembers its choices there, and uses them"},
     {"output", 'o', "FILE", "write the schedule there"},
-    {"format", 'f', "FORMAT", "json, msccl, dot, trace or text (default: json; text when no file is given)"},
+    {"format", 'f', "FORMAT",
+     "json, msccl, dot, trace, tables or text (default: json; text when no file is given)"},
     {"max-steps", 0, "N",
      "msccl: steps a thread block may have (default: 64, the Azure build; microsoft/msccl: 256)"},
     {NULL, 0, NULL, NULL}};
@@ -58,10 +64,16 @@ static banyan_status export_as(const cli_arguments *arguments, const char *forma
         return banyan_schedule_export_dot(plan->schedule, cli_node_name, problem->topology, out, err);
     if (!strcmp(format, "trace"))
         return export_trace(plan, problem, out, err);
+    if (!strcmp(format, "tables")) {
+        banyan_flit_settings settings = banyan_flit_defaults();
+
+        return banyan_flit_format_tables(plan->schedule, problem->topology, problem->problem.bytes, &settings,
+                                         out, err);
+    }
     if (!strcmp(format, "text"))
         return banyan_schedule_export_text(plan->schedule, cli_node_name, problem->topology, 40, out, err);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--format %.40s is not json, msccl, dot, trace or text",
-                       format);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "--format %.40s is not json, msccl, dot, trace, tables or text", format);
 }
 
 static void print_summary(const banyan_plan *plan, const cli_problem *problem, double bound)
@@ -122,7 +134,7 @@ static banyan_status write_schedule(const cli_arguments *arguments, const banyan
 
 /* With --format and no file the schedule alone goes to standard output, so that it can be piped. */
 static banyan_status print(const cli_arguments *arguments, const banyan_plan *plan,
-                           const cli_problem *problem, banyan_error *err)
+                           const cli_problem *problem, const char *explanation, banyan_error *err)
 {
     const char *path = cli_get(arguments, "output");
     int only_schedule = (cli_has(arguments, "format") && !path) || (path && !strcmp(path, "-"));
@@ -135,6 +147,9 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
         status = print_json(plan, problem, bound, err);
     else if (!status && !only_schedule && !cli_has(arguments, "quiet"))
         print_summary(plan, problem, bound);
+    if (!status && explanation && !only_schedule && !cli_has(arguments, "json") &&
+        !cli_has(arguments, "quiet"))
+        printf("  chosen: %s\n", explanation);
     if (!status)
         status = write_schedule(arguments, plan, problem, err);
     if (!status && !only_schedule && path && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
@@ -142,9 +157,67 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
     return status;
 }
 
+static banyan_status load_wisdom(const char *path, banyan_wisdom *out, banyan_error *err)
+{
+    banyan_status status;
+    size_t length;
+    char *text;
+
+    banyan_wisdom_init(out);
+    if (!path || !banyan_file_exists(path))
+        return BANYAN_SUCCESS;
+    status = banyan_file_load(path, &text, &length, err);
+    if (status)
+        return status;
+    status = banyan_wisdom_parse(text, length, out, err);
+    if (status)
+        banyan_error_prefix(err, path);
+    banyan_free(text);
+    return status;
+}
+
+static banyan_status save_wisdom(const char *path, const banyan_wisdom *wisdom, banyan_error *err)
+{
+    char *text;
+    banyan_status status;
+
+    if (!path || !wisdom->changed)
+        return BANYAN_SUCCESS;
+    status = banyan_wisdom_format(wisdom, &text, err);
+    if (status)
+        return status;
+    status = banyan_file_save(path, text, strlen(text), err);
+    banyan_free(text);
+    return status;
+}
+
+/* «auto»: with the effort that was asked for, by wisdom where it knows. */
+static banyan_status search(const cli_arguments *arguments, const cli_problem *problem, banyan_plan *out,
+                            char **explanation, banyan_error *err)
+{
+    const char *path = cli_get(arguments, "wisdom"), *text = cli_get(arguments, "effort");
+    banyan_effort effort = BANYAN_EFFORT_MEASURE;
+    banyan_wisdom wisdom;
+    banyan_status status = text ? banyan_effort_parse(text, &effort, err) : BANYAN_SUCCESS;
+
+    if (!status)
+        status = load_wisdom(path, &wisdom, err);
+    if (status)
+        return status;
+    status = banyan_plan_search(&problem->problem, effort, path ? &wisdom : NULL, out, explanation, err);
+    if (!status) {
+        status = save_wisdom(path, &wisdom, err);
+        if (status)
+            banyan_plan_fini(out);
+    }
+    banyan_wisdom_fini(&wisdom);
+    return status;
+}
+
 static int run(const cli_arguments *arguments)
 {
     const char *algorithm = cli_get(arguments, "algo");
+    char *explanation = NULL;
     cli_problem problem;
     banyan_error err;
     banyan_status status;
@@ -155,20 +228,25 @@ static int run(const cli_arguments *arguments)
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    status = banyan_plan_choose(algorithm ? algorithm : "auto", &problem.problem, &plan, &err);
+    if (algorithm && strcmp(algorithm, "auto") != 0)
+        status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
+    else
+        status = search(arguments, &problem, &plan, &explanation, &err);
     if (!status) {
-        status = print(arguments, &plan, &problem, &err);
+        status = print(arguments, &plan, &problem, explanation, &err);
         banyan_plan_fini(&plan);
     }
+    banyan_free(explanation);
     cli_problem_fini(&problem);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 
-const cli_verb cli_verb_plan = {
-    .name = "plan",
-    .usage = "SPEC [--algo NAME] [--bytes SIZE] [-o FILE] [--format json|msccl|dot|trace|text]",
-    .summary = "build a schedule, prove it, predict its time, write it in any form",
-    .word_limit = 1,
-    .takes_parameters = 1,
-    .options = options,
-    .run = run};
+const cli_verb cli_verb_plan = {.name = "plan",
+                                .usage = "SPEC [--algo NAME] [--effort EFFORT] [--wisdom FILE] [--bytes "
+                                         "SIZE] [-o FILE] [--format json|msccl|dot|trace|tables|text]",
+                                .summary =
+                                    "build a schedule, prove it, predict its time, write it in any form",
+                                .word_limit = 1,
+                                .takes_parameters = 1,
+                                .options = options,
+                                .run = run};

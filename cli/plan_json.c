@@ -17,6 +17,8 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
         banyan_text_add(text, "}");
         return;
     }
+    if (plan->variant.key)
+        banyan_text_add(text, ",\"%s\":\"%s\"", plan->variant.key, plan->variant.value);
     banyan_schedule_digest(schedule, digest);
     banyan_text_add(text, ",\"collective\":\"%s\",\"workers\":%d,\"bytes\":%zu,",
                     banyan_collective_name(schedule->collective), schedule->active_count, problem->bytes);

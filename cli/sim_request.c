@@ -101,7 +101,9 @@ static banyan_status read_settings(sim_request *s, banyan_error *err)
     s->engine = sim_engine_find(model ? model : sim_engines[0].name, err);
     if (!s->engine)
         return BANYAN_INVALID_ARGUMENT;
-    if (slice) {
+    if (slice && !strcmp(slice, "whole")) {
+        s->settings.fluid.slice_bytes = (size_t)1 << 62;
+    } else if (slice) {
         status = banyan_value_bytes(slice, &number, err);
         s->settings.fluid.slice_bytes = status ? 0 : (size_t)number;
         if (!status && !number)

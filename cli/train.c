@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/near.h"
 #include "core/value.h"
-#include "train_cost.h"
+#include "train_print.h"
 
 static const cli_option options[] = {
     {"model", 'm', "NAME", "a model that comes with Banyan, such as resnet152, or a CSV file"},
@@ -20,20 +20,11 @@ static const cli_option options[] = {
     {"active", 0, "RANKS", "with --topo: workers that hold data, such as 0,1,4-7 (default: all)"},
     {"forward", 0, "TIME", "time of forward, such as 91ms (default: half of backward)"},
     {"element-bytes", 0, "N", "bytes of an element (default: 4)"},
+    {"grouping", 0, "FILE", "judge this grouping, too"},
+    {"output", 'o', "FILE", "write the grouping of the last policy"},
     {"svg", 0, "FILE", "draw the timelines"},
     {"trace", 0, "FILE", "write the timelines as Chrome trace JSON"},
     {NULL, 0, NULL, NULL}};
-
-enum { MOST_RESULTS = 64 };
-
-typedef struct {
-    banyan_model *model;
-    cli_cost cost;
-    int count;
-    char names[MOST_RESULTS][48];
-    banyan_training trainings[MOST_RESULTS];
-    banyan_grouping *groupings[MOST_RESULTS];
-} results;
 
 static banyan_status unknown_policy(const char *name, banyan_error *err)
 {
@@ -52,7 +43,7 @@ static banyan_status unknown_policy(const char *name, banyan_error *err)
 }
 
 /* NAME or NAME:STREAMS. */
-static banyan_status add_policy(results *r, const char *text, banyan_error *err)
+static banyan_status add_policy(cli_trainings *r, const char *text, banyan_error *err)
 {
     banyan_train_problem problem = {.model = r->model, .cost = &r->cost.cost};
     char name[48];
@@ -61,8 +52,8 @@ static banyan_status add_policy(results *r, const char *text, banyan_error *err)
     banyan_status status;
     int64_t streams;
 
-    if (r->count == MOST_RESULTS)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", MOST_RESULTS);
+    if (r->count == CLI_MOST_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
     snprintf(name, sizeof name, "%s", text);
     colon = strchr(name, ':');
     if (colon) {
@@ -87,7 +78,7 @@ static banyan_status add_policy(results *r, const char *text, banyan_error *err)
 }
 
 /* Every policy as it likes it; for one that chooses the number of streams also one and two. */
-static banyan_status add_all(results *r, banyan_error *err)
+static banyan_status add_all(cli_trainings *r, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
@@ -105,7 +96,7 @@ static banyan_status add_all(results *r, banyan_error *err)
     return status;
 }
 
-static banyan_status add_list(results *r, const char *list, banyan_error *err)
+static banyan_status add_list(cli_trainings *r, const char *list, banyan_error *err)
 {
     while (*list) {
         size_t length = strcspn(list, ",");
@@ -121,136 +112,34 @@ static banyan_status add_list(results *r, const char *list, banyan_error *err)
     return r->count ? BANYAN_SUCCESS : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--policy names none");
 }
 
-static double total_bytes(const banyan_model *model)
+static banyan_status add_file(cli_trainings *r, const char *path, banyan_error *err)
 {
-    double bytes = 0;
-
-    for (int i = 0; i < model->tensor_count; i++)
-        bytes += (double)model->tensors[i].bytes;
-    return bytes;
-}
-
-static double gap(const banyan_grouping *g)
-{
-    return g->iteration_s > g->bound_s ? g->iteration_s / g->bound_s - 1 : 0; /* but for rounding */
-}
-
-static double best_of(const results *r)
-{
-    double best_s = r->groupings[0]->iteration_s;
-
-    for (int i = 1; i < r->count; i++)
-        if (r->groupings[i]->iteration_s < best_s)
-            best_s = r->groupings[i]->iteration_s;
-    return best_s;
-}
-
-static void print_table(const results *r)
-{
-    char bytes[32], forward[32], backward[32], start[32], rate[32];
-    const banyan_cost *cost = &r->cost.cost;
-
-    printf("%s: %d tensors, %s; forward %s, backward %s\n", r->model->name, r->model->tensor_count,
-           cli_format_bytes(total_bytes(r->model), bytes, sizeof bytes),
-           cli_format_seconds(r->model->forward_s, forward, sizeof forward),
-           cli_format_seconds(r->model->backward_s, backward, sizeof backward));
-    printf("an all-reduce (%s): %s and %s; two at a time each at %.3g of that\n", r->cost.source,
-           cli_format_seconds(cost->start_s, start, sizeof start),
-           cli_format_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
-    if (r->cost.worst_error > 0.005)
-        printf("the line through the planner's predictions errs by at most %.0f %%\n",
-               100 * r->cost.worst_error);
-    printf("\n%-18s %7s %7s %12s %12s %8s %9s %7s\n", "policy", "streams", "groups", "iteration", "exposed",
-           "hidden", "to bound", "x best");
-    for (int i = 0; i < r->count; i++) {
-        const banyan_grouping *g = r->groupings[i];
-        double sent_s = 0;
-
-        for (int k = 0; k < g->group_count; k++)
-            sent_s += banyan_cost_seconds(cost, (double)g->groups[k].bytes);
-        printf("%-18s %7d %7d %12s %12s %6.1f %% %7.2f %% %7.3f\n", r->names[i], g->streams, g->group_count,
-               cli_format_seconds(g->iteration_s, forward, sizeof forward),
-               cli_format_seconds(g->exposed_comm_s, backward, sizeof backward),
-               g->exposed_comm_s < sent_s ? 100 * (1 - g->exposed_comm_s / sent_s) : 0, 100 * gap(g),
-               g->iteration_s / best_of(r));
-    }
-    printf(
-        "\nexposed: what neither forward nor backward hides; to bound: above what no grouping with as many "
-        "streams beats\n");
-}
-
-static void add_result(banyan_text *text, const char *name, const banyan_grouping *g)
-{
-    char digest[17];
-
-    banyan_grouping_digest(g, digest);
-    banyan_text_add(text, "{\"policy\":");
-    banyan_text_add_json_string(text, name);
-    banyan_text_add(text, ",\"streams\":%d,\"groups\":%d,\"parts\":%d,", g->streams, g->group_count,
-                    g->part_count);
-    cli_json_number(text, "iteration_s", g->iteration_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "forward_s", g->forward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "backward_s", g->backward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "exposed_comm_s", g->exposed_comm_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "bound_s", g->bound_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "gap", gap(g));
-    banyan_text_add(text, ",");
-    cli_json_number(text, "planning_s", g->planning_s);
-    banyan_text_add(text, ",\"digest\":\"%s\"}", digest);
-}
-
-static banyan_status print_json(const results *r, banyan_error *err)
-{
-    const banyan_cost *cost = &r->cost.cost;
-    banyan_text text = BANYAN_TEXT_EMPTY;
-    double bound_s = r->groupings[0]->bound_s;
     banyan_status status;
-    char *out;
+    size_t length;
+    char *text;
 
-    for (int i = 1; i < r->count; i++)
-        if (r->groupings[i]->bound_s < bound_s)
-            bound_s = r->groupings[i]->bound_s;
-    banyan_text_add(&text, "{\"model\":");
-    banyan_text_add_json_string(&text, r->model->name);
-    banyan_text_add(&text, ",\"tensors\":%d,", r->model->tensor_count);
-    cli_json_number(&text, "bytes", total_bytes(r->model));
-    banyan_text_add(&text, ",\"cost\":{\"source\":");
-    banyan_text_add_json_string(&text, r->cost.source);
-    banyan_text_add(&text, ",");
-    cli_json_number(&text, "start_s", cost->start_s);
-    banyan_text_add(&text, ",");
-    cli_json_number(&text, "s_per_byte", cost->s_per_byte);
-    banyan_text_add(&text, ",");
-    cli_json_number(&text, "fit_error", r->cost.worst_error);
-    banyan_text_add(&text, ",\"speed\":[");
-    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++) {
-        banyan_text_add(&text, "%s", c > 1 ? "," : "");
-        banyan_text_add_number(&text, cost->speed[c]);
+    if (r->count == CLI_MOST_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
+    status = banyan_file_load(path, &text, &length, err);
+    if (status)
+        return status;
+    status = banyan_grouping_parse(text, length, r->model, &r->cost.cost, &r->groupings[r->count], err);
+    banyan_free(text);
+    if (status) {
+        banyan_error_prefix(err, path);
+        return status;
     }
-    banyan_text_add(&text, "]},");
-    cli_json_number(&text, "bound_s", bound_s);
-    banyan_text_add(&text, ",\"results\":[");
-    for (int i = 0; i < r->count; i++) {
-        banyan_text_add(&text, "%s\n", i ? "," : "");
-        add_result(&text, r->names[i], r->groupings[i]);
-    }
-    banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    snprintf(r->names[r->count], sizeof r->names[0], "%s", path);
+    r->trainings[r->count] = (banyan_training){r->names[r->count], r->groupings[r->count]};
+    r->count++;
+    return BANYAN_SUCCESS;
 }
 
 typedef banyan_status exporter(const banyan_model *model, const banyan_training *trainings, int count,
                                char **out, banyan_error *err);
 
-static banyan_status write_picture(const results *r, const char *path, exporter *export, banyan_error *err)
+static banyan_status write_picture(const cli_trainings *r, const char *path, exporter *export,
+                                   banyan_error *err)
 {
     banyan_status status;
     char *text;
@@ -261,6 +150,21 @@ static banyan_status write_picture(const results *r, const char *path, exporter 
     if (status)
         return status;
     status = banyan_file_save(path, text, strlen(text), err);
+    banyan_free(text);
+    return status;
+}
+
+static banyan_status write_grouping(const cli_arguments *arguments, const banyan_grouping *grouping,
+                                    banyan_error *err)
+{
+    banyan_status status;
+    char *text;
+
+    if (!cli_has(arguments, "output"))
+        return BANYAN_SUCCESS;
+    status = banyan_grouping_format(grouping, &text, err);
+    if (!status)
+        status = cli_write(arguments, text, err);
     banyan_free(text);
     return status;
 }
@@ -283,7 +187,7 @@ static banyan_status load_model(const cli_arguments *arguments, banyan_model **o
     return status;
 }
 
-static banyan_status work(const cli_arguments *arguments, results *r, banyan_error *err)
+static banyan_status work(const cli_arguments *arguments, cli_trainings *r, banyan_error *err)
 {
     const char *list = cli_get(arguments, "policy");
     banyan_status status = load_model(arguments, &r->model, err);
@@ -293,19 +197,23 @@ static banyan_status work(const cli_arguments *arguments, results *r, banyan_err
     if (!status)
         status = add_list(r, list ? list : "all", err);
     if (!status)
+        status = write_grouping(arguments, r->groupings[r->count - 1], err);
+    if (!status && cli_has(arguments, "grouping"))
+        status = add_file(r, cli_get(arguments, "grouping"), err);
+    if (!status)
         status = write_picture(r, cli_get(arguments, "svg"), banyan_training_draw_svg, err);
     if (!status)
         status = write_picture(r, cli_get(arguments, "trace"), banyan_training_export_trace, err);
     if (!status && cli_has(arguments, "json"))
-        return print_json(r, err);
+        return cli_trainings_print_json(r, err);
     if (!status)
-        print_table(r);
+        cli_trainings_print(r);
     return status;
 }
 
 static int run(const cli_arguments *arguments)
 {
-    results *r;
+    cli_trainings *r;
     banyan_error err;
     banyan_status status;
 

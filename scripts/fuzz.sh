@@ -27,7 +27,7 @@ for name; do
     mkdir -p "$new"
     log=build/fuzz/$name.log
     printf '%-20s ' "$name"
-    if build/fuzz/tests/fuzz/fuzz_"$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
+    if build/fuzz/tests/fuzz/fuzz_"$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 \
         -artifact_prefix=build/fuzz/found/"$name"- -print_final_stats=1 "$new" "$known" \
         > "$log" 2>&1; then
         echo "ok, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"

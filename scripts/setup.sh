@@ -8,8 +8,8 @@ set -eu
 packages="
 build-essential cmake ninja-build pkg-config
 clang clang-format libclang-rt-dev
-libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev
-libcmocka-dev lowdown
+libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev libsodium-dev
+libcmocka-dev lowdown iproute2
 "
 [ $# -eq 0 ] || packages=$*
 

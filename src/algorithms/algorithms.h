@@ -40,6 +40,8 @@ typedef struct {
     const char *cost;     /* the closed form in p ranks, n bytes, a latency, b seconds per byte */
     unsigned collectives; /* BANYAN_CAN(ALLREDUCE) | ... */
     const banyan_algorithm_option *options; /* ends with a NULL key; NULL: none */
+    const banyan_parameter *variants;       /* settings worth trying beside the defaults, one at a time, by a
+                                               patient       planner; ends with a NULL key; NULL: none */
 
     /* UNSUPPORTED with a sentence when it cannot serve this problem; NULL: it always can. */
     banyan_status (*applies)(const banyan_problem *problem, banyan_error *err);

@@ -56,7 +56,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return banyan_fail_memory(err);
     banyan_problem_begin(problem, &builder);
     banyan_builder_cut_evenly(&builder, problem->active_count);
-    if (banyan_nested_all_reduce(&builder, 0, nodes, &shape) < 0)
+    if (banyan_nested_all_reduce(&builder, 0, nodes, &shape, 1) < 0)
         builder.status = banyan_fail_memory(&builder.err);
     banyan_free(nodes);
     return banyan_builder_finish(&builder, out, err);

@@ -51,6 +51,11 @@ void banyan_flows_keep_heaviest(banyan_flows *flows, size_t limit);
 banyan_status banyan_flows_limit(banyan_flows *flows, const banyan_topology *topology, size_t limit,
                                  banyan_error *err);
 
+/* Keeps as many of the flows as serve a vector of this many bytes best: every flow over a link costs its
+ * latency once more, deep ones cost more hops, and small vectors do not need the bandwidth of them all. */
+banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topology, size_t bytes,
+                               banyan_error *err);
+
 /* The rate of the flows on the topology, in vectors of total weight 1: least over links of bandwidth / load.
  */
 banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology *topology,

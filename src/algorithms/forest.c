@@ -29,6 +29,10 @@ static const banyan_algorithm_option options[] = {
     {NULL, NULL, NULL},
 };
 
+/* Fewer trees lose some rate and save latency and messages. */
+static const banyan_parameter variants[] = {
+    {"max-trees", "1"}, {"max-trees", "4"}, {"max-trees", "16"}, {NULL, NULL}};
+
 static banyan_status applies(const banyan_problem *problem, banyan_error *err)
 {
     if (problem->active_count > 4096)
@@ -63,6 +67,7 @@ const banyan_algorithm banyan_algorithm_forest = {
     .cost = "n / bound + 2 depth a",
     .collectives = BANYAN_CAN(ALLREDUCE),
     .options = options,
+    .variants = variants,
     .applies = applies,
     .build = build,
 };

@@ -10,11 +10,15 @@
  * the layer's seconds per byte. Without the option `shape` the best of all shapes is searched with the
  * network's own links (layers.c).
  *
+ * Rings may run both ways round with half of the vector each, which pays where workers have several links.
+ *
  * A shape may have fewer places than ranks, though not less than half: ranks too many then lean on a
  * neighbour (fold.h). That serves numbers that factor badly, such as primes.
  *
  * Paper: Y. Ueno, R. Yokota, Exhaustive Study of Hierarchical AllReduce Patterns for Large Messages Between
  * GPUs, 2019. */
+#include <math.h>
+
 #include "algorithms/fold.h"
 #include "algorithms/layers.h"
 #include "algorithms/order.h"
@@ -35,24 +39,53 @@ static banyan_status check_size(const banyan_problem *problem, const char *text,
     return BANYAN_SUCCESS;
 }
 
-static banyan_status find_shape(const banyan_problem *problem, const int *nodes, banyan_layers *shape,
+typedef struct {
+    banyan_layers shape;
+    int ways; /* in which every ring runs */
+} choice;
+
+static banyan_status find_shape(const banyan_problem *problem, const int *nodes, double bytes, choice *found,
                                 banyan_error *err)
 {
     const char *text = banyan_problem_parameter(problem, "shape", NULL);
     banyan_status status;
 
     if (!text)
-        return banyan_layers_search(problem->topology, nodes, problem->active_count,
-                                    problem->bytes ? (double)problem->bytes : LARGE_BYTES, shape, err);
-    status = banyan_layers_parse(text, "shape", shape, err);
-    return status ? status : check_size(problem, text, shape, err);
+        return banyan_layers_search(problem->topology, nodes, problem->active_count, found->ways, bytes,
+                                    &found->shape, err);
+    status = banyan_layers_parse(text, "shape", &found->shape, err);
+    return status ? status : check_size(problem, text, &found->shape, err);
+}
+
+/* The best shape for one way and for both ways, and which of the two is faster. */
+static banyan_status choose(const banyan_problem *problem, const int *nodes, choice *out, banyan_error *err)
+{
+    double bytes = problem->bytes ? (double)problem->bytes : LARGE_BYTES, best_s = HUGE_VAL;
+    int wanted = 0;
+    banyan_status status = banyan_problem_integer(problem, "ways", 0, 1, 2, &wanted, err);
+
+    for (int ways = 1; !status && ways <= 2; ways++) {
+        choice found = {.ways = ways};
+        double seconds = 0;
+
+        if (wanted && wanted != ways)
+            continue;
+        status = find_shape(problem, nodes, bytes, &found, err);
+        if (!status)
+            status = banyan_layers_time(problem->topology, nodes, &found.shape, ways, bytes, &seconds, err);
+        if (!status && seconds < best_s * (1 - 1e-9)) {
+            best_s = seconds;
+            *out = found;
+        }
+    }
+    return status;
 }
 
 /* Seats of the shape are the ranks that do not lean. Returns 0 when memory ran out. */
 static int append(const banyan_problem *problem, banyan_builder *builder, const int *nodes,
-                  const banyan_layers *shape)
+                  const choice *chosen)
 {
-    int size = banyan_layers_size(shape), round;
+    int size = banyan_layers_size(&chosen->shape), pieces = size * chosen->ways, round;
     banyan_fold fold = {nodes, problem->active_count, size, problem->active_count - size};
     int *seats = banyan_alloc((size_t)size, sizeof *seats);
 
@@ -60,10 +93,10 @@ static int append(const banyan_problem *problem, banyan_builder *builder, const 
         return 0;
     for (int seat = 0; seat < size; seat++)
         seats[seat] = banyan_fold_node(&fold, seat);
-    round = banyan_fold_reduce_in(&fold, builder, 0, size);
-    round = banyan_nested_all_reduce(builder, round, seats, shape);
+    round = banyan_fold_reduce_in(&fold, builder, 0, pieces);
+    round = banyan_nested_all_reduce(builder, round, seats, &chosen->shape, chosen->ways);
     if (round >= 0)
-        banyan_fold_copy_out(&fold, builder, round, size);
+        banyan_fold_copy_out(&fold, builder, round, pieces);
     banyan_free(seats);
     return round >= 0;
 }
@@ -71,7 +104,7 @@ static int append(const banyan_problem *problem, banyan_builder *builder, const 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_builder builder;
-    banyan_layers shape;
+    choice chosen = {.ways = 1};
     int *nodes = NULL;
     banyan_status status = banyan_problem_order(problem, &nodes, err);
 
@@ -79,14 +112,14 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status;
     for (int i = 0; i < problem->active_count; i++)
         nodes[i] = problem->active[nodes[i]];
-    status = find_shape(problem, nodes, &shape, err);
+    status = choose(problem, nodes, &chosen, err);
     if (!status)
-        status =
-            banyan_problem_check_transfers(problem, "hierarchical", banyan_layers_transfers(&shape), err);
+        status = banyan_problem_check_transfers(problem, "hierarchical",
+                                                chosen.ways * banyan_layers_transfers(&chosen.shape), err);
     if (!status) {
         banyan_problem_begin(problem, &builder);
-        banyan_builder_cut_evenly(&builder, banyan_layers_size(&shape));
-        if (!append(problem, &builder, nodes, &shape))
+        banyan_builder_cut_evenly(&builder, chosen.ways * banyan_layers_size(&chosen.shape));
+        if (!append(problem, &builder, nodes, &chosen))
             builder.status = banyan_fail_memory(&builder.err);
         status = banyan_builder_finish(&builder, out, err);
     }
@@ -96,6 +129,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 
 static const banyan_algorithm_option options[] = {
     {"shape", "AxBxC", "ring sizes from the nearest ranks outwards (default: the best of all)"},
+    {"ways", "1|2", "rings run one way, or both with half of the vector each (default: what is faster)"},
     BANYAN_ORDER_OPTION,
     {NULL, NULL, NULL},
 };

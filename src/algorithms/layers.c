@@ -64,7 +64,7 @@ double banyan_layers_transfers(const banyan_layers *shape)
 typedef struct {
     const banyan_topology *topology;
     const int *nodes;
-    int count;
+    int count, ways;
     double bytes;
     banyan_routes *routes;
     double *load;  /* flows on each link in one step of a layer, per byte and second */
@@ -83,7 +83,7 @@ static banyan_status load_route(search *s, int src, int dst, double *latency_s, 
     if (status)
         return status;
     for (int i = 0; i < count; i++) {
-        s->load[route[i]] += 1 / links[route[i]].bytes_per_s;
+        s->load[route[i]] += 1 / links[route[i]].bytes_per_s / s->ways;
         sum += links[route[i]].latency_s;
     }
     *latency_s = fmax(*latency_s, sum);
@@ -101,6 +101,8 @@ static banyan_status time_layer(search *s, int stride, int extent, double *secon
         int place = node / stride % extent, next = node - place * stride + (place + 1) % extent * stride;
         banyan_status status = load_route(s, node, next, &latency_s, err);
 
+        if (!status && s->ways == 2)
+            status = load_route(s, next, node, &latency_s, err);
         if (status)
             return status;
     }
@@ -160,11 +162,11 @@ static void search_fini(search *s)
 }
 
 static banyan_status search_init(search *s, const banyan_topology *topology, const int *nodes, int count,
-                                 double bytes, banyan_error *err)
+                                 int ways, double bytes, banyan_error *err)
 {
     banyan_status status;
 
-    *s = (search){.topology = topology, .nodes = nodes, .count = count, .bytes = bytes};
+    *s = (search){.topology = topology, .nodes = nodes, .count = count, .ways = ways, .bytes = bytes};
     status = banyan_routes_create(topology, &s->routes, err);
     if (status)
         return status;
@@ -175,11 +177,12 @@ static banyan_status search_init(search *s, const banyan_topology *topology, con
 }
 
 banyan_status banyan_layers_time(const banyan_topology *topology, const int *nodes,
-                                 const banyan_layers *shape, double bytes, double *seconds, banyan_error *err)
+                                 const banyan_layers *shape, int ways, double bytes, double *seconds,
+                                 banyan_error *err)
 {
     search s;
     double sum = 0;
-    banyan_status status = search_init(&s, topology, nodes, banyan_layers_size(shape), bytes, err);
+    banyan_status status = search_init(&s, topology, nodes, banyan_layers_size(shape), ways, bytes, err);
 
     for (int i = 0, stride = 1; !status && i < shape->layer_count; stride *= shape->extent[i++]) {
         double layer_s;
@@ -193,11 +196,11 @@ banyan_status banyan_layers_time(const banyan_topology *topology, const int *nod
     return status;
 }
 
-banyan_status banyan_layers_search(const banyan_topology *topology, const int *nodes, int count, double bytes,
-                                   banyan_layers *out, banyan_error *err)
+banyan_status banyan_layers_search(const banyan_topology *topology, const int *nodes, int count, int ways,
+                                   double bytes, banyan_layers *out, banyan_error *err)
 {
     search s;
-    banyan_status status = search_init(&s, topology, nodes, count, bytes, err);
+    banyan_status status = search_init(&s, topology, nodes, count, ways, bytes, err);
 
     if (!status)
         status = run_search(&s, out, err);

@@ -14,15 +14,14 @@ void banyan_layers_format(const banyan_layers *shape, char *buffer, size_t size)
 /* Transfers of an all-reduce in this shape. */
 double banyan_layers_transfers(const banyan_layers *shape);
 
-/* Seconds for so many bytes when all rings of a layer run in step and share links fairly. Routes are the
- * topology's default ones. */
+/* Seconds for so many bytes when all rings of a layer run in step, one or both ways round, and share links
+ * fairly. Routes are the topology's default ones. */
 banyan_status banyan_layers_time(const banyan_topology *topology, const int *nodes,
-                                 const banyan_layers *shape, double bytes, double *seconds,
+                                 const banyan_layers *shape, int ways, double bytes, double *seconds,
                                  banyan_error *err);
 
-/* The shape of the nodes, in this order, that takes the least time for so many bytes when all rings of a
- * layer run in step and share links fairly. Routes are the topology's default ones. */
-banyan_status banyan_layers_search(const banyan_topology *topology, const int *nodes, int count, double bytes,
-                                   banyan_layers *out, banyan_error *err);
+/* The shape of the nodes, in this order, that takes the least such time. */
+banyan_status banyan_layers_search(const banyan_topology *topology, const int *nodes, int count, int ways,
+                                   double bytes, banyan_layers *out, banyan_error *err);
 
 #endif

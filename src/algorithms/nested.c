@@ -12,7 +12,7 @@
 typedef struct {
     const int *nodes;
     const banyan_layers *shape;
-    int size;
+    int size, ways;
     banyan_stop *stops;
 } nesting;
 
@@ -29,18 +29,20 @@ int banyan_layers_size(const banyan_layers *shape)
 }
 
 /* The stops of the ring of a layer that begins with this node: what they share, in equal parts. */
-static void find_stops(const nesting *n, int layer, int stride, int first_node)
+static void find_stops(const nesting *n, int layer, int stride, int first_node, int way)
 {
-    int part = n->size, first = 0, rest = first_node;
+    int part = n->size, first = 0, rest = first_node, extent = n->shape->extent[layer];
 
     for (int i = 0; i < layer; i++) {
         part /= n->shape->extent[i];
         first += rest % n->shape->extent[i] * part;
         rest /= n->shape->extent[i];
     }
-    part /= n->shape->extent[layer];
-    for (int i = 0; i < n->shape->extent[layer]; i++)
-        n->stops[i] = (banyan_stop){n->nodes[first_node + i * stride], first + i * part, part};
+    part /= extent;
+    first += way * n->size;
+    for (int i = 0; i < extent; i++)
+        n->stops[way ? extent - 1 - i : i] =
+            (banyan_stop){n->nodes[first_node + i * stride], first + i * part, part};
 }
 
 typedef int (*circle_phase)(banyan_builder *builder, int round, const banyan_stop *stops, int count,
@@ -54,15 +56,18 @@ static int run_layer(const nesting *n, banyan_builder *builder, circle_phase pha
         stride *= n->shape->extent[i];
     for (int node = 0; node < n->size; node++)
         if (node / stride % extent == 0) {
-            find_stops(n, layer, stride, node);
-            after = phase(builder, round, n->stops, extent, 0);
+            for (int way = 0; way < n->ways; way++) {
+                find_stops(n, layer, stride, node, way);
+                after = phase(builder, round, n->stops, extent, way);
+            }
         }
     return after;
 }
 
-int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes, const banyan_layers *shape)
+int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes, const banyan_layers *shape,
+                             int ways)
 {
-    nesting n = {nodes, shape, banyan_layers_size(shape), NULL};
+    nesting n = {nodes, shape, banyan_layers_size(shape), ways, NULL};
 
     n.stops = banyan_alloc((size_t)n.size, sizeof *n.stops);
     if (!n.stops)

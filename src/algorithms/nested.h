@@ -21,8 +21,9 @@ typedef struct {
 
 int banyan_layers_size(const banyan_layers *shape); /* the product; INT_MAX where it overflows */
 
-/* Appends 2 (sum of extents - layers) rounds; returns the round after, or -1 when memory ran out. */
-int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes,
-                             const banyan_layers *shape);
+/* Appends 2 (sum of extents - layers) rounds; returns the round after, or -1 when memory ran out. With two
+ * ways every ring runs both ways round with half of the vector each, and there are twice as many pieces. */
+int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes, const banyan_layers *shape,
+                             int ways);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/order.c: the order of a ring, so that neighbours in it are neighbours in the network.
  *
- * Hosts: one after the other, so that each host is entered once and left once.
- * Grids: one dimension is the rows, all others together are the columns, walked as a snake (each step changes
- * one coordinate by one). Row 0 is the way back; the other rows are filled column by column:
+ * Hosts: one after the other, so that each host is entered once and left once; where workers are joined to
+ * one another directly, along the fastest such links (order-links.c). Grids: one dimension is the rows, all
+ * others together are the columns, walked as a snake (each step changes one coordinate by one). Row 0 is the
+ * way back; the other rows are filled column by column:
  *
  *     0 <- 15 <- 14 <- 13       The last column ends in row 1 if columns are even, else in the last row,
  *     1    6  -> 7     12       which row 0 meets where the dimension wraps. So a cycle is found when the
@@ -16,6 +17,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "algorithms/order-links.h"
 #include "core/alloc.h"
 
 /* Row-major position -> place along the snake is not needed, only its inverse: the k-th place of a snake over
@@ -238,12 +240,17 @@ banyan_status banyan_problem_order(const banyan_problem *problem, int **out, ban
 
     if (!order)
         return banyan_fail_memory(err);
-    if (text)
+    if (text) {
         status = order_by_option(text, problem->active_count, order, err);
-    else if (is_whole_grid(problem->topology))
+    } else if (is_whole_grid(problem->topology)) {
         status = order_by_grid(problem, order, err);
-    else
+        if (!status && problem->active_count == problem->topology->worker_count)
+            status = banyan_order_by_links(problem, order, err); /* round what is down */
+    } else {
         status = order_by_host(problem, order, err);
+        if (!status)
+            status = banyan_order_by_links(problem, order, err);
+    }
     if (status) {
         banyan_free(order);
         return status;

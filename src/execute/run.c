@@ -25,8 +25,8 @@
  *   - A(t,e) waits for C(t,e); for A(t,e') with e' < e; for A(u,e) with u earlier in the schedule; and for
  *     C(u,e) of sends u of an earlier round or the same round (everything is read before anything changes).
  * So the least event that has not happened waits for nothing: it can happen, and the number of events is
- * finite. Calls that follow one another on the same streams only put the call's number in front. Every wait
- * has a deadline all the same: peers can die. */
+ * finite. Calls that follow one another on the same streams only put the call's number in front, and labels
+ * are an element before all others. Every wait has a deadline all the same: peers can die. */
 #include "execute/run.h"
 
 #include <stdio.h>
@@ -50,6 +50,8 @@ typedef struct {
     uint64_t credited; /* sends: bytes of the stream's life that are accounted for */
     char *staging;     /* receives: made when first needed */
     size_t staged_begin, staged_end;
+    size_t label_left;                  /* bytes of the label that are still to be offered or received */
+    char label[BANYAN_RUN_LABEL_BYTES]; /* receives: the peer's */
 } flowing;
 
 struct banyan_runner {
@@ -67,6 +69,7 @@ struct banyan_runner {
     banyan_kernel kernel;
     size_t element_bytes, slice_elements;
     int out_of_memory;
+    const banyan_stream *strange; /* whose label differs from ours */
 };
 
 static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan_error *err)
@@ -151,8 +154,10 @@ static void bind(banyan_runner *runner, size_t count)
         *f = (flowing){.head = s->first, .last = s->first + s->count, .staging = f->staging};
         skip_finished(runner, &f->head, f->last);
         f->unsent = f->head;
+        if (f->head < f->last)
+            f->label_left = runner->request->label_bytes;
         if (s->is_send) /* every run ends with all of its sends taken, so this is where the next begins */
-            f->credited = runner->transport->sent(runner->endpoint, s->peer, s->number);
+            f->credited = runner->transport->sent(runner->endpoint, s->peer, s->number) + f->label_left;
     }
 }
 
@@ -180,7 +185,7 @@ static double now_s(const banyan_runner *runner)
 static int credit_sends(banyan_runner *runner, const banyan_stream *s, flowing *f)
 {
     uint64_t total = runner->transport->sent(runner->endpoint, s->peer, s->number);
-    uint64_t elements = (total - f->credited) / runner->element_bytes;
+    uint64_t elements = total > f->credited ? (total - f->credited) / runner->element_bytes : 0;
 
     if (!elements)
         return 0;
@@ -197,11 +202,42 @@ static int credit_sends(banyan_runner *runner, const banyan_stream *s, flowing *
     return 1;
 }
 
+static int offer_label(banyan_runner *runner, const banyan_stream *s, flowing *f)
+{
+    const char *end = (const char *)runner->request->label + runner->request->label_bytes;
+    size_t taken =
+        runner->transport->offer(runner->endpoint, s->peer, s->number, end - f->label_left, f->label_left);
+
+    f->label_left -= taken;
+    return taken > 0;
+}
+
+/* A label that is not ours ends the run. */
+static int take_label(banyan_runner *runner, const banyan_stream *s, flowing *f)
+{
+    size_t whole = runner->request->label_bytes, there;
+    const void *memory;
+
+    there = runner->transport->peek(runner->endpoint, s->peer, s->number, &memory);
+    if (!there)
+        return 0;
+    if (there > f->label_left)
+        there = f->label_left;
+    memcpy(f->label + whole - f->label_left, memory, there);
+    runner->transport->consume(runner->endpoint, s->peer, s->number, there);
+    f->label_left -= there;
+    if (!f->label_left && memcmp(f->label, runner->request->label, whole) != 0)
+        runner->strange = s;
+    return 1;
+}
+
 static int advance_send(banyan_runner *runner, const banyan_stream *s, flowing *f)
 {
     int moved = credit_sends(runner, s, f);
 
-    while (f->head < f->last) {
+    if (f->label_left)
+        moved |= offer_label(runner, s, f);
+    while (f->head < f->last && !f->label_left) {
         const progress *p = &runner->progress[f->head];
         size_t limit = allowed(runner, f->head, p->begin + f->offered / runner->element_bytes);
         size_t ready = (limit - p->begin) * runner->element_bytes, taken;
@@ -228,20 +264,42 @@ static int advance_send(banyan_runner *runner, const banyan_stream *s, flowing *
     return moved;
 }
 
-static void apply(banyan_runner *runner, flowing *f, const void *from, size_t elements)
+/* Where the next element of the first operation belongs. */
+static char *place_of(const banyan_runner *runner, const flowing *f)
 {
-    const banyan_operation *o = &runner->program->operations[f->head];
-    progress *p = &runner->progress[f->head];
-    char *into = (char *)runner->request->buffer + p->position * runner->element_bytes;
+    return (char *)runner->request->buffer + runner->progress[f->head].position * runner->element_bytes;
+}
 
-    if (o->action == BANYAN_ACTION_REDUCE)
-        runner->kernel(into, from, elements);
-    else
-        memcpy(into, from, elements * runner->element_bytes);
+static void note_applied(banyan_runner *runner, flowing *f, size_t elements)
+{
+    progress *p = &runner->progress[f->head];
+
     p->position += elements;
     if (p->position == p->end && runner->request->timeline)
-        runner->request->timeline->end_s[o->transfer] = now_s(runner);
+        runner->request->timeline->end_s[runner->program->operations[f->head].transfer] = now_s(runner);
     skip_finished(runner, &f->head, f->last);
+}
+
+static void apply(banyan_runner *runner, flowing *f, const void *from, size_t elements)
+{
+    if (runner->program->operations[f->head].action == BANYAN_ACTION_REDUCE)
+        runner->kernel(place_of(runner, f), from, elements);
+    else
+        memcpy(place_of(runner, f), from, elements * runner->element_bytes);
+    note_applied(runner, f, elements);
+}
+
+/* What only overwrites can be read straight to where it belongs, by transports that know how. */
+static size_t read_in_place(banyan_runner *runner, const banyan_stream *s, flowing *f, size_t elements)
+{
+    size_t bytes = 0;
+
+    if (runner->transport->read && runner->program->operations[f->head].action == BANYAN_ACTION_COPY)
+        bytes = runner->transport->read(runner->endpoint, s->peer, s->number, place_of(runner, f),
+                                        elements * runner->element_bytes, runner->element_bytes);
+    if (bytes)
+        note_applied(runner, f, bytes / runner->element_bytes);
+    return bytes;
 }
 
 static size_t least(size_t a, size_t b)
@@ -258,6 +316,8 @@ static int stage(banyan_runner *runner, const banyan_stream *s, flowing *f, size
     const void *memory;
     size_t there;
 
+    if (f->label_left)
+        return take_label(runner, s, f);
     if (!wanted)
         return 0;
     if (!f->staging)
@@ -303,12 +363,17 @@ static int advance_receive(banyan_runner *runner, const banyan_stream *s, flowin
 
     if (f->head == f->last)
         return 0;
+    if (f->label_left)
+        return take_label(runner, s, f);
     p = &runner->progress[f->head];
     ready = allowed(runner, f->head, p->position) - p->position;
     if (f->staged_begin < f->staged_end)
         return advance_staged(runner, s, f, ready);
     if (!ready)
         return 0;
+    ready = least(ready, runner->slice_elements);
+    if (read_in_place(runner, s, f, ready))
+        return 1;
     there = runner->transport->peek(runner->endpoint, s->peer, s->number, &memory);
     if (!there)
         return 0;
@@ -316,7 +381,7 @@ static int advance_receive(banyan_runner *runner, const banyan_stream *s, flowin
         runner->transport->consume(runner->endpoint, s->peer, s->number, 0);
         return stage(runner, s, f, runner->element_bytes);
     }
-    ready = least(least(ready, there / runner->element_bytes), runner->slice_elements);
+    ready = least(ready, there / runner->element_bytes);
     apply(runner, f, memory, ready);
     runner->transport->consume(runner->endpoint, s->peer, s->number, ready * runner->element_bytes);
     return 1;
@@ -404,7 +469,7 @@ static banyan_status time_out(const banyan_runner *runner, banyan_error *err)
         snprintf(sentence, sizeof sentence, "%s did not finish within %d ms", self,
                  runner->request->timeout_ms);
     }
-    runner->transport->abort(runner->endpoint, BANYAN_REMOTE_ERROR, sentence);
+    runner->transport->abort(runner->endpoint, BANYAN_TIMEOUT, sentence);
     return banyan_fail(err, BANYAN_TIMEOUT, "%s", sentence);
 }
 
@@ -418,6 +483,16 @@ static banyan_status run_out_of_memory(const banyan_runner *runner, banyan_error
     return banyan_fail_memory(err);
 }
 
+static banyan_status meet_stranger(const banyan_runner *runner, banyan_error *err)
+{
+    const flowing *f = &runner->flows[runner->strange - runner->program->streams];
+    banyan_error sentence = {""};
+
+    runner->request->explain(runner->request->context, runner->strange->peer, f->label, &sentence);
+    runner->transport->abort(runner->endpoint, BANYAN_MISMATCH, sentence.text);
+    return banyan_fail(err, BANYAN_MISMATCH, "%s", sentence.text);
+}
+
 static banyan_status progress_until_done(banyan_runner *runner, banyan_error *err)
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)runner->request->timeout_ms * 1000000;
@@ -429,12 +504,17 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
             moved = stage_all(runner);
         if (runner->out_of_memory)
             return run_out_of_memory(runner, err);
+        if (runner->strange)
+            return meet_stranger(runner, err);
         if (!moved)
             status = runner->transport->wait(runner->endpoint, deadline_ns, err);
         else if (banyan_clock_ns() > deadline_ns)
             status = BANYAN_TIMEOUT;
     }
-    return status == BANYAN_TIMEOUT ? time_out(runner, err) : status;
+    /* Ours, or the group's already? */
+    if (status == BANYAN_TIMEOUT && !runner->transport->failure(runner->endpoint, err))
+        return time_out(runner, err);
+    return status;
 }
 
 banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err)
@@ -445,6 +525,7 @@ banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request 
     runner->kernel = banyan_kernel_find_in(runner->kernel_set, request->type, request->op);
     runner->element_bytes = banyan_datatype_bytes(request->type);
     runner->out_of_memory = 0;
+    runner->strange = NULL;
     if (!runner->kernel)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "datatype %d and op %d are not both known",
                            (int)request->type, (int)request->op);

@@ -26,14 +26,19 @@ static banyan_status prove(const banyan_plan *plan, const banyan_problem *proble
     return status;
 }
 
-static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
+static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, banyan_effort effort,
+                             banyan_error *err)
 {
     banyan_timeline *timeline;
     banyan_status status = banyan_bandwidth_limit(plan->schedule, problem->topology, &plan->limits, err);
 
-    if (!status)
+    if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
+        plan->model = "walk";
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, 0, &timeline, err);
+    } else if (!status) {
         status =
             banyan_predict(plan->schedule, problem->topology, problem->bytes, &timeline, &plan->model, err);
+    }
     if (status)
         return status;
     plan->predicted_s = timeline->total_s;
@@ -41,8 +46,8 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                               banyan_plan *out, banyan_error *err)
+static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                          banyan_effort effort, banyan_plan *out, banyan_error *err)
 {
     banyan_plan plan = {.algorithm = algorithm};
     double begin_s = banyan_clock_cpu_s();
@@ -53,13 +58,19 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
         status = prove(&plan, problem, err);
     plan.planning_s = banyan_clock_cpu_s() - begin_s;
     if (!status)
-        status = predict(&plan, problem, err);
+        status = predict(&plan, problem, effort, err);
     if (status) {
         banyan_plan_fini(&plan);
         return status;
     }
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                               banyan_plan *out, banyan_error *err)
+{
+    return make(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
 }
 
 static int by_prediction(const void *a, const void *b)
@@ -86,19 +97,27 @@ int banyan_plan_takes_parameters(const banyan_algorithm *algorithm, const banyan
     return 1;
 }
 
-static banyan_status make_candidate(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                                    banyan_plan *out, banyan_error *err)
+/* One algorithm with its defaults or one variant; what does not apply is told in why_not. */
+static banyan_status make_candidate(const banyan_algorithm *algorithm, const banyan_parameter *variant,
+                                    const banyan_problem *problem, banyan_effort effort, banyan_plan *out,
+                                    banyan_error *err)
 {
     banyan_problem own = *problem;
     banyan_status status;
 
     if (!banyan_plan_takes_parameters(algorithm, problem))
         own.parameter_count = 0;
+    if (variant) {
+        own.parameters = variant;
+        own.parameter_count = 1;
+    }
     out->algorithm = algorithm;
     status = banyan_algorithm_applies(algorithm, &own, &out->why_not);
     if (!status)
-        status = banyan_plan_make(algorithm, &own, out, &out->why_not);
+        status = make(algorithm, &own, effort, out, &out->why_not);
     out->algorithm = algorithm;
+    if (variant)
+        out->variant = *variant;
     if (status == BANYAN_UNSUPPORTED)
         return BANYAN_SUCCESS;
     if (status && err)
@@ -106,9 +125,46 @@ static banyan_status make_candidate(const banyan_algorithm *algorithm, const ban
     return status;
 }
 
-banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
+/* The user's own parameters leave nothing to vary. */
+static int has_variants(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                        banyan_effort effort)
 {
-    int all = banyan_algorithm_count();
+    return effort == BANYAN_EFFORT_PATIENT && algorithm->variants && !problem->parameter_count;
+}
+
+static int count_candidates(const banyan_problem *problem, banyan_effort effort)
+{
+    int count = banyan_algorithm_count();
+
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        if (has_variants(banyan_algorithm_at(i), problem, effort))
+            for (const banyan_parameter *v = banyan_algorithm_at(i)->variants; v->key; v++)
+                count++;
+    return count;
+}
+
+static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan *plans,
+                                     banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    int next = 0;
+
+    for (int i = 0; !status && i < banyan_algorithm_count(); i++) {
+        const banyan_algorithm *algorithm = banyan_algorithm_at(i);
+
+        status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
+        if (!has_variants(algorithm, problem, effort))
+            continue;
+        for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++)
+            status = make_candidate(algorithm, v, problem, effort, &plans[next++], err);
+    }
+    return status;
+}
+
+banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
+                                     int *count, banyan_error *err)
+{
+    int all = count_candidates(problem, effort);
     banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
     banyan_status status = plans ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -116,8 +172,8 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
     if (!status)
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
-    for (int i = 0; !status && i < all; i++)
-        status = make_candidate(banyan_algorithm_at(i), problem, &plans[i], err);
+    if (!status)
+        status = make_candidates(problem, effort, plans, err);
     if (status) {
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
@@ -126,6 +182,11 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
     *out = plans;
     *count = all;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
+{
+    return banyan_plan_candidates(problem, BANYAN_EFFORT_MEASURE, out, count, err);
 }
 
 static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)

@@ -11,11 +11,22 @@ typedef struct {
     const banyan_algorithm *algorithm;
     banyan_schedule *schedule; /* NULL when the algorithm does not apply */
     banyan_limits limits;
-    double predicted_s; /* at the problem's size */
-    const char *model;  /* who predicted: «fluid», or «walk» where that would take too long */
-    double planning_s;  /* building and proving, CPU time */
+    double predicted_s;       /* at the problem's size */
+    const char *model;        /* who predicted: «fluid», or «walk» where that would take too long */
+    double planning_s;        /* building and proving, CPU time */
+    banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
     banyan_error why_not;
 } banyan_plan;
+
+/* How hard to look, as FFTW's users know it. */
+typedef enum {
+    BANYAN_EFFORT_ESTIMATE, /* every algorithm, judged by the walk */
+    BANYAN_EFFORT_MEASURE,  /* every algorithm, judged by the fluid simulator */
+    BANYAN_EFFORT_PATIENT   /* and every variant of its settings */
+} banyan_effort;
+
+const char *banyan_effort_name(banyan_effort effort);
+banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err);
 
 /* Builds with one algorithm, proves and predicts. PLAN_INVALID if the proof fails: then nothing is given out.
  */
@@ -26,6 +37,15 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
  * frees with banyan_plans_destroy. */
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count,
                               banyan_error *err);
+
+/* The same with the effort chosen; banyan_plan_all measures. */
+banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
+                                     int *count, banyan_error *err);
+
+/* Why the first of the sorted plans was chosen, in a sentence: «forest: 64 MiB in 12.1 ms, limited by link
+ * h0->net; next flexreduce 12.4 ms; ring 18.4 ms». The caller frees *out. */
+banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
+                                  char **out, banyan_error *err);
 
 /* The algorithm of that name; a sentence guesses what was meant. */
 banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, banyan_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/events.c: a binary heap in an array. */
+/* simulate/events.c: a line for those that come in order, and a binary heap for the others. Where all routes
+ * have one latency arrivals come in order, so most events never see the heap. */
 #include "simulate/events.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@ static int happens_before(banyan_event a, banyan_event b)
     return a.transfer != b.transfer ? a.transfer < b.transfer : a.kind < b.kind;
 }
 
-int banyan_events_push(banyan_events *events, banyan_event event)
+static int push_on_heap(banyan_events *events, banyan_event event)
 {
     void *heap = events->heap;
     size_t i = events->count;
@@ -28,12 +29,50 @@ int banyan_events_push(banyan_events *events, banyan_event event)
     return 1;
 }
 
+static banyan_event *place_in_line(const banyan_events *events, size_t i)
+{
+    return &events->line[i & (events->line_size - 1)];
+}
+
+static int lengthen_line(banyan_events *events)
+{
+    banyan_events longer = *events;
+
+    longer.line_size = events->line_size ? 2 * events->line_size : 64;
+    longer.line = banyan_alloc(longer.line_size, sizeof *longer.line);
+    if (!longer.line)
+        return 0;
+    for (size_t i = events->first; i != events->last; i++)
+        *place_in_line(&longer, i) = *place_in_line(events, i);
+    banyan_free(events->line);
+    *events = longer;
+    return 1;
+}
+
+int banyan_events_push(banyan_events *events, banyan_event event)
+{
+    if (events->first != events->last && happens_before(event, *place_in_line(events, events->last - 1)))
+        return push_on_heap(events, event);
+    if (events->last - events->first == events->line_size && !lengthen_line(events))
+        return 0;
+    *place_in_line(events, events->last++) = event;
+    return 1;
+}
+
+static int line_is_next(const banyan_events *events)
+{
+    return events->first != events->last &&
+           (!events->count || happens_before(*place_in_line(events, events->first), events->heap[0]));
+}
+
 double banyan_events_next_s(const banyan_events *events)
 {
+    if (line_is_next(events))
+        return place_in_line(events, events->first)->time_s;
     return events->count ? events->heap[0].time_s : HUGE_VAL;
 }
 
-banyan_event banyan_events_pop(banyan_events *events)
+static banyan_event pop_from_heap(banyan_events *events)
 {
     banyan_event top = events->heap[0], last = events->heap[--events->count];
     size_t i = 0, child;
@@ -49,8 +88,14 @@ banyan_event banyan_events_pop(banyan_events *events)
     return top;
 }
 
+banyan_event banyan_events_pop(banyan_events *events)
+{
+    return line_is_next(events) ? *place_in_line(events, events->first++) : pop_from_heap(events);
+}
+
 void banyan_events_fini(banyan_events *events)
 {
     banyan_free(events->heap);
+    banyan_free(events->line);
     *events = (banyan_events){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/events.h: what happens at a known time: a heap, ties by transfer and then by kind. */
+/* simulate/events.h: what happens at a known time, in order; ties by transfer and then by kind. */
 #ifndef BANYAN_SIMULATE_EVENTS_H
 #define BANYAN_SIMULATE_EVENTS_H
 
@@ -13,6 +13,8 @@ typedef struct {
 typedef struct {
     banyan_event *heap;
     size_t count, capacity;
+    banyan_event *line; /* of those that came in order: line[first .. last), places counted modulo its size */
+    size_t first, last, line_size;
 } banyan_events;
 
 int banyan_events_push(banyan_events *events, banyan_event event); /* 0: memory ran out */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/flows.c: a pairing heap of flows for each path, by the meter's reading at which they are through,
- * and one binary heap of all moving paths, by the time at which their first flow is. Ties go to the lower
+ * and one heap of all moving paths, by the time at which their first flow is. Ties go to the lower
  * number, so that the order never depends on anything but the input. Cost: O(log) a flow and a rate. */
 #include "simulate/flows.h"
 
@@ -134,28 +134,40 @@ static void place(banyan_flows *f, int at, alarm a)
     f->lanes[a.path].place = at;
 }
 
+/* The heap has four children a place: half as deep as one of two, and they lie side by side. */
+static int first_child(const banyan_flows *f, int at)
+{
+    int first = 4 * at + 1, last = first + 4 < f->alarm_count ? first + 4 : f->alarm_count, best = first;
+
+    for (int child = first + 1; child < last; child++)
+        if (rings_before(f->alarms[child], f->alarms[best]))
+            best = child;
+    return best;
+}
+
 static void sink(banyan_flows *f, int at, alarm a)
 {
-    for (int child; (child = 2 * at + 1) < f->alarm_count; at = child) {
-        if (child + 1 < f->alarm_count && rings_before(f->alarms[child + 1], f->alarms[child]))
-            child++;
+    while (4 * at + 1 < f->alarm_count) {
+        int child = first_child(f, at);
+
         if (!rings_before(f->alarms[child], a))
             break;
         place(f, at, f->alarms[child]);
+        at = child;
     }
     place(f, at, a);
 }
 
 static void rise(banyan_flows *f, int at, alarm a)
 {
-    for (; at > 0 && rings_before(a, f->alarms[(at - 1) / 2]); at = (at - 1) / 2)
-        place(f, at, f->alarms[(at - 1) / 2]);
+    for (; at > 0 && rings_before(a, f->alarms[(at - 1) / 4]); at = (at - 1) / 4)
+        place(f, at, f->alarms[(at - 1) / 4]);
     place(f, at, a);
 }
 
 static void move_alarm(banyan_flows *f, int at, alarm a)
 {
-    if (at > 0 && rings_before(a, f->alarms[(at - 1) / 2]))
+    if (at > 0 && rings_before(a, f->alarms[(at - 1) / 4]))
         rise(f, at, a);
     else
         sink(f, at, a);

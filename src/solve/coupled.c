@@ -13,6 +13,7 @@
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
+#define MANY_ROOTS 12 /* beyond these, roots take turns, so that the program grows slowly */
 
 /* Finds cheapest trees of both kinds for every root. */
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
     oracle oracle;
     banyan_lp *lp;
     int stage_rows; /* arc_count, or twice that */
+    int stride;     /* only every such root's trees become columns in one round, in turn */
     size_t meta_capacity, kind_capacity;
     double largest;             /* capacity */
     double *now, *best, *mixed; /* prices per stage row */
@@ -140,6 +142,7 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     g->graph = graph;
     g->problem = problem;
     g->packing = packing;
+    g->stride = 1;
     g->stage_rows = problem->stages == BANYAN_STAGES_PIPELINED ? graph->arc_count : 2 * graph->arc_count;
     for (int i = 0; i < graph->arc_count; i++)
         if ((double)graph->arcs[i].capacity > g->largest)
@@ -210,7 +213,7 @@ static banyan_status offer_column(generator *g, banyan_tree_kind kind, int root_
     double cost = cost_now(g, kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0);
     double worth = kind == BANYAN_TREE_IN ? 1 - g->tie[root_index] : g->tie[root_index];
 
-    if (!always && worth - cost <= 1e-9) {
+    if (!always && ((root_index + g->packing->rounds) % g->stride || worth - cost <= 1e-9)) {
         banyan_trees_drop_last(&g->packing->trees);
         return BANYAN_SUCCESS;
     }
@@ -352,12 +355,15 @@ static banyan_status improve(generator *g, int *added, banyan_error *err)
         best_worth += capacity * g->best[r];
     }
     *added = 0;
+    g->stride = g->oracle.root_count > MANY_ROOTS ? 1 + g->oracle.root_count / MANY_ROOTS : 1;
     for (double share = 0.5; !status && *added == 0; share = share > 0.2 ? share - 0.25 : 0) {
         for (int r = 0; r < g->stage_rows; r++)
             g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
         status = ask_mixed(g, 0, added, err);
-        if (share == 0 || is_done(g))
+        if (g->stride == 1 && (share == 0 || is_done(g)))
             break;
+        if (share == 0)
+            g->stride = 1;
     }
     return status;
 }

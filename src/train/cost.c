@@ -127,6 +127,25 @@ banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int co
     return banyan_cost_linear(a, b, 2, b, out, err);
 }
 
+banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, int count, banyan_error *err)
+{
+    if (count < 1 || count > BANYAN_MOST_STREAMS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d speeds are not 1 to %d", count,
+                           BANYAN_MOST_STREAMS);
+    for (int i = 0; i < count; i++)
+        if (!is_number_above(speeds[i], 0))
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "speed %g of each of %d is not above 0",
+                               speeds[i], i + 1);
+    /* Measurements scatter; that more company makes one faster is never meant. */
+    for (int c = 2; c <= BANYAN_MOST_STREAMS; c++) {
+        double speed = c <= count ? speeds[c - 1] / speeds[0] : cost->speed[count] * count / c;
+
+        cost->speed[c] = fmin(speed, cost->speed[c - 1]);
+    }
+    cost->gamma = 1 / cost->speed[2];
+    return BANYAN_SUCCESS;
+}
+
 double banyan_cost_seconds(const banyan_cost *cost, double bytes)
 {
     return cost->start_s + cost->s_per_byte * bytes;

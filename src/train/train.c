@@ -7,8 +7,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "core/digest.h"
-#include "train/traffic.h"
+#include "train/decision.h"
 
 #define X(name) extern const banyan_policy banyan_policy_##name;
 #include "train/list.h"
@@ -71,64 +70,24 @@ static void fill_groups(banyan_grouping *grouping, const banyan_decision *decisi
                            .part_count = cut->end - first,
                            .bytes = (size_t)(units->bytes_before[cut->end] - units->bytes_before[first]),
                            .level = cut->level,
-                           .release_s = fmax(cut->release_s, units->ready_s[cut->end - 1])};
+                           .release_s = cut->release_s};
         first = cut->end;
     }
 }
 
-/* The lowest stream on which nothing is in flight. */
-static int free_stream(const banyan_grouping *grouping, const banyan_traffic *traffic)
-{
-    unsigned taken = 0;
-    int stream = 0;
-
-    for (int i = 0; i < traffic->count - 1; i++) /* the last one is the newcomer itself */
-        taken |= 1u << grouping->groups[traffic->flights[i].group].stream;
-    while (taken >> stream & 1)
-        stream++;
-    return stream;
-}
-
-static void judge(banyan_grouping *grouping, const banyan_cost *cost, double *ends_s)
-{
-    banyan_traffic traffic = {.now_s = 0};
-
-    for (int g = 0; g < grouping->group_count; g++) {
-        banyan_group *group = &grouping->groups[g];
-
-        banyan_traffic_send(&traffic, cost, g, (double)group->bytes, group->release_s, group->level, ends_s);
-        group->start_s = traffic.now_s;
-        group->stream = free_stream(grouping, &traffic);
-    }
-    banyan_traffic_wait(&traffic, cost, 0, 0, ends_s);
-    for (int g = 0; g < grouping->group_count; g++)
-        grouping->groups[g].end_s = ends_s[g];
-    grouping->exposed_comm_s = fmax(0, traffic.now_s - grouping->backward_s);
-    grouping->iteration_s = grouping->forward_s + grouping->backward_s + grouping->exposed_comm_s;
-}
-
-static banyan_status make_grouping(const banyan_train_problem *problem, banyan_decision *decision,
-                                   banyan_grouping **out, banyan_error *err)
+static banyan_status make_grouping(banyan_decision *decision, banyan_grouping **out, banyan_error *err)
 {
     banyan_grouping *grouping = banyan_alloc(1, sizeof *grouping);
-    double *ends_s = banyan_alloc((size_t)decision->cuts.count, sizeof *ends_s), bound_s;
 
     if (grouping)
         grouping->groups = banyan_alloc((size_t)decision->cuts.count, sizeof *grouping->groups);
-    if (!grouping || !ends_s || !grouping->groups) {
-        banyan_free(ends_s);
+    if (!grouping || !grouping->groups) {
         banyan_grouping_destroy(grouping);
         return banyan_fail_memory(err);
     }
     grouping->group_count = decision->cuts.count;
     grouping->streams = decision->streams;
-    grouping->forward_s = problem->model->forward_s;
-    grouping->backward_s = problem->model->backward_s;
     fill_groups(grouping, decision);
-    judge(grouping, problem->cost, ends_s);
-    banyan_free(ends_s);
-    bound_s = banyan_units_bound(&decision->units, problem->cost, decision->streams);
-    grouping->bound_s = grouping->forward_s + fmax(grouping->backward_s, bound_s);
     grouping->part_count = decision->units.count;
     grouping->parts = decision->units.parts;
     decision->units.parts = NULL; /* the grouping's now */
@@ -141,6 +100,7 @@ banyan_status banyan_policy_plan(const banyan_policy *policy, const banyan_train
 {
     banyan_decision decision = {.streams = problem->streams ? problem->streams : policy->streams};
     double begin_s = banyan_clock_cpu_s();
+    banyan_grouping *grouping = NULL;
     banyan_status status = check(problem, err);
 
     *out = NULL;
@@ -151,39 +111,16 @@ banyan_status banyan_policy_plan(const banyan_policy *policy, const banyan_train
     if (!status)
         status = policy->decide(problem, &decision, err);
     if (!status)
-        status = make_grouping(problem, &decision, out, err);
+        status = make_grouping(&decision, &grouping, err);
     if (!status)
-        (*out)->planning_s = banyan_clock_cpu_s() - begin_s;
+        status = banyan_grouping_judge(grouping, problem->model, problem->cost, err);
     banyan_units_fini(&decision.units);
     banyan_cuts_fini(&decision.cuts);
-    return status;
-}
-
-void banyan_grouping_destroy(banyan_grouping *grouping)
-{
-    if (!grouping)
-        return;
-    banyan_free(grouping->parts);
-    banyan_free(grouping->groups);
-    banyan_free(grouping);
-}
-
-void banyan_grouping_digest(const banyan_grouping *grouping, char out[17])
-{
-    banyan_digest digest;
-
-    banyan_digest_init(&digest);
-    banyan_digest_add_integer(&digest, grouping->streams);
-    banyan_digest_add_integer(&digest, grouping->part_count);
-    for (int i = 0; i < grouping->part_count; i++) {
-        banyan_digest_add_integer(&digest, grouping->parts[i].tensor);
-        banyan_digest_add_integer(&digest, (int64_t)grouping->parts[i].offset_bytes);
-        banyan_digest_add_integer(&digest, (int64_t)grouping->parts[i].bytes);
+    if (status) {
+        banyan_grouping_destroy(grouping);
+        return status;
     }
-    banyan_digest_add_integer(&digest, grouping->group_count);
-    for (int g = 0; g < grouping->group_count; g++) {
-        banyan_digest_add_integer(&digest, grouping->groups[g].part_count);
-        banyan_digest_add_integer(&digest, grouping->groups[g].level);
-    }
-    banyan_digest_format(&digest, out);
+    grouping->planning_s = banyan_clock_cpu_s() - begin_s;
+    *out = grouping;
+    return BANYAN_SUCCESS;
 }

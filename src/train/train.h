@@ -43,6 +43,12 @@ banyan_status banyan_model_parse(const char *text, size_t length, const char *na
 
 /* A file, or the name of a model that came with Banyan («resnet152»). */
 banyan_status banyan_model_load(const char *name, int element_bytes, banyan_model **out, banyan_error *err);
+
+/* From a profile: tensor i has so many bytes and was ready so long after backward began. They may be in any
+ * order; the model has them in the order of readiness, and order, unless it is NULL, gets which is where. */
+banyan_status banyan_model_create(const char *name, int count, const char *const *names, const size_t *bytes,
+                                  const double *ready_s, double forward_s, double backward_s, int *order,
+                                  banyan_model **out, banyan_error *err);
 void banyan_model_destroy(banyan_model *model); /* accepts NULL */
 
 /* ---- What the network asks for: t(m) = start_s + m s_per_byte alone; while c are on the wire at a time each
@@ -69,6 +75,10 @@ banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error
 banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int count, banyan_cost *out,
                               double *worst_error, banyan_error *err);
 
+/* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the
+ * joint rate grows no more. */
+banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, int count, banyan_error *err);
+
 double banyan_cost_seconds(const banyan_cost *cost, double bytes); /* of one all-reduce alone */
 
 /* ---- The outcome. */
@@ -83,8 +93,8 @@ typedef struct {
     int first_part, part_count;
     size_t bytes;
     int level;             /* starts once at most this many earlier groups are in flight */
-    int stream;            /* 0..streams-1: which of them it took */
-    double release_s;      /* it is not started before, nor before its last tensor is ready */
+    double release_s;      /* it waits for this moment, and for its last tensor */
+    int stream;            /* 0..streams-1: which of them it takes */
     double start_s, end_s; /* since backward began */
 } banyan_group;
 
@@ -102,8 +112,24 @@ typedef struct {
 
 void banyan_grouping_destroy(banyan_grouping *grouping); /* accepts NULL */
 
+/* Plays the grouping on a model of as many tensors (the one it was made for, or as it was observed since)
+ * and writes streams, times and bound. */
+banyan_status banyan_grouping_judge(banyan_grouping *grouping, const banyan_model *model,
+                                    const banyan_cost *cost, banyan_error *err);
+
+/* How far groups become ready from when they were thought to, at the most, as a share of backward: a reason
+ * to plan again. Both models must have the tensors that the grouping is for, in the same order. */
+double banyan_grouping_drift(const banyan_grouping *grouping, const banyan_model *planned,
+                             const banyan_model *observed);
+
 /* Sixteen hex digits and a NUL over parts, groups and levels, so that ranks can agree on what they run. */
 void banyan_grouping_digest(const banyan_grouping *grouping, char out[17]);
+
+/* The text form (docs/formats/grouping.md): decisions only. What is read holds every byte of the model's
+ * tensors once; its times are those of judging. */
+banyan_status banyan_grouping_format(const banyan_grouping *grouping, char **out, banyan_error *err);
+banyan_status banyan_grouping_parse(const char *text, size_t length, const banyan_model *model,
+                                    const banyan_cost *cost, banyan_grouping **out, banyan_error *err);
 
 /* ---- Policies: one file each, one line in train/list.h. */
 

@@ -38,9 +38,14 @@ void banyan_bell_ring(banyan_bell *bell)
 
 int banyan_bell_wait(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns)
 {
+    return banyan_bell_wait_spinning(bell, heard, deadline_ns, SPINS);
+}
+
+int banyan_bell_wait_spinning(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns, int spins)
+{
     uint32_t rings = atomic_load(&bell->rings);
 
-    for (int i = 0; i < SPINS && rings == *heard; i++) {
+    for (int i = 0; i < spins && rings == *heard; i++) {
         relax();
         rings = atomic_load(&bell->rings);
     }

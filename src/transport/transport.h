@@ -30,6 +30,15 @@ typedef enum {
     BANYAN_REACH_NETWORK  /* hosts that reach each other */
 } banyan_reach;
 
+/* How members tell each other their names before they can talk; any bootstrap can serve. all gets bytes from
+ * each of the member_count members, in their order; a member that is in no process (a switch) leaves zeros.
+ * Everybody calls it equally often and with the same bytes. */
+typedef struct {
+    banyan_status (*allgather)(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
+                               banyan_error *err);
+    void *context;
+} banyan_exchange;
+
 /* How an endpoint finds the others. */
 typedef struct {
     int member, member_count;
@@ -86,6 +95,25 @@ struct banyan_transport {
     void (*withdraw)(banyan_endpoint *endpoint);
 
     void (*close)(banyan_endpoint *endpoint); /* accepts NULL */
+
+    /* What follows may be NULL. */
+
+    /* Peek, copy and consume in one, without memory in between where the transport can: takes whole units, at
+     * most bytes; 0 when no whole unit can be had in one piece now (then peek shows what there is). */
+    size_t (*read)(banyan_endpoint *endpoint, int peer, int stream, void *into, size_t bytes, size_t unit);
+
+    /* For those who wait for other things as well: says that the caller is about to sleep and returns a
+     * descriptor that becomes readable at the next news; -1: do not sleep, there is news already. Whenever
+     * the sleep is over, wait (with any deadline) must follow; sleep for 100 ms at the most, since wait is
+     * what finds lost peers. */
+    int (*sleep_fd)(banyan_endpoint *endpoint);
+
+    /* Whether connect can lead to that peer at all: how a pair picks the best that both have. NULL: always.
+     */
+    int (*reaches)(const banyan_endpoint *endpoint, int peer);
+
+    /* How bytes from that peer come, in a few words for the log. Returns the buffer. */
+    const char *(*describe)(const banyan_endpoint *endpoint, int peer, char *buffer, size_t size);
 };
 
 int banyan_transport_count(void);

@@ -42,7 +42,7 @@ expect 0 "banyan 0." --version
 expect 0 "Usage:" help plan
 expect_sentence 2 "did you mean compare?" comapre ring:4
 expect_sentence 2 "no verb is named xyzzy" xyzzy
-for verb in topo plan compare bound verify sim bench list info; do
+for verb in topo plan compare bound verify sim bench run shapes list info; do
     expect 0 "Usage:" $verb --help
     expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
 done
@@ -86,10 +86,31 @@ expect_sentence 3 "/nowhere/at/all" plan ring:4 -o /nowhere/at/all
 expect 0 "<algo" plan ring:4 --algo ring --format msccl
 expect 0 "digraph" plan ring:4 --algo ring --format dot
 expect 0 "traceEvents" plan ring:4 --algo ring --format trace
+expect 0 "  Reduce      2       2  1                    2        32768        16384" \
+    plan mesh:2x2 --algo multitree --order yx --bytes 64KiB --format tables
+expect 0 "node 3 (g3):" plan mesh:2x2 --algo multitree --format tables
+expect 0 "Gather" plan hosts:2+3 --algo ring --format tables
+expect_sentence 2 "--format tabels is not json, msccl, dot, trace, tables or text" plan ring:4 --format tabels
 expect 0 "not here:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
 expect 0 '"bytes":0' plan ring:4 --bytes 0 --json
 expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
+
+# Shapes of nested rings.
+expect 0 "  1  4x8x4  " shapes 128
+expect 0 "  1  4x8x16x4 " shapes 2048
+expect 0 "  2  4x8x8x8 " shapes 2048
+expect 0 '{"shape":"4x8x8x8","seconds":0.02037' shapes 2048 --json
+expect 0 '"shapes":1024,' shapes 2048 --model plain --json
+expect 0 "  1  64x2 " shapes 128 --model plain
+expect 0 "  1  4x8x8x4 " shapes 1024
+expect 0 "  1  4x8x4x8 " shapes 1024 --rules
+expect 0 "1 shape of" shapes 7
+expect_sentence 2 "--model quick is not plain or calibrated" shapes 128 --model quick
+expect_sentence 2 'ranks: "1" is not an integer from 2 to 1048576' shapes 1
+expect_sentence 2 "--top" shapes 128 --top 0
+expect_sentence 2 "--bytes: must be at least 1" shapes 128 --bytes 0
+expect_sentence 2 "say how many ranks" shapes
 
 # Proofs.
 "$banyan" plan ring:4 --algo ring -q -o plan.json

@@ -42,6 +42,7 @@ expect seconds 0.000043872 "switch:16,GBps=1,latency=1us" --algo recursive-doubl
 expect closed_form_s 0.000043872 "switch:16,GBps=1,latency=1us" --algo recursive-doubling --bytes 8968B
 expect seconds 0.000047872 "switch:16,GBps=1,latency=1us" --algo recursive-doubling --bytes 8968B --overhead 1us
 expect closed_form_s 0.000047872 "switch:16,GBps=1,latency=1us" --algo recursive-doubling --bytes 8968B --overhead 1us
+expect seconds 0.011052 hosts:4+4,GBps=1,local_GBps=4,latency=10us,local_latency=1us --algo hierarchical --slice whole --bytes 8MB
 expect seconds 0.000006 "ring:4,latency=1us" --algo ring --bytes 0
 expect utilization 0.5 "ring:4,latency=0s" --algo ring
 expect bottleneck_utilization 1 "ring:4,latency=0s" --algo ring

@@ -17,6 +17,19 @@
 
 #define MOST_RANKS 17
 
+static network load(const char *spec, int idle_every)
+{
+    network net = {0};
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &net.topology, &err))
+        fail_msg("%s: %s", spec, err.text);
+    for (int i = 0; i < net.topology->worker_count; i++)
+        if (!idle_every || i % idle_every)
+            net.active[net.active_count++] = net.topology->workers[i];
+    return net;
+}
+
 static banyan_schedule *build_on_star(const char *name, int ranks, banyan_collective collective)
 {
     network net = make_star(ranks, 0);
@@ -109,19 +122,6 @@ static void for_each_root(const banyan_algorithm *algorithm, banyan_problem prob
         check_verdict(schedule, problem.topology);
         banyan_schedule_destroy(schedule);
     }
-}
-
-static network load(const char *spec, int idle_every)
-{
-    network net = {0};
-    banyan_error err;
-
-    if (banyan_topology_load(spec, &net.topology, &err))
-        fail_msg("%s: %s", spec, err.text);
-    for (int i = 0; i < net.topology->worker_count; i++)
-        if (!idle_every || i % idle_every)
-            net.active[net.active_count++] = net.topology->workers[i];
-    return net;
 }
 
 static const char *const samples[] = {
@@ -365,6 +365,33 @@ static void the_default_order_goes_host_by_host(void **state)
     assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
     check_order(&net, NULL, (int[]){0, 2, 4, 1, 3});
     banyan_topology_destroy(net.topology);
+}
+
+/* The slowest direct link of the ring, or 0 where a step has none. */
+static double slowest_step(const char *spec)
+{
+    network net = load(spec, 0);
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = build("ring", &problem);
+    double slowest = 1e30;
+
+    for (size_t i = 0; i < schedule->transfer_count && schedule->transfers[i].round == 0; i++) {
+        int link =
+            banyan_topology_find_link(net.topology, schedule->transfers[i].src, schedule->transfers[i].dst);
+        double speed = link < 0 ? 0 : net.topology->links[link].bytes_per_s;
+
+        slowest = speed < slowest ? speed : slowest;
+    }
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+    return slowest;
+}
+
+static void the_default_order_goes_along_fast_direct_links(void **state)
+{
+    (void)state;
+    check_equal(slowest_step("dgx1") / 50e9, 1); /* the ring of double NVLinks */
+    check_equal(slowest_step("torus:4x4,down=g0-g1") > 0, 1);
 }
 
 /* Steps of the ring that are no link of the grid. */
@@ -629,6 +656,7 @@ int main(void)
         cmocka_unit_test(reduce_scatter_and_all_gather_send_the_least_there_is),
         cmocka_unit_test(the_order_option_sets_the_ring),
         cmocka_unit_test(the_default_order_goes_host_by_host),
+        cmocka_unit_test(the_default_order_goes_along_fast_direct_links),
         cmocka_unit_test(on_grids_the_default_order_is_a_hamiltonian_cycle_where_there_is_one),
         cmocka_unit_test(wrong_orders_are_refused_with_a_sentence),
         cmocka_unit_test(unknown_options_are_refused_with_a_hint),

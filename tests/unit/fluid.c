@@ -77,7 +77,7 @@ static double algorithm_time(const char *spec, const char *algorithm, size_t byt
     return total_s;
 }
 
-/* A network of one switch in the middle, GB/s 1, no latency unless told; workers are nodes. */
+/* A schedule for all workers of the network; what it computes does not matter here. */
 static banyan_builder begin(const banyan_topology *t, int pieces)
 {
     banyan_builder b;
@@ -129,6 +129,22 @@ TEST(algorithms_take_their_closed_forms_on_a_switch)
          2 * 4 * (a + n * b));
     near(algorithm_time(spec, "parameter-server", 1 << 20, whole), 2 * a + 2 * (p - 1) * n * b);
     near(algorithm_time(spec, "parameter-servers", 1 << 20, whole), 2 * a + 2 * (p - 1) / p * n * b);
+}
+
+TEST(hierarchical_takes_its_closed_form_level_by_level)
+{
+    /* In a host: halves and quarters over its switch. Between hosts: four flows of an eighth each share the
+     * uplink, so half of the vector crosses it. Then the same way back. */
+    const double n = 8e6, inside_s = 2e-6, across_s = 22e-6;
+    const char *spec = "hosts:4+4,GBps=1,local_GBps=4,latency=10us,local_latency=1us";
+    const double wanted_s =
+        2 * (inside_s + n / 2 / 4e9 + inside_s + n / 4 / 4e9 + across_s + 4 * n / 8 / 1e9);
+
+    near(algorithm_time(spec, "hierarchical", 8000000, (banyan_fluid_options){.slice_bytes = WHOLE}),
+         wanted_s);
+    near(algorithm_time(spec, "hierarchical", 8000000, (banyan_fluid_options){.lockstep = 1}), wanted_s);
+    /* Levels use different links, so slices help, and nobody had to ask for them. */
+    assert_true(algorithm_time(spec, "hierarchical", 8000000, (banyan_fluid_options){0}) < 0.9 * wanted_s);
 }
 
 TEST(two_flows_share_one_link)
@@ -484,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_takes_its_closed_form_without_being_told_anything),
         cmocka_unit_test(algorithms_take_their_closed_forms_on_a_switch),
+        cmocka_unit_test(hierarchical_takes_its_closed_form_level_by_level),
         cmocka_unit_test(two_flows_share_one_link),
         cmocka_unit_test(three_flows_over_two_links_are_max_min_fair),
         cmocka_unit_test(a_flow_that_is_held_back_leaves_its_share_to_others),

@@ -8,6 +8,7 @@
 #include "reference.h"
 
 #include "algorithms/algorithms.h"
+#include "algorithms/forest.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
 #include "topology/build.h"
@@ -206,6 +207,77 @@ TEST(fewer_trees_when_asked)
     banyan_topology_destroy(topology);
 }
 
+TEST(the_ellipsoid_method_finds_the_same_rate)
+{
+    static const char *const specs[] = {"ring:5", "mesh:3x3", "hosts:3+3+4", "line:2"};
+    banyan_parameter parameter = {"method", "ellipsoid"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome columns = plan_spec(specs[i]), ellipsoid;
+        banyan_topology *topology;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        ellipsoid = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+        if (!(fabs(ellipsoid.limits.bytes_per_s / columns.limits.bytes_per_s - 1) < 1e-3))
+            fail_msg("%s: %g and %g", specs[i], ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
+        banyan_schedule_destroy(columns.schedule);
+        banyan_schedule_destroy(ellipsoid.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+TEST(small_vectors_get_few_and_shallow_trees)
+{
+    banyan_topology *topology;
+    banyan_schedule *small, *large;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &topology, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = topology->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .bytes = 8};
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &small, &err),
+                     BANYAN_SUCCESS);
+    problem.bytes = (size_t)1 << 32;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &large, &err),
+                     BANYAN_SUCCESS);
+    assert_int_equal(small->flow_count, 1);
+    assert_true(large->flow_count > 8);
+    banyan_schedule_destroy(small);
+    banyan_schedule_destroy(large);
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_lost_link_is_planned_around_from_the_old_trees)
+{
+    banyan_topology *whole, *broken;
+    banyan_schedule *old, *anew;
+    banyan_verdict verdict;
+    banyan_limits limits;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &whole, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_topology_load("torus:4x4,down=g5-g6", &broken, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = whole,
+                              .active = whole->workers,
+                              .active_count = whole->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &old, &err),
+                     BANYAN_SUCCESS);
+    problem.topology = broken;
+    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, broken, &verdict, &err) ||
+        banyan_verdict_status(&verdict, &err) || banyan_bandwidth_limit(anew, broken, &limits, &err))
+        fail_msg("%s", err.text);
+    assert_true(limits.bytes_per_s > 0.9 * 31 / 15 * broken->links[0].bytes_per_s);
+    banyan_schedule_destroy(old);
+    banyan_schedule_destroy(anew);
+    banyan_topology_destroy(whole);
+    banyan_topology_destroy(broken);
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     static const char *const specs[] = {"hosts:2+3", "mesh:2x3", "dgx1", "line:3,degrade=g0->g1:0.5",
@@ -243,6 +315,9 @@ int main(void)
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
+        cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
+        cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
+        cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

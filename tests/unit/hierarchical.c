@@ -2,7 +2,7 @@
 /* Nested rings: hierarchical and BlueConnect, shapes, and the search for the best shape. */
 #include <math.h>
 
-#include "algorithms/layers-model.h"
+#include "algorithms/layers-abci.h"
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"
@@ -115,8 +115,34 @@ TEST(ranks_beyond_the_shape_lean_on_a_neighbour)
     }
 }
 
+TEST(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round)
+{
+    network ring = make_grid((banyan_grid){1, {12}, {1}}), star = make_star(12, 0);
+    banyan_parameter parameters[] = {{"shape", "3x4"}, {"ways", "2"}};
+    banyan_problem problem = make_problem(&star, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = plan("hierarchical", &ring, NULL, NULL);
+
+    assert_int_equal(schedule->piece_count, 24);
+    assert_true(meaning_is_right(schedule));
+    banyan_schedule_destroy(schedule);
+    schedule = plan("hierarchical", &star, NULL, NULL);
+    assert_int_equal(schedule->piece_count, 12);
+    banyan_schedule_destroy(schedule);
+    problem.parameters = parameters;
+    problem.parameter_count = 2;
+    schedule = build("hierarchical", &problem);
+    assert_int_equal(schedule->piece_count, 24);
+    assert_int_equal(schedule->flow_count, 2);
+    assert_int_equal(schedule->round_count, 10);
+    assert_true(meaning_is_right(schedule));
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(ring.topology);
+    banyan_topology_destroy(star.topology);
+}
+
 typedef struct {
     const network *net;
+    int ways;
     double bytes, best_s;
 } contest;
 
@@ -125,15 +151,15 @@ static void time_shape(const banyan_layers *shape, void *context)
     contest *c = context;
     double seconds;
 
-    assert_int_equal(banyan_layers_time(c->net->topology, c->net->active, shape, c->bytes, &seconds, NULL),
-                     0);
+    assert_int_equal(
+        banyan_layers_time(c->net->topology, c->net->active, shape, c->ways, c->bytes, &seconds, NULL), 0);
     c->best_s = fmin(c->best_s, seconds);
 }
 
-static void check_search(const char *spec, double bytes)
+static void check_search(const char *spec, int ways, double bytes)
 {
     network net = {0};
-    contest c = {&net, bytes, HUGE_VAL};
+    contest c = {&net, ways, bytes, HUGE_VAL};
     banyan_layers shape = {0}, found;
     double seconds;
 
@@ -141,10 +167,10 @@ static void check_search(const char *spec, double bytes)
     for (int i = 0; i < net.topology->worker_count; i++)
         net.active[net.active_count++] = net.topology->workers[i];
     each_shape(&shape, net.active_count, time_shape, &c);
-    assert_int_equal(banyan_layers_search(net.topology, net.active, net.active_count, bytes, &found, NULL),
-                     0);
+    assert_int_equal(
+        banyan_layers_search(net.topology, net.active, net.active_count, ways, bytes, &found, NULL), 0);
     assert_int_equal(banyan_layers_size(&found), net.active_count);
-    assert_int_equal(banyan_layers_time(net.topology, net.active, &found, bytes, &seconds, NULL), 0);
+    assert_int_equal(banyan_layers_time(net.topology, net.active, &found, ways, bytes, &seconds, NULL), 0);
     if (fabs(seconds - c.best_s) > 1e-9 * c.best_s)
         fail_msg("%s, %g bytes: found %g s, the best is %g s", spec, bytes, seconds, c.best_s);
     banyan_topology_destroy(net.topology);
@@ -157,7 +183,8 @@ TEST(the_search_finds_the_best_of_all_shapes)
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (double bytes = 1; bytes <= 1e9; bytes *= 1000)
-            check_search(specs[i], bytes);
+            for (int ways = 1; ways <= 2; ways++)
+                check_search(specs[i], ways, bytes);
 }
 
 TEST(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings)
@@ -168,9 +195,10 @@ TEST(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings)
     assert_int_equal(banyan_topology_load("hosts:4+4+4+4,gbps=10,local_gbps=1000", &net.topology, NULL), 0);
     for (int i = 0; i < net.topology->worker_count; i++)
         net.active[net.active_count++] = net.topology->workers[i];
-    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1e9, &shape, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, 1e9, &shape, NULL),
+                     BANYAN_SUCCESS);
     assert_int_equal(shape.extent[0] == 4 || (shape.extent[0] == 2 && shape.extent[1] == 2), 1);
-    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, &shape, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_layers_search(net.topology, net.active, 16, 1, 1, &shape, NULL), BANYAN_SUCCESS);
     assert_int_equal(shape.layer_count, 4);
     banyan_topology_destroy(net.topology);
 }
@@ -220,10 +248,6 @@ TEST(blueconnect_follows_a_symmetric_tree_and_is_one_ring_on_an_uneven_one)
     banyan_topology_destroy(net.topology);
 }
 
-/* ABCI: nodes of 4 GPUs with NVLink twelve times as fast as one InfiniBand adapter, of which there are two.
- */
-static const banyan_layers_model abci = {4.80e-6, 2, 4, 12 * 9301.19e6, 2 * 9301.19e6};
-
 #define ABCI_BYTES 134217728.0
 
 TEST(the_plain_model_gives_the_reference_times_on_abci)
@@ -242,7 +266,7 @@ TEST(the_plain_model_gives_the_reference_times_on_abci)
         double seconds;
 
         assert_int_equal(banyan_layers_parse(cases[i].shape, "shape", &shape, NULL), BANYAN_SUCCESS);
-        seconds = banyan_layers_model_s(&abci, &shape, ABCI_BYTES);
+        seconds = banyan_layers_model_s(&banyan_abci_plain, &shape, ABCI_BYTES);
         if (fabs(seconds * 1e3 - cases[i].milliseconds) > 1e-6)
             fail_msg("%s: %.6f ms, not %.6f", cases[i].shape, seconds * 1e3, cases[i].milliseconds);
     }
@@ -255,10 +279,10 @@ TEST(the_plain_model_agrees_with_the_closed_forms_of_two_layers)
         banyan_layers two = {2, {4, nodes}}, flat = {1, {4 * nodes}};
         double slow = 9301.19e6, per_step = 2 * 2 * 4.80e-6;
 
-        assert_true(fabs(banyan_layers_model_s(&abci, &two, ABCI_BYTES) -
+        assert_true(fabs(banyan_layers_model_s(&banyan_abci_plain, &two, ABCI_BYTES) -
                          (per_step * (2 + nodes) + 2 * ABCI_BYTES / slow * (9.0 / 16 - 0.5 / nodes))) <
                     1e-12);
-        assert_true(fabs(banyan_layers_model_s(&abci, &flat, ABCI_BYTES) -
+        assert_true(fabs(banyan_layers_model_s(&banyan_abci_plain, &flat, ABCI_BYTES) -
                          (per_step * (4 * nodes - 1) + 2 * ABCI_BYTES / slow * (0.5 - 0.125 / nodes))) <
                     1e-12);
     }
@@ -267,10 +291,10 @@ TEST(the_plain_model_agrees_with_the_closed_forms_of_two_layers)
 static void check_ranking(int ranks, long wanted_count, const char *const *best)
 {
     banyan_ranked_layers found[5];
-    long tried;
+    banyan_layers_tally tally;
 
-    assert_int_equal(banyan_layers_rank(&abci, ranks, 99, ABCI_BYTES, found, 5, &tried), 5);
-    assert_int_equal(tried, wanted_count);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, ranks, 99, ABCI_BYTES, found, 5, &tally), 5);
+    assert_int_equal(tally.tried, wanted_count);
     for (int i = 0; i < 5; i++) {
         char text[64];
 
@@ -287,18 +311,141 @@ TEST(all_ordered_factorisations_are_ranked)
     static const char *const best_2048[] = {"64x2x2x2x2x2", "64x2x2x2x4", "64x2x2x4x2", "64x2x4x2x2",
                                             "64x4x2x2x2"};
     banyan_ranked_layers found[2];
-    long tried;
+    banyan_layers_tally tally;
 
     check_ranking(128, 64, best_128);
     check_ranking(2048, 1024, best_2048);
-    assert_int_equal(banyan_layers_rank(&abci, 360, 99, ABCI_BYTES, found, 2, &tried), 2);
-    assert_int_equal(tried, 604);
-    assert_int_equal(banyan_layers_rank(&abci, 65536, 99, ABCI_BYTES, found, 2, &tried), 2);
-    assert_int_equal(tried, 32768);
-    assert_int_equal(banyan_layers_rank(&abci, 8, 1, ABCI_BYTES, found, 2, &tried), 1);
-    assert_int_equal(banyan_layers_rank(&abci, 1, 9, ABCI_BYTES, found, 2, &tried), 0);
-    assert_int_equal(banyan_layers_rank(&abci, 8, 9, ABCI_BYTES, NULL, 0, &tried), 0);
-    assert_int_equal(tried, 4);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 360, 99, ABCI_BYTES, found, 2, &tally), 2);
+    assert_int_equal(tally.tried, 604);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 65536, 99, ABCI_BYTES, found, 2, &tally), 2);
+    assert_int_equal(tally.tried, 32768);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 8, 1, ABCI_BYTES, found, 2, &tally), 1);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 1, 9, ABCI_BYTES, found, 2, &tally), 0);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 8, 9, ABCI_BYTES, NULL, 0, &tally), 0);
+    assert_int_equal(tally.tried, 4);
+}
+
+/* Where a shape stands, its time, and the flat ring's. */
+static int find_place(int ranks, const char *shape, double *seconds, double *flat_s)
+{
+    static banyan_ranked_layers found[64];
+    int count = banyan_layers_rank(&banyan_abci_calibrated, ranks, 4, ABCI_BYTES, found, 64, NULL);
+    banyan_layers flat = {1, {ranks}};
+
+    *flat_s = banyan_layers_model_s(&banyan_abci_calibrated, &flat, ABCI_BYTES);
+    for (int i = 0; i < count; i++) {
+        char text[64];
+
+        banyan_layers_format(&found[i].shape, text, sizeof text);
+        *seconds = found[i].seconds;
+        if (!strcmp(text, shape))
+            return i + 1;
+    }
+    return 0;
+}
+
+/* The shapes that were fastest in measurement, with the reference's times; 4x8x16x4 is the one that comes
+ * before 4x8x8x8. */
+TEST(the_calibrated_model_ranks_first_what_was_fastest_on_abci)
+{
+    static const struct {
+        int ranks;
+        const char *shape;
+        int place;
+        double milliseconds, flat_ms;
+    } cases[] = {
+        {128, "4x8x4", 1, 16.6657582, 23.0847802},    {256, "4x8x4x2", 1, 17.0953082, 25.6236651},
+        {512, "4x8x4x4", 1, 19.0629102, 30.5795076},  {1024, "4x8x8x4", 1, 19.8025902, 40.4302288},
+        {2048, "4x8x8x8", 2, 20.3773529, 60.1011895}, {2048, "4x8x16x4", 1, 20.2761237, 60.1011895},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double seconds, flat_s;
+
+        assert_int_equal(find_place(cases[i].ranks, cases[i].shape, &seconds, &flat_s), cases[i].place);
+        if (fabs(seconds * 1e3 / cases[i].milliseconds - 1) > 1e-4)
+            fail_msg("%s: %.7f ms, not %.7f", cases[i].shape, seconds * 1e3, cases[i].milliseconds);
+        if (fabs(flat_s * 1e3 / cases[i].flat_ms - 1) > 1e-6)
+            fail_msg("flat %d: %.7f ms, not %.7f", cases[i].ranks, flat_s * 1e3, cases[i].flat_ms);
+    }
+}
+
+static void check_top(int ranks, const char *const *best)
+{
+    banyan_ranked_layers found[5];
+
+    assert_int_equal(banyan_layers_rank(&banyan_abci_calibrated, ranks, 4, ABCI_BYTES, found, 5, NULL), 5);
+    for (int i = 0; i < 5; i++) {
+        char text[64];
+
+        banyan_layers_format(&found[i].shape, text, sizeof text);
+        assert_string_equal(text, best[i]);
+    }
+}
+
+/* Shapes that end in 2x4 and 4x2, or 2x8 and 8x2, across racks are equally fast. */
+TEST(the_calibrated_shortlists_are_the_reference_s)
+{
+    static const char *const best[][5] = {
+        {"4x8x4", "4x8x2x2", "4x32", "4x4x8", "4x16x2"},
+        {"4x8x4x2", "4x8x2x4", "4x32x2", "4x4x8x2", "4x8x8"},
+        {"4x8x4x4", "4x8x8x2", "4x8x16", "4x8x2x8", "4x32x2x2"},
+        {"4x8x8x4", "4x8x4x8", "4x8x16x2", "4x32x2x4", "4x32x4x2"},
+        {"4x8x16x4", "4x8x8x8", "4x32x4x4", "4x32x2x8", "4x32x8x2"},
+    };
+
+    for (int i = 0; i < 5; i++)
+        check_top(128 << i, best[i]);
+}
+
+TEST(measured_layers_keep_their_times_and_others_follow_ring_size_and_message)
+{
+    const banyan_layers_measured *m = banyan_abci_calibrated.measured;
+    banyan_plain_ring plain = {9.6e-6, 12.9e9};
+    double mib = 1048576, row, longer, shorter, unknown;
+
+    row = banyan_measured_layer_s(m, 4, &plain, 4, 8, 128, 32 * mib);
+    assert_true(fabs(row - 1.75 * 32 * mib / 4664.866e6) < 1e-12);
+    longer = banyan_measured_layer_s(m, 4, &plain, 4, 8, 128, 64 * mib);
+    assert_true(longer > 1.9 * row && longer < 2 * row);
+    shorter = banyan_measured_layer_s(m, 4, &plain, 4, 8, 128, 1 * mib);
+    assert_true(shorter > row / 32 && shorter > 7 * m->step_s);
+    unknown = banyan_measured_layer_s(m, 4, &plain, 4, 5, 20, 32 * mib);
+    assert_true(fabs(unknown - (4 * m->step_s + (8 + m->fill) / 5 * 32 * mib / m->link_bytes_per_s)) < 1e-12);
+}
+
+/* The rules hold up to 512 ranks and fail at 1,024, where 4x8x8x4 is best. */
+TEST(the_two_rules_extend_the_best_smaller_shape_and_miss_the_best_of_1024)
+{
+    static const char *const wanted[] = {"4x8x4", "4x8x4x2", "4x8x4x4", "4x8x4x8", "4x8x4x16"};
+
+    for (int i = 0; i < 5; i++) {
+        banyan_ranked_layers found[5];
+        banyan_layers_tally tally;
+        char text[64];
+
+        assert_true(banyan_layers_rank_by_rules(&banyan_abci_calibrated, 128 << i, 4, 128, ABCI_BYTES, found,
+                                                5, &tally) > 0);
+        banyan_layers_format(&found[0].shape, text, sizeof text);
+        assert_string_equal(text, wanted[i]);
+        assert_true(tally.tried < 64 + 3 * i && tally.close >= 1);
+    }
+}
+
+TEST(the_tally_counts_the_shapes_within_three_percent)
+{
+    banyan_ranked_layers found[1024];
+    banyan_layers_tally tally;
+    int count = banyan_layers_rank(&banyan_abci_plain, 2048, 99, ABCI_BYTES, found, 1024, &tally), close = 0;
+
+    assert_int_equal(count, 1024);
+    for (int i = 0; i < count; i++)
+        close += found[i].seconds <= found[0].seconds * 1.03;
+    assert_int_equal(tally.close, close);
+    assert_true(close > 300);
+    assert_int_equal(banyan_layers_rank(&banyan_abci_plain, 2048, 99, ABCI_BYTES, found, 3, &tally), 3);
+    assert_int_equal(tally.close, close);
+    assert_int_equal(tally.tried, 1024);
 }
 
 int main(void)
@@ -307,12 +454,18 @@ int main(void)
         cmocka_unit_test(every_shape_is_an_all_reduce_with_the_rounds_of_its_rings),
         cmocka_unit_test(one_layer_is_the_ring_and_layers_of_two_are_halving_doubling),
         cmocka_unit_test(ranks_beyond_the_shape_lean_on_a_neighbour),
+        cmocka_unit_test(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round),
         cmocka_unit_test(the_search_finds_the_best_of_all_shapes),
         cmocka_unit_test(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings),
         cmocka_unit_test(wrong_shapes_are_refused_with_a_sentence),
         cmocka_unit_test(the_plain_model_gives_the_reference_times_on_abci),
         cmocka_unit_test(the_plain_model_agrees_with_the_closed_forms_of_two_layers),
         cmocka_unit_test(all_ordered_factorisations_are_ranked),
+        cmocka_unit_test(the_calibrated_model_ranks_first_what_was_fastest_on_abci),
+        cmocka_unit_test(the_calibrated_shortlists_are_the_reference_s),
+        cmocka_unit_test(measured_layers_keep_their_times_and_others_follow_ring_size_and_message),
+        cmocka_unit_test(the_two_rules_extend_the_best_smaller_shape_and_miss_the_best_of_1024),
+        cmocka_unit_test(the_tally_counts_the_shapes_within_three_percent),
         cmocka_unit_test(blueconnect_follows_a_symmetric_tree_and_is_one_ring_on_an_uneven_one),
     };
 

@@ -57,6 +57,13 @@ printf 'name,elements,t_b\na,1000,1e-3\nb,1000,1e-3\n' > "$place/model.csv"
     --cost linear:1e-3,1e-6 --json > "$place/json" || complain "a model of one's own fails"
 takes single 0.008 # 1 forward, 2 backward, 1 start-up, 4000 bytes at 1 us
 
+# A grouping goes out and comes back as it was.
+"$banyan" train --model vgg16 --policy wfbp,optimal:2 --cost linear:1e-3,1e-9 -o "$place/grouping" --quiet > /dev/null ||
+    complain "-o fails"
+"$banyan" train --model vgg16 --policy optimal:2 --cost linear:1e-3,1e-9 --grouping "$place/grouping" --json \
+    > "$place/json" || complain "--grouping fails"
+[ "$(grep -o '"digest":"[^"]*"' "$place/json" | sort -u | wc -l)" = 1 ] || complain "--grouping reads something else"
+
 refuses() { # SENTENCE ARGUMENTS
     local sentence=$1
     shift
@@ -76,6 +83,9 @@ refuses "--policy names none" --model vgg16 --cost linear:1,1 --policy ""
 refuses "a lone worker has nothing to all-reduce" --model vgg16 --topo ring:4 --active 0
 printf 'name,elements,t_b\na,x,0\n' > "$place/wrong.csv"
 refuses "wrong.csv: line 2: elements 'x' is not" --model "$place/wrong.csv" --cost linear:1,1
+
+sed 's/,\[1,/,[2,/' "$place/grouping" > "$place/wrong.grouping"
+refuses "grouping: part 1 should begin" --model vgg16 --cost linear:1,1 --grouping "$place/wrong.grouping"
 
 [ $failed = 0 ] && echo "banyan train does what its page says"
 exit $failed

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench/shm.c: all-reduce between processes of this machine, held against the speed of a plain copy.
+ *
+ *   bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] [RANKS...]
+ *
+ * For 2, 4 and 8 ranks and 1, 16 and 64 MiB of float32: the mean time of a call at the slowest rank, and its
+ * ratio to p n / copy bandwidth: the time in which one core copies all ranks' vectors once. The copy is
+ * measured between the runs, on vectors that are as cold. Results are checked. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "algorithms/algorithms.h"
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "execute/run.h"
+#include "transport/shm.h"
+
+enum { MOST_RANKS = 64 };
+
+typedef struct {
+    const char *algorithm;
+    int ranks, iterations;
+    size_t bytes;
+    banyan_shm_way way;
+    int regions;
+} job;
+
+/* Where the processes meet and leave their times. */
+typedef struct {
+    pthread_barrier_t barrier;
+    char blobs[MOST_RANKS][256];
+    double seconds[MOST_RANKS];
+} table;
+
+typedef struct {
+    table *table;
+    int rank, ranks;
+} seat;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "bench_shm: %s\n", what);
+    exit(1);
+}
+
+static banyan_status allgather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
+                               banyan_error *err)
+{
+    const seat *s = context;
+
+    (void)deadline_ns;
+    (void)err;
+    memcpy(s->table->blobs[s->rank], mine, bytes);
+    pthread_barrier_wait(&s->table->barrier);
+    for (int i = 0; i < s->ranks; i++)
+        memcpy((char *)all + (size_t)i * bytes, s->table->blobs[i], bytes);
+    pthread_barrier_wait(&s->table->barrier);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_schedule *plan(const job *j)
+{
+    banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .bytes = j->bytes};
+    const banyan_algorithm *algorithm = banyan_algorithm_find(j->algorithm);
+    banyan_schedule *schedule;
+    banyan_topology *topology;
+    char spec[32];
+    int *active;
+    banyan_error err = {"no such algorithm"};
+
+    snprintf(spec, sizeof spec, "full:%d", j->ranks);
+    if (!algorithm || banyan_topology_load(spec, &topology, &err))
+        fail(err.text);
+    if (banyan_topology_parse_active(topology, NULL, &active, &problem.active_count, &err))
+        fail(err.text);
+    problem.topology = topology;
+    problem.active = active;
+    if (banyan_algorithm_build(algorithm, &problem, &schedule, &err))
+        fail(err.text);
+    banyan_free(active);
+    banyan_topology_destroy(topology);
+    return schedule;
+}
+
+static void fill(float *buffer, size_t count, int rank)
+{
+    for (size_t i = 0; i < count; i++)
+        buffer[i] = (float)(i % 100 + (size_t)rank);
+}
+
+static void check(const float *buffer, size_t count, int ranks)
+{
+    for (size_t i = 0; i < count; i++)
+        if (buffer[i] != (float)(i % 100 * (size_t)ranks + (size_t)(ranks * (ranks - 1) / 2)))
+            fail("a wrong sum");
+}
+
+static void *allocate(const job *j, banyan_endpoint *endpoint)
+{
+    banyan_error err;
+    void *memory;
+
+    if (!j->regions)
+        return malloc(j->bytes);
+    if (banyan_shm_region_create(endpoint, j->bytes, &memory, &err))
+        fail(err.text);
+    return memory;
+}
+
+static void work(const job *j, const banyan_schedule *schedule, seat *s)
+{
+    banyan_shm_meeting meeting = {.exchange = {allgather, s}, .deadline_ns = INT64_MAX, .way = j->way};
+    banyan_opening opening = {s->rank, schedule->node_count, &meeting};
+    banyan_run_request request = {
+        .count = j->bytes / sizeof(float), .type = BANYAN_FLOAT32, .op = BANYAN_SUM, .timeout_ms = 60000};
+    banyan_dependencies *dependencies;
+    banyan_endpoint *endpoint;
+    banyan_program *program;
+    banyan_runner *runner;
+    banyan_error err;
+
+    if (banyan_transport_shm.open(&opening, &endpoint, &err) ||
+        banyan_dependencies_derive(schedule, &dependencies, &err) ||
+        banyan_program_compile(schedule, dependencies, s->rank, &program, &err) ||
+        banyan_runner_create(program, endpoint, 0, 60000, &runner, &err))
+        fail(err.text);
+    request.buffer = allocate(j, endpoint);
+    fill(request.buffer, request.count, s->rank);
+    for (int i = -1; i < j->iterations; i++) { /* the first one warms up */
+        double start_s;
+
+        pthread_barrier_wait(&s->table->barrier);
+        start_s = banyan_clock_s();
+        if (banyan_runner_run(runner, &request, &err))
+            fail(err.text);
+        if (i < 0) {
+            check(request.buffer, request.count, s->ranks);
+            memset(request.buffer, 0, j->bytes);
+        } else {
+            s->table->seconds[s->rank] += banyan_clock_s() - start_s;
+        }
+    }
+    pthread_barrier_wait(&s->table->barrier);
+    banyan_transport_shm.close(endpoint);
+    _exit(0);
+}
+
+/* The mean of a call at the slowest rank. */
+static double measure(const job *j)
+{
+    banyan_schedule *schedule = plan(j);
+    table *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_t shared;
+    double slowest_s = 0;
+    int end, failed = 0;
+
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&t->barrier, &shared, (unsigned)j->ranks);
+    fflush(NULL);
+    for (int rank = 0; rank < j->ranks; rank++)
+        if (!fork())
+            work(j, schedule, &(seat){t, rank, j->ranks});
+    while (wait(&end) > 0)
+        failed |= end;
+    if (failed)
+        fail("a rank failed");
+    for (int rank = 0; rank < j->ranks; rank++)
+        slowest_s = t->seconds[rank] > slowest_s ? t->seconds[rank] : slowest_s;
+    munmap(t, sizeof *t);
+    banyan_schedule_destroy(schedule);
+    return slowest_s / j->iterations;
+}
+
+static double copy_bytes_per_s(void)
+{
+    size_t bytes = (size_t)64 << 20;
+    char *from = malloc(bytes), *to = malloc(bytes);
+    double best_s = 1e9;
+
+    memset(from, 1, bytes);
+    memset(to, 2, bytes);
+    for (int i = 0; i < 5; i++) {
+        double start_s = banyan_clock_s(), took_s;
+
+        memcpy(to, from, bytes);
+        __asm__ volatile("" ::"r"(to) : "memory");
+        took_s = banyan_clock_s() - start_s;
+        best_s = took_s < best_s ? took_s : best_s;
+    }
+    free(from);
+    free(to);
+    return (double)bytes / best_s;
+}
+
+static void measure_ranks(job j)
+{
+    static const size_t mib[] = {1, 16, 64};
+
+    for (int i = 0; i < 3; i++) {
+        double copy, seconds, bound_s;
+
+        j.bytes = mib[i] << 20;
+        copy = copy_bytes_per_s();
+        seconds = measure(&j);
+        bound_s = j.ranks * (double)j.bytes / copy;
+        printf("%6d %8zu %12.3f %12.3f %8.2f %10.2f\n", j.ranks, mib[i], 1e3 * seconds, 1e3 * bound_s,
+               seconds / bound_s, copy * 1e-9);
+        fflush(stdout);
+    }
+}
+
+int main(int count, char **words)
+{
+    static const char *const ways[] = {"what is faster", "read across processes", "slots"};
+    job j = {.algorithm = "direct", .iterations = 10};
+    int ranks[MOST_RANKS] = {2, 4, 8}, rank_counts = 0;
+
+    for (int i = 1; i < count; i++) {
+        if (!strcmp(words[i], "--slots"))
+            j.way = BANYAN_SHM_ONLY_SLOTS;
+        else if (!strcmp(words[i], "--read"))
+            j.way = BANYAN_SHM_READ_PROCESS;
+        else if (!strcmp(words[i], "--regions"))
+            j.regions = 1;
+        else if (!strcmp(words[i], "--algo") && i + 1 < count)
+            j.algorithm = words[++i];
+        else if (!strcmp(words[i], "--iterations") && i + 1 < count)
+            j.iterations = atoi(words[++i]);
+        else if (atoi(words[i]) >= 1 && atoi(words[i]) <= MOST_RANKS && rank_counts < MOST_RANKS)
+            ranks[rank_counts++] = atoi(words[i]);
+        else
+            fail("usage: bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] [RANKS...]");
+    }
+    if (j.iterations < 1)
+        fail("at least one iteration");
+    printf("# %s, %s\n# ranks      MiB         ms  p n/copy ms    ratio  copy GB/s\n", j.algorithm,
+           j.regions ? "shared regions" : ways[j.way]);
+    for (int i = 0; i < (rank_counts ? rank_counts : 3); i++) {
+        j.ranks = ranks[i];
+        measure_ranks(j);
+    }
+    return 0;
+}

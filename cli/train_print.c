@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/train_print.c: what banyan train found, as a table and as JSON. */
+#include "train_print.h"
+
+#include <stdio.h>
+
+#include "core/alloc.h"
+
+static double total_bytes(const banyan_model *model)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < model->tensor_count; i++)
+        bytes += (double)model->tensors[i].bytes;
+    return bytes;
+}
+
+static double gap(const banyan_grouping *g)
+{
+    return g->iteration_s > g->bound_s ? g->iteration_s / g->bound_s - 1 : 0; /* but for rounding */
+}
+
+static double best_of(const cli_trainings *r)
+{
+    double best_s = r->groupings[0]->iteration_s;
+
+    for (int i = 1; i < r->count; i++)
+        if (r->groupings[i]->iteration_s < best_s)
+            best_s = r->groupings[i]->iteration_s;
+    return best_s;
+}
+
+void cli_trainings_print(const cli_trainings *r)
+{
+    char bytes[32], forward[32], backward[32], start[32], rate[32];
+    const banyan_cost *cost = &r->cost.cost;
+
+    printf("%s: %d tensors, %s; forward %s, backward %s\n", r->model->name, r->model->tensor_count,
+           cli_format_bytes(total_bytes(r->model), bytes, sizeof bytes),
+           cli_format_seconds(r->model->forward_s, forward, sizeof forward),
+           cli_format_seconds(r->model->backward_s, backward, sizeof backward));
+    printf("an all-reduce (%s): %s and %s; two at a time each at %.3g of that\n", r->cost.source,
+           cli_format_seconds(cost->start_s, start, sizeof start),
+           cli_format_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
+    if (r->cost.worst_error > 0.005)
+        printf("the line through the planner's predictions errs by at most %.0f %%\n",
+               100 * r->cost.worst_error);
+    printf("\n%-18s %7s %7s %12s %12s %8s %9s %7s\n", "policy", "streams", "groups", "iteration", "exposed",
+           "hidden", "to bound", "x best");
+    for (int i = 0; i < r->count; i++) {
+        const banyan_grouping *g = r->groupings[i];
+        double sent_s = 0;
+
+        for (int k = 0; k < g->group_count; k++)
+            sent_s += banyan_cost_seconds(cost, (double)g->groups[k].bytes);
+        printf("%-18s %7d %7d %12s %12s %6.1f %% %7.2f %% %7.3f\n", r->names[i], g->streams, g->group_count,
+               cli_format_seconds(g->iteration_s, forward, sizeof forward),
+               cli_format_seconds(g->exposed_comm_s, backward, sizeof backward),
+               g->exposed_comm_s < sent_s ? 100 * (1 - g->exposed_comm_s / sent_s) : 0, 100 * gap(g),
+               g->iteration_s / best_of(r));
+    }
+    printf(
+        "\nexposed: what neither forward nor backward hides; to bound: above what no grouping with as many "
+        "streams beats\n");
+}
+
+static void add_result(banyan_text *text, const char *name, const banyan_grouping *g)
+{
+    char digest[17];
+
+    banyan_grouping_digest(g, digest);
+    banyan_text_add(text, "{\"policy\":");
+    banyan_text_add_json_string(text, name);
+    banyan_text_add(text, ",\"streams\":%d,\"groups\":%d,\"parts\":%d,", g->streams, g->group_count,
+                    g->part_count);
+    cli_json_number(text, "iteration_s", g->iteration_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "forward_s", g->forward_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "backward_s", g->backward_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "exposed_comm_s", g->exposed_comm_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "bound_s", g->bound_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "gap", gap(g));
+    banyan_text_add(text, ",");
+    cli_json_number(text, "planning_s", g->planning_s);
+    banyan_text_add(text, ",\"digest\":\"%s\"}", digest);
+}
+
+banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err)
+{
+    const banyan_cost *cost = &r->cost.cost;
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    double bound_s = r->groupings[0]->bound_s;
+    banyan_status status;
+    char *out;
+
+    for (int i = 1; i < r->count; i++)
+        if (r->groupings[i]->bound_s < bound_s)
+            bound_s = r->groupings[i]->bound_s;
+    banyan_text_add(&text, "{\"model\":");
+    banyan_text_add_json_string(&text, r->model->name);
+    banyan_text_add(&text, ",\"tensors\":%d,", r->model->tensor_count);
+    cli_json_number(&text, "bytes", total_bytes(r->model));
+    banyan_text_add(&text, ",\"cost\":{\"source\":");
+    banyan_text_add_json_string(&text, r->cost.source);
+    banyan_text_add(&text, ",");
+    cli_json_number(&text, "start_s", cost->start_s);
+    banyan_text_add(&text, ",");
+    cli_json_number(&text, "s_per_byte", cost->s_per_byte);
+    banyan_text_add(&text, ",");
+    cli_json_number(&text, "fit_error", r->cost.worst_error);
+    banyan_text_add(&text, ",\"speed\":[");
+    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++) {
+        banyan_text_add(&text, "%s", c > 1 ? "," : "");
+        banyan_text_add_number(&text, cost->speed[c]);
+    }
+    banyan_text_add(&text, "]},");
+    cli_json_number(&text, "bound_s", bound_s);
+    banyan_text_add(&text, ",\"results\":[");
+    for (int i = 0; i < r->count; i++) {
+        banyan_text_add(&text, "%s\n", i ? "," : "");
+        add_result(&text, r->names[i], r->groupings[i]);
+    }
+    banyan_text_add(&text, "]}");
+    status = banyan_text_take(&text, &out, err);
+    if (!status)
+        printf("%s\n", out);
+    banyan_free(out);
+    return status;
+}

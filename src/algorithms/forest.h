@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/forest.h: planning anew when a network has changed a little. */
+#ifndef BANYAN_ALGORITHMS_FOREST_H
+#define BANYAN_ALGORITHMS_FOREST_H
+
+#include "algorithms/algorithms.h"
+
+/* A forest for the problem (on the changed topology, with the same nodes and active workers) that begins with
+ * the trees of an old one: those that lost a link are joined again over the emptiest links, all are weighed
+ * anew, and new trees come in until the rate is within one per cent of the best. Where nothing can be kept
+ * (switches, relays, unlike directions) it plans from the beginning. */
+banyan_status banyan_forest_replan(const banyan_problem *problem, const banyan_schedule *old,
+                                   banyan_schedule **out, banyan_error *err);
+
+#endif

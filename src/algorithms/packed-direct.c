@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-direct.c: networks without switches or idle workers. Grids have combs, which one linear
+ * program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
+ * flattened. */
+#include "algorithms/grid-trees.h"
+#include "algorithms/packed-parts.h"
+#include "core/alloc.h"
+#include "solve/flatten.h"
+#include "solve/peel.h"
+#include "solve/spanning.h"
+#include "solve/strength.h"
+
+int banyan_packed_all_active(const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1])
+            return 0;
+    return 1;
+}
+
+/* Hops from the node to the farthest one. */
+static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
+{
+    int count = 1;
+
+    for (int v = 0; v < graph->node_count; v++)
+        level[v] = -1;
+    level[from] = 0;
+    queue[0] = from;
+    for (int i = 0; i < count; i++)
+        for (int j = graph->out_first[queue[i]]; j < graph->out_first[queue[i] + 1]; j++) {
+            int w = graph->arcs[graph->out_arc[j]].dst;
+
+            if (level[w] < 0) {
+                level[w] = level[queue[i]] + 1;
+                queue[count++] = w;
+            }
+        }
+    return level[queue[count - 1]];
+}
+
+static banyan_status find_radius(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    int *level = banyan_alloc((size_t)graph->node_count, sizeof *level);
+    int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue);
+    banyan_status status = level && queue ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *out = graph->node_count;
+    for (int i = 0; !status && i < graph->active_count; i++) {
+        int far = eccentricity(graph, graph->active[i], level, queue);
+
+        *out = far < *out ? far : *out;
+    }
+    banyan_free(level);
+    banyan_free(queue);
+    return status;
+}
+
+/* The combs of a grid, weighted by one linear program. *good says whether they come near enough to the
+ * optimum. */
+static banyan_status pack_combs(const banyan_topology *topology, const banyan_graph *graph, double enough,
+                                int max_trees, banyan_flows *flows, int *good, banyan_error *err)
+{
+    banyan_packing_problem problem = {.oracle = banyan_packed_oracle, .tolerance = 1e-9};
+    banyan_packing packing;
+    banyan_trees combs;
+    banyan_spanning *spanning = NULL;
+    banyan_status status;
+
+    *good = 0;
+    banyan_trees_init(&combs);
+    status = banyan_grid_trees_add(topology, graph, (size_t)max_trees, &combs, err);
+    if (!status)
+        status = banyan_spanning_create(graph, &spanning, err);
+    problem.context = spanning;
+    problem.seed = &combs;
+    if (!status && combs.tree_count) {
+        status = banyan_packing_solve(graph, &problem, &packing, err);
+        if (!status && packing.total >= enough) {
+            *good = 1;
+            banyan_packed_take(flows, graph, &packing);
+        }
+        if (!status)
+            banyan_packing_fini(&packing);
+    }
+    banyan_spanning_destroy(spanning);
+    banyan_trees_fini(&combs);
+    return status;
+}
+
+static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_packed_options *options,
+                                      banyan_flows *flows, banyan_error *err)
+{
+    banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992};
+    banyan_peel peel;
+    int radius;
+    banyan_status status = find_radius(graph, &radius, err);
+
+    if (status)
+        return status;
+    status = banyan_peel_solve(graph, &problem, &peel, err);
+    if (status)
+        return status;
+    if (peel.total < 0.99 * peel.optimum) {
+        status = banyan_packed_spanning(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
+    } else {
+        status = banyan_flatten(graph, &peel.trees, &peel.weight,
+                                options->max_depth ? options->max_depth : radius + 1,
+                                (size_t)options->max_trees, err);
+        for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
+            banyan_flows_add_tree(flows, graph, &peel.trees, t, -1, peel.weight[t]);
+    }
+    banyan_peel_fini(&peel);
+    return status;
+}
+
+/* Every node active: the optimum is the strength, and few trees reach it. */
+banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_packed_options *options, banyan_flows *flows,
+                                   banyan_error *err)
+{
+    int good = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (banyan_grid_trees_apply(topology, graph)) {
+        int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
+        banyan_fraction strength;
+
+        status = part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+        banyan_free(part);
+        if (!status)
+            status = pack_combs(topology, graph,
+                                banyan_fraction_value(strength) * (graph->active_count > 100 ? 0.99 : 0.999),
+                                options->max_trees, flows, &good, err);
+    }
+    if (!status && !good)
+        status = peel_and_flatten(graph, options, flows, err);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/explain.c: efforts by name, and why a plan was chosen, in a sentence. */
+#include <string.h>
+
+#include "core/text.h"
+#include "planner/planner.h"
+
+static const char *const effort_names[] = {"estimate", "measure", "patient"};
+
+const char *banyan_effort_name(banyan_effort effort)
+{
+    return effort_names[effort];
+}
+
+banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err)
+{
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, effort_names[i])) {
+            *out = (banyan_effort)i;
+            return BANYAN_SUCCESS;
+        }
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "effort %.40s is not estimate, measure or patient",
+                       text);
+}
+
+static void add_time(banyan_text *text, double seconds)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    double value = seconds * 1e9;
+    int i = 0;
+
+    for (; i < 3 && value >= 1000; i++)
+        value /= 1000;
+    banyan_text_add(text, "%.3g %s", value, units[i]);
+}
+
+static void add_name(banyan_text *text, const banyan_plan *plan)
+{
+    banyan_text_add(text, "%s", plan->algorithm->name);
+    if (plan->variant.key)
+        banyan_text_add(text, " (%s %s)", plan->variant.key, plan->variant.value);
+}
+
+static void add_limit(banyan_text *text, const banyan_problem *problem, const banyan_plan *plan)
+{
+    char link[128];
+
+    if (plan->limits.bottleneck >= 0)
+        banyan_text_add(
+            text, ", limited by link %s",
+            banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
+}
+
+/* The runner-up is the best plan of another algorithm; ring is shown because everybody knows it. */
+banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
+                                  char **out, banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    int next = 1;
+
+    add_name(&text, &plans[0]);
+    banyan_text_add(&text, ": %zu bytes in ", problem->bytes);
+    add_time(&text, plans[0].predicted_s);
+    add_limit(&text, problem, &plans[0]);
+    while (next < count && plans[next].schedule && plans[next].algorithm == plans[0].algorithm)
+        next++;
+    for (int i = next; i < count && plans[i].schedule; i++) {
+        if (i != next && strcmp(plans[i].algorithm->name, "ring") != 0)
+            continue;
+        banyan_text_add(&text, "; %s", i == next ? "next " : "");
+        add_name(&text, &plans[i]);
+        banyan_text_add(&text, " ");
+        add_time(&text, plans[i].predicted_s);
+        add_limit(&text, problem, &plans[i]);
+    }
+    return banyan_text_take(&text, out, err);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/wisdom.c: remembering, finding again, and searching with it. */
+#include "planner/wisdom.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/digest.h"
+#include "core/text.h"
+
+void banyan_wisdom_init(banyan_wisdom *wisdom)
+{
+    *wisdom = (banyan_wisdom){0};
+}
+
+void banyan_wisdom_fini(banyan_wisdom *wisdom)
+{
+    banyan_free(wisdom->entries);
+    banyan_wisdom_init(wisdom);
+}
+
+/* The problem as a key; sizes are the powers of two around its own. */
+static banyan_wisdom_entry key_of(const banyan_problem *problem)
+{
+    banyan_wisdom_entry key = {
+        .collective = problem->collective, .root = problem->root, .min_bytes = problem->bytes};
+    banyan_digest digest;
+
+    banyan_topology_digest(problem->topology, key.topology);
+    banyan_digest_init(&digest);
+    for (int i = 0; i < problem->active_count; i++)
+        banyan_digest_add_integer(&digest, problem->active[i]);
+    banyan_digest_format(&digest, key.active);
+    for (key.min_bytes = problem->bytes ? 1 : 0; key.min_bytes && key.min_bytes <= problem->bytes / 2;)
+        key.min_bytes *= 2;
+    key.max_bytes = key.min_bytes ? key.min_bytes - 1 + key.min_bytes : 0;
+    return key;
+}
+
+static int is_same_task(const banyan_wisdom_entry *a, const banyan_wisdom_entry *b)
+{
+    return !strcmp(a->topology, b->topology) && !strcmp(a->active, b->active) &&
+           a->collective == b->collective && a->root == b->root;
+}
+
+const banyan_wisdom_entry *banyan_wisdom_find(const banyan_wisdom *wisdom, const banyan_problem *problem,
+                                              banyan_effort effort)
+{
+    banyan_wisdom_entry key = key_of(problem);
+
+    for (int i = 0; i < wisdom->count; i++) {
+        const banyan_wisdom_entry *entry = &wisdom->entries[i];
+
+        if (is_same_task(entry, &key) && entry->min_bytes <= problem->bytes &&
+            problem->bytes <= entry->max_bytes && entry->effort >= effort)
+            return entry;
+    }
+    return NULL;
+}
+
+banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem *problem,
+                                     const banyan_plan *plan, banyan_effort effort, banyan_error *err)
+{
+    banyan_wisdom_entry entry = key_of(problem);
+    void *entries = wisdom->entries;
+    int place = 0;
+
+    snprintf(entry.algorithm, sizeof entry.algorithm, "%s", plan->algorithm->name);
+    snprintf(entry.key, sizeof entry.key, "%s", plan->variant.key ? plan->variant.key : "");
+    snprintf(entry.value, sizeof entry.value, "%s", plan->variant.key ? plan->variant.value : "");
+    entry.predicted_s = plan->predicted_s;
+    entry.effort = effort;
+    while (place < wisdom->count && !(is_same_task(&wisdom->entries[place], &entry) &&
+                                      wisdom->entries[place].min_bytes == entry.min_bytes))
+        place++;
+    if (place == wisdom->count) {
+        if (!banyan_grow(&entries, (size_t)wisdom->count, &wisdom->capacity, sizeof *wisdom->entries))
+            return banyan_fail_memory(err);
+        wisdom->entries = entries;
+        wisdom->count++;
+    }
+    wisdom->entries[place] = entry;
+    wisdom->changed = 1;
+    return BANYAN_SUCCESS;
+}
+
+/* Builds what the entry says; UNSUPPORTED where the entry is of no use (an algorithm that is gone, say). */
+static banyan_status recall(const banyan_wisdom_entry *entry, const banyan_problem *problem, banyan_plan *out,
+                            banyan_error *err)
+{
+    const banyan_algorithm *algorithm = banyan_algorithm_find(entry->algorithm);
+    banyan_parameter variant = {entry->key, entry->value};
+    banyan_problem own = *problem;
+    banyan_status status;
+
+    if (!algorithm)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "wisdom names %.48s, which is not there",
+                           entry->algorithm);
+    if (*entry->key) {
+        own.parameters = &variant;
+        own.parameter_count = 1;
+    }
+    status = banyan_algorithm_applies(algorithm, &own, err);
+    if (!status)
+        status = banyan_plan_make(algorithm, &own, out, err);
+    return status == BANYAN_INVALID_ARGUMENT ? BANYAN_UNSUPPORTED : status;
+}
+
+static banyan_status explain_recall(const banyan_problem *problem, const banyan_plan *plan, char **out,
+                                    banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    char *why;
+    banyan_status status = banyan_plan_explain(problem, plan, 1, &why, err);
+
+    if (status)
+        return status;
+    banyan_text_add(&text, "%s; known from wisdom", why);
+    banyan_free(why);
+    return banyan_text_take(&text, out, err);
+}
+
+static banyan_status search_all(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
+                                banyan_plan *out, char **explanation, banyan_error *err)
+{
+    banyan_plan *plans;
+    int count;
+    banyan_status status = banyan_plan_candidates(problem, effort, &plans, &count, err);
+
+    if (status)
+        return status;
+    if (!plans[0].schedule)
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
+    if (!status && explanation)
+        status = banyan_plan_explain(problem, plans, count, explanation, err);
+    if (!status && wisdom && !problem->parameter_count)
+        status = banyan_wisdom_remember(wisdom, problem, &plans[0], effort, err);
+    if (!status) {
+        *out = plans[0];
+        plans[0].schedule = NULL; /* given away */
+    } else if (explanation) {
+        banyan_free(*explanation);
+        *explanation = NULL;
+    }
+    banyan_plans_destroy(plans, count);
+    return status;
+}
+
+banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
+                                 banyan_plan *out, char **explanation, banyan_error *err)
+{
+    const banyan_wisdom_entry *known =
+        wisdom && !problem->parameter_count ? banyan_wisdom_find(wisdom, problem, effort) : NULL;
+    banyan_status status = BANYAN_UNSUPPORTED;
+
+    memset(out, 0, sizeof *out);
+    if (explanation)
+        *explanation = NULL;
+    if (known)
+        status = recall(known, problem, out, err);
+    if (!status && explanation) {
+        status = explain_recall(problem, out, explanation, err);
+        if (status)
+            banyan_plan_fini(out);
+    }
+    return status == BANYAN_UNSUPPORTED ? search_all(problem, effort, wisdom, out, explanation, err) : status;
+}

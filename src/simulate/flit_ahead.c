@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/flit_ahead.c: many cycles at once, where each would be like the last.
+ *
+ * When no packet waits for a lane, no head arrives, every output has one lane that wants it and every input
+ * one lane that goes, then each cycle moves one flit of each stream, and nothing is decided. How long that
+ * holds is the least of: flits left before a tail, flits here or coming in one run, credits here or coming in
+ * one run, the next arrival of anything else, the next thing the interface does. So long serialisations cost
+ * a few steps a packet instead of one a flit, and give the same cycles. */
+#include "simulate/flit_fabric.h"
+#include "simulate/flit_interface.h"
+
+/* Cycles until something other than the run that is arriving arrives on the line; 0: decide cycle by cycle.
+ */
+static int64_t steady_input(const flit_router *r, int input, int64_t now)
+{
+    const flit_channel *c = r->in[input];
+    const flit_run *run;
+
+    if (input >= r->link_inputs) {
+        const flit_port *port = &r->interface->ports[input - r->link_inputs];
+
+        if (port->packet >= 0 && !c->flits.count)
+            return 0;
+        if (port->packet >= 0 && *c->flit_due <= now && flit_line_front(&c->flits)->packet == port->packet)
+            return flit_line_front(&c->flits)->has_head ? 0 : INT64_MAX;
+    }
+    if (*c->flit_due > now)
+        return *c->flit_due == FLIT_NEVER ? INT64_MAX : *c->flit_due - now;
+    run = flit_line_front(&c->flits);
+    return run->has_head ? 0 : run->count;
+}
+
+static int64_t steady_credits(const flit_channel *c, int64_t now)
+{
+    if (*c->credit_due > now)
+        return *c->credit_due == FLIT_NEVER ? INT64_MAX : *c->credit_due - now;
+    return flit_line_front(&c->credits)->count;
+}
+
+/* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot tell.
+ */
+static int64_t steady_lane(const flit_fabric *f, const flit_router *r, int input, int v, int64_t now)
+{
+    const flit_lane *lane = &r->lanes[input * f->lane_count + v];
+    const flit_channel *in = r->in[input];
+    int is_fed = *in->flit_due <= now && lane->count == 1 && flit_line_front(&in->flits)->lane == v;
+    int64_t cycles = lane->left - 1;
+
+    if (lane->output < r->link_outputs) {
+        const flit_channel *out = r->out[lane->output];
+        int has_credit_run = *out->credit_due <= now && flit_line_front(&out->credits)->lane ==
+                                                            lane->target - lane->output * f->lane_count;
+
+        if (out->interval > 65536)
+            return -1;
+        if (!has_credit_run && r->credits[lane->target] <= 0)
+            return 0;
+        if (!has_credit_run)
+            cycles = flit_earlier(cycles, r->credits[lane->target]);
+    }
+    if (!is_fed)
+        cycles = flit_earlier(cycles, lane->available);
+    return cycles > 0 ? cycles : -1;
+}
+
+static uint32_t lanes_of(const flit_fabric *f, const flit_router *r, int input, int64_t now)
+{
+    const flit_channel *in = r->in[input];
+    uint32_t lanes = r->ready[input];
+
+    if (*in->flit_due <= now) {
+        int v = flit_line_front(&in->flits)->lane;
+        const flit_lane *lane = &r->lanes[input * f->lane_count + v];
+
+        if (lane->state == LANE_ACTIVE && lane->count == 1)
+            lanes |= UINT32_C(1) << v;
+    }
+    return lanes;
+}
+
+/* Finds the one stream of each input and how long all of them last. best_lane[] of a chosen output, and
+ * best_input[], say which; touched[] lists the outputs. */
+static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, int64_t cycles, int *count)
+{
+    int64_t stamp = -2 - now;
+
+    *count = 0;
+    for (int input = 0; input < r->input_count; input++) {
+        int streams = 0;
+
+        for (uint32_t rest = lanes_of(f, r, input, now); rest; rest &= rest - 1) {
+            int v = __builtin_ctz(rest), output = r->lanes[input * f->lane_count + v].output;
+            int64_t steady = steady_lane(f, r, input, v, now);
+
+            if (steady == 0)
+                continue;
+            if (steady < 0 || streams++ || r->output_stamp[output] == stamp)
+                return 0;
+            cycles = flit_earlier(cycles, steady);
+            r->output_stamp[output] = stamp;
+            r->best_input[output] = input;
+            r->best_lane[output] = v;
+            r->touched[(*count)++] = output;
+        }
+    }
+    return cycles;
+}
+
+static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, int64_t limit, int *count)
+{
+    int64_t cycles = limit;
+
+    if (r->interface)
+        cycles = flit_earlier(cycles, flit_interface_ahead(r->interface, now));
+    for (int i = 0; i < r->input_count && cycles > 1; i++)
+        cycles = flit_earlier(cycles, steady_input(r, i, now));
+    for (int o = 0; o < r->link_outputs && cycles > 1; o++)
+        cycles = flit_earlier(cycles, steady_credits(r->out[o], now));
+    return cycles > 1 ? find_streams(f, r, now, cycles, count) : 0;
+}
+
+int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
+{
+    int count;
+    int64_t cycles = find_cycles(f, r, now, limit, &count);
+    int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
+
+    if (cycles < 2)
+        return 0;
+    if (r->interface)
+        flit_interface_run_ahead(r->interface, now, flits);
+    for (int i = 0; i < r->input_count; i++)
+        if (r->flit_due[i] <= now)
+            flit_router_take_flits(f, r, i, flits, now);
+    for (int o = 0; o < r->link_outputs; o++)
+        if (r->credit_due[o] <= now)
+            flit_router_take_credits(f, r, o, flits);
+    for (int i = 0; i < count; i++) {
+        int output = r->touched[i];
+
+        flit_router_forward(f, r, r->best_input[output], r->best_lane[output], flits, now);
+    }
+    return flits;
+}

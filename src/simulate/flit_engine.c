@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/flit_engine.c: lets every node run by itself for as long as nothing can reach it.
+ *
+ * What a node sends arrives a link's latency later at the earliest, so within a window of the least latency
+ * nodes do not affect each other: each is run through the window alone, in the order of their numbers, and
+ * skips cycles in which it has nothing to do. The result is the one of running all nodes cycle by cycle. When
+ * no node has anything left to do and the job is not done, packets wait for each other in a circle: that is
+ * found at once and said. */
+#include "simulate/flit_engine.h"
+
+#include <stdio.h>
+
+static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    while (now < until && !f->has_failed) {
+        int moved = r->interface ? flit_interface_step(r->interface, now) : 0;
+        int64_t next;
+
+        moved |= flit_router_step(f, r, now);
+        if (moved) {
+            now++;
+            if (until - now > 3 && !r->waiting_count)
+                now += flit_router_run_ahead(f, r, now, until - now);
+            continue;
+        }
+        next = flit_router_next(r);
+        if (r->interface)
+            next = flit_earlier(next, flit_interface_next(r->interface, now));
+        if (next == FLIT_NEVER)
+            return FLIT_NEVER;
+        now = next > now ? next : now + 1;
+    }
+    return now;
+}
+
+static int64_t earliest_wake(const flit_fabric *f)
+{
+    int64_t wake = FLIT_NEVER;
+
+    for (int v = 0; v < f->router_count; v++)
+        wake = flit_earlier(wake, f->wake[v]);
+    return wake;
+}
+
+/* «message of transfer 3, flow 1, from g0 to g2» */
+static void name_packet(const flit_fabric *f, const flit_job *job, const flit_lane *lane, char *buffer,
+                        size_t size)
+{
+    int32_t owner = f->packets[lane->entries[lane->first].packet].owner;
+
+    if (owner < 0 || !job) {
+        snprintf(buffer, size, "a normal packet from %.40s",
+                 banyan_topology_node_name(f->topology, -1 - owner));
+        return;
+    }
+    snprintf(buffer, size, "transfer %d (flow %d) from %.40s to %.40s", (int)owner,
+             job->schedule->transfers[owner].flow,
+             banyan_topology_node_name(f->topology, job->schedule->transfers[owner].src),
+             banyan_topology_node_name(f->topology, job->schedule->transfers[owner].dst));
+}
+
+static int is_worse(const flit_lane *a, const flit_lane *b)
+{
+    int a_waits = a->state == LANE_WAITING, b_waits = b->state == LANE_WAITING;
+
+    return a_waits != b_waits ? a_waits : a->since < b->since;
+}
+
+/* The packet that has waited longest at a router, if any waits: first among those that wait for a lane. */
+static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router **where)
+{
+    const flit_lane *longest = NULL;
+
+    for (int v = 0; v < f->router_count; v++)
+        for (int i = 0; i < f->routers[v].input_count * f->lane_count; i++) {
+            const flit_lane *lane = &f->routers[v].lanes[i];
+
+            if (lane->count && (!longest || is_worse(lane, longest))) {
+                longest = lane;
+                *where = &f->routers[v];
+            }
+        }
+    return longest;
+}
+
+static void name_wait(const flit_fabric *f, const flit_router *r, const flit_lane *lane, char *buffer,
+                      size_t size)
+{
+    char link[128];
+
+    if (lane->output >= r->link_outputs)
+        snprintf(buffer, size, "at %.40s for the interface", banyan_topology_node_name(f->topology, r->node));
+    else
+        snprintf(buffer, size, "at %.40s for %s of link %.80s",
+                 banyan_topology_node_name(f->topology, r->node),
+                 lane->state == LANE_WAITING ? "a virtual channel" : "credits",
+                 banyan_topology_link_name(f->topology, (int)(r->out[lane->output] - f->channels), link,
+                                           sizeof link));
+}
+
+static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64_t now, const char *what,
+                                banyan_error *err)
+{
+    const flit_router *where = NULL;
+    const flit_lane *lane = longest_waiter(f, &where);
+    char packet[160], wait[200];
+
+    if (!lane)
+        return banyan_fail(err, BANYAN_PLAN_INVALID,
+                           "%s in cycle %lld: %zu transfers wait for data that nobody sends", what,
+                           (long long)now, job ? job->left : 0);
+    name_packet(f, job, lane, packet, sizeof packet);
+    name_wait(f, where, lane, wait, sizeof wait);
+    return banyan_fail(err, BANYAN_PLAN_INVALID, "%s in cycle %lld: %s has waited since cycle %lld %s", what,
+                       (long long)now, packet, (long long)lane->since, wait);
+}
+
+static int64_t patience(const flit_fabric *f, const flit_job *job)
+{
+    int64_t longest = 0;
+
+    if (f->settings.patience_cycles)
+        return f->settings.patience_cycles;
+    for (int i = 0; job && i < job->schedule->round_count; i++)
+        longest = job->round_flits[i] > longest ? job->round_flits[i] : longest;
+    return (int64_t)10000000 + 1024 * longest;
+}
+
+banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
+{
+    int64_t allowed = patience(f, job), look_at = allowed, now, last = 0;
+
+    while ((now = earliest_wake(f)) < until && (!job || job->left)) {
+        const flit_router *where;
+        int64_t end = flit_earlier(until, now + f->window);
+
+        last = now;
+        for (int v = 0; v < f->router_count; v++)
+            if (f->wake[v] < end)
+                f->wake[v] = run_node(f, &f->routers[v], f->wake[v], end);
+        if (f->has_failed)
+            return banyan_fail_memory(err);
+        if (now >= look_at) {
+            const flit_lane *lane = longest_waiter(f, &where);
+
+            if (lane && lane->since < now - allowed)
+                return fail_stuck(f, job, now, "starvation", err);
+            look_at = now + allowed;
+        }
+    }
+    if (job && job->left)
+        return fail_stuck(f, job, last, "deadlock", err);
+    return BANYAN_SUCCESS;
+}

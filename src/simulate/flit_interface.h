@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/flit_interface.h: a worker's network interface: ports, table, lockstep, adder.
+ * Internal to the flit engine. */
+#ifndef BANYAN_SIMULATE_FLIT_INTERFACE_H
+#define BANYAN_SIMULATE_FLIT_INTERFACE_H
+
+#include "core/random.h"
+#include "simulate/flit_fabric.h"
+#include "simulate/flit_job.h"
+
+/* A message that a port has taken over. */
+typedef struct {
+    int32_t transfer;
+    int64_t bytes_left;
+    int64_t from; /* cycle of its first flit at the earliest */
+} flit_message;
+
+/* A queue that grows: messages, arrivals, packets or transfers to add. */
+typedef struct {
+    flit_message *items;
+    uint32_t first, count, capacity;
+} flit_queue;
+
+typedef struct {
+    flit_channel *channel; /* into the router */
+    int32_t credits[FLIT_MOST_LANES];
+    int last_lane;
+    int32_t packet, left; /* being injected; -1: none */
+    int lane, has_head;
+    flit_queue messages; /* of the normal port: packets */
+    int64_t queued;      /* flits of the messages that are not injected */
+    int32_t handing;     /* the transfer that is being handed over, -1: none */
+    int64_t hand_from;   /* and when that can be over at the earliest */
+} flit_port;
+
+typedef struct flit_interface {
+    flit_fabric *fabric;
+    flit_router *router;
+    flit_job *job;    /* NULL: other traffic only */
+    int port_count;   /* for the table's messages */
+    flit_port *ports; /* the normal one last, where there is one */
+    flit_queue arrivals, adding;
+    int64_t adding_until;                  /* the front of adding is done; FLIT_NEVER: not begun */
+    int64_t issue_at;                      /* look at the table in this cycle */
+    size_t step_begin, step_end, send_end; /* of the table's current step */
+    size_t step_left;
+    int is_new_step, nop_from, busy_ports;
+    int64_t not_before; /* the lockstep counter */
+    /* Other traffic. */
+    banyan_random random;
+    int64_t make_at, make_until;
+    int (*make)(struct flit_interface *interface, int64_t now); /* a path, or -1 */
+    void *maker;
+    int64_t arrived_packets, arrived_cycles, worst_cycles, arrived_routers, measure_from, measure_until;
+} flit_interface;
+
+banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, flit_job *job,
+                                    flit_interface **out, banyan_error *err);
+void flit_interface_destroy(flit_interface *interface); /* accepts NULL */
+
+/* The tail of a packet reaches the interface. */
+void flit_interface_deliver(flit_fabric *fabric, flit_interface *interface, int32_t packet, int64_t at);
+
+int flit_interface_step(flit_interface *interface, int64_t now); /* 1: something moved */
+int64_t flit_interface_next(const flit_interface *interface,
+                            int64_t now); /* FLIT_NEVER: only others can wake it */
+
+/* How many cycles from now on the interface does nothing but inject body flits, and doing so. */
+int64_t flit_interface_ahead(const flit_interface *interface, int64_t now);
+void flit_interface_run_ahead(flit_interface *interface, int64_t now, int64_t cycles);
+
+/* Draws in which cycle from this one on the next packet of other traffic is made. */
+void flit_interface_draw(flit_interface *interface, int64_t from);
+
+/* The table (flit_issue.c): starts what may start in this cycle. A port has handed its message over. */
+void flit_issue(flit_interface *interface, int64_t now);
+void flit_issue_start(flit_interface *interface);
+void flit_issue_handed(flit_interface *interface, flit_port *port, int64_t now);
+
+/* Arrivals and the adder (flit_reduce.c). */
+int flit_reduce_step(flit_interface *interface, int64_t now);
+
+int flit_queue_push(flit_queue *queue, flit_message item); /* 0: memory ran out */
+
+static inline flit_message *flit_queue_front(const flit_queue *queue)
+{
+    return &queue->items[queue->first];
+}
+
+static inline void flit_queue_pop(flit_queue *queue)
+{
+    queue->first = (queue->first + 1) & (queue->capacity - 1);
+    queue->count--;
+}
+
+#endif

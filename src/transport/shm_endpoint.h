@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/shm_endpoint.h: one member's end of everything, for the files of the shm transport. */
+#ifndef BANYAN_TRANSPORT_SHM_ENDPOINT_H
+#define BANYAN_TRANSPORT_SHM_ENDPOINT_H
+
+#include "transport/shm_segment.h"
+#include "transport/shm_stream.h"
+
+/* A region of ours, or a peer's region that we have mapped. */
+typedef struct {
+    shm_mapping mapping;
+    uint64_t generation;
+    int fd; /* ours */
+} shm_area;
+
+typedef struct {
+    shm_segment segment; /* header NULL: not on this host, or in no process */
+    int rank;            /* to name it by; -1: a relay */
+    int pidfd;
+    _Atomic int knock_fd; /* plus 1; 0: not opened yet */
+    int reads_process;    /* we can read its memory; */
+    int read_problem;     /* otherwise why not: errno, 0 when it was not wanted or does not pay */
+    shm_sender *to;
+    shm_receiver *from;
+    int to_count, from_count;
+    shm_mapping own_chunks[SHM_WAYS][SHM_CHUNKS];
+    shm_mapping their_chunks[SHM_WAYS][SHM_CHUNKS];
+    shm_area regions[BANYAN_SHM_MAX_REGIONS];
+} shm_peer;
+
+typedef struct {
+    banyan_endpoint base;
+    uint64_t nonce; /* peers try to read this one */
+    shm_segment own;
+    shm_peer *peers;  /* by member; the own place has the rank only */
+    int first_member; /* of this host; in its header stands who aborted first */
+    banyan_shm_way way;
+    int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
+    int spins;
+    uint32_t heard;
+    int knock[2]; /* the pipe for sleeps in poll; made with the first */
+    int64_t next_check_ns;
+    _Atomic int has_aborted;
+    shm_area regions[BANYAN_SHM_MAX_REGIONS];
+    int region_count; /* one past the last in use */
+    /* What was last read from a peer's process, and from where: a look that is not used up need not be read
+     * again. */
+    char *look;
+    const shm_receiver *look_stream;
+    uint64_t look_position, look_bytes;
+} shm_endpoint;
+
+/* «rank 3» or «relay node 7», then the process. */
+const char *banyan_shm_member_name(const shm_endpoint *endpoint, int member, char *buffer, size_t size);
+
+/* Whether its process has ended without closing its endpoint. */
+int banyan_shm_is_lost(const shm_peer *peer);
+
+/* Tells the peer that something has changed. */
+void banyan_shm_ring(shm_endpoint *endpoint, int peer);
+
+void banyan_shm_abort(banyan_endpoint *base, banyan_status status, const char *sentence);
+banyan_status banyan_shm_failure(banyan_endpoint *base, banyan_error *err);
+banyan_status banyan_shm_wait(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err);
+int banyan_shm_sleep_fd(banyan_endpoint *base);
+
+banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, int from_peer,
+                                 int64_t deadline_ns, banyan_error *err);
+
+/* Map the peer's half where it is there by now; 0: not yet. */
+int banyan_shm_attach_sender(shm_endpoint *endpoint, int peer, int stream);
+int banyan_shm_attach_receiver(shm_endpoint *endpoint, int peer, int stream);
+
+/* Where the peer finds this memory. */
+shm_place banyan_shm_place(const shm_endpoint *endpoint, const void *memory, size_t bytes);
+
+/* A peer's region as we see it; NULL when it cannot be mapped. */
+const char *banyan_shm_region_at(shm_peer *peer, const shm_entry *entry);
+void banyan_shm_regions_fini(shm_endpoint *endpoint);
+
+#endif

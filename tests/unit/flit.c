@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/flit.c: the flit engine against closed forms and against what public simulators gave. */
+#include "flit.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+#include "schedule/build.h"
+
+#define LINKS "gbps=128,latency=150ns"
+
+/* One message from the first to the last node of a line; cycles from its first flit to its tail's arrival. */
+static int64_t zero_load(int routers, int latency, int64_t bytes, const banyan_flit_settings *settings)
+{
+    banyan_timeline *timeline;
+    banyan_schedule *s;
+    banyan_builder b;
+    banyan_error err;
+    char spec[64];
+    int64_t cycles;
+
+    snprintf(spec, sizeof spec, "line:%d,gbps=128,latency=%dns", routers, latency);
+    banyan_topology *t = flit_load(spec);
+
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_BROADCAST, 0, routers, t->workers, routers);
+    banyan_builder_cut_evenly(&b, 1);
+    banyan_builder_copy(&b, 0, 0, routers - 1, 0, 1, 0);
+    assert_int_equal(banyan_builder_finish(&b, &s, NULL), 0);
+    if (banyan_flit_run(s, t, (size_t)bytes, settings, &timeline, NULL, &err))
+        fail_msg("%s", err.text);
+    /* The interface knows of the message a cycle after the tail. */
+    cycles = llround((timeline->end_s[0] - timeline->begin_s[0]) * 1e9) - 1;
+    banyan_timeline_destroy(timeline);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+    return cycles;
+}
+
+TEST(a_message_alone_takes_the_latency_of_the_pipeline)
+{
+    static const int latencies[] = {0, 1, 2, 150};
+
+    for (int routers = 2; routers <= 7; routers++)
+        for (int i = 0; i < 4; i++)
+            for (int kind = 0; kind < 4; kind++) {
+                banyan_flit_settings s = banyan_flit_defaults();
+                int payload = 1 + 5 * routers; /* flits */
+                int64_t flits = payload + 1;
+
+                s.packet_bytes = 16 * 1024;
+                s.buffer_flits = 4096;
+                s.flow = kind & 1 ? BANYAN_FLOW_MESSAGE : BANYAN_FLOW_PACKET;
+                s.switching = kind & 2 ? BANYAN_SWITCHING_WORMHOLE : BANYAN_SWITCHING_CUT_THROUGH;
+                s.clock_hz = 1e9;
+                assert_int_equal(zero_load(routers, latencies[i], 16 * payload, &s),
+                                 3 + 3 * routers + latencies[i] * (routers - 1) + flits - 1);
+            }
+}
+
+TEST(a_ring_takes_the_closed_form_plus_its_router_cycles)
+{
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    s.flow = BANYAN_FLOW_MESSAGE;
+    s.adder_bytes = 0;
+    flit_within((double)flit_cycles("ring:16," LINKS, "ring", NULL, 64 << 20, &s), 7868820, 0.005,
+                "16 nodes");
+    flit_within((double)flit_cycles("ring:64," LINKS, "ring", NULL, 64 << 20, &s), 8276436, 0.005,
+                "64 nodes");
+}
+
+/* Cycles of the MultiTree authors' own simulator (BookSim 2 behind their network interface), RING. */
+TEST(rings_take_the_cycles_of_the_authors_simulator)
+{
+    static const struct {
+        const char *network;
+        size_t bytes;
+        double cycles, share;
+    } wanted[] = {
+        {"torus:4x4," LINKS, 32768, 9344, 1e-9},     {"torus:4x4," LINKS, 65536, 13664, 1e-9},
+        {"torus:4x4," LINKS, 131072, 22304, 1e-9},   {"torus:4x4," LINKS, 524288, 74144, 1e-9},
+        {"torus:4x4," LINKS, 1048576, 143264, 1e-9}, {"torus:8x8," LINKS, 32768, 25916, 1e-9},
+        {"torus:8x8," LINKS, 262144, 56912, 1e-9},   {"mesh:4x4," LINKS, 32768, 9345, 0.0002},
+        {"mesh:4x4," LINKS, 524288, 74145, 0.0002},
+    };
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        flit_within((double)flit_cycles(wanted[i].network, "ring", NULL, wanted[i].bytes, &s),
+                    wanted[i].cycles, wanted[i].share, wanted[i].network);
+}
+
+TEST(messages_save_a_ring_the_head_flits)
+{
+    banyan_flit_settings packets = banyan_flit_defaults(), messages = packets;
+    double ratio;
+
+    messages.flow = BANYAN_FLOW_MESSAGE;
+    assert_int_equal(flit_cycles("torus:4x4," LINKS, "ring", NULL, 32768, &messages), 9134);
+    assert_int_equal(flit_cycles("torus:4x4," LINKS, "ring", NULL, 1 << 20, &messages), 135614);
+    ratio = (double)flit_cycles("torus:4x4," LINKS, "ring", NULL, 1 << 20, &packets) /
+            (double)flit_cycles("torus:4x4," LINKS, "ring", NULL, 1 << 20, &messages);
+    flit_within(ratio, 1.056, 0.005, "packets against messages");
+}
+
+TEST(multitree_with_messages_is_near_the_authors_simulator)
+{
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    s.flow = BANYAN_FLOW_MESSAGE;
+    flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", "yx", 1 << 20, &s), 45893, 0.1, "1 MiB");
+    flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", "yx", 4 << 20, &s), 186686, 0.1,
+                "4 MiB");
+}
+
+TEST(multitree_in_ideal_lockstep_takes_the_step_model)
+{
+    /* 2 S steps of latency and serialisation: S = 5 with the paper's order of neighbours, 4 with ours. */
+    static const struct {
+        const char *order;
+        int steps;
+    } orders[] = {{"yx", 5}, {"split", 4}};
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    s.flow = BANYAN_FLOW_MESSAGE;
+    s.lockstep = BANYAN_LOCKSTEP_IDEAL;
+    s.adder_bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        double bytes = 1 << 20, cycles = 2 * orders[i].steps * (150 + bytes / 16 / 16);
+
+        flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", orders[i].order, 1 << 20, &s),
+                    cycles, 0.01, orders[i].order);
+    }
+}
+
+/* Mean packet latency of BookSim 2 under uniform traffic, 8x8, 4 virtual channels, dimension order. */
+TEST(uniform_traffic_waits_as_long_as_in_booksim)
+{
+    static const struct {
+        const char *network;
+        double rate;
+        int flits, buffer, cycles;
+        double latency, share;
+    } wanted[] = {{"torus:8x8,gbps=128,latency=2ns", 0.01, 1, 8, 20000, 25.9593, 0.02},
+                  {"torus:8x8,gbps=128,latency=2ns", 0.1, 1, 8, 4000, 26.2112, 0.02},
+                  {"torus:8x8,gbps=128,latency=2ns", 0.3, 1, 8, 2000, 26.9599, 0.02},
+                  {"mesh:8x8,gbps=128,latency=1ns", 0.01, 1, 8, 20000, 27.3453, 0.02},
+                  {"mesh:8x8,gbps=128,latency=1ns", 0.2, 1, 8, 2000, 27.8443, 0.02},
+                  {"torus:8x8,gbps=128,latency=2ns", 0.05, 17, 32, 10000, 44.7766, 0.05},
+                  {"torus:8x8,gbps=128,latency=2ns", 0.3, 17, 32, 4000, 65.7493, 0.05}};
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    s.switching = BANYAN_SWITCHING_WORMHOLE;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        banyan_topology *t = flit_load(wanted[i].network);
+        banyan_flit_load load = {wanted[i].rate, wanted[i].flits, 1000, wanted[i].cycles};
+        banyan_flit_traffic_result found;
+        banyan_error err;
+
+        s.buffer_flits = wanted[i].buffer;
+        if (banyan_flit_traffic(t, &s, &load, &found, &err))
+            fail_msg("%s", err.text);
+        flit_within(found.mean_cycles, wanted[i].latency, wanted[i].share, wanted[i].network);
+        banyan_topology_destroy(t);
+    }
+}
+
+TEST(slow_links_serialise_at_their_own_pace)
+{
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    /* Half the bandwidth at the same clock: each of the two steps moves 4 KiB in 512 cycles instead of 256.
+     */
+    s.clock_hz = 1e9;
+    s.flow = BANYAN_FLOW_MESSAGE;
+    s.adder_bytes = 0;
+    int64_t fast = flit_cycles("ring:2,gbps=128,latency=100ns", "ring", NULL, 8192, &s);
+    int64_t slow = flit_cycles("ring:2,gbps=64,latency=100ns", "ring", NULL, 8192, &s);
+
+    assert_in_range(slow - fast, 2 * 256 - 4, 2 * 256 + 4);
+}
+
+TEST(the_clock_follows_the_fastest_link)
+{
+    banyan_topology *t = flit_load("ring:4,gbps=400,latency=1us");
+    banyan_schedule *s = flit_build(t, "ring", NULL);
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_flit_report *report;
+    banyan_error err;
+
+    assert_int_equal(banyan_flit_run(s, t, 4096, &settings, NULL, &report, &err), 0);
+    assert_true(fabs(report->clock_hz - 50e9 / 16) < 1);
+    assert_int_equal(report->link_count, t->link_count);
+    assert_int_equal(report->busiest_link, 0);
+    banyan_flit_report_destroy(report);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_alone_takes_the_latency_of_the_pipeline),
+        cmocka_unit_test(a_ring_takes_the_closed_form_plus_its_router_cycles),
+        cmocka_unit_test(rings_take_the_cycles_of_the_authors_simulator),
+        cmocka_unit_test(messages_save_a_ring_the_head_flits),
+        cmocka_unit_test(multitree_with_messages_is_near_the_authors_simulator),
+        cmocka_unit_test(multitree_in_ideal_lockstep_takes_the_step_model),
+        cmocka_unit_test(uniform_traffic_waits_as_long_as_in_booksim),
+        cmocka_unit_test(slow_links_serialise_at_their_own_pace),
+        cmocka_unit_test(the_clock_follows_the_fastest_link),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

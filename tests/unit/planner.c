@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/planner.c: efforts, the explained choice, and wisdom. */
+#include "unit/test.h"
+
+#include <jansson.h>
+
+#include "core/alloc.h"
+#include "planner/wisdom.h"
+
+static banyan_topology *load(const char *spec)
+{
+    banyan_topology *t;
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &t, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static banyan_problem problem_on(const banyan_topology *t, size_t bytes)
+{
+    return (banyan_problem){
+        .topology = t, .active = t->workers, .active_count = t->worker_count, .bytes = bytes};
+}
+
+TEST(candidates_come_best_first_and_the_unapplicable_last)
+{
+    banyan_topology *t = load("hosts:2+3");
+    banyan_problem problem = problem_on(t, 64 << 20);
+    banyan_plan *plans;
+    int count, applied = 0;
+
+    assert_int_equal(banyan_plan_all(&problem, &plans, &count, NULL), 0);
+    assert_int_equal(count, banyan_algorithm_count());
+    while (applied < count && plans[applied].schedule)
+        applied++;
+    for (int i = 1; i < applied; i++)
+        assert_true(plans[i].predicted_s >= plans[i - 1].predicted_s);
+    for (int i = applied; i < count; i++)
+        assert_true(!plans[i].schedule && strlen(plans[i].why_not.text) > 10);
+    banyan_plans_destroy(plans, count);
+    banyan_topology_destroy(t);
+}
+
+TEST(a_patient_search_tries_variants_and_is_never_worse)
+{
+    banyan_topology *t = load("torus:4x4");
+    banyan_problem problem = problem_on(t, 256 << 10);
+    banyan_plan *some, *all;
+    int few, many;
+
+    assert_int_equal(banyan_plan_candidates(&problem, BANYAN_EFFORT_MEASURE, &some, &few, NULL), 0);
+    assert_int_equal(banyan_plan_candidates(&problem, BANYAN_EFFORT_PATIENT, &all, &many, NULL), 0);
+    assert_true(many > few);
+    assert_true(all[0].predicted_s <= some[0].predicted_s);
+    banyan_plans_destroy(some, few);
+    banyan_plans_destroy(all, many);
+    banyan_topology_destroy(t);
+}
+
+TEST(efforts_have_names)
+{
+    banyan_effort effort;
+    banyan_error err;
+
+    assert_int_equal(banyan_effort_parse("patient", &effort, &err), 0);
+    assert_int_equal(effort, BANYAN_EFFORT_PATIENT);
+    assert_string_equal(banyan_effort_name(BANYAN_EFFORT_ESTIMATE), "estimate");
+    assert_int_equal(banyan_effort_parse("hard", &effort, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "effort hard is not estimate, measure or patient");
+}
+
+TEST(the_choice_is_explained_with_the_next_best_and_the_link_that_limits)
+{
+    banyan_topology *t = load("hosts:2+3");
+    banyan_problem problem = problem_on(t, 64 << 20);
+    banyan_plan plan;
+    char *why;
+
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, NULL, &plan, &why, NULL), 0);
+    assert_int_equal(strncmp(why, plan.algorithm->name, strlen(plan.algorithm->name)), 0);
+    assert_non_null(strstr(why, "limited by link h"));
+    assert_non_null(strstr(why, "; next "));
+    assert_non_null(strstr(why, "; ring "));
+    banyan_free(why);
+    banyan_plan_fini(&plan);
+    banyan_topology_destroy(t);
+}
+
+TEST(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else)
+{
+    banyan_topology *t = load("hosts:2+3"), *other = load("hosts:2+3,gbps=1");
+    banyan_problem problem = problem_on(t, 5 << 20), elsewhere = problem_on(other, 5 << 20);
+    banyan_wisdom wisdom;
+    banyan_plan plan, again;
+    char *why;
+
+    banyan_wisdom_init(&wisdom);
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &plan, NULL, NULL), 0);
+    assert_true(wisdom.count == 1 && wisdom.changed);
+    problem.bytes = 7 << 20;
+    assert_non_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
+    assert_non_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_ESTIMATE));
+    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_PATIENT));
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &again, &why, NULL), 0);
+    assert_ptr_equal(again.algorithm, plan.algorithm);
+    assert_non_null(strstr(why, "known from wisdom"));
+    problem.bytes = 8 << 20;
+    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
+    problem.bytes = 5 << 20;
+    problem.collective = BANYAN_COLLECTIVE_ALLGATHER;
+    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
+    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, BANYAN_EFFORT_MEASURE));
+    elsewhere = problem_on(t, 5 << 20);
+    elsewhere.active_count = 3;
+    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, BANYAN_EFFORT_MEASURE));
+    banyan_free(why);
+    banyan_plan_fini(&plan);
+    banyan_plan_fini(&again);
+    banyan_wisdom_fini(&wisdom);
+    banyan_topology_destroy(t);
+    banyan_topology_destroy(other);
+}
+
+TEST(wisdom_about_an_algorithm_that_is_gone_is_passed_over)
+{
+    banyan_topology *t = load("ring:4");
+    banyan_problem problem = problem_on(t, 1 << 20);
+    banyan_wisdom wisdom;
+    banyan_plan plan;
+
+    banyan_wisdom_init(&wisdom);
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &plan, NULL, NULL), 0);
+    banyan_plan_fini(&plan);
+    snprintf(wisdom.entries[0].algorithm, sizeof wisdom.entries[0].algorithm, "vanished");
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &plan, NULL, NULL), 0);
+    assert_string_equal(wisdom.entries[0].algorithm, plan.algorithm->name);
+    assert_int_equal(wisdom.count, 1);
+    banyan_plan_fini(&plan);
+    banyan_wisdom_fini(&wisdom);
+    banyan_topology_destroy(t);
+}
+
+static char *make_wisdom_text(void)
+{
+    banyan_topology *t = load("ring:4");
+    banyan_problem problem = problem_on(t, 3);
+    banyan_wisdom wisdom;
+    banyan_plan plan;
+    char *text;
+
+    banyan_wisdom_init(&wisdom);
+    for (problem.bytes = 0; problem.bytes < 40; problem.bytes += 13) {
+        assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_ESTIMATE, &wisdom, &plan, NULL, NULL), 0);
+        banyan_plan_fini(&plan);
+    }
+    assert_int_equal(wisdom.count, 4);
+    assert_int_equal(banyan_wisdom_format(&wisdom, &text, NULL), 0);
+    banyan_wisdom_fini(&wisdom);
+    banyan_topology_destroy(t);
+    return text;
+}
+
+TEST(wisdom_writes_what_it_read)
+{
+    char *text = make_wisdom_text(), *same;
+    banyan_wisdom wisdom;
+
+    assert_int_equal(banyan_wisdom_parse(text, strlen(text), &wisdom, NULL), 0);
+    assert_true(wisdom.count == 4 && !wisdom.changed);
+    assert_int_equal(banyan_wisdom_format(&wisdom, &same, NULL), 0);
+    assert_string_equal(text, same);
+    banyan_free(text);
+    banyan_free(same);
+    banyan_wisdom_fini(&wisdom);
+}
+
+TEST(says_what_is_wrong_in_wisdom)
+{
+#define HEAD "{\"format\":\"banyan-wisdom\",\"version\":1,\"entries\":["
+#define KEYS "{\"topology\":\"a\",\"active\":\"b\",\"collective\":\"allreduce\",\"root\":0,"
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"{", "line 1"},
+        {"{\"format\":\"x\"}", "\"format\" should be"},
+        {"{\"format\":\"banyan-wisdom\"}", "\"entries\" should be an array"},
+        {HEAD "7]}", "entry 0 should be an object"},
+        {HEAD "{}]}", "entry 0: \"topology\""},
+        {HEAD "{\"topology\":\"0123456789abcdef0\"}]}", "entry 0: \"topology\""},
+        {HEAD KEYS "\"min_bytes\":-1}]}", "\"min_bytes\""},
+        {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":4}]}", "\"max_bytes\""},
+        {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":9,\"algorithm\":\"x\",\"key\":\"\",\"value\":\"\","
+                   "\"effort\":\"none\"}]}",
+         "\"effort\""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_wisdom wisdom;
+        banyan_error err = {""};
+
+        assert_int_equal(banyan_wisdom_parse(cases[i].text, strlen(cases[i].text), &wisdom, &err),
+                         BANYAN_INVALID_ARGUMENT);
+        assert_null(wisdom.entries);
+        CHECK_SAYS(err, cases[i].says);
+    }
+}
+
+TEST(survives_the_failure_of_each_allocation)
+{
+    banyan_topology *t = load("ring:3");
+    banyan_problem problem = problem_on(t, 1 << 10);
+    char *text = make_wisdom_text(), *why = NULL;
+    banyan_wisdom wisdom;
+    banyan_plan plan = {0};
+    banyan_status status = BANYAN_SYSTEM_ERROR;
+
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_wisdom_parse(text, strlen(text), &wisdom, NULL);
+    }
+    for (long calls = 0; !plan.schedule; calls += 7) {
+        banyan_alloc_fail_after(calls);
+        banyan_plan_search(&problem, BANYAN_EFFORT_ESTIMATE, &wisdom, &plan, &why, NULL);
+    }
+    banyan_alloc_fail_after(-1);
+    banyan_plan_fini(&plan);
+    banyan_free(why);
+    banyan_free(text);
+    banyan_wisdom_fini(&wisdom);
+    banyan_topology_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(candidates_come_best_first_and_the_unapplicable_last),
+        cmocka_unit_test(a_patient_search_tries_variants_and_is_never_worse),
+        cmocka_unit_test(efforts_have_names),
+        cmocka_unit_test(the_choice_is_explained_with_the_next_best_and_the_link_that_limits),
+        cmocka_unit_test(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else),
+        cmocka_unit_test(wisdom_about_an_algorithm_that_is_gone_is_passed_over),
+        cmocka_unit_test(wisdom_writes_what_it_read),
+        cmocka_unit_test(says_what_is_wrong_in_wisdom),
+        cmocka_unit_test(survives_the_failure_of_each_allocation),
+    };
+
+    json_set_alloc_funcs(banyan_malloc, banyan_free);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

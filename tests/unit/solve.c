@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/solve.c: the solvers against plain enumeration on small random graphs. */
+#include "test.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+#include "core/random.h"
+#include "solve/arborescence.h"
+#include "solve/ascent.h"
+#include "solve/flatten.h"
+#include "solve/flow.h"
+#include "solve/fraction.h"
+#include "solve/groups.h"
+#include "solve/hubs.h"
+#include "solve/lp.h"
+#include "solve/peel.h"
+#include "solve/spanning.h"
+#include "solve/steiner.h"
+#include "solve/strength.h"
+
+#define MOST 64
+
+typedef struct {
+    int src[MOST], dst[MOST], count;
+    double capacity[MOST];
+} sketch;
+
+static void add_cable(sketch *s, int a, int b, double capacity)
+{
+    s->src[s->count] = s->dst[s->count + 1] = a;
+    s->dst[s->count] = s->src[s->count + 1] = b;
+    s->capacity[s->count] = s->capacity[s->count + 1] = capacity;
+    s->count += 2;
+}
+
+static banyan_graph *finish(const sketch *s, int nodes, const unsigned char *role)
+{
+    banyan_graph_input input = {nodes, role, s->count, s->src, s->dst, s->capacity, NULL};
+    banyan_graph *graph;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+/* A random connected network of cables; the first active_count nodes are active, the others have the role. */
+static banyan_graph *random_graph(banyan_random *random, int nodes, int extra, int active_count,
+                                  unsigned char other)
+{
+    unsigned char role[16];
+    sketch s = {.count = 0};
+
+    for (int v = 0; v < nodes; v++)
+        role[v] = v < active_count ? BANYAN_NODE_ACTIVE : other;
+    for (int v = 1; v < nodes; v++)
+        add_cable(&s, v, banyan_random_below(random, v), 1 + banyan_random_below(random, 6));
+    for (int i = 0; i < extra; i++) {
+        int a = banyan_random_below(random, nodes), b = banyan_random_below(random, nodes);
+
+        if (a != b)
+            add_cable(&s, a, b, 1 + banyan_random_below(random, 6));
+    }
+    return finish(&s, nodes, role);
+}
+
+TEST(bandwidths_become_whole_numbers_of_a_common_unit)
+{
+    const double plain[] = {12.5e9, 25e9, 50e9}, thirds[] = {1e9 / 3, 2e9 / 3, 1e9},
+                 wild[] = {1, 3.14159265358979};
+    int64_t whole[3];
+    double unit;
+
+    assert_true(banyan_fraction_common_unit(plain, 3, whole, &unit));
+    assert_true(whole[0] == 1 && whole[1] == 2 && whole[2] == 4 && unit == 12.5e9);
+    assert_true(banyan_fraction_common_unit(thirds, 3, whole, &unit));
+    assert_true(whole[0] == 1 && whole[1] == 2 && whole[2] == 3);
+    assert_false(banyan_fraction_common_unit(wild, 2, whole, &unit));
+    assert_true(fabs((double)whole[1] * unit - wild[1]) < 1e-8);
+}
+
+static int64_t cut_of(const banyan_graph *graph, unsigned inside)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if ((inside >> graph->arcs[i].src & 1) && !(inside >> graph->arcs[i].dst & 1))
+            sum += graph->arcs[i].capacity;
+    return sum;
+}
+
+TEST(the_largest_flow_is_the_smallest_cut)
+{
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 7, 8, 7, 0);
+        int src[MOST], dst[MOST];
+        int64_t least = INT64_MAX, found;
+        unsigned side = 0;
+        banyan_flow *flow;
+
+        for (int i = 0; i < graph->arc_count; i++) {
+            src[i] = graph->arcs[i].src;
+            dst[i] = graph->arcs[i].dst;
+        }
+        assert_int_equal(banyan_flow_create(7, graph->arc_count, src, dst, &flow, NULL), BANYAN_SUCCESS);
+        for (int i = 0; i < graph->arc_count; i++)
+            banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
+        found = banyan_flow_run(flow, 0, 6, INT64_MAX / 4);
+        for (unsigned inside = 1; inside < 64; inside += 2)
+            least = cut_of(graph, inside) < least ? cut_of(graph, inside) : least;
+        for (int v = 0; v < 7; v++)
+            side |= banyan_flow_reaches(flow, v) ? 1u << v : 0;
+        if (found != least || cut_of(graph, side) != least)
+            fail_msg("seed %d: flow %lld, cut %lld", (int)seed, (long long)found, (long long)least);
+        banyan_flow_destroy(flow);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* Least crossing / (parts - 1) over all partitions, as restricted growth strings. */
+static double worst_partition(const banyan_graph *graph, int *part, int v, int parts)
+{
+    double worst = HUGE_VAL;
+
+    if (v == graph->node_count) {
+        int64_t crossing = 0;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            if (part[graph->arcs[i].src] != part[graph->arcs[i].dst])
+                crossing += graph->arcs[i].capacity;
+        return parts > 1 ? (double)crossing / 2 / (parts - 1) : HUGE_VAL;
+    }
+    for (part[v] = 0; part[v] <= parts; part[v]++) {
+        int mine = part[v];
+        double found = worst_partition(graph, part, v + 1, mine == parts ? parts + 1 : parts);
+
+        part[v] = mine;
+        worst = found < worst ? found : worst;
+    }
+    return worst;
+}
+
+TEST(strength_is_the_worst_partition_and_peeling_packs_it)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 7, (int)(seed % 12), 7, 0);
+        banyan_peel_problem problem = {.tree_limit = 500, .enough = 0.9999};
+        banyan_fraction strength;
+        banyan_peel peel;
+        int part[7], scratch[7] = {0}, part_count;
+        double wanted = worst_partition(graph, scratch, 1, 1);
+
+        assert_int_equal(banyan_strength(graph, &strength, part, &part_count, NULL), BANYAN_SUCCESS);
+        if (fabs(banyan_fraction_value(strength) - wanted) > 1e-9)
+            fail_msg("seed %d: %g, not %g", (int)seed, banyan_fraction_value(strength), wanted);
+        assert_int_equal(banyan_peel_solve(graph, &problem, &peel, NULL), BANYAN_SUCCESS);
+        for (size_t t = 0; t < peel.trees.tree_count; t++)
+            assert_int_equal(banyan_trees_edges_end(&peel.trees, t) - peel.trees.first_edge[t], 6);
+        if (peel.total > wanted * (1 + 1e-9))
+            fail_msg("seed %d: peeled %g of %g", (int)seed, peel.total, wanted);
+        banyan_peel_fini(&peel);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* Every parent function that is a tree. */
+static int64_t cheapest_arborescence(const int64_t *cost, int n, int root, int *parent, int v)
+{
+    int64_t best = INT64_MAX;
+
+    if (v == n) {
+        int64_t sum = 0;
+
+        for (int i = 0; i < n; i++) {
+            int steps = 0;
+
+            for (int u = i; u != root && steps <= n; u = parent[u])
+                steps++;
+            if (steps > n)
+                return INT64_MAX;
+            sum += i == root ? 0 : cost[parent[i] * n + i];
+        }
+        return sum;
+    }
+    for (int u = 0; u < n; u++) {
+        int64_t found;
+
+        if (v != root && u == v)
+            continue;
+        parent[v] = u;
+        found = cheapest_arborescence(cost, n, root, parent, v + 1);
+        best = found < best ? found : best;
+        if (v == root)
+            break;
+    }
+    return best;
+}
+
+TEST(arborescences_are_the_cheapest)
+{
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        banyan_random random = {seed};
+        int64_t cost[36], transposed[36];
+        int parent[6], scratch[6], n = 6, root = (int)(seed % 6);
+        banyan_arborescence *work;
+
+        for (int i = 0; i < 36; i++) {
+            cost[i] = banyan_random_below(&random, 10);
+            transposed[i % 6 * 6 + i / 6] = cost[i];
+        }
+        assert_int_equal(banyan_arborescence_create(n, &work, NULL), BANYAN_SUCCESS);
+        if (banyan_arborescence_find(work, cost, 0, NULL, root, parent) !=
+                cheapest_arborescence(cost, n, root, scratch, 0) ||
+            banyan_arborescence_find(work, transposed, 1, NULL, root, parent) !=
+                cheapest_arborescence(cost, n, root, scratch, 0))
+            fail_msg("seed %d", (int)seed);
+        banyan_arborescence_destroy(work);
+    }
+}
+
+/* The table for few terminals, trying every set of helpers, and plain trees on every set must agree. */
+TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 9, 12, 4, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES);
+        int64_t price[MOST], best = INT64_MAX, found;
+        unsigned char member[9];
+        banyan_closure closure;
+        banyan_steiner *steiner;
+        banyan_spanning *spanning;
+        banyan_wide below;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            price[i] = banyan_graph_cable(graph, i) == i ? banyan_random_below(&random, 20)
+                                                         : price[graph->arcs[i].twin];
+        assert_int_equal(banyan_spanning_create(graph, &spanning, NULL), BANYAN_SUCCESS);
+        for (unsigned set = 0; set < 32; set++) {
+            int64_t cost;
+
+            for (int v = 0; v < 9; v++)
+                member[v] = v < 4 || (set >> (v - 4) & 1);
+            cost = banyan_spanning_tree(spanning, member, price, NULL);
+            best = cost >= 0 && cost < best ? cost : best;
+        }
+        assert_int_equal(banyan_closure_init(&closure, graph, BANYAN_NODE_ADDS, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_steiner_create(&closure, &steiner, NULL), BANYAN_SUCCESS);
+        assert_true(banyan_steiner_is_exact(steiner));
+        banyan_closure_measure(&closure, price);
+        banyan_steiner_prepare(steiner, 0);
+        found = banyan_steiner_tree(steiner, 0, NULL);
+        if (found != best)
+            fail_msg("seed %d: %lld, not %lld", (int)seed, (long long)found, (long long)best);
+        assert_int_equal(banyan_ascent_bound(graph, price, &below, NULL), BANYAN_SUCCESS);
+        assert_true(below <= 2 * (banyan_wide)best && below >= 0);
+        banyan_steiner_destroy(steiner);
+        banyan_closure_fini(&closure);
+        banyan_spanning_destroy(spanning);
+        banyan_graph_destroy(graph);
+    }
+}
+
+TEST(a_program_that_grew_is_solved_from_where_it_was)
+{
+    const double lower[] = {-1e300, -1e300}, upper[] = {4, 6}, one[] = {1, 1}, two[] = {1, 2};
+    const int rows[] = {0, 1};
+    banyan_lp *lp;
+
+    assert_int_equal(banyan_lp_create(2, lower, upper, &lp, NULL), BANYAN_SUCCESS);
+    banyan_lp_add_column(lp, 1, 2, rows, two);
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    assert_true(fabs(banyan_lp_objective(lp) - 3) < 1e-9);
+    banyan_lp_add_column(lp, 1, 2, rows, one);
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    assert_true(fabs(banyan_lp_objective(lp) - 4) < 1e-9);
+    assert_true(fabs(banyan_lp_price(lp, 0) - 1) < 1e-9);
+    assert_true(fabs(banyan_lp_values(lp)[0] + banyan_lp_values(lp)[1] - 4) < 1e-9);
+    banyan_lp_destroy(lp);
+}
+
+TEST(cables_that_look_alike_share_a_group)
+{
+    unsigned char role[] = {1, 1, 1, 1, 0, 0};
+    sketch s = {.count = 0};
+    int group[MOST], count;
+    banyan_graph *graph;
+
+    add_cable(&s, 0, 4, 1);
+    add_cable(&s, 1, 4, 1);
+    add_cable(&s, 2, 5, 1);
+    add_cable(&s, 3, 5, 1);
+    add_cable(&s, 4, 5, 2);
+    graph = finish(&s, 6, role);
+    assert_int_equal(banyan_groups_find(graph, group, &count, NULL), BANYAN_SUCCESS);
+    assert_int_equal(count, 2);
+    assert_true(group[0] == group[6] && group[0] != group[8]);
+    banyan_graph_destroy(graph);
+}
+
+TEST(hubs_take_turns_until_all_cables_are_even)
+{
+    unsigned char role[16];
+    sketch s = {.count = 0};
+    banyan_graph *graph;
+    banyan_trees trees;
+    int uses[16] = {0}, most = 0;
+
+    for (int v = 0; v < 15; v++) {
+        role[v] = BANYAN_NODE_ACTIVE;
+        add_cable(&s, v, 15, 1);
+    }
+    role[15] = 0;
+    graph = finish(&s, 16, role);
+    banyan_trees_init(&trees);
+    assert_int_equal(banyan_hubs_pack(graph, 15, &trees, NULL), BANYAN_SUCCESS);
+    assert_int_equal(trees.tree_count, 15);
+    for (size_t a = 0; a < trees.arc_count; a++)
+        uses[banyan_graph_cable(graph, trees.arcs[a]) / 2]++;
+    for (int v = 0; v < 15; v++)
+        most = uses[v] > most ? uses[v] : most;
+    assert_in_range(most, 28, 29); /* 15 trees of 14 edges, two ends each, on 15 cables */
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bandwidths_become_whole_numbers_of_a_common_unit),
+        cmocka_unit_test(the_largest_flow_is_the_smallest_cut),
+        cmocka_unit_test(strength_is_the_worst_partition_and_peeling_packs_it),
+        cmocka_unit_test(arborescences_are_the_cheapest),
+        cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
+        cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
+        cmocka_unit_test(cables_that_look_alike_share_a_group),
+        cmocka_unit_test(hubs_take_turns_until_all_cables_are_even),
+    };
+
+    return cmocka_run_group_tests_name("solve", tests, NULL, NULL);
+}
