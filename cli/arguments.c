@@ -106,6 +106,9 @@ int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
 
             if (code)
                 return code;
+        } else if (verb->takes_command) {
+            out->command = words + i;
+            return CLI_OK;
         } else if (out->word_count == verb->word_limit) {
             return cli_usage_error(out, "unexpected argument %s", words[i]);
         } else {

@@ -27,6 +27,7 @@ typedef struct {
     int option_count;
     const char *names[CLI_MAX_WORDS];  /* options given: long names */
     const char *values[CLI_MAX_WORDS]; /* their values; "" for a switch */
+    char *const *command; /* for verbs that start one: the first word and all after it, up to NULL; or NULL */
 } cli_arguments;
 
 typedef struct cli_verb {
@@ -35,6 +36,7 @@ typedef struct cli_verb {
     const char *summary;       /* one line */
     const char *words;         /* for completion: what the first word may be, «show|convert», or NULL */
     int word_limit;            /* how many words it takes at the most */
+    int takes_command;         /* the first word begins a command, whose options are its own */
     int takes_parameters;      /* options of algorithms («--order») are accepted */
     const cli_option *options; /* ends with a NULL name; --json, --quiet and --help come on top */
     int (*run)(const cli_arguments *arguments);
@@ -80,7 +82,7 @@ typedef struct {
 
 /* The best possible rate for the problem's collective; NaN where it is not known (broadcast, reduce) or would
  * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). */
-#define CLI_BOUND_WORKERS 128
+#define CLI_BOUND_WORKERS 1024
 banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,

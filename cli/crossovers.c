@@ -17,6 +17,7 @@ static banyan_status read_range(const char *text, size_t *low, size_t *high, ban
     int64_t a = 0, b = 0;
     banyan_status status = BANYAN_SUCCESS;
 
+    *low = *high = 0;
     if (!dash || (size_t)(dash - text) >= sizeof first)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--sizes %.40s is not FROM-TO, such as 1KiB-1GiB",
                            text);

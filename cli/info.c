@@ -23,7 +23,7 @@ static void print_text(const banyan_settings *settings)
         const banyan_setting_info *info = banyan_setting_at((banyan_setting)i);
 
         printf("  %-22s %-14s %s\n", info->name, banyan_setting_type_name(info->type), info->summary);
-        printf("  %-22s = %s (%s)\n", "", banyan_settings_string(settings, (banyan_setting)i),
+        printf("  %-22s = %s (%s)\n", "", banyan_settings_shown(settings, (banyan_setting)i),
                banyan_settings_origin(settings, (banyan_setting)i));
     }
 }
@@ -43,7 +43,7 @@ static banyan_status print_json(const banyan_settings *settings, banyan_error *e
                         banyan_setting_type_name(info->type));
         banyan_text_add_json_string(&text, info->fallback);
         banyan_text_add(&text, ",\"value\":");
-        banyan_text_add_json_string(&text, banyan_settings_string(settings, (banyan_setting)i));
+        banyan_text_add_json_string(&text, banyan_settings_shown(settings, (banyan_setting)i));
         banyan_text_add(&text, ",\"origin\":");
         banyan_text_add_json_string(&text, banyan_settings_origin(settings, (banyan_setting)i));
         banyan_text_add(&text, ",\"summary\":");

@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "planner/planner.h"
 #include "schedule/export.h"
+#include "sim_flit.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAMES", "algorithms, such as ring,double-tree, or all that apply (default: all)"},
@@ -22,12 +23,15 @@ static const cli_option options[] = {
      "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
     {"root", 0, "RANK", "root of broadcast and reduce (default: 0)"},
     {"bytes", 'b', "SIZES", "sizes of the vector, such as 1MiB,64MiB (default: 64MiB)"},
-    {"model", 'm', "NAME", "fluid or walk (default: fluid)"},
+    {"model", 'm', "NAME", "fluid, walk or flit (default: fluid)"},
     {"slice", 0, "SIZE",
      "transfers travel in messages of this size, or whole (default: chosen for each schedule)"},
     {"lockstep", 0, NULL, "a round begins when the one before has ended everywhere"},
     {"overhead", 0, "TIME", "what every message costs before its first byte, such as 2us (default: 0)"},
     {"reduce-speed", 0, "RATE", "bytes that a worker adds a second, such as 128GB (default: no limit)"},
+    {"flow", 0, "KIND", "flit: packet, or message for one head flit a message (default: packet)"},
+    {"flit", 0, "SETTINGS", "flit: clock=1GHz,vcs=4,buffer=318,adder=0,... as banyan-sim(1) lists them"},
+    {"tables", 0, NULL, "flit: print the schedule tables of the network interfaces instead"},
     {"trace", 0, "FILE", "write when each transfer began and ended, for chrome://tracing or Perfetto"},
     {NULL, 0, NULL, NULL}};
 
@@ -100,8 +104,8 @@ static void add_json(sim *s, const row *r)
         banyan_text_add(text, "null");
     banyan_text_add(text, ",");
     cli_json_number(text, "bottleneck_utilization", r->outcome.busiest);
-    banyan_text_add(text, ",\"transfers\":%zu,\"messages\":%zu}", r->schedule->transfer_count,
-                    r->outcome.message_count);
+    banyan_text_add(text, ",\"transfers\":%zu,\"messages\":%zu%s}", r->schedule->transfer_count,
+                    r->outcome.message_count, r->outcome.json);
 }
 
 static void print_head(const sim *s)
@@ -130,14 +134,15 @@ static void print_row(const sim *s, const row *r)
         print_head(s);
     if (r->outcome.bottleneck >= 0)
         banyan_topology_link_name(s->request.problem.topology, r->outcome.bottleneck, link, sizeof link);
-    printf("%-20s %10s %12s %12s %12s %12s %6s  %s (%s)\n", name_of(r),
+    printf("%-20s %10s %12s %12s %12s %12s %6s  %s (%s)%s%s\n", name_of(r),
            cli_format_bytes((double)r->bytes, size, sizeof size),
            cli_format_seconds(r->outcome.timeline->total_s, time, sizeof time),
            cli_format_seconds(r->closed_form_s, form, sizeof form),
            cli_format_rate(algorithm_bandwidth(r), rate, sizeof rate),
            cli_format_rate(algorithm_bandwidth(r) * factor, bus, sizeof bus),
            format_share(r->outcome.utilization, used, sizeof used), link,
-           format_share(r->outcome.busiest, busiest, sizeof busiest));
+           format_share(r->outcome.busiest, busiest, sizeof busiest), *r->outcome.note ? ", " : "",
+           r->outcome.note);
     fflush(stdout);
 }
 
@@ -158,11 +163,36 @@ static banyan_status write_trace(const sim *s, const row *r, banyan_error *err)
     return status;
 }
 
+/* --tables: what the network interfaces would be loaded with. */
+static banyan_status show_tables(sim *s, const row *r, banyan_error *err)
+{
+    char *text;
+    banyan_status status =
+        sim_flit_tables(&s->request.settings, r->schedule, s->request.problem.topology, r->bytes, &text, err);
+
+    if (status)
+        return status;
+    if (cli_has(s->request.arguments, "json")) {
+        banyan_text_add(&s->json, "%s\n{\"algorithm\":", s->row_count ? "," : "");
+        banyan_text_add_json_string(&s->json, name_of(r));
+        banyan_text_add(&s->json, ",\"bytes\":%zu,\"tables\":", r->bytes);
+        banyan_text_add_json_string(&s->json, text);
+        banyan_text_add(&s->json, "}");
+    } else {
+        printf("%s%s, %zu bytes: %s", s->row_count ? "\n" : "", name_of(r), r->bytes, text);
+    }
+    s->row_count++;
+    banyan_free(text);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status simulate(sim *s, row *r, banyan_error *err)
 {
     const banyan_topology *topology = s->request.problem.topology;
     banyan_status status;
 
+    if (cli_has(s->request.arguments, "tables") && s->request.engine->run == sim_flit_run)
+        return show_tables(s, r, err);
     s->label = name_of(r);
     status = s->request.engine->run(&s->request.settings, r->schedule, topology, r->bytes, &r->outcome, err);
     if (!s->label)
@@ -281,7 +311,9 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_sim = {
     .name = "sim",
-    .usage = "SPEC [--algo NAMES|all] [--bytes SIZES] [--model fluid|walk] [--slice SIZE] [--lockstep]\n"
+    .usage = "SPEC [--algo NAMES|all] [--bytes SIZES] [--model fluid|walk|flit] [--slice SIZE] [--lockstep]\n"
+             "SPEC --model flit [--flow packet|message] [--flit SETTINGS] [--tables] [--algo NAMES] [--bytes "
+             "SIZES]\n"
              "SPEC --schedule FILE [--bytes SIZES] [--trace FILE]",
     .summary = "simulate algorithms on a network, at any size",
     .word_limit = 1,

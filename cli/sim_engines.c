@@ -6,15 +6,38 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim_flit.h"
 #include "simulate/simulate.h"
+
+static banyan_status refuse(const sim_settings *settings, const char *option, const char *model,
+                            const char *needs, banyan_error *err)
+{
+    return cli_has(settings->arguments, option)
+               ? banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--%s is not for the %s: it needs --model %s",
+                             option, model, needs)
+               : BANYAN_SUCCESS;
+}
+
+/* What only the flit engine has. */
+static banyan_status refuse_flit(const sim_settings *settings, const char *model, banyan_error *err)
+{
+    static const char *const names[] = {"flow", "flit", "tables"};
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; !status && i < 3; i++)
+        status = refuse(settings, names[i], model, "flit", err);
+    return status;
+}
 
 static banyan_status run_fluid(const sim_settings *settings, const banyan_schedule *schedule,
                                const banyan_topology *topology, size_t bytes, sim_outcome *out,
                                banyan_error *err)
 {
     banyan_fluid_result result;
-    banyan_status status = banyan_fluid(schedule, topology, bytes, &settings->fluid, &result, err);
+    banyan_status status = refuse_flit(settings, "fluid", err);
 
+    if (!status)
+        status = banyan_fluid(schedule, topology, bytes, &settings->fluid, &result, err);
     if (status)
         return status;
     *out = (sim_outcome){.timeline = result.timeline,
@@ -27,26 +50,20 @@ static banyan_status run_fluid(const sim_settings *settings, const banyan_schedu
     return BANYAN_SUCCESS;
 }
 
-static banyan_status refuse(const sim_settings *settings, const char *option, banyan_error *err)
-{
-    return cli_has(settings->arguments, option)
-               ? banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--%s is not for the walk: it needs --model fluid",
-                             option)
-               : BANYAN_SUCCESS;
-}
-
 static banyan_status run_walk(const sim_settings *settings, const banyan_schedule *schedule,
                               const banyan_topology *topology, size_t bytes, sim_outcome *out,
                               banyan_error *err)
 {
     banyan_limits limits;
-    banyan_status status = refuse(settings, "lockstep", err);
+    banyan_status status = refuse_flit(settings, "walk", err);
 
     *out = (sim_outcome){.utilization = NAN, .busiest = NAN};
     if (!status)
-        status = refuse(settings, "overhead", err);
+        status = refuse(settings, "lockstep", "walk", "fluid or flit", err);
     if (!status)
-        status = refuse(settings, "reduce-speed", err);
+        status = refuse(settings, "overhead", "walk", "fluid", err);
+    if (!status)
+        status = refuse(settings, "reduce-speed", "walk", "fluid", err);
     if (!status)
         status = banyan_bandwidth_limit(schedule, topology, &limits, err);
     if (!status)
@@ -61,6 +78,7 @@ static banyan_status run_walk(const sim_settings *settings, const banyan_schedul
 const sim_engine sim_engines[] = {
     {"fluid", "event driven: transfers share links max-min fairly along their routes", run_fluid},
     {"walk", "one walk over the transfers: links serve one after the other; rough and fast", run_walk},
+    {"flit", "cycle accurate: routers with virtual channels, interfaces with schedule tables", sim_flit_run},
     {NULL, NULL, NULL}};
 
 const sim_engine *sim_engine_find(const char *name, banyan_error *err)

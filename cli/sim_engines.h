@@ -19,6 +19,8 @@ typedef struct {
     double busiest;       /* the same of the bottleneck */
     int bottleneck;       /* a link, or -1 */
     size_t message_count; /* 0: not counted */
+    char note[64];        /* what else a line of text should say, or "" */
+    char json[640];       /* further fields, each after a comma, or "" */
 } sim_outcome;
 
 typedef struct {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: the conformance and mutation tests with more cases, then ten minutes of
-# fuzzing, spread over the targets.
+# What takes too long for every change: the conformance and mutation tests with more cases, the report's page in a
+# browser, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -10,6 +10,8 @@ cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
 BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
+
+scripts/browser.sh build/dev/banyan
 
 count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)
 [ "$count" -eq 0 ] || scripts/fuzz.sh $((600 / count))

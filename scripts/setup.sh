@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need and that are missing. Says nothing and calls
 # nothing when all are there. Needs root or sudo; without either it names what is missing and the command.
+# Arguments: other packages instead of these.
 set -eu
 
 packages="
 build-essential cmake ninja-build pkg-config
 clang clang-format libclang-rt-dev
-libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev
-libcmocka-dev lowdown
+libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev libsodium-dev
+libcmocka-dev lowdown iproute2
 "
+[ $# -eq 0 ] || packages=$*
 
 if ! command -v dpkg-query > /dev/null; then
     echo "setup: this is not Debian, so nothing was installed; needed are the likes of:" $packages >&2

@@ -24,10 +24,10 @@ say "clang, all warnings are errors"
 build clang
 
 say "TSan: the tests with threads"
-threaded='execute transport comm log'
+threaded='execute transport comm log shm'
 targets=
 for name in $threaded; do
-    for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c; do
+    for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do
         [ -e "$source" ] || continue
         kind=$(basename "$(dirname "$source")")
         targets="$targets test_${kind}_$(basename "$source" .c)"
@@ -36,7 +36,7 @@ done
 if [ -n "$targets" ]; then
     build tsan $targets
     ctest --test-dir build/tsan -j "$jobs" --output-on-failure \
-        -R "^(unit|conformance)/($(echo "$threaded" | tr ' ' '|'))"
+        -R "^(unit|conformance|multi)/($(echo "$threaded" | tr ' ' '|'))"
 fi
 
 say "everything under ASan and UBSan"

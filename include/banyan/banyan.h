@@ -124,6 +124,48 @@ typedef struct {
  * memory. */
 BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
 
+/* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it,
+ * at the latest when the time-out has passed. Besides the statuses of init_all: TIMEOUT            the
+ * sentence names the ranks that did not come MISMATCH           ranks disagree on their number, a setting or
+ * the secret; both are named, and both values VERSION_MISMATCH   they speak different protocols or have
+ * different versions PEER_LOST          a rank died meanwhile INVALID_USAGE      no launcher, or the secret's
+ * file can be read by others On failure *comm is NULL. */
+
+/* What one process makes and gives to all others by whatever way it has; it holds the job's secret. */
+typedef struct {
+    char bytes[128];
+} banyan_unique_id;
+
+/* The process that calls it serves the meeting of the ranks, from a thread that ends by itself. */
+BANYAN_API banyan_status banyan_get_unique_id(banyan_unique_id *id);
+
+BANYAN_API banyan_status banyan_comm_init_rank(banyan_comm **comm, int size, banyan_unique_id id, int rank,
+                                               const banyan_config *config);
+
+/* Rank, number of ranks and meeting place are what the launcher says: BANYAN_RANK, BANYAN_SIZE and
+ * BANYAN_ROOT, torchrun, Open MPI, PMIx, MVAPICH, MPICH and Intel MPI (PMI), Slurm. The secret is
+ * BANYAN_SECRET or the content of BANYAN_SECRET_FILE. */
+BANYAN_API banyan_status banyan_comm_init_env(banyan_comm **comm, const banyan_config *config);
+
+/* The ranks meet by the caller's own means (MPI, PyTorch's store, a file): all gets bytes from each of the
+ * size ranks, in their order. It is called once, in every rank. Whoever can read what is exchanged can join.
+ */
+typedef banyan_status (*banyan_allgather_function)(void *context, const void *mine, size_t bytes, void *all);
+BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
+                                                   banyan_allgather_function allgather, void *context,
+                                                   const banyan_config *config);
+
+/* Every rank calls it; those with the same color make a group, ordered by key, then by rank. A negative color
+ * takes part in none: *out is NULL. The old group works on. */
+BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key, banyan_comm **out,
+                                           const banyan_config *config);
+
+/* Those who call it make a new group without the ranks that are lost, that do not come, or that are listed in
+ * exclude; ranks keep their order, and plans are made anew. The old communicator is usually dead and still
+ * has to be destroyed. */
+BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
+                                            banyan_comm **out, const banyan_config *config);
+
 /* Gives the handle back (NULL is fine); no call may be running on it. The others can finish what they have
  * begun with this rank; a call that would need it again returns PEER_LOST. The last one frees the group. */
 BANYAN_API banyan_status banyan_comm_destroy(banyan_comm *comm);
@@ -183,6 +225,21 @@ BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t coun
 
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
+
+/* An all-reduce that goes on while the caller does something else. Requests of one communicator, and blocking
+ * calls beside them, are done one after the other in the order in which they were made. The buffers are lent
+ * until the request is done. Free every request; freeing waits until it is done. */
+typedef struct banyan_request banyan_request;
+
+BANYAN_API banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count,
+                                                banyan_datatype type, banyan_op op, banyan_comm *comm,
+                                                banyan_request **request);
+
+/* The outcome, or IN_PROGRESS; wait looks for so long, a negative time-out until it is done (which a call's
+ * own time-out sees to). */
+BANYAN_API banyan_status banyan_request_test(banyan_request *request);
+BANYAN_API banyan_status banyan_request_wait(banyan_request *request, int timeout_ms);
+BANYAN_API void banyan_request_free(banyan_request *request); /* NULL is fine */
 
 #ifdef __cplusplus
 }

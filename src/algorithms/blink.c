@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/blink.c: spanning trees inside a machine, a ring across machines.
  *
- *      machine A          machine B          The vector has one share a local place. Share j is summed inside
- * every 0 ──> 1 <── 2      3 ──> 4 <── 5       machine along a tree to the j-th worker; these workers reduce
- * the ╰─────── ring ─────╯             share over a ring; then it goes down the trees again.
+ *     machine A           machine B
+ *     0 --> 1 <-- 2       3 --> 4 <-- 5        share j is summed inside every machine along a tree
+ *           |                   |              to the j-th worker ...
+ *           +------- ring ------+              ... which reduces it with its peers over a ring;
+ *                                              then it goes down the trees again
  *
  * Cost with m machines of k workers: n/k over each tree twice, 2 (m-1)/m n/k over each ring link.
  *

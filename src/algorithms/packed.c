@@ -334,6 +334,11 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
+    if (!status && banyan_network_has_many_helpers(graph)) {
+        banyan_graph_destroy(graph);
+        status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
+                                      BANYAN_RELAYS_FORWARD, &graph, err);
+    }
     if (status)
         return status;
     if (options->by_ellipsoid) {

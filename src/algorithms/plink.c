@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/plink.c: one tree inside every machine, one balanced tree across machines.
  *
- *            A                 The first worker of each machine sums its machine's data; these leaders sum
- * along a /   \               binary tree, and the sum goes the same way back. Few, short steps: good for
- * small B     C              vectors and many machines, poor for large ones, since one tree uses few links.
- *        / \
- *       D   E
+ *           A         the first worker of each machine sums its machine's data;
+ *         /   \       these leaders sum along a binary tree,
+ *        B     C      and the sum goes the same way back
+ *       / \
+ *      D   E
+ *
+ * Few, short steps: good for small vectors and many machines, poor for large ones, since one tree uses few links.
  *
  * Cost: 2 (depth + log2 m) a + 2 n b, pipelined.
  *

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/ascent.h"
 #include "solve/coupled.h"
@@ -188,12 +189,31 @@ static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bou
     return BANYAN_SUCCESS;
 }
 
+/* Too many helpers to choose from: prices from a network in which they only forward. The proof counts them
+ * in. */
+static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_graph plain = *graph;
+    banyan_status status;
+
+    plain.role = banyan_alloc((size_t)graph->node_count, 1);
+    if (!plain.role)
+        return banyan_fail_memory(err);
+    for (int v = 0; v < graph->node_count; v++)
+        plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
+    status = graph->symmetric ? by_spanning_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
+    banyan_free(plain.role);
+    return status;
+}
+
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err)
 {
     banyan_status status;
 
-    if (!graph->symmetric)
+    if (banyan_network_has_many_helpers(graph))
+        status = by_forwarding(graph, out, err);
+    else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);
     else if (all_active(graph))
         status = by_strength(graph, out, err);
@@ -226,6 +246,8 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
             banyan_spanning_destroy(spanning);
         return status;
     }
+    if (banyan_network_has_many_helpers(graph))
+        return banyan_ascent_bound(graph, price, out, err);
     status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
     if (!status && !proven)
         status = banyan_ascent_bound(graph, price, out, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/steiner.h"
 
 typedef struct {
     unsigned char *role, *gone;
@@ -128,4 +129,24 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
     banyan_free(s.link);
     banyan_free(s.capacity);
     return status;
+}
+
+int banyan_network_helpers(const banyan_graph *graph)
+{
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        count += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
+                 (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) &&
+                 graph->out_first[v] < graph->out_first[v + 1];
+    return count;
+}
+
+int banyan_network_has_many_helpers(const banyan_graph *graph)
+{
+    int limit = !graph->symmetric                                 ? BANYAN_MANY_HELPERS_UNLIKE
+                : graph->active_count <= BANYAN_STEINER_TERMINALS ? BANYAN_MANY_HELPERS_OF_FEW
+                                                                  : BANYAN_MANY_HELPERS;
+
+    return banyan_network_helpers(graph) > limit;
 }

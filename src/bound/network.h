@@ -17,4 +17,14 @@ banyan_status banyan_relays_parse(const char *text, banyan_relays *out, banyan_e
 banyan_status banyan_network_graph(const banyan_topology *topology, const int *active, int active_count,
                                    banyan_relays relays, banyan_graph **out, banyan_error *err);
 
+/* Idle nodes that add are chosen from by search; beyond these many planners let them forward only. */
+enum {
+    BANYAN_MANY_HELPERS = 56,         /* directions alike */
+    BANYAN_MANY_HELPERS_OF_FEW = 260, /* and few active workers */
+    BANYAN_MANY_HELPERS_UNLIKE = 20
+};
+
+int banyan_network_helpers(const banyan_graph *graph); /* how many there are */
+int banyan_network_has_many_helpers(const banyan_graph *graph);
+
 #endif

@@ -71,8 +71,22 @@ static banyan_status get_runner(banyan_comm *comm, const banyan_call_entry *entr
     return status ? give_up(comm, status) : BANYAN_SUCCESS;
 }
 
+typedef struct {
+    banyan_world *world;
+    const banyan_call_entry *entry;
+} explaining;
+
+static void explain(void *context, int peer, const void *theirs, banyan_error *out)
+{
+    const explaining *e = context;
+
+    banyan_world_explain(e->world, e->entry, peer, theirs, out);
+}
+
 static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, void *buffer)
 {
+    unsigned char label[BANYAN_LABEL_BYTES];
+    explaining context = {comm->group->world, entry};
     banyan_run_request request = {.buffer = buffer,
                                   .count = entry->whole,
                                   .type = entry->call.type,
@@ -81,7 +95,20 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, void
     banyan_runner *runner = NULL;
     banyan_status status = get_runner(comm, entry, &runner);
 
-    return status ? status : banyan_runner_run(runner, &request, &comm->err);
+    if (status)
+        return status;
+    if (!comm->group->world)
+        return banyan_runner_run(runner, &request, &comm->err);
+    banyan_world_label(entry, label);
+    request.label = label;
+    request.label_bytes = sizeof label;
+    request.explain = explain;
+    request.context = &context;
+    status = banyan_runner_run(runner, &request, &comm->err);
+    /* What ended the group is told in the same words everywhere. */
+    if (status)
+        banyan_control_failure(banyan_world_control(comm->group->world), &comm->err);
+    return status;
 }
 
 static banyan_status run_and_leave(banyan_comm *comm, banyan_call_entry *entry, void *buffer)
@@ -117,7 +144,7 @@ static char *copy_to_scratch(banyan_comm *comm, const void *send, size_t bytes)
     return comm->scratch;
 }
 
-static banyan_status allreduce(const void *send, void *recv, const banyan_call *call, banyan_comm *comm)
+banyan_status banyan_comm_allreduce(const void *send, void *recv, const banyan_call *call, banyan_comm *comm)
 {
     banyan_call_entry *entry;
     banyan_status status = check_call(comm, call);
@@ -226,15 +253,15 @@ static banyan_status reduce(const void *send, void *recv, const banyan_call *cal
     return run_and_leave(comm, entry, recv);
 }
 
-typedef banyan_status (*collective)(const void *send, void *recv, const banyan_call *call, banyan_comm *comm);
-
-static banyan_status call_locked(collective function, const void *send, void *recv, const banyan_call *call,
-                                 banyan_comm *comm)
+static banyan_status call_locked(banyan_collective_function function, const void *send, void *recv,
+                                 const banyan_call *call, banyan_comm *comm)
 {
     banyan_status status;
 
     if (!comm)
         return BANYAN_INVALID_ARGUMENT;
+    if (banyan_worker_run(comm, function, send, recv, call, &status))
+        return status;
     pthread_mutex_lock(&comm->lock);
     status = function(send, recv, call, comm);
     pthread_mutex_unlock(&comm->lock);
@@ -246,7 +273,7 @@ banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banya
 {
     banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
 
-    return call_locked(allreduce, send, recv, &call, comm);
+    return call_locked(banyan_comm_allreduce, send, recv, &call, comm);
 }
 
 banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type,
@@ -294,5 +321,5 @@ banyan_status banyan_barrier(banyan_comm *comm)
                         .op = BANYAN_MAX};
     char byte = 0;
 
-    return call_locked(allreduce, &byte, &byte, &call, comm);
+    return call_locked(banyan_comm_allreduce, &byte, &byte, &call, comm);
 }

@@ -9,7 +9,7 @@ static void free_handle(banyan_comm *comm)
 {
     if (!comm)
         return;
-    if (comm->endpoint)
+    if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
     banyan_free(comm->scratch);
     pthread_mutex_destroy(&comm->lock);
@@ -35,6 +35,35 @@ static banyan_status make_handle(banyan_group *group, int rank, banyan_comm **ou
     return status;
 }
 
+void banyan_comm_report(const banyan_config *config, const banyan_error *err)
+{
+    if (config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->error &&
+        config->error_bytes)
+        snprintf(config->error, config->error_bytes, "%s", err->text);
+}
+
+banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_comm **out, banyan_error *err)
+{
+    banyan_comm *comm = banyan_alloc(1, sizeof *comm);
+    banyan_group *group = NULL;
+    banyan_status status = comm ? banyan_group_create(setup, world, &group, err) : banyan_fail_memory(err);
+
+    *out = NULL;
+    if (status) {
+        banyan_world_destroy(world);
+        banyan_setup_fini(setup);
+        banyan_free(comm);
+        return status;
+    }
+    banyan_world_bind(world, &group->setup);
+    pthread_mutex_init(&comm->lock, NULL);
+    comm->group = group;
+    comm->rank = banyan_world_rank(world);
+    comm->endpoint = banyan_world_endpoint(world);
+    *out = comm;
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status init_all(banyan_comm **comms, int size, const banyan_config *config, banyan_error *err)
 {
     banyan_setup setup;
@@ -45,7 +74,7 @@ static banyan_status init_all(banyan_comm **comms, int size, const banyan_config
         return status;
     for (int i = 0; i < size; i++)
         comms[i] = NULL;
-    status = banyan_group_create(&setup, &group, err);
+    status = banyan_group_create(&setup, NULL, &group, err);
     for (int i = 0; i < size && !status; i++)
         status = make_handle(group, i, &comms[i], err);
     for (int i = 0; i < size && status; i++) {
@@ -66,9 +95,8 @@ banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_c
     if (!comms)
         return BANYAN_INVALID_ARGUMENT;
     status = init_all(comms, size, config, &err);
-    if (status && config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config &&
-        config->error && config->error_bytes)
-        snprintf(config->error, config->error_bytes, "%s", err.text);
+    if (status)
+        banyan_comm_report(config, &err);
     return status;
 }
 
@@ -80,6 +108,7 @@ banyan_status banyan_comm_destroy(banyan_comm *comm)
     if (!comm)
         return BANYAN_SUCCESS;
     group = comm->group;
+    banyan_worker_stop(comm);
     is_last = banyan_group_part(group, comm->rank, comm->endpoint);
     free_handle(comm);
     if (is_last)
@@ -94,7 +123,10 @@ banyan_status banyan_comm_abort(banyan_comm *comm)
     if (!comm)
         return BANYAN_INVALID_ARGUMENT;
     snprintf(sentence, sizeof sentence, "rank %d aborted the communicator", comm->rank);
-    comm->endpoint->transport->abort(comm->endpoint, BANYAN_REMOTE_ERROR, sentence);
+    if (comm->group->world)
+        banyan_control_abort(banyan_world_control(comm->group->world), BANYAN_REMOTE_ERROR, sentence);
+    else
+        comm->endpoint->transport->abort(comm->endpoint, BANYAN_REMOTE_ERROR, sentence);
     return BANYAN_SUCCESS;
 }
 
@@ -102,7 +134,10 @@ banyan_status banyan_comm_get_async_error(banyan_comm *comm, banyan_status *asyn
 {
     if (!comm || !async_error)
         return BANYAN_INVALID_ARGUMENT;
-    *async_error = comm->endpoint->transport->failure(comm->endpoint, NULL);
+    if (comm->group->world)
+        *async_error = banyan_control_failure(banyan_world_control(comm->group->world), NULL);
+    else
+        *async_error = comm->endpoint->transport->failure(comm->endpoint, NULL);
     return BANYAN_SUCCESS;
 }
 

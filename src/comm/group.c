@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/world.h"
 #include "core/alloc.h"
 
-banyan_status banyan_group_create(banyan_setup *setup, banyan_group **out, banyan_error *err)
+banyan_status banyan_group_create(banyan_setup *setup, banyan_world *world, banyan_group **out,
+                                  banyan_error *err)
 {
     banyan_group *group = banyan_alloc(1, sizeof *group);
-    banyan_status status;
+    banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
     if (!group)
@@ -22,7 +24,7 @@ banyan_status banyan_group_create(banyan_setup *setup, banyan_group **out, banya
     group->has_left = banyan_alloc((size_t)setup->size, 1);
     if (!group->calls_made || !group->has_left)
         status = banyan_fail_memory(err);
-    else
+    else if (!world)
         status = banyan_memory_hub_create(setup->topology->node_count, &group->hub, err);
     if (status) {
         banyan_group_destroy(group);
@@ -30,7 +32,8 @@ banyan_status banyan_group_create(banyan_setup *setup, banyan_group **out, banya
     }
     group->setup = *setup;
     *setup = (banyan_setup){0};
-    group->handle_count = group->setup.size;
+    group->world = world;
+    group->handle_count = world ? 1 : group->setup.size;
     *out = group;
     return BANYAN_SUCCESS;
 }
@@ -51,6 +54,7 @@ void banyan_group_destroy(banyan_group *group)
         group->entries = next;
     }
     banyan_comm_plans_destroy(group->plans);
+    banyan_world_destroy(group->world);
     banyan_memory_hub_destroy(group->hub);
     banyan_setup_fini(&group->setup);
     banyan_free(group->calls_made);
@@ -69,7 +73,7 @@ banyan_call_entry *banyan_group_find(banyan_group *group, uint64_t number)
     return entry && entry->number == number ? entry : NULL;
 }
 
-static const char *describe(const banyan_call *call, char *buffer, size_t size)
+const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size)
 {
     int reduces =
         call->collective != BANYAN_COLLECTIVE_ALLGATHER && call->collective != BANYAN_COLLECTIVE_BROADCAST;
@@ -88,7 +92,7 @@ static const char *describe(const banyan_call *call, char *buffer, size_t size)
     return buffer;
 }
 
-static int is_same(const banyan_call *a, const banyan_call *b)
+int banyan_call_is_same(const banyan_call *a, const banyan_call *b)
 {
     return a->collective == b->collective && a->is_barrier == b->is_barrier && a->root == b->root &&
            a->count == b->count && a->type == b->type && a->op == b->op;
@@ -108,7 +112,8 @@ static banyan_status mismatch(const banyan_call_entry *entry, int rank, const ba
 
     snprintf(sentence, sizeof sentence, "call %llu differs: rank %d calls %s, rank %d calls %s",
              (unsigned long long)entry->number, entry->first_rank,
-             describe(&entry->call, theirs, sizeof theirs), rank, describe(call, mine, sizeof mine));
+             banyan_call_describe(&entry->call, theirs, sizeof theirs), rank,
+             banyan_call_describe(call, mine, sizeof mine));
     return end_group(endpoint, BANYAN_MISMATCH, sentence, err);
 }
 
@@ -122,7 +127,7 @@ static banyan_status check_present(const banyan_group *group, int rank, const ba
         if (group->has_left[i] && group->calls_made[i] <= group->calls_made[rank]) {
             snprintf(sentence, sizeof sentence,
                      "rank %d calls %s, but rank %d has destroyed its communicator", rank,
-                     describe(call, text, sizeof text), i);
+                     banyan_call_describe(call, text, sizeof text), i);
             return end_group(endpoint, BANYAN_PEER_LOST, sentence, err);
         }
     return BANYAN_SUCCESS;
@@ -166,6 +171,8 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
     banyan_status status;
 
     *out = NULL;
+    if (group->world)
+        return banyan_world_enter(group->world, &group->plans, call, out, err);
     pthread_mutex_lock(&group->lock);
     status = endpoint->transport->failure(endpoint, err);
     if (!status)
@@ -174,7 +181,7 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
         *out = banyan_group_find(group, group->calls_made[rank]);
         if (!*out)
             status = append_entry(group, rank, call, out, err);
-        else if (!is_same(&(*out)->call, call))
+        else if (!banyan_call_is_same(&(*out)->call, call))
             status = mismatch(*out, rank, call, endpoint, err);
     }
     if (!status)
@@ -185,6 +192,10 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
 
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry)
 {
+    if (group->world) {
+        banyan_free(entry);
+        return;
+    }
     pthread_mutex_lock(&group->lock);
     entry->users--;
     while (group->entries && !group->entries->users) {
@@ -202,11 +213,15 @@ int banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint)
     char text[160], sentence[256];
     int is_last;
 
+    if (group->world) {
+        banyan_world_leave(group->world);
+        return 1;
+    }
     pthread_mutex_lock(&group->lock);
     missed = banyan_group_find(group, group->calls_made[rank]);
     if (missed) {
         snprintf(sentence, sizeof sentence, "rank %d has destroyed its communicator; rank %d waits in %s",
-                 rank, missed->first_rank, describe(&missed->call, text, sizeof text));
+                 rank, missed->first_rank, banyan_call_describe(&missed->call, text, sizeof text));
         endpoint->transport->abort(endpoint, BANYAN_PEER_LOST, sentence);
     }
     group->has_left[rank] = 1;

@@ -36,10 +36,12 @@ struct banyan_call_entry {
 };
 
 typedef struct banyan_relay banyan_relay;
+typedef struct banyan_world banyan_world;
 
 typedef struct {
     banyan_setup setup;
-    banyan_memory_hub *hub;
+    banyan_world *world;    /* ranks are processes (comm/world.h); NULL: they are threads of this one */
+    banyan_memory_hub *hub; /* NULL where ranks are processes */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
@@ -53,13 +55,18 @@ typedef struct {
     char *has_left;       /* by rank */
 } banyan_group;
 
-/* Takes the setup over on success. */
-banyan_status banyan_group_create(banyan_setup *setup, banyan_group **out, banyan_error *err);
+/* Takes the setup over on success, and the world, where there is one. */
+banyan_status banyan_group_create(banyan_setup *setup, banyan_world *world, banyan_group **out,
+                                  banyan_error *err);
 void banyan_group_destroy(banyan_group *group); /* waits for its relays; accepts NULL */
 
 /* The rank's next call: its entry in the log. A failure that ends the group has been told to it. */
 banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint *endpoint,
                                  const banyan_call *call, banyan_call_entry **out, banyan_error *err);
+
+/* «allreduce(count 10, float32, sum)», into the buffer. */
+const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size);
+int banyan_call_is_same(const banyan_call *a, const banyan_call *b);
 
 /* The member is done with the entry. */
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry);

@@ -4,15 +4,40 @@
 #define BANYAN_COMM_INTERNAL_H
 
 #include "comm/group.h"
+#include "comm/world.h"
+
+typedef struct banyan_worker banyan_worker;
 
 struct banyan_comm {
     banyan_group *group;
     int rank;
-    banyan_endpoint *endpoint;
-    pthread_mutex_t lock; /* one call after the other */
-    char *scratch;        /* for collectives that must not change what the user gave; grows, never shrinks */
+    banyan_endpoint *endpoint; /* the world's, where ranks are processes */
+    pthread_mutex_t lock;      /* one call after the other */
+    char *scratch; /* for collectives that must not change what the user gave; grows, never shrinks */
     size_t scratch_bytes;
     banyan_error err;
+    _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (comm/request.c); NULL: none yet */
+    uint64_t child_count;            /* groups that were made from this one */
 };
+
+/* comm.c: a handle on a world that has been joined; takes setup and world over, also on failure. */
+banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_comm **out,
+                               banyan_error *err);
+
+/* Writes the sentence where the config wants it. */
+void banyan_comm_report(const banyan_config *config, const banyan_error *err);
+
+/* request.c: waits for what has been asked for; ends the thread. */
+void banyan_worker_stop(banyan_comm *comm);
+
+/* request.c: a blocking call takes its turn behind the asynchronous ones. Returns 1 when it has been run by
+ * the thread, and *status is its outcome. */
+typedef banyan_status (*banyan_collective_function)(const void *send, void *recv, const banyan_call *call,
+                                                    banyan_comm *comm);
+int banyan_worker_run(banyan_comm *comm, banyan_collective_function function, const void *send, void *recv,
+                      const banyan_call *call, banyan_status *status);
+
+/* collectives.c: the all-reduce itself, with the handle's lock held. */
+banyan_status banyan_comm_allreduce(const void *send, void *recv, const banyan_call *call, banyan_comm *comm);
 
 #endif

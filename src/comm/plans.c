@@ -4,12 +4,13 @@
 #include "comm/plans.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "planner/planner.h"
 
-static size_t size_class_of(const banyan_setup *setup, size_t bytes)
+size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
     size_t class = 1024;
 
@@ -53,7 +54,42 @@ static void destroy_plan(banyan_comm_plan *plan)
     banyan_free(plan);
 }
 
-static banyan_status make_plan(const banyan_setup *setup, banyan_comm_plan *plan, banyan_error *err)
+/* Nodes that are not ranks need a process that serves them. */
+static int has_relays(const banyan_schedule *schedule)
+{
+    for (size_t i = 0; i < schedule->transfer_count; i++)
+        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
+            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
+            return 1;
+    return 0;
+}
+
+/* The best prediction among those that lead through ranks alone. */
+static banyan_status choose_without_relays(const banyan_setup *setup, const banyan_problem *problem,
+                                           banyan_schedule **out, banyan_error *err)
+{
+    banyan_plan *all = NULL;
+    int count = 0;
+    banyan_status status = banyan_plan_all(problem, &all, &count, err);
+
+    *out = NULL;
+    for (int i = 0; i < count && !status && !*out; i++)
+        if (all[i].schedule &&
+            (!strcmp(setup->algorithm, "auto") || !strcmp(setup->algorithm, all[i].algorithm->name)) &&
+            !has_relays(all[i].schedule)) {
+            *out = all[i].schedule;
+            all[i].schedule = NULL;
+        }
+    banyan_plans_destroy(all, count);
+    if (!status && !*out)
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "algorithm %s leads through nodes that are not ranks, and no process serves them",
+                           setup->algorithm);
+    return status;
+}
+
+static banyan_status choose(const banyan_setup *setup, const banyan_comm_plan *plan, banyan_schedule **out,
+                            banyan_error *err)
 {
     banyan_problem problem = {.topology = setup->topology,
                               .active = setup->active,
@@ -66,10 +102,24 @@ static banyan_status make_plan(const banyan_setup *setup, banyan_comm_plan *plan
 
     if (status)
         return status;
-    plan->schedule = chosen.schedule;
+    *out = chosen.schedule;
     chosen.schedule = NULL; /* ours now */
     banyan_plan_fini(&chosen);
-    status = check_parts(plan->schedule, err);
+    if (!setup->has_no_relays || !has_relays(*out))
+        return BANYAN_SUCCESS;
+    banyan_schedule_destroy(*out);
+    return choose_without_relays(setup, &problem, out, err);
+}
+
+/* All that running the plan's schedule needs. */
+static banyan_status complete(banyan_comm_plan *plan, banyan_error *err)
+{
+    banyan_status status = check_parts(plan->schedule, err);
+    char digest[17];
+
+    banyan_schedule_digest(plan->schedule, digest);
+    plan->digest = strtoull(digest, NULL, 16);
+
     if (!status)
         status = banyan_dependencies_derive(plan->schedule, &plan->dependencies, err);
     if (status)
@@ -79,26 +129,9 @@ static banyan_status make_plan(const banyan_setup *setup, banyan_comm_plan *plan
     return plan->programs && plan->runners ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
-banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
-                                   banyan_collective collective, int root, size_t bytes,
-                                   banyan_comm_plan **out, banyan_error *err)
+static banyan_status add_plan(banyan_comm_plan **plans, banyan_comm_plan *plan, banyan_status status,
+                              banyan_comm_plan **out)
 {
-    size_t size_class = size_class_of(setup, bytes);
-    banyan_comm_plan *plan;
-    banyan_status status;
-
-    for (plan = *plans; plan; plan = plan->next)
-        if (plan->collective == collective && plan->root == root && plan->size_class == size_class) {
-            *out = plan;
-            return BANYAN_SUCCESS;
-        }
-    plan = banyan_alloc(1, sizeof *plan);
-    if (!plan)
-        return banyan_fail_memory(err);
-    plan->collective = collective;
-    plan->root = root;
-    plan->size_class = size_class;
-    status = make_plan(setup, plan, err);
     if (status) {
         destroy_plan(plan);
         return status;
@@ -107,6 +140,78 @@ banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup 
     *plans = plan;
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+banyan_comm_plan *banyan_comm_plan_find(banyan_comm_plan *plans, banyan_collective collective, int root,
+                                        size_t size_class)
+{
+    for (; plans; plans = plans->next)
+        if (plans->collective == collective && plans->root == root && plans->size_class == size_class)
+            return plans;
+    return NULL;
+}
+
+static banyan_comm_plan *new_plan(banyan_collective collective, int root, size_t size_class)
+{
+    banyan_comm_plan *plan = banyan_alloc(1, sizeof *plan);
+
+    if (plan) {
+        plan->collective = collective;
+        plan->root = root;
+        plan->size_class = size_class;
+    }
+    return plan;
+}
+
+banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
+                                   banyan_collective collective, int root, size_t bytes,
+                                   banyan_comm_plan **out, banyan_error *err)
+{
+    size_t size_class = banyan_comm_plan_class(setup, bytes);
+    banyan_comm_plan *plan = banyan_comm_plan_find(*plans, collective, root, size_class);
+    banyan_status status;
+
+    if (plan) {
+        *out = plan;
+        return BANYAN_SUCCESS;
+    }
+    plan = new_plan(collective, root, size_class);
+    if (!plan)
+        return banyan_fail_memory(err);
+    status = choose(setup, plan, &plan->schedule, err);
+    if (!status)
+        status = complete(plan, err);
+    return add_plan(plans, plan, status, out);
+}
+
+static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_plan *plan, banyan_error *err)
+{
+    const banyan_schedule *schedule = plan->schedule;
+
+    if (schedule->collective != plan->collective || schedule->root != plan->root ||
+        schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
+        memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
+        has_relays(schedule))
+        return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_comm_plan_adopt(banyan_comm_plan **plans, const banyan_setup *setup,
+                                     banyan_collective collective, int root, size_t size_class,
+                                     banyan_schedule *schedule, banyan_comm_plan **out, banyan_error *err)
+{
+    banyan_comm_plan *plan = new_plan(collective, root, size_class);
+    banyan_status status;
+
+    if (!plan) {
+        banyan_schedule_destroy(schedule);
+        return banyan_fail_memory(err);
+    }
+    plan->schedule = schedule;
+    status = check_adopted(setup, plan, err);
+    if (!status)
+        status = complete(plan, err);
+    return add_plan(plans, plan, status, out);
 }
 
 void banyan_comm_plans_destroy(banyan_comm_plan *plans)

@@ -17,6 +17,7 @@ struct banyan_comm_plan {
     int root;
     size_t size_class; /* bytes that it was chosen for; 0: any */
     banyan_schedule *schedule;
+    uint64_t digest; /* of the schedule */
     banyan_dependencies *dependencies;
     int has_relays; /* all its relays have been started */
     /* By node; each slot is used by that node's thread alone. */
@@ -28,6 +29,16 @@ struct banyan_comm_plan {
 banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
                                    banyan_collective collective, int root, size_t bytes,
                                    banyan_comm_plan **out, banyan_error *err);
+/* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
+size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes);
+banyan_comm_plan *banyan_comm_plan_find(banyan_comm_plan *plans, banyan_collective collective, int root,
+                                        size_t size_class);
+
+/* Puts a plan that another rank has made, proven and sent onto the list; takes the schedule over, also on
+ * failure. PLAN_INVALID when it is not for this group. */
+banyan_status banyan_comm_plan_adopt(banyan_comm_plan **plans, const banyan_setup *setup,
+                                     banyan_collective collective, int root, size_t size_class,
+                                     banyan_schedule *schedule, banyan_comm_plan **out, banyan_error *err);
 void banyan_comm_plans_destroy(banyan_comm_plan *plans);
 
 /* The node's program and runner, made by its own thread when first asked for. */

@@ -46,6 +46,55 @@ static banyan_status make_star(int size, banyan_topology **out, banyan_error *er
     return banyan_topology_builder_finish(&builder, out, err);
 }
 
+enum { LOCAL_GBPS = 100, NETWORK_GBPS = 10 }; /* as hosts:... has them */
+
+/* The first rank of each host names it. */
+static banyan_status make_hosts(const char *const *names, int size, banyan_topology **out, banyan_error *err)
+{
+    banyan_topology_builder builder;
+    int *host_of = banyan_alloc((size_t)size, sizeof *host_of), count = 0, net;
+
+    if (!host_of)
+        return banyan_fail_memory(err);
+    banyan_topology_builder_init(&builder, "hosts");
+    for (int i = 0; i < size; i++) {
+        int first = 0;
+
+        while (strcmp(names[first], names[i]) != 0)
+            first++;
+        host_of[i] = first == i ? banyan_topology_add_host(&builder, names[i]) : host_of[first];
+        count = host_of[i] >= count ? host_of[i] + 1 : count;
+        banyan_topology_add_worker_f(&builder, host_of[i], "g%d", i);
+    }
+    for (int i = 0; i < count; i++)
+        banyan_topology_add_switch_f(&builder, "h%d", i);
+    net = banyan_topology_add_switch(&builder, "net");
+    for (int i = 0; i < size; i++)
+        banyan_topology_add_cable(&builder, i, size + host_of[i], LOCAL_GBPS * 1.25e8, 1e-6);
+    for (int i = 0; i < count; i++)
+        banyan_topology_add_cable(&builder, size + i, net, NETWORK_GBPS * 1.25e8, 1e-5);
+    banyan_free(host_of);
+    return banyan_topology_builder_finish(&builder, out, err);
+}
+
+banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *names, banyan_error *err)
+{
+    banyan_topology *topology;
+    banyan_status status;
+    int is_one = 1;
+
+    for (int i = 1; i < setup->size; i++)
+        is_one = is_one && !strcmp(names[0], names[i]);
+    if (!setup->is_default_topology || is_one)
+        return BANYAN_SUCCESS;
+    status = make_hosts(names, setup->size, &topology, err);
+    if (status)
+        return status;
+    banyan_topology_destroy(setup->topology);
+    setup->topology = topology; /* worker r is rank r, as on one switch: active stays */
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status find_topology(banyan_setup *setup, const char *spec, banyan_error *err)
 {
     banyan_status status = spec && *spec ? banyan_topology_load(spec, &setup->topology, err)
@@ -53,6 +102,7 @@ static banyan_status find_topology(banyan_setup *setup, const char *spec, banyan
 
     if (status)
         return status;
+    setup->is_default_topology = !spec || !*spec;
     if (setup->topology->node_count > BANYAN_TRANSPORT_MAX_MEMBERS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the topology has %d nodes; a group has at most %d",
                            setup->topology->node_count, BANYAN_TRANSPORT_MAX_MEMBERS);
@@ -107,10 +157,13 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         config->topology ? config->topology : banyan_settings_string(settings, BANYAN_SETTING_TOPO);
     const char *algorithm =
         config->algorithm ? config->algorithm : banyan_settings_string(settings, BANYAN_SETTING_ALGO);
-    banyan_status status = find_topology(setup, spec, err);
+    banyan_status status = BANYAN_SUCCESS;
 
-    if (!status)
-        status = find_active(setup, config->active, err);
+    if (!setup->topology) { /* not inherited */
+        status = find_topology(setup, spec, err);
+        if (!status)
+            status = find_active(setup, config->active, err);
+    }
     if (!status)
         status = find_algorithm(setup, algorithm, err);
     setup->timeout_ms = config->timeout_ms
@@ -122,17 +175,18 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
     return status;
 }
 
-banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, int size, banyan_error *err)
+/* Completes what is known of the setup already; takes it over, also on failure. */
+static banyan_status init(banyan_setup *out, banyan_setup setup, const banyan_config *config,
+                          banyan_error *err)
 {
     banyan_settings *settings = NULL;
-    banyan_setup setup = {.size = size};
     banyan_config known;
     banyan_status status = read_config(config, &known, err);
 
     *out = (banyan_setup){0};
-    if (!status && (size < 1 || size > BANYAN_TRANSPORT_MAX_MEMBERS))
+    if (!status && (setup.size < 1 || setup.size > BANYAN_TRANSPORT_MAX_MEMBERS))
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a group has 1 to %d ranks, not %d",
-                             BANYAN_TRANSPORT_MAX_MEMBERS, size);
+                             BANYAN_TRANSPORT_MAX_MEMBERS, setup.size);
     if (!status)
         status = banyan_settings_load(&settings, err);
     if (!status)
@@ -143,6 +197,64 @@ banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, 
     else
         *out = setup;
     return status;
+}
+
+banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, int size, banyan_error *err)
+{
+    return init(out, (banyan_setup){.size = size}, config, err);
+}
+
+static banyan_status copy_topology(const banyan_topology *from, banyan_topology **out, banyan_error *err)
+{
+    char *text = NULL;
+    banyan_status status = banyan_topology_format(from, &text, err);
+
+    if (!status)
+        status = banyan_topology_parse(text, strlen(text), out, err);
+    banyan_free(text);
+    return status;
+}
+
+/* Nodes of ranks must ascend: a schedule numbers its ranks so. */
+static int keeps_order(const int *ranks, int count)
+{
+    for (int i = 1; i < count; i++)
+        if (ranks[i] < ranks[i - 1])
+            return 0;
+    return 1;
+}
+
+banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent, const banyan_config *config,
+                                   const int *ranks, int count, banyan_error *err)
+{
+    banyan_setup setup = {.size = count};
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_config known;
+
+    *out = (banyan_setup){0};
+    status = read_config(config, &known, err);
+    if (status)
+        return status;
+    if (!known.topology && (parent->is_default_topology || !keeps_order(ranks, count))) {
+        status = make_star(count, &setup.topology, err);
+        setup.is_default_topology = 1;
+    } else if (!known.topology) {
+        status = copy_topology(parent->topology, &setup.topology, err);
+    }
+    if (!status && setup.topology) {
+        setup.active = banyan_alloc((size_t)count, sizeof *setup.active);
+        for (int i = 0; setup.active && i < count; i++)
+            setup.active[i] = setup.is_default_topology ? i : parent->active[ranks[i]];
+        status = setup.active ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    }
+    if (status) {
+        banyan_setup_fini(&setup);
+        return status;
+    }
+    known.timeout_ms = known.timeout_ms ? known.timeout_ms : parent->timeout_ms;
+    known.slice_bytes = known.slice_bytes ? known.slice_bytes : parent->slice_bytes;
+    known.algorithm = known.algorithm ? known.algorithm : parent->algorithm;
+    return init(out, setup, &known, err);
 }
 
 void banyan_setup_fini(banyan_setup *setup)

@@ -13,10 +13,21 @@ typedef struct {
     char *algorithm;
     int timeout_ms;
     size_t slice_bytes;
+    int is_default_topology; /* nobody said what the network is */
+    int has_no_relays;       /* only ranks can take part */
 } banyan_setup;
 
 /* config may be NULL. On failure out is empty. */
 banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, int size, banyan_error *err);
+/* The same for some ranks of a group, ranks[i] becoming rank i: on the group's network, unless the config
+ * says another. Where the order of ranks is not that of the network's workers, it is as if nobody had said.
+ */
+banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent, const banyan_config *config,
+                                   const int *ranks, int count, banyan_error *err);
+
+/* The network as the names of the ranks' hosts suggest it, where nobody has said what it is: each host's
+ * ranks close together, hosts on one switch. names[r] is rank r's host. */
+banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *names, banyan_error *err);
 void banyan_setup_fini(banyan_setup *setup);
 
 #endif

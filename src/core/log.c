@@ -134,7 +134,7 @@ static void greet(banyan_log *log, const banyan_settings *settings)
     for (int i = 0; i < BANYAN_SETTING_COUNT; i++)
         if (!banyan_settings_is_default(settings, (banyan_setting)i))
             BANYAN_INFO(log, ENV, "%s=%s (%s)", banyan_setting_at((banyan_setting)i)->name,
-                        banyan_settings_string(settings, (banyan_setting)i),
+                        banyan_settings_shown(settings, (banyan_setting)i),
                         banyan_settings_origin(settings, (banyan_setting)i));
     for (int i = 0; i < banyan_settings_warning_count(settings); i++)
         BANYAN_WARN(log, "%s", banyan_settings_warning(settings, i));

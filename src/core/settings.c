@@ -43,8 +43,8 @@ const banyan_setting_info *banyan_setting_at(banyan_setting setting)
 
 const char *banyan_setting_type_name(banyan_setting_type type)
 {
-    static const char *const names[] = {"string",       "integer", "bytes", "seconds",
-                                        "milliseconds", "boolean", "choice"};
+    static const char *const names[] = {"string",       "integer", "bytes",  "seconds",
+                                        "milliseconds", "boolean", "choice", "hidden"};
 
     return names[type];
 }
@@ -79,6 +79,7 @@ static banyan_status read_value(const banyan_setting_info *info, const char *tex
 
     switch (info->type) {
     case BANYAN_SETTING_STRING:
+    case BANYAN_SETTING_HIDDEN:
         return BANYAN_SUCCESS;
     case BANYAN_SETTING_BOOLEAN:
         status = banyan_value_boolean(text, &small, err);
@@ -304,6 +305,11 @@ static banyan_status fill_defaults(banyan_settings *settings, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+const char *banyan_environment(const char *name)
+{
+    return getenv(name);
+}
+
 banyan_status banyan_settings_load(banyan_settings **out, banyan_error *err)
 {
     const char *home = getenv("HOME");
@@ -375,6 +381,13 @@ const char *banyan_settings_string(const banyan_settings *settings, banyan_setti
     return settings->values[setting].text;
 }
 
+const char *banyan_settings_shown(const banyan_settings *settings, banyan_setting setting)
+{
+    const char *value = settings->values[setting].text;
+
+    return table[setting].type == BANYAN_SETTING_HIDDEN && *value ? "***" : value;
+}
+
 int64_t banyan_settings_integer(const banyan_settings *settings, banyan_setting setting)
 {
     return settings->values[setting].integer;
@@ -421,10 +434,10 @@ banyan_status banyan_settings_format(const banyan_settings *settings, char **out
 
     for (int i = 0; i < BANYAN_SETTING_COUNT; i++) {
         const banyan_setting_info *info = &table[i];
-        const char *value = settings->values[i].text;
+        const char *value = banyan_settings_shown(settings, (banyan_setting)i);
         const char *quote = is_padded(value) ? "\"" : "";
-        int is_comment =
-            banyan_settings_is_default(settings, (banyan_setting)i) || i == BANYAN_SETTING_CONF_FILE;
+        int is_comment = banyan_settings_is_default(settings, (banyan_setting)i) ||
+                         i == BANYAN_SETTING_CONF_FILE || info->type == BANYAN_SETTING_HIDDEN;
 
         banyan_text_add(&text, "%s# %s\n# type: %s", i ? "\n" : "", info->summary,
                         banyan_setting_type_name(info->type));

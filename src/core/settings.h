@@ -28,10 +28,27 @@
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
     X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
+    X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
+    X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
+    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp",                                                             \
+      "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
+    X(SOCKET_IFNAME, STRING, "", NULL,                                                                       \
+      "which interface others reach us at: eth, =eth0,eth1, ^docker,lo, an address or a network such as "    \
+      "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \
+    X(SOCKET_FAMILY, CHOICE, "any", "any|AF_INET|AF_INET6", "IPv4 or IPv6 alone")                            \
+    X(PORT_RANGE, STRING, "", NULL, "ports to listen on, such as 50000-50100; empty: any")                   \
+    X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks")                           \
+    X(TCP_WINDOW, BYTES, "1MiB", "4096..1073741824", "what a stream may have under way over TCP")            \
+    X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \
+    X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \
+    X(SIZE, INTEGER, "0", "0..1048576", "how many ranks the job has, together with BANYAN_RANK")             \
+    X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \
+    X(SECRET, HIDDEN, "", NULL, "what the processes of the job prove to each other that they know")          \
+    X(SECRET_FILE, STRING, "", NULL, "a file with the secret, readable by its owner alone")                  \
     X(CONF_FILE, STRING, "", NULL, "a file of settings, read before ~/.banyan.conf and /etc/banyan.conf")    \
     X(COLOR, CHOICE, "auto", "auto|always|never", "colours on a terminal")
 
@@ -42,7 +59,8 @@ typedef enum {
     BANYAN_SETTING_SECONDS,
     BANYAN_SETTING_MILLISECONDS,
     BANYAN_SETTING_BOOLEAN,
-    BANYAN_SETTING_CHOICE
+    BANYAN_SETTING_CHOICE,
+    BANYAN_SETTING_HIDDEN /* a string that is never shown */
 } banyan_setting_type;
 
 typedef enum {
@@ -73,6 +91,9 @@ typedef struct {
     const char *home_file, *system_file;
 } banyan_settings_sources;
 
+/* A variable that is not ours, such as a launcher's; NULL: it is not set. */
+const char *banyan_environment(const char *name);
+
 /* The only reading of the environment in the library. A wrong value is INVALID_ARGUMENT with a sentence that
  * names the setting, the value and where it stands. */
 banyan_status banyan_settings_load(banyan_settings **out, banyan_error *err);
@@ -84,7 +105,9 @@ void banyan_settings_destroy(banyan_settings *settings); /* accepts NULL */
 banyan_status banyan_settings_set(banyan_settings *settings, banyan_setting setting, const char *value,
                                   banyan_error *err);
 
-/* The value as it was written; never NULL, borrowed. */
+/* The value as it was written; never NULL, borrowed. shown is the same for people's eyes: a secret is «***».
+ */
+const char *banyan_settings_shown(const banyan_settings *settings, banyan_setting setting);
 const char *banyan_settings_string(const banyan_settings *settings, banyan_setting setting);
 
 /* Integers, bytes, milliseconds; 0 and 1 for a boolean; the index in the form for a choice. */

@@ -25,8 +25,8 @@
  *   - A(t,e) waits for C(t,e); for A(t,e') with e' < e; for A(u,e) with u earlier in the schedule; and for
  *     C(u,e) of sends u of an earlier round or the same round (everything is read before anything changes).
  * So the least event that has not happened waits for nothing: it can happen, and the number of events is
- * finite. Calls that follow one another on the same streams only put the call's number in front. Every wait
- * has a deadline all the same: peers can die. */
+ * finite. Calls that follow one another on the same streams only put the call's number in front, and labels
+ * are an element before all others. Every wait has a deadline all the same: peers can die. */
 #include "execute/run.h"
 
 #include <stdio.h>
@@ -50,6 +50,8 @@ typedef struct {
     uint64_t credited; /* sends: bytes of the stream's life that are accounted for */
     char *staging;     /* receives: made when first needed */
     size_t staged_begin, staged_end;
+    size_t label_left;                  /* bytes of the label that are still to be offered or received */
+    char label[BANYAN_RUN_LABEL_BYTES]; /* receives: the peer's */
 } flowing;
 
 struct banyan_runner {
@@ -67,6 +69,7 @@ struct banyan_runner {
     banyan_kernel kernel;
     size_t element_bytes, slice_elements;
     int out_of_memory;
+    const banyan_stream *strange; /* whose label differs from ours */
 };
 
 static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan_error *err)
@@ -151,8 +154,10 @@ static void bind(banyan_runner *runner, size_t count)
         *f = (flowing){.head = s->first, .last = s->first + s->count, .staging = f->staging};
         skip_finished(runner, &f->head, f->last);
         f->unsent = f->head;
+        if (f->head < f->last)
+            f->label_left = runner->request->label_bytes;
         if (s->is_send) /* every run ends with all of its sends taken, so this is where the next begins */
-            f->credited = runner->transport->sent(runner->endpoint, s->peer, s->number);
+            f->credited = runner->transport->sent(runner->endpoint, s->peer, s->number) + f->label_left;
     }
 }
 
@@ -180,7 +185,7 @@ static double now_s(const banyan_runner *runner)
 static int credit_sends(banyan_runner *runner, const banyan_stream *s, flowing *f)
 {
     uint64_t total = runner->transport->sent(runner->endpoint, s->peer, s->number);
-    uint64_t elements = (total - f->credited) / runner->element_bytes;
+    uint64_t elements = total > f->credited ? (total - f->credited) / runner->element_bytes : 0;
 
     if (!elements)
         return 0;
@@ -197,11 +202,42 @@ static int credit_sends(banyan_runner *runner, const banyan_stream *s, flowing *
     return 1;
 }
 
+static int offer_label(banyan_runner *runner, const banyan_stream *s, flowing *f)
+{
+    const char *end = (const char *)runner->request->label + runner->request->label_bytes;
+    size_t taken =
+        runner->transport->offer(runner->endpoint, s->peer, s->number, end - f->label_left, f->label_left);
+
+    f->label_left -= taken;
+    return taken > 0;
+}
+
+/* A label that is not ours ends the run. */
+static int take_label(banyan_runner *runner, const banyan_stream *s, flowing *f)
+{
+    size_t whole = runner->request->label_bytes, there;
+    const void *memory;
+
+    there = runner->transport->peek(runner->endpoint, s->peer, s->number, &memory);
+    if (!there)
+        return 0;
+    if (there > f->label_left)
+        there = f->label_left;
+    memcpy(f->label + whole - f->label_left, memory, there);
+    runner->transport->consume(runner->endpoint, s->peer, s->number, there);
+    f->label_left -= there;
+    if (!f->label_left && memcmp(f->label, runner->request->label, whole) != 0)
+        runner->strange = s;
+    return 1;
+}
+
 static int advance_send(banyan_runner *runner, const banyan_stream *s, flowing *f)
 {
     int moved = credit_sends(runner, s, f);
 
-    while (f->head < f->last) {
+    if (f->label_left)
+        moved |= offer_label(runner, s, f);
+    while (f->head < f->last && !f->label_left) {
         const progress *p = &runner->progress[f->head];
         size_t limit = allowed(runner, f->head, p->begin + f->offered / runner->element_bytes);
         size_t ready = (limit - p->begin) * runner->element_bytes, taken;
@@ -280,6 +316,8 @@ static int stage(banyan_runner *runner, const banyan_stream *s, flowing *f, size
     const void *memory;
     size_t there;
 
+    if (f->label_left)
+        return take_label(runner, s, f);
     if (!wanted)
         return 0;
     if (!f->staging)
@@ -325,6 +363,8 @@ static int advance_receive(banyan_runner *runner, const banyan_stream *s, flowin
 
     if (f->head == f->last)
         return 0;
+    if (f->label_left)
+        return take_label(runner, s, f);
     p = &runner->progress[f->head];
     ready = allowed(runner, f->head, p->position) - p->position;
     if (f->staged_begin < f->staged_end)
@@ -386,6 +426,18 @@ static int stage_all(banyan_runner *runner)
     return moved;
 }
 
+/* Whether it is the peer that we wait for: to take what is offered or could be, or to send what we could apply. */
+static int waits_for_peer(const banyan_runner *runner, const banyan_stream *s, const flowing *f)
+{
+    const progress *p = &runner->progress[f->head];
+    size_t from;
+
+    if (f->label_left || (s->is_send && f->head > f->unsent))
+        return 1;
+    from = s->is_send ? p->begin + f->offered / runner->element_bytes : p->position;
+    return allowed(runner, f->head, from) > from;
+}
+
 /* The stream to name when time has run out: a receive that nothing holds up, else any that is not done. */
 static const banyan_stream *find_blocked(const banyan_runner *runner, int *operation)
 {
@@ -394,18 +446,13 @@ static const banyan_stream *find_blocked(const banyan_runner *runner, int *opera
     for (int i = 0; i < runner->program->stream_count; i++) {
         const banyan_stream *s = &runner->program->streams[i];
         const flowing *f = &runner->flows[i];
-        int current = s->is_send ? f->unsent : f->head;
-        size_t from;
 
-        if (is_done(f, s->is_send))
+        if (is_done(f, s->is_send) || (s->is_send && blocked) || !waits_for_peer(runner, s, f))
             continue;
-        from = runner->progress[current].position;
-        if (s->is_send ? !blocked && f->head > f->unsent : allowed(runner, current, from) > from) {
-            blocked = s;
-            *operation = current;
-            if (!s->is_send)
-                break;
-        }
+        blocked = s;
+        *operation = s->is_send ? f->unsent : f->head;
+        if (!s->is_send)
+            break;
     }
     return blocked;
 }
@@ -429,7 +476,7 @@ static banyan_status time_out(const banyan_runner *runner, banyan_error *err)
         snprintf(sentence, sizeof sentence, "%s did not finish within %d ms", self,
                  runner->request->timeout_ms);
     }
-    runner->transport->abort(runner->endpoint, BANYAN_REMOTE_ERROR, sentence);
+    runner->transport->abort(runner->endpoint, BANYAN_TIMEOUT, sentence);
     return banyan_fail(err, BANYAN_TIMEOUT, "%s", sentence);
 }
 
@@ -443,6 +490,16 @@ static banyan_status run_out_of_memory(const banyan_runner *runner, banyan_error
     return banyan_fail_memory(err);
 }
 
+static banyan_status meet_stranger(const banyan_runner *runner, banyan_error *err)
+{
+    const flowing *f = &runner->flows[runner->strange - runner->program->streams];
+    banyan_error sentence = {""};
+
+    runner->request->explain(runner->request->context, runner->strange->peer, f->label, &sentence);
+    runner->transport->abort(runner->endpoint, BANYAN_MISMATCH, sentence.text);
+    return banyan_fail(err, BANYAN_MISMATCH, "%s", sentence.text);
+}
+
 static banyan_status progress_until_done(banyan_runner *runner, banyan_error *err)
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)runner->request->timeout_ms * 1000000;
@@ -454,12 +511,17 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
             moved = stage_all(runner);
         if (runner->out_of_memory)
             return run_out_of_memory(runner, err);
+        if (runner->strange)
+            return meet_stranger(runner, err);
         if (!moved)
             status = runner->transport->wait(runner->endpoint, deadline_ns, err);
         else if (banyan_clock_ns() > deadline_ns)
             status = BANYAN_TIMEOUT;
     }
-    return status == BANYAN_TIMEOUT ? time_out(runner, err) : status;
+    /* Ours, or the group's already? */
+    if (status == BANYAN_TIMEOUT && !runner->transport->failure(runner->endpoint, err))
+        return time_out(runner, err);
+    return status;
 }
 
 banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err)
@@ -470,6 +532,7 @@ banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request 
     runner->kernel = banyan_kernel_find_in(runner->kernel_set, request->type, request->op);
     runner->element_bytes = banyan_datatype_bytes(request->type);
     runner->out_of_memory = 0;
+    runner->strange = NULL;
     if (!runner->kernel)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "datatype %d and op %d are not both known",
                            (int)request->type, (int)request->op);

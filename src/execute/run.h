@@ -10,6 +10,7 @@
 #include "schedule/timeline.h"
 #include "transport/transport.h"
 
+#define BANYAN_RUN_LABEL_BYTES 48 /* the longest label */
 #define BANYAN_DEFAULT_SLICE_BYTES ((size_t)128 << 10)
 
 typedef struct banyan_runner banyan_runner;
@@ -23,6 +24,12 @@ typedef struct {
     banyan_timeline
         *timeline; /* NULL: none. Of each transfer, src writes begin_s and dst end_s; seconds since: */
     double origin_s;
+    /* What every stream begins with, so that two nodes which mean different calls notice before a byte is
+     * applied; label_bytes 0: none. When a peer's label differs, explain writes the sentence for MISMATCH. */
+    const void *label;
+    size_t label_bytes;
+    void (*explain)(void *context, int peer, const void *theirs, banyan_error *out);
+    void *context;
 } banyan_run_request;
 
 /* Connects to all peers of the program. slice_bytes 0: the default. Both must outlive the runner. */
@@ -33,7 +40,7 @@ void banyan_runner_destroy(banyan_runner *runner); /* accepts NULL */
 
 /* Returns when this node's part is done and nobody reads the buffer any more, also on failure.
  * TIMEOUT: the sentence names whom we waited for; the group is aborted, so all others return as well, with
- * REMOTE_ERROR and that sentence. Any other failure of the group: its status and sentence. After a failure
+ * TIMEOUT and that sentence. Any other failure of the group: its status and sentence. After a failure
  * the buffer holds anything and the endpoint is of no use. */
 banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err);
 

@@ -16,6 +16,13 @@
 
 #define SIMULTANEOUS 1e-12 /* relative to the time since the beginning */
 
+/* The window, in times of the shortest message, and the steps a message that open and close it. */
+#define NARROWEST 0.01
+#define WIDEST 1.0
+#define DEAR 100
+#define CHEAP 25
+#define CROWD_SAMPLE 4096
+
 enum { SEND, APPLY };                     /* what one waits to do */
 enum { LEAVES, IS_SENT, ARRIVES, ADDED }; /* what happens at a time */
 
@@ -219,11 +226,33 @@ static void happen(banyan_engine *e, banyan_event event)
     }
 }
 
+static size_t work_of(const banyan_engine *e)
+{
+    return e->applied_count + banyan_sharing_work(banyan_flows_sharing(e->flows));
+}
+
+/* Where every message disturbs a crowd of others, rates are settled for many ends of messages at once: the
+ * window in which events count as simultaneous opens as long as messages cost too much, and closes again. A
+ * message in a crowd takes many times the shortest message's time, so little is lost. */
+static void adjust_window(banyan_engine *e)
+{
+    size_t messages = e->applied_count - e->seen_count, work = work_of(e) - e->seen_work;
+
+    if (messages < CROWD_SAMPLE)
+        return;
+    if (work > DEAR * messages)
+        e->window_s = fmin(fmax(2 * e->window_s, NARROWEST * e->shortest_s), WIDEST * e->shortest_s);
+    else if (work < CHEAP * messages)
+        e->window_s = e->window_s > NARROWEST * e->shortest_s ? e->window_s / 2 : 0;
+    e->seen_count = e->applied_count;
+    e->seen_work = work_of(e);
+}
+
 /* Everything that happens at the next moment; 0: nothing is left to happen. */
 static int advance(banyan_engine *e)
 {
     double flow_s = banyan_flows_next_s(e->flows), event_s = banyan_events_next_s(&e->events);
-    double first_s = fmin(flow_s, event_s), last_s = first_s + SIMULTANEOUS * first_s;
+    double first_s = fmin(flow_s, event_s), last_s = first_s + fmax(SIMULTANEOUS * first_s, e->window_s);
 
     if (first_s == HUGE_VAL)
         return 0;
@@ -238,12 +267,24 @@ static int advance(banyan_engine *e)
         event_s = banyan_events_next_s(&e->events);
     }
     banyan_flows_settle(e->flows, e->now_s);
+    adjust_window(e);
     return 1;
 }
 
-static size_t work_of(const banyan_engine *e)
+/* Seconds that the quickest message takes if it has its links for itself. */
+static double shortest_message(const banyan_engine *e)
 {
-    return e->applied_count + banyan_sharing_work(banyan_flows_sharing(e->flows));
+    double shortest_s = HUGE_VAL;
+
+    for (size_t i = 0; i < e->schedule->transfer_count; i++) {
+        int path = e->paths->path_of[i];
+        double s_per_byte = 0;
+
+        for (int j = e->paths->first[path]; j < e->paths->first[path + 1]; j++)
+            s_per_byte = fmax(s_per_byte, 1 / e->topology->links[e->paths->link[j]].bytes_per_s);
+        shortest_s = fmin(shortest_s, s_per_byte * e->slices[i].bytes);
+    }
+    return e->schedule->transfer_count ? shortest_s : 0;
 }
 
 banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
@@ -264,6 +305,7 @@ banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
     for (int p = 0; p < paths->path_count; p++)
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
             e->path_latency_s[p] += e->topology->links[paths->link[i]].latency_s;
+    e->shortest_s = shortest_message(e);
     status = banyan_timeline_create(schedule->transfer_count, &e->timeline, err);
     if (!status)
         status = banyan_flows_create(e->topology, paths, schedule->transfer_count, &e->flows, err);

@@ -34,7 +34,8 @@ typedef enum {
 typedef struct {
     double clock_hz; /* *: the fastest link moves a flit a cycle (1 GHz for 16 GB/s) */
     int virtual_channels;
-    int buffer_flits; /* of one virtual channel */
+    int buffer_flits; /* * of one virtual channel: the credit loop of the longest link and a packet's head
+                         start, 2 latency + 18 (318 flits for 150 cycles) */
     int flit_bytes;
     int packet_bytes;              /* payload of a packet or sub-packet */
     int credit_cycles;             /* a router takes to count a credit that arrived */
@@ -51,8 +52,8 @@ typedef struct {
     int is_plain; /* every cycle of every node one by one: slow, the same result, to check the rest by */
 } banyan_flit_settings;
 
-/* The paper's Table III: 4 channels of 318 flits, 16 B flits, 256 B packets, cut-through; NOP lockstep, an
- * adder of 128 B a cycle, 58 packets buffered a port. */
+/* The paper's Table III: 4 channels (of 318 flits on 150 ns links), 16 B flits, 256 B packets, cut-through;
+ * NOP lockstep, an adder of 128 B a cycle, 58 packets buffered a port. */
 banyan_flit_settings banyan_flit_defaults(void);
 
 typedef struct {

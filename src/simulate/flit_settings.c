@@ -7,7 +7,6 @@
 banyan_flit_settings banyan_flit_defaults(void)
 {
     return (banyan_flit_settings){.virtual_channels = 4,
-                                  .buffer_flits = 318,
                                   .flit_bytes = 16,
                                   .packet_bytes = 256,
                                   .credit_cycles = 1,
@@ -36,7 +35,7 @@ static banyan_status check_numbers(const banyan_flit_settings *s, banyan_error *
         const char *what;
         int64_t value, low, high;
     } all[] = {{"the number of virtual channels", s->virtual_channels, 1, FLIT_MOST_LANES},
-               {"the buffer of a virtual channel, in flits,", s->buffer_flits, 1, 1 << 20},
+               {"the buffer of a virtual channel, in flits,", s->buffer_flits, 0, 1 << 24},
                {"the bytes of a flit", s->flit_bytes, 1, 1 << 16},
                {"the bytes of a packet", s->packet_bytes, 1, 1 << 20},
                {"the cycles of a credit", s->credit_cycles, 0, 1 << 16},
@@ -59,12 +58,24 @@ static banyan_status check_numbers(const banyan_flit_settings *s, banyan_error *
     return BANYAN_SUCCESS;
 }
 
-static banyan_status check_buffers(const banyan_flit_settings *s, banyan_error *err)
+/* The credit loop of the longest link: there and back, and the routers' part of it. */
+static banyan_status find_buffers(const banyan_topology *topology, banyan_flit_settings *s, banyan_error *err)
 {
     int packet = (s->packet_bytes + s->flit_bytes - 1) / s->flit_bytes + 1;
+    double longest = 0;
 
     if (s->normal_rate > 0 && s->normal_flits > packet)
         packet = s->normal_flits;
+    for (int i = 0; i < topology->link_count; i++)
+        longest = fmax(longest, topology->links[i].latency_s * s->clock_hz);
+    if (!s->buffer_flits) {
+        if (longest > 1 << 22)
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                               "a link of %.0f cycles is too long to find buffers for: set their size",
+                               longest);
+        s->buffer_flits = 2 * (int)lround(longest) + 18;
+        s->buffer_flits = s->buffer_flits < packet ? packet : s->buffer_flits;
+    }
     if (s->switching == BANYAN_SWITCHING_CUT_THROUGH && s->buffer_flits < packet)
         return banyan_fail(
             err, BANYAN_INVALID_ARGUMENT,
@@ -142,11 +153,11 @@ banyan_status flit_settings_resolve(const banyan_flit_settings *settings, const 
     banyan_status status = check_numbers(&s, err);
 
     if (!status)
-        status = check_buffers(&s, err);
-    if (!status)
         status = find_clock(topology, &s, err);
     if (!status)
         status = check_links(topology, &s, err);
+    if (!status)
+        status = find_buffers(topology, &s, err);
     if (status)
         return status;
     if (!s.ports)

@@ -83,8 +83,6 @@ static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, ban
     out->link_peak = banyan_alloc(links, sizeof *out->link_peak);
     if (!out->link_bytes || !out->link_peak)
         return banyan_fail_memory(err);
-    memcpy(out->link_peak, banyan_sharing_peak(banyan_flows_sharing(engine->flows)),
-           links * sizeof *out->link_peak);
     for (int p = 0; p < paths->path_count; p++)
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
             out->link_bytes[paths->link[i]] += engine->path_bytes[p];
@@ -93,6 +91,7 @@ static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, ban
     for (int i = 0; i < topology->link_count; i++) {
         double busy_s = out->link_bytes[i] / topology->links[i].bytes_per_s;
 
+        out->link_peak[i] = banyan_sharing_peak(banyan_flows_sharing(engine->flows), i);
         bytes += out->link_bytes[i];
         bandwidth += topology->links[i].bytes_per_s;
         if (busy_s > out->busiest * total_s * (1 + 1e-12)) {

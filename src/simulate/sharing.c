@@ -9,8 +9,11 @@
  *   - where another path is held back by a link, the link must still be full and that path among its fastest.
  *
  * Paths that break this are taken in, and we fill again. Max-min fair rates are unique, so it does not matter
- * how we come to them. After a few attempts everything connected is taken in, so this ends soon. Cost: the
- * lists of the links that feel the change. */
+ * how we come to them. After a few attempts everything connected is taken in, so this ends soon.
+ *
+ * A link knows the sum of its paths' rates, a list of those that it holds back, and a ceiling that none of
+ * its paths exceeds, so the others on it are looked at only where the ceiling says that one may be too fast.
+ * Cost: the places (path, hop) of the paths that feel the change. */
 #include "simulate/sharing.h"
 
 #include <math.h>
@@ -25,23 +28,41 @@ typedef struct {
     int link;
 } candidate;
 
+typedef struct {
+    int weight, settled_weight;
+    int bottleneck;               /* the link that holds it back, or -1 */
+    int held_next, held_previous; /* among those that this link holds back */
+    unsigned member_mark, frozen_mark;
+    int is_dirty;
+    double rate, rate_before;
+} path_state;
+
+typedef struct {
+    double capacity;
+    double load;    /* weight times rate of all its paths; while filling, of all but members */
+    double ceiling; /* no path on it is faster */
+    double peak;
+    int head; /* first place of a moving path, or -1 */
+    int held; /* first path that it holds back, or -1 */
+
+    /* While filling: */
+    unsigned touched_mark;
+    int member_head; /* first place of a member, or -1 */
+    long unfrozen;   /* weight of members not yet frozen */
+    double residual; /* bandwidth that is left */
+    double level;    /* where it holds members back, or infinity */
+    double fastest;  /* of its members */
+} link_state;
+
 struct banyan_sharing {
-    const banyan_topology *topology;
     const banyan_paths *paths;
-
-    int *weight, *settled_weight, *bottleneck; /* by path */
-    double *rate, *rate_before;
-    char *is_dirty;
+    path_state *path;
+    link_state *link;
+    int *next, *previous, *owner, *member_next; /* by place: lists of a link's paths */
     int *dirty, dirty_count;
-
-    int *head, *next, *previous, *owner; /* the moving paths of a link, as a list of places (path, hop) */
-
-    int *member, member_count; /* the paths that are being filled */
-    unsigned *member_mark, *frozen_mark, mark, frozen;
+    int *member, member_count;   /* the paths that are being filled */
     int *touched, touched_count; /* their links */
-    unsigned *touched_mark, touch;
-    double *residual, *level, *peak; /* by link; level: where it held members back, or infinity */
-    long *unfrozen;                  /* by link: weight of members not yet frozen */
+    unsigned mark, frozen, touch;
     candidate *heap;
     int heap_count;
     size_t work;
@@ -49,31 +70,18 @@ struct banyan_sharing {
 
 static int allocate(banyan_sharing *s, size_t paths, size_t links, size_t places)
 {
-    s->weight = banyan_alloc(paths, sizeof *s->weight);
-    s->settled_weight = banyan_alloc(paths, sizeof *s->settled_weight);
-    s->bottleneck = banyan_alloc(paths, sizeof *s->bottleneck);
-    s->rate = banyan_alloc(paths, sizeof *s->rate);
-    s->rate_before = banyan_alloc(paths, sizeof *s->rate_before);
-    s->is_dirty = banyan_alloc(paths, sizeof *s->is_dirty);
-    s->dirty = banyan_alloc(paths, sizeof *s->dirty);
-    s->member = banyan_alloc(paths, sizeof *s->member);
-    s->member_mark = banyan_alloc(paths, sizeof *s->member_mark);
-    s->frozen_mark = banyan_alloc(paths, sizeof *s->frozen_mark);
-    s->head = banyan_alloc(links, sizeof *s->head);
+    s->path = banyan_alloc(paths, sizeof *s->path);
+    s->link = banyan_alloc(links, sizeof *s->link);
     s->next = banyan_alloc(places, sizeof *s->next);
     s->previous = banyan_alloc(places, sizeof *s->previous);
     s->owner = banyan_alloc(places, sizeof *s->owner);
+    s->member_next = banyan_alloc(places, sizeof *s->member_next);
+    s->dirty = banyan_alloc(paths, sizeof *s->dirty);
+    s->member = banyan_alloc(paths, sizeof *s->member);
     s->touched = banyan_alloc(links, sizeof *s->touched);
-    s->touched_mark = banyan_alloc(links, sizeof *s->touched_mark);
-    s->residual = banyan_alloc(links, sizeof *s->residual);
-    s->level = banyan_alloc(links, sizeof *s->level);
-    s->peak = banyan_alloc(links, sizeof *s->peak);
-    s->unfrozen = banyan_alloc(links, sizeof *s->unfrozen);
     s->heap = banyan_alloc(links, sizeof *s->heap);
-    return s->weight && s->settled_weight && s->bottleneck && s->rate && s->rate_before && s->is_dirty &&
-           s->dirty && s->member && s->member_mark && s->frozen_mark && s->head && s->next && s->previous &&
-           s->owner && s->touched && s->touched_mark && s->residual && s->level && s->peak && s->unfrozen &&
-           s->heap;
+    return s->path && s->link && s->next && s->previous && s->owner && s->member_next && s->dirty &&
+           s->member && s->touched && s->heap;
 }
 
 banyan_status banyan_sharing_create(const banyan_topology *topology, const banyan_paths *paths,
@@ -84,7 +92,6 @@ banyan_status banyan_sharing_create(const banyan_topology *topology, const banya
     *out = NULL;
     if (!s)
         return banyan_fail_memory(err);
-    s->topology = topology;
     s->paths = paths;
     if (!allocate(s, (size_t)paths->path_count, (size_t)topology->link_count,
                   (size_t)paths->first[paths->path_count])) {
@@ -92,10 +99,12 @@ banyan_status banyan_sharing_create(const banyan_topology *topology, const banya
         return banyan_fail_memory(err);
     }
     for (int i = 0; i < topology->link_count; i++)
-        s->head[i] = -1;
-    for (int p = 0; p < paths->path_count; p++)
+        s->link[i] = (link_state){.capacity = topology->links[i].bytes_per_s, .head = -1, .held = -1};
+    for (int p = 0; p < paths->path_count; p++) {
+        s->path[p].bottleneck = -1;
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
             s->owner[i] = p;
+    }
     *out = s;
     return BANYAN_SUCCESS;
 }
@@ -104,26 +113,15 @@ void banyan_sharing_destroy(banyan_sharing *s)
 {
     if (!s)
         return;
-    banyan_free(s->weight);
-    banyan_free(s->settled_weight);
-    banyan_free(s->bottleneck);
-    banyan_free(s->rate);
-    banyan_free(s->rate_before);
-    banyan_free(s->is_dirty);
-    banyan_free(s->dirty);
-    banyan_free(s->member);
-    banyan_free(s->member_mark);
-    banyan_free(s->frozen_mark);
-    banyan_free(s->head);
+    banyan_free(s->path);
+    banyan_free(s->link);
     banyan_free(s->next);
     banyan_free(s->previous);
     banyan_free(s->owner);
+    banyan_free(s->member_next);
+    banyan_free(s->dirty);
+    banyan_free(s->member);
     banyan_free(s->touched);
-    banyan_free(s->touched_mark);
-    banyan_free(s->residual);
-    banyan_free(s->level);
-    banyan_free(s->peak);
-    banyan_free(s->unfrozen);
     banyan_free(s->heap);
     banyan_free(s);
 }
@@ -131,47 +129,89 @@ void banyan_sharing_destroy(banyan_sharing *s)
 static void enter_lists(banyan_sharing *s, int path)
 {
     for (int i = s->paths->first[path]; i < s->paths->first[path + 1]; i++) {
-        int *head = &s->head[s->paths->link[i]];
+        link_state *link = &s->link[s->paths->link[i]];
 
         s->previous[i] = -1;
-        s->next[i] = *head;
-        if (*head >= 0)
-            s->previous[*head] = i;
-        *head = i;
+        s->next[i] = link->head;
+        if (link->head >= 0)
+            s->previous[link->head] = i;
+        link->head = i;
+        if (s->path[path].rate > link->ceiling) /* it left and is back at once */
+            link->ceiling = s->path[path].rate;
     }
 }
 
 static void leave_lists(banyan_sharing *s, int path)
 {
     for (int i = s->paths->first[path]; i < s->paths->first[path + 1]; i++) {
+        link_state *link = &s->link[s->paths->link[i]];
+
         if (s->previous[i] >= 0)
             s->next[s->previous[i]] = s->next[i];
         else
-            s->head[s->paths->link[i]] = s->next[i];
+            link->head = s->next[i];
         if (s->next[i] >= 0)
             s->previous[s->next[i]] = s->previous[i];
+        if (link->head < 0)
+            link->load = link->ceiling = 0; /* so that rounding does not add up for ever */
     }
+}
+
+static void add_load(banyan_sharing *s, int path, double load)
+{
+    for (int i = s->paths->first[path]; i < s->paths->first[path + 1]; i++)
+        s->link[s->paths->link[i]].load += load;
 }
 
 void banyan_sharing_change(banyan_sharing *s, int path, int change)
 {
-    if (!s->weight[path])
+    path_state *p = &s->path[path];
+
+    if (!p->weight)
         enter_lists(s, path);
-    s->weight[path] += change;
-    if (!s->weight[path])
+    p->weight += change;
+    if (p->rate > 0)
+        add_load(s, path, change * p->rate);
+    if (!p->weight)
         leave_lists(s, path);
-    if (!s->is_dirty[path]) {
-        s->is_dirty[path] = 1;
+    if (!p->is_dirty) {
+        p->is_dirty = 1;
         s->dirty[s->dirty_count++] = path;
     }
 }
 
-/* Bandwidth that is neither with frozen members nor with paths outside, for each unit of weight. */
-static double level_of(const banyan_sharing *s, int link)
+static void hold_back(banyan_sharing *s, int path, int link)
 {
-    double left = s->residual[link];
+    path_state *p = &s->path[path];
+    int *first = &s->link[link].held;
 
-    return left > 0 ? left / (double)s->unfrozen[link] : 0;
+    p->bottleneck = link;
+    p->held_previous = -1;
+    p->held_next = *first;
+    if (*first >= 0)
+        s->path[*first].held_previous = path;
+    *first = path;
+}
+
+static void let_go(banyan_sharing *s, int path)
+{
+    path_state *p = &s->path[path];
+
+    if (p->bottleneck < 0)
+        return;
+    if (p->held_previous >= 0)
+        s->path[p->held_previous].held_next = p->held_next;
+    else
+        s->link[p->bottleneck].held = p->held_next;
+    if (p->held_next >= 0)
+        s->path[p->held_next].held_previous = p->held_previous;
+    p->bottleneck = -1;
+}
+
+/* Bandwidth that is neither with frozen members nor with paths outside, for each unit of weight. */
+static double level_of(const link_state *link)
+{
+    return link->residual > 0 ? link->residual / (double)link->unfrozen : 0;
 }
 
 static int comes_before(candidate a, candidate b)
@@ -204,29 +244,32 @@ static candidate pop(banyan_sharing *s)
     return top;
 }
 
+/* Members have no share in their links' load until all is settled. */
 static void add_member(banyan_sharing *s, int path)
 {
-    if (s->member_mark[path] == s->mark)
+    path_state *p = &s->path[path];
+
+    if (p->member_mark == s->mark)
         return;
-    s->member_mark[path] = s->mark;
-    s->rate_before[path] = s->rate[path];
+    p->member_mark = s->mark;
+    p->rate_before = p->rate;
+    let_go(s, path);
+    if (p->rate > 0)
+        add_load(s, path, -p->weight * p->rate);
     s->member[s->member_count++] = path;
 }
 
-/* What is left of a link for the members, and how many of them there are. */
-static void prepare_link(banyan_sharing *s, int link)
+static void touch_link(banyan_sharing *s, int number)
 {
-    s->residual[link] = s->topology->links[link].bytes_per_s;
-    s->unfrozen[link] = 0;
-    s->level[link] = HUGE_VAL;
-    for (int i = s->head[link]; i >= 0; i = s->next[i], s->work++) {
-        int path = s->owner[i];
+    link_state *link = &s->link[number];
 
-        if (s->member_mark[path] == s->mark)
-            s->unfrozen[link] += s->weight[path];
-        else
-            s->residual[link] -= s->weight[path] * s->rate[path];
-    }
+    link->touched_mark = s->touch;
+    link->member_head = -1;
+    link->unfrozen = 0;
+    link->residual = link->capacity - link->load;
+    link->level = HUGE_VAL;
+    link->fastest = 0;
+    s->touched[s->touched_count++] = number;
 }
 
 static void touch_links(banyan_sharing *s)
@@ -236,28 +279,31 @@ static void touch_links(banyan_sharing *s)
     for (int i = 0; i < s->member_count; i++) {
         int path = s->member[i];
 
-        for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
-            int link = s->paths->link[j];
+        for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++, s->work++) {
+            link_state *link = &s->link[s->paths->link[j]];
 
-            if (s->touched_mark[link] == s->touch)
-                continue;
-            s->touched_mark[link] = s->touch;
-            s->touched[s->touched_count++] = link;
-            prepare_link(s, link);
+            if (link->touched_mark != s->touch)
+                touch_link(s, s->paths->link[j]);
+            link->unfrozen += s->path[path].weight;
+            s->member_next[j] = link->member_head;
+            link->member_head = j;
         }
     }
 }
 
 static void freeze_path(banyan_sharing *s, int path, int link, double level)
 {
-    s->frozen_mark[path] = s->frozen;
-    s->rate[path] = level;
-    s->bottleneck[path] = link;
-    for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
-        int other = s->paths->link[j];
+    path_state *p = &s->path[path];
 
-        s->residual[other] -= s->weight[path] * level;
-        s->unfrozen[other] -= s->weight[path];
+    p->frozen_mark = s->frozen;
+    p->rate = level;
+    p->bottleneck = link; /* it joins the link's list when all is settled */
+    for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
+        link_state *other = &s->link[s->paths->link[j]];
+
+        other->residual -= p->weight * level;
+        other->unfrozen -= p->weight;
+        other->fastest = level > other->fastest ? level : other->fastest;
     }
 }
 
@@ -268,16 +314,16 @@ static int fill_lone(banyan_sharing *s, int path)
     int narrow = -1;
 
     for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
-        int link = s->paths->link[j];
+        const link_state *link = &s->link[s->paths->link[j]];
 
-        if (s->unfrozen[link] != s->weight[path])
+        if (link->unfrozen != s->path[path].weight)
             return 0;
-        if (level_of(s, link) < level) {
-            level = level_of(s, link);
-            narrow = link;
+        if (level_of(link) < level) {
+            level = level_of(link);
+            narrow = s->paths->link[j];
         }
     }
-    s->level[narrow] = level;
+    s->link[narrow].level = level;
     freeze_path(s, path, narrow, level);
     return 1;
 }
@@ -286,25 +332,22 @@ static void fill_many(banyan_sharing *s)
 {
     s->heap_count = 0;
     for (int i = 0; i < s->touched_count; i++)
-        if (s->unfrozen[s->touched[i]])
-            push(s, (candidate){level_of(s, s->touched[i]), s->touched[i]});
+        if (s->link[s->touched[i]].unfrozen)
+            push(s, (candidate){level_of(&s->link[s->touched[i]]), s->touched[i]});
     while (s->heap_count > 0) {
         candidate narrow = pop(s);
-        int link = narrow.link;
+        link_state *link = &s->link[narrow.link];
 
-        if (!s->unfrozen[link])
+        if (!link->unfrozen)
             continue;
-        if (level_of(s, link) > narrow.key * (1 + 1e-14)) { /* others were frozen since: look again later */
-            push(s, (candidate){level_of(s, link), link});
+        if (level_of(link) > narrow.key * (1 + 1e-14)) { /* others were frozen since: look again later */
+            push(s, (candidate){level_of(link), narrow.link});
             continue;
         }
-        s->level[link] = narrow.key;
-        for (int i = s->head[link]; i >= 0; i = s->next[i], s->work++) {
-            int path = s->owner[i];
-
-            if (s->member_mark[path] == s->mark && s->frozen_mark[path] != s->frozen)
-                freeze_path(s, path, link, narrow.key);
-        }
+        link->level = narrow.key;
+        for (int i = link->member_head; i >= 0; i = s->member_next[i], s->work++)
+            if (s->path[s->owner[i]].frozen_mark != s->frozen)
+                freeze_path(s, s->owner[i], narrow.link, narrow.key);
     }
 }
 
@@ -314,51 +357,82 @@ static void fill(banyan_sharing *s)
 
     touch_links(s);
     s->frozen++;
-    s->work += (size_t)s->touched_count;
     for (int i = 0; i < s->member_count; i++)
         left += !fill_lone(s, s->member[i]);
     if (left)
         fill_many(s);
 }
 
-/* Takes in the paths of the link that are not right beside its members' new rates. */
-static void mend_link(banyan_sharing *s, int link, int all)
+/* Takes in all paths of the link that are faster than this, and finds out how fast the others are. */
+static void take_in_faster(banyan_sharing *s, link_state *link, double limit)
 {
-    double capacity = s->topology->links[link].bytes_per_s, load = 0, fastest = 0;
-    int outsiders = 0, is_full;
+    double fastest = 0;
 
-    for (int i = s->head[link]; i >= 0; i = s->next[i], s->work++) {
-        int path = s->owner[i];
+    for (int i = link->head; i >= 0; i = s->next[i], s->work++) {
+        path_state *p = &s->path[s->owner[i]];
 
-        load += s->weight[path] * s->rate[path];
-        fastest = s->rate[path] > fastest ? s->rate[path] : fastest;
-        outsiders += s->member_mark[path] != s->mark;
-    }
-    if (load > s->peak[link] * capacity)
-        s->peak[link] = load / capacity;
-    if (!outsiders)
-        return;
-    is_full = load > capacity * (1 - SLACK);
-    for (int i = s->head[link]; i >= 0; i = s->next[i]) {
-        int path = s->owner[i];
-
-        if (s->member_mark[path] == s->mark)
+        if (p->member_mark == s->mark)
             continue;
-        if (all || s->rate[path] > s->level[link] * (1 + SLACK) ||
-            (s->bottleneck[path] == link && (!is_full || s->rate[path] < fastest * (1 - SLACK))))
-            add_member(s, path);
+        if (p->rate > limit)
+            add_member(s, s->owner[i]);
+        else
+            fastest = p->rate > fastest ? p->rate : fastest;
+    }
+    link->ceiling = fastest;
+}
+
+static void take_in_held(banyan_sharing *s, link_state *link)
+{
+    while (link->held >= 0) {
+        add_member(s, link->held); /* which lets it go */
+        s->work++;
     }
 }
 
-/* A link is looked at once, however many of its paths have changed. */
-static void add_held_back(banyan_sharing *s, int link)
+/* Takes in the paths of the link that are not right beside its members' new rates. */
+static void mend_link(banyan_sharing *s, link_state *link, int all)
 {
-    if (s->touched_mark[link] == s->touch)
+    if (all)
+        take_in_faster(s, link, -1);
+    else if (link->ceiling > link->level * (1 + SLACK))
+        take_in_faster(s, link, link->level * (1 + SLACK));
+    if (link->held >= 0 &&
+        (link->residual > link->capacity * SLACK || s->path[link->held].rate < link->fastest * (1 - SLACK)))
+        take_in_held(s, link);
+}
+
+/* A link is looked at once, however many of its paths have changed. */
+static void gather_held(banyan_sharing *s, int number)
+{
+    link_state *link = &s->link[number];
+
+    if (link->touched_mark == s->touch)
         return;
-    s->touched_mark[link] = s->touch;
-    for (int i = s->head[link]; i >= 0; i = s->next[i], s->work++)
-        if (s->bottleneck[s->owner[i]] == link)
-            add_member(s, s->owner[i]);
+    link->touched_mark = s->touch;
+    take_in_held(s, link);
+}
+
+/* Keeps the paths whose weight is not what it was; those that move no more are let go first, lest they be
+ * gathered as somebody's neighbours. */
+static void sort_out_dirty(banyan_sharing *s)
+{
+    int kept = 0;
+
+    for (int d = 0; d < s->dirty_count; d++) {
+        int path = s->dirty[d];
+        path_state *p = &s->path[path];
+
+        p->is_dirty = 0;
+        if (p->weight == p->settled_weight)
+            continue; /* one came as another went */
+        p->settled_weight = p->weight;
+        s->dirty[kept++] = path;
+        if (p->weight)
+            continue;
+        let_go(s, path);
+        p->rate = 0;
+    }
+    s->dirty_count = kept;
 }
 
 static void gather_members(banyan_sharing *s)
@@ -366,21 +440,35 @@ static void gather_members(banyan_sharing *s)
     s->mark++;
     s->touch++;
     s->member_count = 0;
+    sort_out_dirty(s);
     for (int d = 0; d < s->dirty_count; d++) {
         int path = s->dirty[d];
 
-        s->is_dirty[path] = 0;
-        if (s->weight[path] == s->settled_weight[path])
-            continue; /* one came as another went */
-        s->settled_weight[path] = s->weight[path];
-        if (s->weight[path])
+        if (s->path[path].weight)
             add_member(s, path);
-        else
-            s->rate[path] = 0;
         for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++)
-            add_held_back(s, s->paths->link[j]);
+            gather_held(s, s->paths->link[j]);
     }
     s->dirty_count = 0;
+}
+
+/* Members take their places in the books of their links. */
+static void enter_books(banyan_sharing *s)
+{
+    for (int i = 0; i < s->member_count; i++) {
+        int path = s->member[i];
+
+        hold_back(s, path, s->path[path].bottleneck);
+        add_load(s, path, s->path[path].weight * s->path[path].rate);
+    }
+    for (int i = 0; i < s->touched_count; i++) {
+        link_state *link = &s->link[s->touched[i]];
+
+        if (link->fastest > link->ceiling)
+            link->ceiling = link->fastest;
+        if (link->load > link->peak * link->capacity)
+            link->peak = link->load / link->capacity;
+    }
 }
 
 int banyan_sharing_settle(banyan_sharing *s, const int **changed)
@@ -394,26 +482,27 @@ int banyan_sharing_settle(banyan_sharing *s, const int **changed)
             break;
         fill(s);
         for (int i = 0; i < s->touched_count; i++)
-            mend_link(s, s->touched[i], attempt >= PATIENCE);
+            mend_link(s, &s->link[s->touched[i]], attempt >= PATIENCE);
         attempt++;
     } while (s->member_count > before);
+    enter_books(s);
     *changed = s->member;
     return s->member_count;
 }
 
 double banyan_sharing_rate(const banyan_sharing *s, int path)
 {
-    return s->rate[path];
+    return s->path[path].rate;
 }
 
 double banyan_sharing_rate_before(const banyan_sharing *s, int path)
 {
-    return s->rate_before[path];
+    return s->path[path].rate_before;
 }
 
-const double *banyan_sharing_peak(const banyan_sharing *s)
+double banyan_sharing_peak(const banyan_sharing *s, int link)
 {
-    return s->peak;
+    return s->link[link].peak;
 }
 
 size_t banyan_sharing_work(const banyan_sharing *s)

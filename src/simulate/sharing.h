@@ -26,8 +26,8 @@ int banyan_sharing_settle(banyan_sharing *sharing, const int **changed);
 double banyan_sharing_rate(const banyan_sharing *sharing, int path);
 double banyan_sharing_rate_before(const banyan_sharing *sharing, int path);
 
-/* By link: the largest share of its bandwidth that was in use at any moment. Borrowed. */
-const double *banyan_sharing_peak(const banyan_sharing *sharing);
+/* The largest share of the link's bandwidth that was in use at any moment. */
+double banyan_sharing_peak(const banyan_sharing *sharing, int link);
 
 /* Places looked at so far: what the work grows with. */
 size_t banyan_sharing_work(const banyan_sharing *sharing);

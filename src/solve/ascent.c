@@ -88,6 +88,14 @@ static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int tow
     return sum;
 }
 
+static int is_even(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (!graph->symmetric || price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
 banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                   banyan_error *err)
 {
@@ -99,6 +107,12 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     a.in = banyan_alloc((size_t)graph->node_count, 1);
     status = a.left && a.stack && a.in ? BANYAN_SUCCESS : banyan_fail_memory(err);
     *out = -1;
+    if (!status &&
+        is_even(graph, price)) { /* one tree serves both ways, and any active node can be its root */
+        *out = bound_from(&a, price, graph->active[0], 0);
+        *out = *out < 0 ? -1 : 2 * *out;
+        goto out;
+    }
     for (int v = 0; !status && v < graph->node_count; v++) {
         banyan_wide sum;
 
@@ -113,6 +127,7 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
         if (sum >= 0 && (*out < 0 || sum < *out))
             *out = sum;
     }
+out:
     banyan_free(a.left);
     banyan_free(a.stack);
     banyan_free(a.in);

@@ -243,7 +243,8 @@ static int make_tree(peeler *p, int root)
         int64_t level = (int64_t)p->level[graph->arcs[i].src] + p->level[graph->arcs[i].dst];
         int64_t scarce = 1023 - (int64_t)((banyan_wide)p->room[i] * 1023 / most);
 
-        p->cost[i] = p->room[i] <= 0 ? FULL : (p->tight[i] << 36) + (level << 12) + scarce;
+        /* The level of what the root no longer reaches is -1, so no shifts. */
+        p->cost[i] = p->room[i] <= 0 ? FULL : p->tight[i] * ((int64_t)1 << 36) + level * 4096 + scarce;
     }
     return banyan_spanning_tree(p->spanning, NULL, p->cost, &p->peel->trees) < FULL && !p->peel->trees.failed;
 }

@@ -12,7 +12,7 @@
 #include "core/alloc.h"
 #include "solve/arborescence.h"
 
-#define FEW 9
+#define FEW BANYAN_STEINER_TERMINALS
 
 struct banyan_steiner {
     const banyan_closure *closure;

@@ -6,6 +6,8 @@
 
 #include "solve/closure.h"
 
+#define BANYAN_STEINER_TERMINALS 9 /* as many can be served by one table, whatever the number of helpers */
+
 typedef struct banyan_steiner banyan_steiner;
 
 /* Exact where the active nodes of the closure are at most 9 or its other nodes at most 9 (is_exact tells);

@@ -263,13 +263,13 @@ static void add_boxes(picture *p)
 
     for (int b = 0; b < layout->box_count; b++) {
         const banyan_layout_box *box = &layout->boxes[b];
-        double left = box->x - box->width / 2, top = box->y - box->height / 2;
-        double inset = box->count > 1 ? 2 : 0;
+        double inset = box->count > 1 ? 2 : 0, x, y;
 
-        for (int i = 0; i < box->count; i++)
-            add_node(p, layout->members[box->first + i], left + (i % box->columns + 0.5) * layout->cell_width,
-                     top + (i / box->columns + 0.5) * layout->cell_height, layout->cell_width - inset,
+        for (int i = 0; i < box->count; i++) {
+            banyan_layout_place_member(layout, box, i, &x, &y);
+            add_node(p, layout->members[box->first + i], x, y, layout->cell_width - inset,
                      layout->cell_height - inset);
+        }
     }
 }
 

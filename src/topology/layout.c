@@ -54,6 +54,7 @@ static void place_grid(banyan_layout *layout)
     const banyan_grid *grid = &layout->cables->topology->grid;
     int dimensions = grid->dimension_count;
     int columns = grid->extent[dimensions - 1], rows = dimensions > 1 ? grid->extent[dimensions - 2] : 1;
+    int slice_rows;
     double across = layout->cell_width + layout->gap, down = layout->cell_height + layout->gap;
 
     layout->slice_count = layout->cables->topology->worker_count / rows / columns;
@@ -61,6 +62,9 @@ static void place_grid(banyan_layout *layout)
     layout->slice_height = rows * down + (layout->slice_count > 1 ? 3 * layout->font : 0);
     layout->slice_columns =
         (int)ceil(sqrt(layout->slice_count * 1.6 * layout->slice_height / layout->slice_width));
+    /* As many rows, but filled evenly: 2 + 2 rather than 3 + 1. */
+    slice_rows = (layout->slice_count + layout->slice_columns - 1) / layout->slice_columns;
+    layout->slice_columns = (layout->slice_count + slice_rows - 1) / slice_rows;
     for (int i = 0; i < layout->box_count; i++) {
         int slice = i / (rows * columns), row = i / columns % rows, column = i % columns;
         banyan_layout_box *box = &layout->boxes[i];
@@ -128,4 +132,11 @@ void banyan_layout_fini(banyan_layout *layout)
     banyan_free(layout->box_of);
     banyan_free(layout->members);
     *layout = (banyan_layout){0};
+}
+
+void banyan_layout_place_member(const banyan_layout *layout, const banyan_layout_box *box, int i, double *x,
+                                double *y)
+{
+    *x = box->x - box->width / 2 + (i % box->columns + 0.5) * layout->cell_width;
+    *y = box->y - box->height / 2 + (i / box->columns + 0.5) * layout->cell_height;
 }

@@ -33,6 +33,10 @@ typedef struct {
 banyan_status banyan_layout_find(const banyan_cables *cables, banyan_layout *out, banyan_error *err);
 void banyan_layout_fini(banyan_layout *layout);
 
+/* Where the middle of a box's i-th member is. */
+void banyan_layout_place_member(const banyan_layout *layout, const banyan_layout_box *box, int i, double *x,
+                                double *y);
+
 /* For banyan_layout_find: rows of switches over blocks of workers (layout_layers.c). */
 banyan_status banyan_layout_place_layers(banyan_layout *layout, banyan_error *err);
 

@@ -157,6 +157,24 @@ static int can_gain(const banyan_train_problem *problem, const candidate *found,
     return found->iteration_s * (1 - WORTH_IT) > model->forward_s + fmax(model->backward_s, bound_s);
 }
 
+/* More local search on what was found. */
+static banyan_status refine(const banyan_train_problem *problem, candidate *found, banyan_error *err)
+{
+    banyan_decision *decision = &found->decision;
+    banyan_search search = {.units = &decision->units,
+                            .cost = problem->cost,
+                            .streams = decision->streams,
+                            .goal_s = banyan_units_bound(&decision->units, problem->cost, decision->streams),
+                            .best = decision->cuts,
+                            .best_s = banyan_cuts_end(&decision->cuts, &decision->units, problem->cost)};
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (decision->streams > 1 && !is_small(&search))
+        status = banyan_search_climb(&search, STEPS, err);
+    decision->cuts.count = search.best.count;
+    return status;
+}
+
 /* The smallest number of streams that comes near enough to the best of all numbers. */
 static banyan_status find_number(const banyan_train_problem *problem, candidate *out, banyan_error *err)
 {
@@ -177,7 +195,11 @@ static banyan_status find_number(const banyan_train_problem *problem, candidate 
     while (!status && found[chosen].iteration_s * (1 - WORTH_IT) > found[best].iteration_s)
         chosen++;
     if (!status)
-        status = find_best(problem, found[chosen].decision.streams, STEPS, &found[chosen], out, err);
+        status = refine(problem, &found[chosen], err);
+    if (!status) {
+        *out = found[chosen];
+        memset(&found[chosen], 0, sizeof found[chosen]);
+    }
     for (int i = 0; i < count; i++)
         candidate_fini(&found[i]);
     return status;

@@ -3,3 +3,4 @@
  */
 X(memory)
 X(shm)
+X(tcp)

@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "schedule/build.h"
 #include "schedule/dependencies.h"
+#include "simulate/fluid.h"
 #include "simulate/paths.h"
 
 static const char *const specs[] = {"ring:3",    "ring:5",      "line:4",    "mesh:2x3",
@@ -208,11 +209,51 @@ TEST(every_algorithm_runs_through_the_interfaces)
     }
 }
 
+/* Whole messages, rounds in lockstep, adding for nothing: then both judge the same thing. */
+TEST(the_fluid_model_agrees)
+{
+    static const struct {
+        const char *spec, *algorithm;
+        double share;
+    } cases[] = {{"torus:4x4", "ring", 0.02},       {"torus:4x4", "bidirectional-ring", 0.02},
+                 {"torus:4x4", "multi-ring", 0.02}, {"torus:4x4", "multitree", 0.02},
+                 {"torus:4x4", "ring2d", 0.02},     {"torus:4x4", "halving-doubling", 0.02},
+                 {"fattree:4x4", "ring", 0.02},     {"fattree:4x4", "multitree", 0.02},
+                 {"torus:4x4", "double-tree", 0.1}, {"fattree:4x4", "double-tree", 0.1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_fluid_options options = {.slice_bytes = (size_t)1 << 62, .lockstep = 1};
+        banyan_flit_settings settings = banyan_flit_defaults();
+        banyan_fluid_result fluid;
+        banyan_flit_report *flit;
+        banyan_error err;
+        char spec[64];
+
+        snprintf(spec, sizeof spec, "%s,gbps=128,latency=150ns", cases[i].spec);
+        banyan_topology *t = flit_load(spec);
+        banyan_schedule *s = flit_build(t, cases[i].algorithm, NULL);
+
+        settings.flow = BANYAN_FLOW_MESSAGE;
+        settings.lockstep = BANYAN_LOCKSTEP_IDEAL;
+        settings.adder_bytes = 0;
+        if (banyan_flit_run(s, t, 1 << 20, &settings, NULL, &flit, &err) ||
+            banyan_fluid(s, t, 1 << 20, &options, &fluid, &err))
+            fail_msg("%s", err.text);
+        flit_within((double)flit->applied_cycles / flit->clock_hz, fluid.timeline->total_s, cases[i].share,
+                    cases[i].algorithm);
+        banyan_flit_report_destroy(flit);
+        banyan_fluid_fini(&fluid);
+        banyan_schedule_destroy(s);
+        banyan_topology_destroy(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_schedules_end_and_move_exactly_their_bytes),
         cmocka_unit_test(every_algorithm_runs_through_the_interfaces),
+        cmocka_unit_test(the_fluid_model_agrees),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

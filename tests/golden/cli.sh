@@ -42,7 +42,7 @@ expect 0 "banyan 0." --version
 expect 0 "Usage:" help plan
 expect_sentence 2 "did you mean compare?" comapre ring:4
 expect_sentence 2 "no verb is named xyzzy" xyzzy
-for verb in topo plan compare bound verify sim shapes bench list info; do
+for verb in topo plan compare bound verify sim bench run shapes list info; do
     expect 0 "Usage:" $verb --help
     expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
 done

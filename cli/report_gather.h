@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/report_gather.h: everything that a report shows, asked of planner, bound and simulators. */
+#ifndef BANYAN_CLI_REPORT_GATHER_H
+#define BANYAN_CLI_REPORT_GATHER_H
+
+#include "bound/bound.h"
+#include "cli.h"
+#include "planner/planner.h"
+#include "report/report.h"
+#include "simulate/paths.h"
+
+#define REPORT_SIZES 11 /* 1 KiB, 4 KiB, ... 1 GiB */
+
+typedef struct {
+    cli_problem problem;
+    const banyan_algorithm **algorithms;
+    int count;
+    banyan_plan *plans; /* the best prediction first, those that do not serve last */
+    banyan_report_result *results;
+    double *curves; /* by plan, then size */
+    size_t sizes[REPORT_SIZES];
+    banyan_bound bound;
+    int has_bound;
+    char *words;
+    banyan_timeline *predicted, *measured;
+    banyan_paths *paths;
+    banyan_report report;
+} report_gathering;
+
+/* Fills all of it, or cleans up and says why not. */
+banyan_status report_gather(const cli_arguments *arguments, report_gathering *out, banyan_error *err);
+void report_gathering_fini(report_gathering *gathering);
+
+#endif

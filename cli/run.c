@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/run.c: banyan run: starts the ranks of a job on this machine, or in a test network of its own. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "core/alloc.h"
+#include "core/value.h"
+#include "run_job.h"
+
+static const cli_option options[] = {
+    {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
+    {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
+    {"tag", 't', NULL, "put each line's rank in front of it"},
+    {"timeout", 'T', "TIME", "end the job when it takes longer, with exit code 124"},
+    {NULL, 0, NULL, NULL}};
+
+static banyan_status make_secret(char *out, banyan_error *err)
+{
+    unsigned char bytes[32];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "no random numbers: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return BANYAN_SUCCESS;
+}
+
+/* A port that nobody has at this moment; rank 0 takes it in the next. */
+static banyan_status find_root(run_job *job, banyan_error *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    char host[24];
+    int fd;
+
+    if (job->net) {
+        snprintf(job->root, sizeof job->root, "%s:%d",
+                 run_net_address(job->tree->rank_hosts[0], host, sizeof host), RUN_NET_PORT);
+        return BANYAN_SUCCESS;
+    }
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) ||
+        getsockname(fd, (struct sockaddr *)&address, &size)) {
+        if (fd >= 0)
+            close(fd);
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "no port can be had on 127.0.0.1: %s", strerror(errno));
+    }
+    close(fd);
+    snprintf(job->root, sizeof job->root, "127.0.0.1:%d", ntohs(address.sin_port));
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
+{
+    const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout");
+    int64_t count = 2;
+    banyan_status status = BANYAN_SUCCESS;
+
+    job->command = arguments->command;
+    job->is_tagged = cli_has(arguments, "tag");
+    job->is_quiet = cli_has(arguments, "quiet");
+    job->spec = cli_get(arguments, "net");
+    if (!job->command)
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see «banyan run --help»");
+    if (ranks) {
+        status = banyan_value_integer(ranks, 1, RUN_MOST_RANKS, &count, err);
+        if (status)
+            banyan_error_prefix(err, "--ranks");
+    }
+    if (!status && timeout) {
+        status = banyan_value_seconds(timeout, 1, &job->timeout_s, err);
+        if (!status && !(job->timeout_s > 0))
+            status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is not above 0", timeout);
+        if (status)
+            banyan_error_prefix(err, "--timeout");
+    }
+    job->rank_count = ranks || !job->spec ? (int)count : 0;
+    return status;
+}
+
+static banyan_status load_tree(run_job *job, run_tree **out, banyan_error *err)
+{
+    banyan_topology *topology = NULL;
+    banyan_status status = banyan_topology_load(job->spec, &topology, err);
+
+    if (!status)
+        status = run_tree_create(topology, out, err);
+    banyan_topology_destroy(topology);
+    if (status)
+        return status;
+    if (job->rank_count && job->rank_count != (*out)->rank_count)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--ranks %d, but %s has %d workers", job->rank_count,
+                           job->spec, (*out)->rank_count);
+    if ((*out)->rank_count > RUN_MOST_RANKS)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "%s has %d workers; at most %d ranks are started here",
+                           job->spec, (*out)->rank_count, RUN_MOST_RANKS);
+    job->rank_count = (*out)->rank_count;
+    job->tree = *out;
+    return BANYAN_SUCCESS;
+}
+
+static void print_json(const run_job *job, const run_outcome *outcome)
+{
+    printf("{\"ranks\":%d,\"root\":\"%s\",\"exit_code\":%d,\"failed_rank\":", job->rank_count, job->root,
+           outcome->exit_code);
+    if (outcome->failed_rank >= 0)
+        printf("%d", outcome->failed_rank);
+    else
+        printf("null");
+    printf(",\"ok\":%s}\n", outcome->exit_code ? "false" : "true");
+}
+
+static int run(const cli_arguments *arguments)
+{
+    run_job job = {.rank_count = 0};
+    run_tree *tree = NULL;
+    run_net *net = NULL;
+    run_outcome outcome;
+    banyan_error err = {""};
+    banyan_status status = read_options(arguments, &job, &err);
+
+    if (!status && job.spec)
+        status = load_tree(&job, &tree, &err);
+    if (!status && job.spec)
+        status = run_net_create(tree, &net, &err);
+    job.net = net;
+    if (!status)
+        status = make_secret(job.secret, &err);
+    if (!status)
+        status = find_root(&job, &err);
+    if (!status)
+        status = run_job_do(&job, &outcome, &err);
+    run_net_destroy(net);
+    if (!status && cli_has(arguments, "json"))
+        print_json(&job, &outcome);
+    run_tree_destroy(tree);
+    return status ? cli_fail(arguments, status, &err) : outcome.exit_code;
+}
+
+const cli_verb cli_verb_run = {.name = "run",
+                               .usage = "[-n N] [--tag] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+                                        "--net SPEC [--tag] [--timeout TIME] COMMAND [ARGUMENTS]",
+                               .summary = "starts the ranks of a job here, or in a test network of its own",
+                               .takes_command = 1,
+                               .options = options,
+                               .run = run};

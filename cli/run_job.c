@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/run_job.c: one loop over signals, output and time.
+ *
+ * Every rank leads a process group, so that what it started ends with it. The first rank that fails decides
+ * the exit code; the others are asked to end (SIGTERM), and two seconds later they are made to. Signals that
+ * the launcher gets go to all ranks. Should the launcher itself be killed, its ranks die with it: the kernel
+ * kills them (PR_SET_PDEATHSIG), and the watcher what they have started (cli/run_watcher.c). */
+#include "run_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "core/job.h"
+#include "core/text.h"
+
+#define GRACE_S 2.0
+#define DRAIN_MS 300 /* for output that outlives its rank */
+
+enum { TIMED_OUT = 124, NOT_STARTED = 127, SIGNALLED = 128 };
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+typedef struct {
+    const run_job *job;
+    run_outcome *outcome;
+    pid_t *pids;     /* by rank; 0: not running */
+    run_pipe *pipes; /* two a rank, when output is tagged */
+    int running, width;
+    int signal_fd;
+    sigset_t old_mask;
+    run_watcher watcher;
+    int is_ending;
+    double deadline_s, kill_s; /* infinity: never */
+} show;
+
+static void say(const show *s, const char *sentence)
+{
+    if (!s->job->is_quiet)
+        fprintf(stderr, "banyan run: %s\n", sentence);
+}
+
+static void signal_all(show *s, int signal)
+{
+    for (int i = 0; i < s->job->rank_count; i++)
+        if (s->pids[i])
+            kill(-s->pids[i], signal);
+}
+
+static void end_all(show *s)
+{
+    if (s->is_ending)
+        return;
+    s->is_ending = 1;
+    signal_all(s, SIGTERM);
+    signal_all(s, SIGCONT); /* what is stopped cannot end */
+    s->kill_s = banyan_clock_s() + GRACE_S;
+}
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+static int host_of(const run_job *job, int rank)
+{
+    return job->tree ? job->tree->rank_hosts[rank] : 0;
+}
+
+static void set_environment(const run_job *job, int rank)
+{
+    int before = 0, together = 0;
+
+    for (int i = 0; i < job->rank_count; i++) {
+        together += host_of(job, i) == host_of(job, rank);
+        before += i < rank && host_of(job, i) == host_of(job, rank);
+    }
+    set_number(BANYAN_JOB_RANK, rank);
+    set_number(BANYAN_JOB_SIZE, job->rank_count);
+    set_number(BANYAN_JOB_LOCAL_RANK, before);
+    set_number(BANYAN_JOB_LOCAL_SIZE, together);
+    setenv(BANYAN_JOB_ROOT, job->root, 1);
+    setenv(BANYAN_JOB_SECRET, job->secret, 1);
+    if (job->spec) { /* the user's own word counts more */
+        setenv(BANYAN_JOB_TOPO, job->spec, 0);
+        setenv(BANYAN_JOB_IFNAME, RUN_NET_INTERFACE, 0);
+    }
+}
+
+/* Rank 0 gets our input, unless that is a terminal, from which a background group cannot read. */
+static void set_input(int rank)
+{
+    int null;
+
+    if (rank == 0 && !isatty(0))
+        return;
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null >= 0)
+        dup2(null, 0);
+}
+
+/* The child; tells its parent through `trouble` when it cannot become the command. */
+static void become_rank(const show *s, int rank, const int *output, int trouble, pid_t parent)
+{
+    int problem = 0;
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(NOT_STARTED);
+    sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+    set_input(rank);
+    if (output) {
+        dup2(output[0], 1);
+        dup2(output[1], 2);
+    }
+    set_environment(s->job, rank);
+    if (s->job->net && !run_net_enter(s->job->net, host_of(s->job, rank)))
+        problem = errno;
+    if (!problem) {
+        execvp(s->job->command[0], s->job->command);
+        problem = errno;
+    }
+    (void)!write(trouble, &problem, sizeof problem);
+    _exit(NOT_STARTED);
+}
+
+static void fail_start(show *s, int rank, int problem)
+{
+    char sentence[200];
+
+    if (s->outcome->failed_rank < 0) {
+        s->outcome->failed_rank = rank;
+        s->outcome->exit_code = NOT_STARTED;
+        snprintf(s->outcome->how, sizeof s->outcome->how, "cannot start %.80s: %s", s->job->command[0],
+                 strerror(problem));
+        snprintf(sentence, sizeof sentence, "rank %d %s", rank, s->outcome->how);
+        say(s, sentence);
+    }
+    end_all(s);
+}
+
+/* Pipes for a rank's output; 0: none could be made. */
+static int make_pipes(show *s, int rank, int writing[2])
+{
+    for (int i = 0; i < 2; i++) {
+        int ends[2];
+
+        if (pipe2(ends, O_CLOEXEC)) {
+            if (i)
+                close(writing[0]);
+            return 0;
+        }
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        writing[i] = ends[1];
+        s->pipes[2 * rank + i] = (run_pipe){.fd = ends[0], .to = i + 1, .rank = rank};
+    }
+    return 1;
+}
+
+static void start_rank(show *s, int rank)
+{
+    int writing[2], trouble[2], problem = 0;
+    pid_t parent = getpid(), pid;
+
+    if (pipe2(trouble, O_CLOEXEC) || (s->pipes && !make_pipes(s, rank, writing))) {
+        fail_start(s, rank, errno);
+        return;
+    }
+    pid = fork();
+    if (!pid)
+        become_rank(s, rank, s->pipes ? writing : NULL, trouble[1], parent);
+    problem = pid < 0 ? errno : 0;
+    close(trouble[1]);
+    for (int i = 0; s->pipes && i < 2; i++)
+        close(writing[i]);
+    if (pid > 0) {
+        setpgid(pid, pid); /* whoever comes first; it must be so before we signal the group */
+        s->pids[rank] = pid;
+        s->running++;
+        run_watcher_add(&s->watcher, pid);
+        if (read(trouble[0], &problem, sizeof problem) != (ssize_t)sizeof problem)
+            problem = 0; /* it runs */
+    }
+    close(trouble[0]);
+    if (problem)
+        fail_start(s, rank, problem);
+}
+
+static void note_end(show *s, int rank, pid_t pid, const siginfo_t *info)
+{
+    run_outcome *o = s->outcome;
+    char sentence[240];
+
+    if ((info->si_code == CLD_EXITED && !info->si_status) || o->failed_rank >= 0 || o->exit_code)
+        return;
+    o->failed_rank = rank;
+    if (info->si_code == CLD_EXITED) {
+        o->exit_code = info->si_status;
+        snprintf(o->how, sizeof o->how, "exited with code %d", info->si_status);
+    } else {
+        o->exit_code = SIGNALLED + info->si_status;
+        snprintf(o->how, sizeof o->how, "was ended by signal %d (%s)%s", info->si_status,
+                 strsignal(info->si_status), info->si_code == CLD_DUMPED ? " and dumped core" : "");
+    }
+    snprintf(sentence, sizeof sentence, "rank %d (process %d) %s%s", rank, (int)pid, o->how,
+             s->running > 1 ? "; the others are ended" : "");
+    say(s, sentence);
+    end_all(s);
+}
+
+/* The group goes before its leader is forgotten: until then its number cannot be given to anybody else. */
+static void collect_ended(show *s)
+{
+    for (int rank = 0; rank < s->job->rank_count; rank++) {
+        siginfo_t info = {.si_pid = 0};
+        pid_t pid = s->pids[rank];
+
+        if (!pid || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+            continue;
+        kill(-pid, SIGKILL);
+        run_watcher_remove(&s->watcher, pid);
+        waitpid(pid, NULL, 0);
+        note_end(s, rank, pid, &info);
+        s->pids[rank] = 0;
+        s->running--;
+    }
+}
+
+static void take_signals(show *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        int number = (int)info.ssi_signo;
+
+        if (number == SIGCHLD)
+            continue;
+        signal_all(s, number);
+        if (number != SIGUSR1 && number != SIGUSR2 && !(s->kill_s < 1e300))
+            s->kill_s = banyan_clock_s() + 2 * GRACE_S;
+    }
+}
+
+static void time_out(show *s)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    int named = 0;
+
+    s->deadline_s = 1e301;
+    banyan_text_add(&text, "not done after %g s; still running:", s->job->timeout_s);
+    for (int i = 0; i < s->job->rank_count && named < 20; i++)
+        if (s->pids[i])
+            banyan_text_add(&text, "%s rank %d", named++ ? "," : "", i);
+    if (!s->outcome->exit_code) {
+        s->outcome->exit_code = TIMED_OUT;
+        snprintf(s->outcome->how, sizeof s->outcome->how, "%s",
+                 text.failed ? "not done in time" : text.bytes);
+        say(s, s->outcome->how);
+    }
+    banyan_text_fini(&text);
+    end_all(s);
+}
+
+static int milliseconds_until(double when_s)
+{
+    double left = (when_s - banyan_clock_s()) * 1e3;
+
+    return left <= 0 ? 0 : left > 1e6 ? 1000000 : (int)left + 1;
+}
+
+/* Sleeps until something happens and copies output. Returns how many descriptors had something. */
+static int look(show *s, int most_ms)
+{
+    struct pollfd *looks = banyan_alloc((size_t)(1 + 2 * s->job->rank_count), sizeof *looks);
+    int count = 1, found;
+
+    if (!looks) { /* then without looking */
+        usleep(10000);
+        return 0;
+    }
+    looks[0] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
+    for (int i = 0; s->pipes && i < 2 * s->job->rank_count; i++)
+        looks[count++] = (struct pollfd){.fd = s->pipes[i].fd, .events = POLLIN};
+    found = poll(looks, (nfds_t)count, most_ms);
+    for (int i = 1; i < count && found > 0; i++)
+        if (looks[i].revents)
+            run_pipe_copy(&s->pipes[i - 1], s->width);
+    banyan_free(looks);
+    return found;
+}
+
+static void loop(show *s)
+{
+    while (s->running) {
+        double next_s = s->deadline_s < s->kill_s ? s->deadline_s : s->kill_s;
+
+        look(s, milliseconds_until(next_s));
+        take_signals(s);
+        collect_ended(s);
+        if (banyan_clock_s() >= s->deadline_s)
+            time_out(s);
+        if (banyan_clock_s() >= s->kill_s) {
+            signal_all(s, SIGKILL);
+            s->kill_s = 1e301;
+        }
+    }
+    while (s->pipes && look(s, DRAIN_MS) > 0) {
+        int open = 0;
+
+        take_signals(s);
+        for (int i = 0; i < 2 * s->job->rank_count; i++)
+            open += s->pipes[i].fd >= 0;
+        if (!open)
+            break;
+    }
+}
+
+static banyan_status take_over_signals(show *s, banyan_error *err)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+        sigaddset(&mask, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
+    s->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signal_fd < 0)
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "signalfd: %s", strerror(errno));
+    return BANYAN_SUCCESS;
+}
+
+static int digits(int number)
+{
+    int count = 1;
+
+    while (number /= 10)
+        count++;
+    return count;
+}
+
+static void perform(show *s)
+{
+    for (int i = 0; i < s->job->rank_count && !s->is_ending; i++)
+        start_rank(s, i);
+    loop(s);
+    for (int i = 0; s->pipes && i < 2 * s->job->rank_count; i++)
+        run_pipe_finish(&s->pipes[i], s->width);
+}
+
+banyan_status run_job_do(const run_job *job, run_outcome *out, banyan_error *err)
+{
+    show s = {.job = job, .outcome = out, .signal_fd = -1, .deadline_s = 1e301, .kill_s = 1e301};
+    size_t ranks = (size_t)job->rank_count;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = (run_outcome){.failed_rank = -1};
+    s.width = digits(job->rank_count - 1);
+    if (job->timeout_s > 0)
+        s.deadline_s = banyan_clock_s() + job->timeout_s;
+    s.pids = banyan_alloc(ranks, sizeof *s.pids);
+    s.pipes = job->is_tagged ? banyan_alloc(2 * ranks, sizeof *s.pipes) : NULL;
+    for (size_t i = 0; s.pipes && i < 2 * ranks; i++)
+        s.pipes[i].fd = -1;
+    if (!s.pids || (job->is_tagged && !s.pipes))
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = run_watcher_start(&s.watcher, err);
+    if (!status) {
+        status = take_over_signals(&s, err);
+        if (!status)
+            perform(&s);
+        run_watcher_end(&s.watcher);
+        if (s.signal_fd >= 0)
+            close(s.signal_fd);
+        sigprocmask(SIG_SETMASK, &s.old_mask, NULL);
+    }
+    banyan_free(s.pids);
+    banyan_free(s.pipes);
+    return status;
+}

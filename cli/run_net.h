@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/run_net.h: a network of hosts inside this machine, for tests: one namespace a host, cables of set
+ * speed.
+ *
+ * Namespaces have no names here: each is held by a process, and all of it is gone when these processes and
+ * those inside have ended, however they ended. Nothing outside of these namespaces is touched. */
+#ifndef BANYAN_CLI_RUN_NET_H
+#define BANYAN_CLI_RUN_NET_H
+
+#include <sys/types.h>
+
+#include "run_tree.h"
+
+typedef struct run_net run_net;
+
+/* SYSTEM_ERROR with a sentence when this user or system cannot; nothing is left then. */
+banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *err);
+void run_net_destroy(run_net *net); /* accepts NULL */
+
+/* Moves the calling process into the host; the folder it is in stays. 0: that failed, and errno says why. */
+int run_net_enter(const run_net *net, int host);
+
+/* The host's address, such as 10.77.0.1. */
+const char *run_net_address(int host, char *buffer, size_t size);
+
+/* Where ranks are told to meet: nobody else is in the namespace, so the port is free. */
+#define RUN_NET_PORT 29400
+#define RUN_NET_INTERFACE "eth0"
+
+#endif

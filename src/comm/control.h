@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/control.h: how the ranks of a group watch over each other, beside the data.
+ *
+ *           rank 1     rank 2          Everybody holds one connection to rank 0, the hub, and one thread that
+ *                \     /               sleeps on it. What one says, the hub tells all: that the group is over
+ *      rank 4 ── hub ── rank 3         and why, that a rank is gone, plans. A connection that ends is a rank
+ *               (rank 0)               that is lost. A rank whose heartbeat is missing is silent: nothing
+ * ends for that, but the sentence of a time-out names it.
+ *
+ * The same thread keeps this rank's door: data connections of other ranks are accepted and handed on. */
+#ifndef BANYAN_COMM_CONTROL_H
+#define BANYAN_COMM_CONTROL_H
+
+#include "comm/card.h"
+#include "transport/listener.h"
+
+typedef struct banyan_control banyan_control;
+
+/* What the control thread tells; the last two only at the hub and only elsewhere. */
+typedef struct {
+    void *context;
+    void (*fail)(void *context, banyan_status status, const char *sentence); /* the group is over */
+    void (*data)(void *context, const banyan_hello *hello, int socket);      /* takes the socket */
+    void (*left)(void *context, int rank, uint64_t calls); /* a rank has gone after so many calls */
+    void (*want)(void *context, int rank, const unsigned char *body, size_t bytes);
+    void (*plan)(void *context, const unsigned char *body, size_t bytes);
+} banyan_control_handler;
+
+/* The listener is made first, so that its address can stand on the card. */
+banyan_status banyan_control_create(int most_ranks, const banyan_address *address, int low_port,
+                                    int high_port, banyan_control **out, banyan_error *err);
+const banyan_address *banyan_control_address(const banyan_control *control);
+
+/* Connects the star; returns when all ranks are there. The cards must outlive the control. */
+banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
+                                   const banyan_secret *secret, int timeout_ms,
+                                   const banyan_control_handler *handler, banyan_error *err);
+
+/* Says goodbye and ends the thread; no callback comes afterwards. Then free it. Both accept NULL. */
+void banyan_control_stop(banyan_control *control, uint64_t calls);
+void banyan_control_destroy(banyan_control *control);
+
+/* From any thread. The first failure counts; it is told to all. */
+void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
+banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
+
+/* Whose sign of life is missing or whose connection is gone: «; rank 3 has been silent for 2.1 s», or "". */
+void banyan_control_describe_silent(banyan_control *control, char *buffer, size_t bytes);
+int banyan_control_is_lost(banyan_control *control, int rank);
+int banyan_control_is_silent(banyan_control *control, int rank);
+void banyan_control_mark_lost(banyan_control *control, int rank);
+
+/* From the hub to all others; from another rank to the hub. */
+banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
+                                     banyan_error *err);
+banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err);
+
+/* Everybody's bytes to everybody, through the hub; every rank calls it in the same order. */
+banyan_status banyan_control_gather(banyan_control *control, const void *mine, size_t bytes, void *all,
+                                    int64_t deadline_ns, banyan_error *err);
+
+/* A survivor's connection (BANYAN_HELLO_JOIN), the next one until the deadline: its socket and rank, or -1.
+ */
+int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int *rank);
+
+#endif

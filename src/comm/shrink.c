@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/shrink.c: the survivors of a group make a new one.
+ *
+ * The lowest rank that lives leads. Everybody else connects to its door, which its control thread still
+ * keeps:
+ *
+ *     rank r ── hello (JOIN) ──> leader       when all that are not lost or silent have come, or half of the
+ *     leader ── MEMBERS ──> all               time-out has passed
+ *     rank r ── CARD ──> leader ── CARDS ──> all
+ *
+ * Ranks may differ in whom they know to be lost. One that dials a dead leader finds it dead and takes the
+ * next; one that is dialled although it follows another leader lets the caller wait, and the caller comes to
+ * the right one when that connection closes. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/internal.h"
+#include "comm/store.h"
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "transport/bytes.h"
+#include "transport/channel.h"
+#include "transport/transport.h"
+
+enum { MEMBERS = 1, CARD, CARDS };
+#define SLICE_NS 20000000
+#define LIMIT ((size_t)BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES)
+
+typedef struct {
+    banyan_comm *comm;
+    banyan_world *world;
+    banyan_control *control;
+    int rank, size; /* in the old group */
+    int64_t deadline_ns;
+    char *is_out;             /* by old rank: excluded or found dead here */
+    banyan_channel *channels; /* the leader's, by old rank; a follower's only one is channels[leader] */
+    int leader;
+    int *members; /* old ranks */
+    int count, own;
+    uint64_t number; /* the leader's, for the new secret */
+} reunion;
+
+static int is_gone(const reunion *r, int rank)
+{
+    return r->is_out[rank] || banyan_control_is_lost(r->control, rank);
+}
+
+static int is_awaited(const reunion *r, int rank)
+{
+    return rank != r->rank && !is_gone(r, rank) && r->channels[rank].fd < 0 &&
+           !banyan_control_is_silent(r->control, rank);
+}
+
+static int is_complete(const reunion *r)
+{
+    for (int i = 0; i < r->size; i++)
+        if (is_awaited(r, i))
+            return 0;
+    return 1;
+}
+
+static void welcome(reunion *r, int rank, int fd)
+{
+    if (rank < 0 || rank >= r->size || rank == r->rank || r->is_out[rank]) {
+        close(fd);
+        return;
+    }
+    banyan_channel_fini(&r->channels[rank]);
+    banyan_channel_init(&r->channels[rank], fd, LIMIT);
+}
+
+static void list_members(reunion *r)
+{
+    r->count = 0;
+    for (int i = 0; i < r->size; i++)
+        if (i == r->rank || r->channels[i].fd >= 0) {
+            r->own = i == r->rank ? r->count : r->own;
+            r->members[r->count++] = i;
+        }
+}
+
+/* Leading: waits for the others, and tells them who they are. */
+static banyan_status lead(reunion *r, banyan_error *err)
+{
+    int64_t started_ns = banyan_clock_ns();
+    int64_t until_ns = started_ns + (r->deadline_ns - started_ns) / 2;
+    unsigned char *body = banyan_alloc((size_t)r->size + 3, 4);
+    banyan_status status =
+        body ? banyan_auth_random(&r->number, sizeof r->number, err) : banyan_fail_memory(err);
+
+    while (!status && !is_complete(r) && banyan_clock_ns() < until_ns) {
+        int rank, fd = banyan_control_next_joiner(r->control, banyan_clock_ns() + SLICE_NS, &rank);
+
+        if (fd >= 0)
+            welcome(r, rank, fd);
+    }
+    if (!status) {
+        list_members(r);
+        banyan_put64(body, r->number);
+        for (int i = 0; i < r->count; i++)
+            banyan_put32(body + 8 + 4 * i, (uint32_t)r->members[i]);
+    }
+    for (int i = 0; i < r->count && !status; i++)
+        if (i != r->own) {
+            banyan_channel *channel = &r->channels[r->members[i]];
+
+            status = banyan_channel_put(channel, MEMBERS, body, 8 + 4 * (size_t)r->count, err);
+            if (!status)
+                status = banyan_channel_send_all(channel, r->deadline_ns, err);
+        }
+    banyan_free(body);
+    return status;
+}
+
+static banyan_status read_members(reunion *r, const unsigned char *body, size_t bytes, banyan_error *err)
+{
+    size_t count = bytes >= 12 ? (bytes - 8) / 4 : 0;
+
+    r->own = -1;
+    if (!count || count > (size_t)r->size)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent a list of members that is none",
+                           r->leader);
+    r->number = banyan_get64(body);
+    r->count = (int)count;
+    for (int i = 0; i < r->count; i++) {
+        r->members[i] = (int)banyan_get32(body + 8 + 4 * i);
+        if (r->members[i] < 0 || r->members[i] >= r->size || (i && r->members[i] <= r->members[i - 1]))
+            return banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent a list of members that is none",
+                               r->leader);
+        r->own = r->members[i] == r->rank ? i : r->own;
+    }
+    return r->own < 0 ? banyan_fail(err, BANYAN_INVALID_USAGE, "rank %d was left out by the others", r->rank)
+                      : BANYAN_SUCCESS;
+}
+
+/* Following: PEER_LOST and TIMEOUT mean that this is not the leader. */
+static banyan_status follow(reunion *r, int leader, banyan_error *err)
+{
+    const banyan_card *card = &banyan_world_cards(r->world)[leader];
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, r->size, 0, 1};
+    int64_t now_ns = banyan_clock_ns(), soon_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    const unsigned char *body = NULL;
+    banyan_secret secret;
+    size_t bytes = 0;
+    char name[40];
+    banyan_status status;
+    int fd, type = 0;
+
+    snprintf(name, sizeof name, "rank %d", leader);
+    banyan_world_copy_secret(r->world, &secret);
+    status = banyan_dial(&card->address, &secret, &hello, name, soon_ns, &fd, err);
+    banyan_auth_forget(&secret, sizeof secret);
+    if (status)
+        return status;
+    r->leader = leader;
+    banyan_channel_init(&r->channels[leader], fd, LIMIT);
+    status = banyan_channel_wait_message(&r->channels[leader], r->deadline_ns, &type, &body, &bytes, err);
+    if (!status && type != MEMBERS)
+        status = banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent rubbish", leader);
+    if (!status)
+        status = read_members(r, body, bytes, err);
+    if (status)
+        banyan_channel_fini(&r->channels[leader]);
+    return status;
+}
+
+static banyan_status find_leader(reunion *r, banyan_error *err)
+{
+    banyan_status status = BANYAN_TIMEOUT;
+
+    while (banyan_clock_ns() < r->deadline_ns) {
+        int candidate = 0;
+
+        while (candidate < r->rank &&
+               (is_gone(r, candidate) || banyan_control_is_silent(r->control, candidate)))
+            candidate++;
+        if (candidate == r->rank) {
+            r->leader = r->rank;
+            return lead(r, err);
+        }
+        status = follow(r, candidate, err);
+        if (status != BANYAN_PEER_LOST && status != BANYAN_TIMEOUT && status != BANYAN_MISMATCH)
+            return status;
+        r->is_out[candidate] = 1;
+    }
+    return status;
+}
+
+static banyan_status collect_cards(reunion *r, const banyan_card *mine, unsigned char *all, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    banyan_card_write(mine, all + (size_t)r->own * BANYAN_CARD_BYTES);
+    for (int i = 0; i < r->count && !status; i++) {
+        const unsigned char *body = NULL;
+        size_t bytes = 0;
+        int type = 0;
+
+        if (i == r->own)
+            continue;
+        status = banyan_channel_wait_message(&r->channels[r->members[i]], r->deadline_ns, &type, &body,
+                                             &bytes, err);
+        if (!status && (type != CARD || bytes != BANYAN_CARD_BYTES))
+            status = banyan_fail(err, BANYAN_REMOTE_ERROR, "it sent rubbish");
+        if (status && err) {
+            char name[60];
+
+            snprintf(name, sizeof name, "while the group shrank, rank %d", r->members[i]);
+            banyan_error_prefix(err, name);
+        }
+        if (!status)
+            memcpy(all + (size_t)i * BANYAN_CARD_BYTES, body, BANYAN_CARD_BYTES);
+    }
+    for (int i = 0; i < r->count && !status; i++)
+        if (i != r->own) {
+            banyan_channel *channel = &r->channels[r->members[i]];
+
+            status = banyan_channel_put(channel, CARDS, all, (size_t)r->count * BANYAN_CARD_BYTES, err);
+            if (!status)
+                status = banyan_channel_send_all(channel, r->deadline_ns, err);
+        }
+    return status;
+}
+
+static banyan_status send_card(reunion *r, const banyan_card *mine, unsigned char *all, banyan_error *err)
+{
+    banyan_channel *channel = &r->channels[r->leader];
+    unsigned char card[BANYAN_CARD_BYTES];
+    const unsigned char *body = NULL;
+    size_t bytes = 0;
+    int type = 0;
+    banyan_status status;
+
+    banyan_card_write(mine, card);
+    status = banyan_channel_put(channel, CARD, card, sizeof card, err);
+    if (!status)
+        status = banyan_channel_send_all(channel, r->deadline_ns, err);
+    if (!status)
+        status = banyan_channel_wait_message(channel, r->deadline_ns, &type, &body, &bytes, err);
+    if (!status && (type != CARDS || bytes != (size_t)r->count * BANYAN_CARD_BYTES))
+        status = banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent rubbish", r->leader);
+    if (!status)
+        memcpy(all, body, bytes);
+    return status;
+}
+
+static banyan_status meet(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
+                          banyan_error *err)
+{
+    reunion *r = context;
+    unsigned char *all = banyan_alloc((size_t)r->count, BANYAN_CARD_BYTES);
+    banyan_status status =
+        all ? banyan_world_ready(world, &banyan_world_cards(r->world)[r->rank].address, mine, err)
+            : banyan_fail_memory(err);
+
+    if (!status)
+        status = r->leader == r->rank ? collect_cards(r, mine, all, err) : send_card(r, mine, all, err);
+    for (int i = 0; i < r->count && !status; i++)
+        status = banyan_card_read(all + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+    banyan_free(all);
+    return status;
+}
+
+static banyan_status create_child(reunion *r, const banyan_config *config, banyan_comm **out)
+{
+    banyan_comm *comm = r->comm;
+    banyan_world_options options = {
+        .rank = r->own, .size = r->count, .old_rank = r->rank, .meeting = {r, meet}};
+    banyan_secret secret;
+    banyan_setup setup = {0};
+    banyan_world *world = NULL;
+    banyan_status status =
+        banyan_setup_inherit(&setup, &comm->group->setup, config, r->members, r->count, &comm->err);
+
+    if (status)
+        return status;
+    banyan_world_derive_secret(r->world, "shrink", r->number, &secret);
+    options.secret = &secret;
+    status = banyan_world_create(&options, &setup, &world, &comm->err);
+    banyan_auth_forget(&secret, sizeof secret);
+    if (!status)
+        return banyan_comm_wrap(&setup, world, out, &comm->err);
+    banyan_setup_fini(&setup);
+    return status;
+}
+
+static banyan_status init_reunion(reunion *r, banyan_comm *comm, const int *exclude, int exclude_count)
+{
+    *r = (reunion){.comm = comm,
+                   .world = comm->group->world,
+                   .control = banyan_world_control(comm->group->world),
+                   .rank = comm->rank,
+                   .size = comm->group->setup.size,
+                   .deadline_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 1000000};
+    r->is_out = banyan_alloc((size_t)r->size, 1);
+    r->members = banyan_alloc((size_t)r->size, sizeof *r->members);
+    r->channels = banyan_alloc((size_t)r->size, sizeof *r->channels);
+    if (!r->is_out || !r->members || !r->channels)
+        return banyan_fail_memory(&comm->err);
+    for (int i = 0; i < r->size; i++)
+        r->channels[i].fd = -1;
+    for (int i = 0; i < exclude_count; i++) {
+        if (exclude[i] < 0 || exclude[i] >= r->size || exclude[i] == r->rank)
+            return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT, "rank %d of %d cannot exclude rank %d",
+                               r->rank, r->size, exclude[i]);
+        r->is_out[exclude[i]] = 1;
+    }
+    return BANYAN_SUCCESS;
+}
+
+static void fini_reunion(reunion *r)
+{
+    for (int i = 0; r->channels && i < r->size; i++)
+        banyan_channel_fini(&r->channels[i]);
+    banyan_free(r->channels);
+    banyan_free(r->is_out);
+    banyan_free(r->members);
+}
+
+static banyan_status shrink(banyan_comm *comm, const int *exclude, int exclude_count,
+                            const banyan_config *config, banyan_comm **out)
+{
+    reunion r;
+    banyan_status status;
+
+    if (!comm->group->world)
+        return banyan_fail(
+            &comm->err, BANYAN_UNSUPPORTED,
+            "ranks that are threads of one process make a new group with banyan_comm_init_all");
+    status = init_reunion(&r, comm, exclude, exclude_count);
+    if (!status)
+        status = find_leader(&r, &comm->err);
+    if (!status)
+        status = create_child(&r, config, out);
+    fini_reunion(&r);
+    return status;
+}
+
+banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count, banyan_comm **out,
+                                 const banyan_config *config)
+{
+    banyan_status status;
+
+    if (!comm || !out || exclude_count < 0 || (exclude_count && !exclude))
+        return BANYAN_INVALID_ARGUMENT;
+    *out = NULL;
+    pthread_mutex_lock(&comm->lock);
+    status = shrink(comm, exclude, exclude_count, config, out);
+    if (status)
+        banyan_comm_report(config, &comm->err);
+    pthread_mutex_unlock(&comm->lock);
+    return status;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/world.c: joining: the card, the comparison, the control star and the data endpoint. */
+#include "comm/world.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm/world_internal.h"
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "core/digest.h"
+#include "core/file.h"
+#include "core/settings.h"
+#include "transport/several.h"
+#include "transport/shm.h"
+
+static void fail(void *context, banyan_status status, const char *sentence)
+{
+    banyan_world *world = context;
+
+    banyan_tcp_fail(world->tcp, status, sentence);
+    pthread_mutex_lock(&world->lock);
+    if (world->shm)
+        world->shm->transport->abort(world->shm, status, sentence);
+    pthread_cond_broadcast(&world->changed);
+    pthread_mutex_unlock(&world->lock);
+}
+
+static void take_data(void *context, const banyan_hello *hello, int socket)
+{
+    banyan_tcp_hand_over(((banyan_world *)context)->tcp, hello, socket);
+}
+
+static void spread(void *context, banyan_status status, const char *sentence)
+{
+    banyan_control_abort(((banyan_world *)context)->control, status, sentence);
+}
+
+static const char *name_member(void *context, int member, char *buffer, size_t size)
+{
+    banyan_world *world = context;
+    int rank = member >= 0 && member < world->node_count ? world->rank_of[member] : -1;
+
+    if (rank < 0)
+        snprintf(buffer, size, "node %d", member);
+    else
+        snprintf(buffer, size, "rank %d (on %.40s)", rank, world->cards[rank].host);
+    return buffer;
+}
+
+/* «50000-50100», or nothing. */
+static banyan_status read_ports(const char *text, int *low, int *high, banyan_error *err)
+{
+    char rest;
+
+    *low = *high = 0;
+    if (!*text)
+        return BANYAN_SUCCESS;
+    if (sscanf(text, "%d-%d%c", low, high, &rest) != 2 || *low < 1 || *high < *low || *high > 65535)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_PORT_RANGE=%.60s is not like 50000-50100",
+                           text);
+    return BANYAN_SUCCESS;
+}
+
+int banyan_family_of(const banyan_settings *settings)
+{
+    int64_t choice = banyan_settings_integer(settings, BANYAN_SETTING_SOCKET_FAMILY);
+
+    return choice == 1 ? AF_INET : choice == 2 ? AF_INET6 : 0;
+}
+
+static banyan_status choose_address(const banyan_settings *settings, const banyan_address *local,
+                                    banyan_address *out, banyan_error *err)
+{
+    const char *wish = banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME);
+
+    if (*wish || !local || !local->family)
+        return banyan_interface_choose(wish, banyan_family_of(settings), out, err);
+    *out = *local;
+    out->port = 0;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
+                                 banyan_error *err)
+{
+    banyan_address address;
+    int low, high;
+    banyan_status status = choose_address(world->settings, local, &address, err);
+
+    if (!status)
+        status =
+            read_ports(banyan_settings_string(world->settings, BANYAN_SETTING_PORT_RANGE), &low, &high, err);
+    if (!status)
+        status = banyan_control_create(mine->size, &address, low, high, &world->control, err);
+    if (!status)
+        mine->address = *banyan_control_address(world->control);
+    return status;
+}
+
+/* Machines that were started from one image have one name, but each has its own boot; and processes of one
+ * machine may have networks of their own. */
+static void find_place(char out[BANYAN_CARD_TEXT])
+{
+    banyan_digest digest;
+    struct stat network = {0};
+    char *boot = NULL;
+
+    banyan_digest_init(&digest);
+    if (!banyan_file_load("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
+        banyan_digest_add_string(&digest, boot);
+    banyan_free(boot);
+    if (stat("/proc/self/ns/net", &network) == 0)
+        banyan_digest_add_integer(&digest, (int64_t)network.st_ino);
+    banyan_digest_format(&digest, out);
+}
+
+static void write_card(const banyan_world *world, const banyan_world_options *options,
+                       const banyan_setup *setup, banyan_card *card)
+{
+    const char *transport = banyan_settings_string(world->settings, BANYAN_SETTING_TRANSPORT);
+
+    *card = (banyan_card){.protocol = BANYAN_PROTOCOL,
+                          .version = BANYAN_VERSION_CODE,
+                          .byte_order = 1,
+                          .size = options->size,
+                          .rank = options->rank,
+                          .process = (int)getpid(),
+                          .slice_bytes = setup->slice_bytes,
+                          .window_bytes = world->meeting.window_bytes,
+                          .connections = world->meeting.connections,
+                          .old_rank = options->old_rank,
+                          .color = options->color,
+                          .key = options->key};
+    if (gethostname(card->host, sizeof card->host - 1) != 0)
+        snprintf(card->host, sizeof card->host, "host");
+    find_place(card->place);
+    if (!setup->is_default_topology) {
+        char digest[17];
+
+        banyan_topology_digest(setup->topology, digest);
+        snprintf(card->topology, sizeof card->topology, "%s", digest);
+    }
+    snprintf(card->algorithm, sizeof card->algorithm, "%s", setup->algorithm);
+    snprintf(card->transport, sizeof card->transport, "%s", transport);
+}
+
+static banyan_status read_settings(banyan_world *world, banyan_error *err)
+{
+    banyan_status status = banyan_settings_load(&world->settings, err);
+
+    if (status)
+        return status;
+    world->meeting = (banyan_tcp_meeting){
+        .secret = &world->secret,
+        .connections = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_CONNECTIONS),
+        .window_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_WINDOW),
+        .buffer_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_BUFFER),
+        .context = world,
+        .name = name_member,
+        .spread = spread};
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status use_hosts(const banyan_world *world, banyan_setup *setup, banyan_error *err)
+{
+    const char **names = banyan_alloc((size_t)world->size, sizeof *names);
+    banyan_status status;
+
+    if (!names)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < world->size; i++)
+        names[i] = world->cards[i].place;
+    status = banyan_setup_use_hosts(setup, names, err);
+    banyan_free(names);
+    return status;
+}
+
+/* Members of the data plane are nodes of the topology. */
+static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    size_t count = (size_t)setup->topology->node_count;
+
+    world->node_count = setup->topology->node_count;
+    world->rank_of = banyan_alloc(count, sizeof *world->rank_of);
+    world->addresses = banyan_alloc(count, sizeof *world->addresses);
+    if (!world->rank_of || !world->addresses)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < count; i++)
+        world->rank_of[i] = -1;
+    for (int r = 0; r < world->size; r++) {
+        world->rank_of[setup->active[r]] = r;
+        world->addresses[setup->active[r]] = world->cards[r].address;
+    }
+    world->meeting.addresses = world->addresses;
+    return BANYAN_SUCCESS;
+}
+
+/* Members are nodes; those that are no ranks leave zeros. */
+static banyan_status gather_by_node(void *context, const void *mine, size_t bytes, void *all,
+                                    int64_t deadline_ns, banyan_error *err)
+{
+    banyan_world *world = context;
+    unsigned char *by_rank = banyan_alloc((size_t)world->size, bytes);
+    banyan_status status = by_rank
+                               ? banyan_control_gather(world->control, mine, bytes, by_rank, deadline_ns, err)
+                               : banyan_fail_memory(err);
+
+    if (!status)
+        memset(all, 0, (size_t)world->node_count * bytes);
+    for (int i = 0; i < world->node_count && !status; i++)
+        if (world->rank_of[i] >= 0)
+            memcpy((char *)all + (size_t)i * bytes, by_rank + (size_t)world->rank_of[i] * bytes, bytes);
+    banyan_free(by_rank);
+    return status;
+}
+
+/* The same answer on every rank: all take part in the exchange, or none. */
+static int wants_shm(const banyan_world *world)
+{
+    if (!strcmp(world->cards[0].transport, "tcp"))
+        return 0;
+    for (int i = 0; i < world->size; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(world->cards[i].place, world->cards[k].place))
+                return 1;
+    return 0;
+}
+
+/* Where shared memory cannot be had, TCP has to do, unless it was asked for by name. */
+static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    banyan_shm_meeting meeting = {.exchange = {gather_by_node, world},
+                                  .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
+                                  .ranks = world->rank_of};
+    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_endpoint *shm = NULL, *both = NULL;
+    banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
+
+    if (status)
+        return !strcmp(world->cards[0].transport, "shm") ? status
+                                                         : banyan_control_failure(world->control, err);
+    status = banyan_several_create(shm, world->tcp, &both, err);
+    if (status) {
+        shm->transport->close(shm);
+        return status;
+    }
+    world->endpoint = both;
+    pthread_mutex_lock(&world->lock);
+    world->shm = shm;
+    pthread_mutex_unlock(&world->lock);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status begin(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &world->meeting};
+    banyan_control_handler handler = {
+        world, fail, take_data, banyan_world_hear_left, banyan_world_hear_want, banyan_world_hear_plan};
+    banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
+
+    world->endpoint = world->tcp;
+    if (!status)
+        status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
+                                      setup->timeout_ms, &handler, err);
+    if (!status && wants_shm(world))
+        status = open_shm(world, setup, err);
+    return status;
+}
+
+static void init_lock(banyan_world *world)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&world->lock, NULL);
+    pthread_cond_init(&world->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static banyan_status meet(banyan_world *world, const banyan_world_options *options, const banyan_setup *setup,
+                          banyan_error *err)
+{
+    banyan_card mine;
+    banyan_status status;
+
+    write_card(world, options, setup, &mine);
+    if (!options->secret && options->rank == 0) {
+        status = banyan_auth_random(mine.secret.bytes, sizeof mine.secret.bytes, err);
+        if (status)
+            return status;
+    }
+    world->cards = banyan_alloc((size_t)options->size, sizeof *world->cards);
+    if (!world->cards)
+        return banyan_fail_memory(err);
+    status = options->meeting.exchange(options->meeting.context, world, &mine, world->cards, err);
+    if (status)
+        return status;
+    world->rank = mine.rank;
+    world->size = mine.size;
+    world->secret = options->secret ? *options->secret : world->cards[0].secret;
+    return banyan_cards_compare(world->cards, world->size, err);
+}
+
+banyan_status banyan_world_create(const banyan_world_options *options, banyan_setup *setup,
+                                  banyan_world **out, banyan_error *err)
+{
+    banyan_world *world = banyan_alloc(1, sizeof *world);
+    banyan_status status;
+
+    *out = NULL;
+    if (!world)
+        return banyan_fail_memory(err);
+    init_lock(world);
+    world->setup = setup;
+    setup->has_no_relays = 1;
+    status = read_settings(world, err);
+    if (!status)
+        status = meet(world, options, setup, err);
+    if (!status)
+        status = use_hosts(world, setup, err);
+    if (!status)
+        status = map_nodes(world, setup, err);
+    if (!status)
+        status = banyan_world_open_calls(world, err);
+    if (!status)
+        status = begin(world, setup, err);
+    if (status)
+        banyan_world_destroy(world);
+    else
+        *out = world;
+    return status;
+}
+
+void banyan_world_destroy(banyan_world *world)
+{
+    if (!world)
+        return;
+    banyan_world_leave(world);
+    if (world->endpoint)
+        world->endpoint->transport->close(world->endpoint);
+    banyan_control_destroy(world->control);
+    banyan_world_close_calls(world);
+    banyan_settings_destroy(world->settings);
+    banyan_free(world->cards);
+    banyan_free(world->rank_of);
+    banyan_free(world->addresses);
+    pthread_cond_destroy(&world->changed);
+    pthread_mutex_destroy(&world->lock);
+    banyan_auth_forget(&world->secret, sizeof world->secret);
+    banyan_free(world);
+}
+
+void banyan_world_leave(banyan_world *world)
+{
+    banyan_control_stop(world->control, world->calls_made);
+}
+
+void banyan_world_bind(banyan_world *world, const banyan_setup *setup)
+{
+    world->setup = setup;
+}
+
+banyan_endpoint *banyan_world_endpoint(banyan_world *world)
+{
+    return world->endpoint;
+}
+
+banyan_control *banyan_world_control(banyan_world *world)
+{
+    return world->control;
+}
+
+int banyan_world_rank(const banyan_world *world)
+{
+    return world->rank;
+}
+
+int banyan_world_size(const banyan_world *world)
+{
+    return world->size;
+}
+
+int banyan_world_timeout_ms(const banyan_world *world)
+{
+    return world->setup->timeout_ms;
+}
+
+const banyan_card *banyan_world_cards(const banyan_world *world)
+{
+    return world->cards;
+}
+
+void banyan_world_copy_secret(const banyan_world *world, banyan_secret *out)
+{
+    *out = world->secret;
+}
+
+void banyan_world_derive_secret(banyan_world *world, const char *purpose, uint64_t number, banyan_secret *out)
+{
+    banyan_auth_secret_derive(&world->secret, purpose, number, out);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/world_internal.h: what a world is, for world.c and world_calls.c. */
+#ifndef BANYAN_COMM_WORLD_INTERNAL_H
+#define BANYAN_COMM_WORLD_INTERNAL_H
+
+#include "comm/world.h"
+#include "core/settings.h"
+#include "transport/tcp.h"
+
+#define BANYAN_WORLD_RECENT 64 /* calls that rank 0 remembers, to compare with what others want */
+
+typedef struct banyan_plan_letter banyan_plan_letter; /* a plan that has come and waits to be used */
+typedef struct banyan_wish banyan_wish;               /* a call that another rank waits for a plan in */
+
+struct banyan_world {
+    int rank, size;
+    const banyan_setup *setup;
+    banyan_settings *settings;
+    banyan_secret secret;
+    banyan_card *cards; /* by rank */
+    int node_count;
+    int *rank_of;              /* by node */
+    banyan_address *addresses; /* by node */
+    banyan_tcp_meeting meeting;
+    banyan_endpoint *tcp;
+    banyan_endpoint *endpoint; /* what calls use: tcp, or several with it in it */
+    banyan_control *control;
+    uint64_t calls_made; /* the caller's own */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by lock: */
+    banyan_endpoint *shm; /* NULL: no rank shares our host */
+    banyan_plan_letter *letters;
+    banyan_wish *wishes;
+    uint64_t current; /* how many calls have begun */
+    unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
+    char *has_left; /* by rank */
+    uint64_t *left_after;
+};
+
+banyan_status banyan_world_open_calls(banyan_world *world, banyan_error *err);
+void banyan_world_close_calls(banyan_world *world);
+
+/* The control thread's. */
+void banyan_world_hear_left(void *context, int rank, uint64_t calls);
+void banyan_world_hear_want(void *context, int rank, const unsigned char *body, size_t bytes);
+void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes);
+
+/* AF_INET, AF_INET6 or 0. */
+int banyan_family_of(const banyan_settings *settings);
+
+#endif

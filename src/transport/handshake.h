@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/handshake.h: what happens on a connection before anything else is read from it.
+ *
+ *     who connects                                who accepts
+ *                      <── magic, nonce A ──
+ *        magic, nonce B, proof(connect, A, B) ──>           wrong: closed without a word
+ *                      <── proof(accept, A, B) ──           wrong: the connector leaves
+ *                       hello ──>
+ *                      <── verdict ──
+ *
+ * Every message has a fixed size. Nothing that comes from the other side is looked at, except the proof,
+ * before the proof is right; magics differ between versions that cannot even talk about it. A proof holds for
+ * one connection: both nonces are fresh. What follows is not encrypted. */
+#ifndef BANYAN_TRANSPORT_HANDSHAKE_H
+#define BANYAN_TRANSPORT_HANDSHAKE_H
+
+#include "core/auth.h"
+#include "core/status.h"
+
+#define BANYAN_PROTOCOL 1
+
+typedef enum {
+    BANYAN_HELLO_STORE = 1, /* to a store, with a card */
+    BANYAN_HELLO_CONTROL,   /* to the hub of a group */
+    BANYAN_HELLO_DATA,      /* streams between two members */
+    BANYAN_HELLO_JOIN       /* survivors of a group meet */
+} banyan_purpose;
+
+typedef struct {
+    int protocol;
+    int purpose;
+    int from;         /* rank; member for data */
+    int size;         /* of the group */
+    int index, count; /* data: which of how many connections of the pair */
+} banyan_hello;
+
+#define BANYAN_HELLO_BYTES 24
+#define BANYAN_HANDSHAKE_LARGEST 80
+
+typedef struct {
+    int is_acceptor, step;
+    banyan_secret secret;
+    unsigned char own_nonce[BANYAN_AUTH_BYTES], other_nonce[BANYAN_AUTH_BYTES];
+    unsigned char in[BANYAN_HANDSHAKE_LARGEST], out[BANYAN_HANDSHAKE_LARGEST];
+    size_t in_count, in_wanted;
+    size_t out_begin, out_end;
+    banyan_hello hello; /* the connector's */
+    banyan_status verdict;
+    int other_protocol;
+} banyan_handshake;
+
+banyan_status banyan_handshake_accept(banyan_handshake *h, const banyan_secret *secret, banyan_error *err);
+banyan_status banyan_handshake_connect(banyan_handshake *h, const banyan_secret *secret,
+                                       const banyan_hello *hello, banyan_error *err);
+
+/* Takes bytes that have come, at most in_wanted - in_count of them. A failure ends the connection. */
+banyan_status banyan_handshake_take(banyan_handshake *h, const void *bytes, size_t count, banyan_error *err);
+
+/* The acceptor has all it needs when this is 1; it then gives its verdict. The connector is done at 1. */
+int banyan_handshake_is_complete(const banyan_handshake *h);
+void banyan_handshake_give_verdict(banyan_handshake *h, banyan_status verdict);
+
+/* Goes as far as the non-blocking socket lets it. SUCCESS: complete (the acceptor's verdict is still to be
+ * given, and this called again); IN_PROGRESS: needs the socket again; else the connection is of no use.
+ * other is how to call the other side in a sentence. */
+banyan_status banyan_handshake_step(banyan_handshake *h, int socket, const char *other, banyan_error *err);
+int banyan_handshake_wants_write(const banyan_handshake *h);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/socket.h: addresses, interfaces and sockets: what TCP needs of the system. */
+#ifndef BANYAN_TRANSPORT_SOCKET_H
+#define BANYAN_TRANSPORT_SOCKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/status.h"
+
+typedef struct {
+    int family; /* AF_INET or AF_INET6; 0: none */
+    uint16_t port;
+    uint32_t scope; /* IPv6 link-local only */
+    unsigned char bytes[16];
+} banyan_address;
+
+#define BANYAN_ADDRESS_TEXT 72
+
+/* «10.0.0.1:4000» or «[fe80::1%2]:4000»; returns the buffer. */
+const char *banyan_address_format(const banyan_address *address, char buffer[BANYAN_ADDRESS_TEXT]);
+
+/* Reads «HOST:PORT», where an IPv6 number stands in brackets; names are looked up. family 0: any. */
+banyan_status banyan_address_parse(const char *text, int family, banyan_address *out, banyan_error *err);
+
+/* Which address others should reach us at. wish is NCCL's grammar: «eth» (names that begin so), «=eth0,eth1»
+ * (exactly these), «^docker,lo» (all but names that begin so), or an address or network such as
+ * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback. */
+banyan_status banyan_interface_choose(const char *wish, int family, banyan_address *out, banyan_error *err);
+
+/* Listens on this address alone; port 0 takes one from low..high (0: the kernel's choice). *bound says what
+ * it became. Sockets are non-blocking and close on exec. */
+banyan_status banyan_socket_listen(const banyan_address *address, int low, int high, int *out,
+                                   banyan_address *bound, banyan_error *err);
+
+/* Begins to connect; the socket becomes writable when it is done. */
+banyan_status banyan_socket_connect(const banyan_address *to, int *out, banyan_error *err);
+
+/* Whether a connection that was begun has been made. */
+banyan_status banyan_socket_connected(int socket, const banyan_address *to, banyan_error *err);
+
+/* No waiting for more bytes, keep-alive, and an end to connections whose peer answers no more. buffer_bytes 0
+ * leaves the kernel to size the buffers, which fills most links better than any fixed size. */
+void banyan_socket_tune(int socket, size_t buffer_bytes);
+
+/* Our own end of a connection. */
+int banyan_socket_local(int socket, banyan_address *out);
+
+/* Waits for poll(2) events until the deadline; 0: it has passed. */
+int banyan_socket_wait(int socket, short events, int64_t deadline_ns);
+
+#endif

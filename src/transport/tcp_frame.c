@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/tcp_frame.c: frames onto a link and off it.
+ *
+ * Out: a few frames are made ready (headers here, bytes where the user has them) and leave in one system
+ * call. In: the body of a frame is read straight into its stream's ring, and whatever follows it into a small
+ * buffer where the next headers are found. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "transport/bytes.h"
+#include "transport/tcp_internal.h"
+
+#define READS 8 /* system calls for one link before the others have their turn */
+
+static banyan_tcp_frame *add_frame(banyan_tcp_link *link, int type, int stream, size_t bytes, uint64_t value)
+{
+    int place = (link->first_frame + link->frame_count++) % BANYAN_TCP_FRAMES;
+    banyan_tcp_frame *frame = &link->frames[place];
+
+    *frame = (banyan_tcp_frame){.bytes = bytes, .stream = -1};
+    banyan_put32(frame->header, (uint32_t)type << 24 | (uint32_t)stream);
+    banyan_put32(frame->header + 4, (uint32_t)bytes);
+    banyan_put64(frame->header + 8, value);
+    return frame;
+}
+
+static void place_credits(banyan_tcp_link *link)
+{
+    banyan_tcp_peer *peer = link->peer;
+
+    for (int i = 0; i < peer->in_count && peer->credits_due && link->frame_count < BANYAN_TCP_FRAMES; i++) {
+        banyan_tcp_in *in = peer->in[i];
+
+        if (!in->is_credit_due)
+            continue;
+        in->granted = in->consumed + in->window;
+        in->is_credit_due = 0;
+        peer->credits_due--;
+        add_frame(link, BANYAN_TCP_CREDIT, i, 0, in->granted);
+    }
+}
+
+static int place_data(banyan_tcp_link *link)
+{
+    banyan_tcp_peer *peer = link->peer;
+
+    for (int tried = 0; tried < peer->out_count; tried++) {
+        int stream = (link->next_stream + tried) % peer->out_count;
+        banyan_tcp_out *out = peer->out[stream];
+        const char *memory;
+        size_t bytes = banyan_tcp_ready(out, link->index, peer->link_count, &memory);
+
+        if (bytes) {
+            banyan_tcp_frame *frame = add_frame(link, BANYAN_TCP_DATA, stream, bytes, 0);
+
+            frame->memory = memory;
+            frame->stream = stream;
+            out->placed[link->index] = banyan_tcp_after(out->placed[link->index], bytes, peer->link_count);
+            link->next_stream = (stream + 1) % peer->out_count;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Credits first: somebody waits for them. They travel on link 0 alone, so that they stay in order. */
+void banyan_tcp_place_frames(banyan_tcp_link *link)
+{
+    if (link->peer->credits_due && link->index == 0)
+        place_credits(link);
+    while (link->frame_count < BANYAN_TCP_FRAMES && place_data(link))
+        continue;
+}
+
+static void finish_frame(banyan_tcp_link *link, const banyan_tcp_frame *frame)
+{
+    banyan_tcp_peer *peer = link->peer;
+
+    link->first_frame = (link->first_frame + 1) % BANYAN_TCP_FRAMES;
+    link->frame_count--;
+    if (frame->stream >= 0) {
+        banyan_tcp_out *out = peer->out[frame->stream];
+
+        out->written[link->index] =
+            banyan_tcp_after(out->written[link->index], frame->bytes, peer->link_count);
+        banyan_tcp_retire(out, peer->link_count);
+    }
+}
+
+static int list_parts(const banyan_tcp_link *link, struct iovec *parts, size_t *total)
+{
+    int count = 0;
+
+    *total = 0;
+    for (int i = 0; i < link->frame_count; i++) {
+        const banyan_tcp_frame *f = &link->frames[(link->first_frame + i) % BANYAN_TCP_FRAMES];
+        size_t of_body = f->done > BANYAN_TCP_HEADER ? f->done - BANYAN_TCP_HEADER : 0;
+
+        if (f->done < BANYAN_TCP_HEADER)
+            parts[count++] =
+                (struct iovec){(void *)(uintptr_t)(f->header + f->done), BANYAN_TCP_HEADER - f->done};
+        if (f->bytes)
+            parts[count++] = (struct iovec){(void *)(uintptr_t)(f->memory + of_body), f->bytes - of_body};
+        *total += BANYAN_TCP_HEADER + f->bytes - f->done;
+    }
+    return count;
+}
+
+static void account_written(banyan_tcp_link *link, size_t count, int *has_changed)
+{
+    while (count) {
+        banyan_tcp_frame *f = &link->frames[link->first_frame];
+        size_t left = BANYAN_TCP_HEADER + f->bytes - f->done;
+
+        if (count < left) {
+            f->done += count;
+            return;
+        }
+        count -= left;
+        *has_changed |= f->stream >= 0;
+        finish_frame(link, f);
+    }
+}
+
+banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_error *err)
+{
+    struct iovec parts[2 * BANYAN_TCP_FRAMES];
+
+    for (;;) {
+        struct msghdr message = {.msg_iov = parts};
+        ssize_t count;
+        size_t total;
+
+        banyan_tcp_place_frames(link);
+        if (!link->frame_count)
+            return BANYAN_SUCCESS;
+        message.msg_iovlen = (size_t)list_parts(link, parts, &total);
+        count = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count > 0)
+            account_written(link, (size_t)count, has_changed);
+        if ((count < 0 && errno == EAGAIN) || (count > 0 && (size_t)count < total)) {
+            link->is_blocked = 1;
+            return BANYAN_SUCCESS;
+        }
+        if (count < 0 && errno != EINTR)
+            return banyan_fail(err, BANYAN_PEER_LOST, "%s", strerror(errno));
+    }
+}
+
+/* The frame's place in the ring, in at most two parts. */
+static int ring_parts(const banyan_tcp_link *link, struct iovec *parts)
+{
+    const banyan_tcp_in *in = link->peer->in[link->in_stream];
+    size_t at = (size_t)(in->arrived[link->index] % in->window);
+    size_t first = in->window - at < link->in_left ? in->window - at : link->in_left;
+
+    parts[0] = (struct iovec){in->ring + at, first};
+    parts[1] = (struct iovec){in->ring, link->in_left - first};
+    return first < link->in_left ? 2 : 1;
+}
+
+/* Bytes of the frame's body are in the ring. */
+static void account_arrived(banyan_tcp_link *link, size_t count)
+{
+    banyan_tcp_in *in = link->peer->in[link->in_stream];
+
+    in->arrived[link->index] = banyan_tcp_after(in->arrived[link->index], count, link->peer->link_count);
+    link->in_left -= count;
+}
+
+static banyan_status begin_data(banyan_tcp_link *link, uint32_t stream, uint32_t bytes, banyan_error *err)
+{
+    banyan_tcp_peer *peer = link->peer;
+    uint64_t at;
+
+    if (stream >= (uint32_t)peer->in_count)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "data for stream %u, which nobody asked for", stream);
+    at = peer->in[stream]->arrived[link->index];
+    if (!bytes || at + bytes > peer->in[stream]->granted ||
+        (peer->link_count > 1 && at % BANYAN_TCP_STRIPE_BYTES + bytes > BANYAN_TCP_STRIPE_BYTES))
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "%u bytes for stream %u, beyond what was granted", bytes,
+                           stream);
+    link->in_stream = (int)stream;
+    link->in_left = bytes;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status take_credit(banyan_tcp_link *link, uint32_t stream, uint64_t limit, banyan_error *err)
+{
+    banyan_tcp_peer *peer = link->peer;
+    banyan_status status;
+
+    if (stream >= BANYAN_TRANSPORT_MAX_STREAMS)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "credit for stream %u, which cannot be", stream);
+    status = banyan_tcp_widen_out(peer, (int)stream + 1, err);
+    if (status)
+        return status;
+    if (limit < peer->out[stream]->limit)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "credit for stream %u that goes back", stream);
+    peer->out[stream]->limit = limit;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status take_header(banyan_tcp_link *link, const unsigned char *header, banyan_error *err)
+{
+    uint32_t word = banyan_get32(header), bytes = banyan_get32(header + 4);
+    uint32_t type = word >> 24, stream = word & 0xffffffu;
+
+    if (type == BANYAN_TCP_DATA)
+        return begin_data(link, stream, bytes, err);
+    if (type == BANYAN_TCP_CREDIT && !bytes && link->index == 0)
+        return take_credit(link, stream, banyan_get64(header + 8), err);
+    if (type == BANYAN_TCP_BYE && !bytes) {
+        link->heard_bye = 1;
+        return BANYAN_SUCCESS;
+    }
+    return banyan_fail(err, BANYAN_REMOTE_ERROR, "a frame of type %u with %u bytes, which is none of ours",
+                       type, bytes);
+}
+
+static void copy_to_ring(banyan_tcp_link *link, size_t count)
+{
+    struct iovec parts[2];
+    size_t first;
+
+    ring_parts(link, parts);
+    first = count < parts[0].iov_len ? count : parts[0].iov_len;
+    memcpy(parts[0].iov_base, link->in + link->in_begin, first);
+    memcpy(parts[1].iov_base, link->in + link->in_begin + first, count - first);
+    link->in_begin += count;
+    account_arrived(link, count);
+}
+
+banyan_status banyan_tcp_parse(banyan_tcp_link *link, int *has_changed, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    while (!status && link->in_begin < link->in_end) {
+        size_t there = link->in_end - link->in_begin;
+
+        if (link->in_left) {
+            copy_to_ring(link, there < link->in_left ? there : link->in_left);
+            *has_changed = 1;
+        } else if (there < BANYAN_TCP_HEADER) {
+            break;
+        } else {
+            status = take_header(link, link->in + link->in_begin, err);
+            link->in_begin += BANYAN_TCP_HEADER;
+            *has_changed = 1;
+        }
+    }
+    memmove(link->in, link->in + link->in_begin, link->in_end - link->in_begin);
+    link->in_end -= link->in_begin;
+    link->in_begin = 0;
+    return status;
+}
+
+static banyan_status distribute(banyan_tcp_link *link, size_t count, int *has_changed, banyan_error *err)
+{
+    size_t of_body = count < link->in_left ? count : link->in_left;
+
+    if (of_body) {
+        account_arrived(link, of_body);
+        *has_changed = 1;
+    }
+    link->in_end += count - of_body;
+    return banyan_tcp_parse(link, has_changed, err);
+}
+
+banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; i < READS && !status; i++) {
+        struct iovec parts[3];
+        int used = link->in_left ? ring_parts(link, parts) : 0;
+        size_t wanted = link->in_left + sizeof link->in - link->in_end;
+        ssize_t count;
+
+        parts[used] = (struct iovec){link->in + link->in_end, sizeof link->in - link->in_end};
+        count = readv(link->fd, parts, used + 1);
+        if (count == 0)
+            return banyan_fail(err, BANYAN_PEER_LOST, "the connection was closed");
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            return banyan_fail(err, BANYAN_PEER_LOST, "%s", strerror(errno));
+        if (count < 0)
+            break;
+        status = distribute(link, (size_t)count, has_changed, err);
+        if ((size_t)count < wanted)
+            break;
+    }
+    return status;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/tcp_internal.h: streams, links and peers, for the tcp_*.c files.
+ *
+ * A pair of members has one or several connections (links). A link carries frames: a header of 16 bytes
+ * {type and stream, bytes, value} and, for DATA, that many bytes of one stream. A stream's bytes are dealt to
+ * the links in stripes, so both ends know without a word where in the stream a link's next byte belongs:
+ *
+ *     stream 0, two links:   |  link 0  |  link 1  |  link 0  |  link 1  ...   each 64 KiB
+ *
+ * A receiver grants credit: up to which byte of a stream the sender may go. Whatever is on its way has room
+ * in the stream's ring, so a link is always read to its end and no stream can hold up another. */
+#ifndef BANYAN_TRANSPORT_TCP_INTERNAL_H
+#define BANYAN_TRANSPORT_TCP_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "transport/tcp.h"
+
+#define BANYAN_TCP_SLOTS 16u /* offers of one stream; a power of two */
+#define BANYAN_TCP_FRAMES 16 /* that a link has ready for one system call */
+#define BANYAN_TCP_FRAME_BYTES ((size_t)256 << 10)
+#define BANYAN_TCP_STRIPE_BYTES ((uint64_t)64 << 10)
+#define BANYAN_TCP_HEADER 16
+
+typedef enum {
+    BANYAN_TCP_DATA = 1,
+    BANYAN_TCP_CREDIT, /* value: up to where the stream may go */
+    BANYAN_TCP_BYE     /* the end of the connection is meant */
+} banyan_tcp_type;
+
+typedef struct {
+    const char *memory;
+    size_t bytes;
+} banyan_tcp_slot;
+
+typedef struct {
+    banyan_tcp_slot slots[BANYAN_TCP_SLOTS];
+    unsigned first, filled;
+    uint64_t base, end;                           /* where the first slot begins and the last one ends */
+    uint64_t limit;                               /* credit */
+    uint64_t placed[BANYAN_TCP_MAX_CONNECTIONS];  /* by link: its next byte to put into a frame, */
+    uint64_t written[BANYAN_TCP_MAX_CONNECTIONS]; /* and to give to the kernel */
+} banyan_tcp_out;
+
+typedef struct {
+    char *ring;
+    size_t window;
+    uint64_t consumed, granted;
+    uint64_t arrived[BANYAN_TCP_MAX_CONNECTIONS]; /* by link: where its next byte belongs */
+    int is_credit_due;
+} banyan_tcp_in;
+
+typedef struct {
+    unsigned char header[BANYAN_TCP_HEADER];
+    const char *memory;
+    size_t bytes, done; /* done counts the header, too */
+    int stream;         /* -1: no data */
+} banyan_tcp_frame;
+
+typedef enum {
+    BANYAN_LINK_NONE,
+    BANYAN_LINK_CONNECTING,
+    BANYAN_LINK_SHAKING,
+    BANYAN_LINK_OPEN,
+    BANYAN_LINK_ENDED
+} banyan_link_state;
+
+typedef struct banyan_tcp_peer banyan_tcp_peer;
+
+typedef struct {
+    banyan_tcp_peer *peer;
+    int index, fd;
+    banyan_link_state state;
+    banyan_handshake *handshake; /* while connecting */
+    int is_blocked;              /* the socket is full: waiting until it is writable */
+    int said_bye, heard_bye;
+    banyan_tcp_frame frames[BANYAN_TCP_FRAMES];
+    int first_frame, frame_count;
+    int next_stream;
+    unsigned char in[4096];
+    size_t in_begin, in_end;
+    int in_stream;
+    size_t in_left; /* bytes of the frame that are still to come */
+} banyan_tcp_link;
+
+struct banyan_tcp_peer {
+    int member;
+    int is_active; /* we connect */
+    int is_begun;
+    int out_count, in_count;
+    banyan_tcp_out **out;
+    banyan_tcp_in **in;
+    int credits_due;
+    int link_count;
+    banyan_tcp_link *links;
+};
+
+typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
+
+typedef struct {
+    banyan_endpoint base;
+    const banyan_tcp_meeting *meeting;
+    banyan_tcp_peer **peers; /* by member; NULL until needed */
+    int epoll, wake;
+    int has_changed;
+    int is_withdrawn;
+    int suspect; /* a peer whose connection ended without a word; -1: none */
+    int64_t suspect_since_ns;
+    char *why_suspect;
+    pthread_mutex_t lock;
+    /* guarded by lock: */
+    banyan_tcp_guest *guests;
+    banyan_status status;
+    banyan_error reason;
+    _Atomic int has_failed;
+} banyan_tcp_endpoint;
+
+/* tcp_stream.c */
+uint64_t banyan_tcp_first(int stream, int link, int links);
+uint64_t banyan_tcp_after(uint64_t offset, uint64_t bytes, int links);
+uint64_t banyan_tcp_frontier(const uint64_t *positions, int links);
+banyan_status banyan_tcp_widen_out(banyan_tcp_peer *peer, int count, banyan_error *err);
+banyan_status banyan_tcp_widen_in(banyan_tcp_peer *peer, int count, size_t window, banyan_error *err);
+void banyan_tcp_retire(banyan_tcp_out *out, int links);
+size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, int links, const char **memory);
+
+/* tcp_frame.c: a failure is a sentence without the peer's name. */
+void banyan_tcp_place_frames(banyan_tcp_link *link);
+banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_error *err);
+banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_error *err);
+
+/* Takes the bytes that lie in link->in apart; for tests and the fuzzer, too. */
+banyan_status banyan_tcp_parse(banyan_tcp_link *link, int *has_changed, banyan_error *err);
+
+#endif

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of `banyan report` in a real browser, at three window sizes, light and dark: no error on the console, no
+// request but the file itself, rounds step, trees are picked, the timeline zooms, and every node is drawn.
+//
+//   node report.mjs BANYAN MODULES PICTURES [SPEC...]
+//
+// BANYAN is the command line, MODULES a folder with node_modules/playwright-core, PICTURES where screenshots go.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [banyan, modules, pictures, ...given] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(path.resolve(modules), 'here.js'))('playwright-core');
+const specs = given.length ? given : ['hosts:2+3', 'dgx1', 'torus:8x8', 'fattree:16x16'];
+const sizes = [[1400, 900], [820, 1100], [390, 800]];
+const place = fs.mkdtempSync(path.join(os.tmpdir(), 'banyan-report-'));
+
+function makeReport(spec) {
+  const file = path.join(place, `${spec.replace(/[^a-z0-9]+/gi, '-')}.html`), trace = path.join(place, 'trace.json');
+  const more = [];
+  if (spec === 'hosts:2+3') { // a pretended measurement: the prediction of another size
+    execFileSync(banyan, ['plan', spec, '--algo', 'forest', '--bytes', '72MiB', '--format', 'trace', '-o', trace, '--quiet']);
+    more.push('--algo', 'forest', '--trace', trace);
+  }
+  execFileSync(banyan, ['report', spec, '-o', file, '--quiet', ...(given.length ? [] : more)]);
+  assert.ok(fs.statSync(file).size < 5e6, `${spec}: the page has ${fs.statSync(file).size} bytes`);
+  return file;
+}
+
+function watch(page, file) {
+  const wrong = [], own = pathToFileURL(file).href;
+  page.on('console', message => {
+    // The one warning that this test causes itself, by reading the canvas.
+    if (['error', 'warning'].includes(message.type()) && !message.text().includes('willReadFrequently'))
+      wrong.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', error => wrong.push(`script: ${error.stack}`));
+  page.on('request', request => {
+    if (request.url().split('#')[0] !== own)
+      wrong.push(`request: ${request.url()}`);
+  });
+  return wrong;
+}
+
+const text = (page, id) => page.locator(`#${id}`).innerText();
+
+async function checkNodes(page, spec) {
+  const [drawn, known] = await page.evaluate(() => [document.querySelectorAll('#map .node').length,
+    JSON.parse(document.getElementById('data').textContent).network.nodes.length]);
+  assert.equal(drawn, known, `${spec}: nodes drawn`);
+}
+
+async function checkSteps(page) {
+  const all = await text(page, 'status');
+  await page.locator('#map').focus();
+  await page.keyboard.press('ArrowRight');
+  const first = await text(page, 'status');
+  assert.match(first, /^Rounds? 1 /);
+  await page.keyboard.press('ArrowRight');
+  assert.notEqual(await text(page, 'status'), first);
+  assert.ok(await page.locator('#map .arrow').count() > 0, 'arrows show what moves');
+  await page.locator('#previous').click();
+  assert.equal(await text(page, 'status'), first);
+  await page.locator('#step').focus();
+  await page.keyboard.press('End');
+  assert.notEqual(await text(page, 'status'), first);
+  await page.locator('#all-rounds').click();
+  assert.equal(await text(page, 'status'), all);
+}
+
+async function checkTrees(page) {
+  await page.locator('#map').focus();
+  await page.keyboard.press('ArrowDown');
+  assert.match(await text(page, 'status'), /piece \d+ alone/);
+  assert.ok(await page.locator('#map .link.reduce, #map .link.both').count() > 0, 'a tree is shown');
+  await page.keyboard.press('ArrowUp');
+  assert.doesNotMatch(await text(page, 'status'), /alone/);
+  await page.locator('#links button').first().click();
+  assert.match(await text(page, 'detail'), /carries/);
+}
+
+async function checkTimeline(page) {
+  const before = await text(page, 'window');
+  await page.locator('#lanes-box').focus();
+  await page.keyboard.press('+');
+  await page.keyboard.press('+');
+  await page.waitForTimeout(100);
+  const after = await text(page, 'window');
+  assert.notEqual(after, before, 'plus zooms');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForTimeout(100);
+  assert.notEqual(await text(page, 'window'), after, 'arrows move');
+  for (const kind of ['links', 'send', 'receive', 'use']) {
+    await page.selectOption('#lanes', kind);
+    await page.waitForTimeout(100);
+    assert.match(await text(page, 'window'), /[1-9]\d* lanes/);
+    const inked = await page.evaluate(() => {
+      const canvas = document.getElementById('canvas'), seen = new Set();
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4)
+        seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+      return seen.size;
+    });
+    assert.ok(inked > 5, `lanes of ${kind} are drawn`);
+  }
+  await page.locator('#time-fit').click();
+  await page.waitForTimeout(100);
+  assert.match(await text(page, 'window'), /^0 s /);
+}
+
+async function checkMapZoom(page) {
+  const box = () => page.locator('#map svg').getAttribute('viewBox');
+  const before = await box();
+  await page.locator('#map-in').click();
+  assert.notEqual(await box(), before);
+  await page.locator('#map-fit').click();
+  assert.equal(await box(), before);
+}
+
+async function checkProof(page) {
+  await page.locator('#show-proof').check();
+  assert.ok(await page.locator('#map .link.proof').count() > 0, 'the proof is shown');
+  assert.match(await text(page, 'status'), /every byte must cross/);
+  await page.locator('#show-proof').uncheck();
+}
+
+async function checkWidth(page, spec) {
+  const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= window, `${spec}: the page is ${wide} wide in a window of ${window}`);
+}
+
+async function picture(page, name, whole) {
+  await page.waitForTimeout(300);
+  await page.screenshot({ path: path.join(pictures, `${name}.png`), fullPage: whole });
+}
+
+async function look(context, spec) {
+  const file = makeReport(spec), name = path.basename(file, '.html'), page = await context.newPage(), wrong = watch(page, file);
+  for (const [width, height] of sizes)
+    for (const scheme of width === 1400 ? ['light', 'dark'] : ['light']) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.goto(pathToFileURL(file).href);
+      await checkNodes(page, spec);
+      await picture(page, `${name}-${width}-${scheme}`, true);
+      await checkSteps(page);
+      await checkTrees(page);
+      await checkTimeline(page);
+      await checkMapZoom(page);
+      await checkProof(page);
+      await checkWidth(page, spec);
+      if (width === 1400) {
+        await page.locator('#map').focus();
+        await page.keyboard.press('ArrowDown');
+        await picture(page, `${name}-tree-${scheme}`, false);
+        await page.keyboard.press('ArrowUp');
+        await page.keyboard.press('ArrowRight');
+        await page.keyboard.press('ArrowRight');
+        await picture(page, `${name}-round-${scheme}`, false);
+        await page.locator('#show-proof').check();
+        await picture(page, `${name}-proof-${scheme}`, false);
+      }
+    }
+  await page.close();
+  assert.deepEqual(wrong, [], `${spec}: nothing goes wrong and nothing leaves the file`);
+  console.log(`${spec}: the page works at ${sizes.length} sizes`);
+}
+
+fs.mkdirSync(pictures, { recursive: true });
+const context = await chromium.launchPersistentContext(path.join(place, 'profile'), {
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium', headless: true,
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync'] });
+try {
+  for (const spec of specs)
+    await look(context, spec);
+} finally {
+  await context.close();
+  fs.rmSync(place, { recursive: true });
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/multi/collectives.c: ranks that are processes compute, over TCP, the very bits that threads of one
+ * process compute. */
+#include "algorithms/algorithms.h"
+#include "jobs.h"
+
+enum { COUNT = 5003 };
+
+static const banyan_datatype types[] = {BANYAN_FLOAT32, BANYAN_BFLOAT16, BANYAN_INT8, BANYAN_FLOAT64};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* Numbers whose sums depend on the order of additions. */
+static void fill(int rank, banyan_datatype type, void *out)
+{
+    uint32_t seed = (uint32_t)rank * 2654435761u + 12345u;
+
+    for (int i = 0; i < COUNT; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        if (type == BANYAN_FLOAT32)
+            ((float *)out)[i] = (float)(int)(seed >> 8) * 1e-5f;
+        else if (type == BANYAN_FLOAT64)
+            ((double *)out)[i] = (double)(int)(seed >> 4) * 1e-7;
+        else if (type == BANYAN_BFLOAT16)
+            ((uint16_t *)out)[i] = (uint16_t)(0x3f00u + (seed >> 25));
+        else
+            ((int8_t *)out)[i] = (int8_t)(seed >> 24);
+    }
+}
+
+typedef struct {
+    banyan_comm *comm;
+    int rank;
+    double data[COUNT];
+    banyan_datatype type;
+    banyan_status status;
+} thread_rank;
+
+static void *run_thread(void *argument)
+{
+    thread_rank *t = argument;
+
+    fill(t->rank, t->type, t->data);
+    t->status = banyan_allreduce(t->data, t->data, COUNT, t->type, BANYAN_SUM, t->comm);
+    return NULL;
+}
+
+/* What threads of one process compute; 0: this algorithm does not apply. */
+static int expect_bits(const char *algorithm, const char *topology, int size, banyan_datatype type, void *out)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    static thread_rank ranks[MOST_RANKS];
+    banyan_comm *comms[MOST_RANKS];
+    pthread_t threads[MOST_RANKS];
+
+    config.algorithm = algorithm;
+    config.topology = topology;
+    if (banyan_comm_init_all(comms, size, &config))
+        return 0;
+    for (int i = 0; i < size; i++) {
+        ranks[i] = (thread_rank){.comm = comms[i], .rank = i, .type = type};
+        pthread_create(&threads[i], NULL, run_thread, &ranks[i]);
+    }
+    for (int i = 0; i < size; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < size; i++)
+        banyan_comm_destroy(comms[i]);
+    if (ranks[0].status)
+        return 0;
+    memcpy(out, ranks[0].data, COUNT * banyan_datatype_bytes(type));
+    return 1;
+}
+
+static int check_algorithm(job_rank *self, const char *algorithm, const char *topology, int connections)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    char sentence[512] = "", number[8];
+    banyan_comm *comm = NULL;
+    double expected[COUNT], data[COUNT];
+    banyan_status status;
+
+    config.algorithm = algorithm;
+    config.topology = topology;
+    config.timeout_ms = CALL_MS;
+    config.error = sentence;
+    config.error_bytes = sizeof sentence;
+    snprintf(number, sizeof number, "%d", connections);
+    setenv("BANYAN_TCP_CONNECTIONS", number, 1);
+    status = banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, &config);
+    EXPECT(!status, "%s: %s", algorithm, sentence);
+    for (int t = 0; t < TYPES; t++) {
+        size_t bytes = COUNT * banyan_datatype_bytes(types[t]);
+
+        if (!expect_bits(algorithm, topology, self->memory->size, types[t], expected))
+            break;
+        fill(self->rank, types[t], data);
+        status = banyan_allreduce(data, data, COUNT, types[t], BANYAN_SUM, comm);
+        if (status == BANYAN_UNSUPPORTED) /* it needs relays */
+            break;
+        EXPECT(!status, "%s: %s", algorithm, banyan_last_error(comm));
+        EXPECT(!memcmp(data, expected, bytes), "%s on %s: other bits for %s", algorithm, topology,
+               banyan_datatype_string(types[t]));
+        atomic_fetch_add(&self->memory->counted, 1);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+static int check_all_algorithms(job_rank *self)
+{
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        if (check_algorithm(self, banyan_algorithm_at(i)->name, "hosts:2+3", 1))
+            return 1;
+    return check_algorithm(self, "auto", "hosts:2+3", 3);
+}
+
+TEST(every_algorithm_computes_the_same_bits_over_tcp_as_in_one_process)
+{
+    job j = job_start(5, check_all_algorithms);
+    job_memory *memory = j.memory;
+    int failed = 0;
+
+    for (int i = 0; i < 5; i++)
+        failed += job_end_rank(&j, i, 200) != 0;
+    assert_int_equal(failed, 0);
+    assert_true(atomic_load(&memory->counted) > 5 * 10 * TYPES); /* most algorithms apply */
+    job_free(&j);
+}
+
+static int check_sizes(job_rank *self, int connections, const char *window)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 7, 1000, 65536, 1 << 20, 3000001};
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    char sentence[512] = "", number[8];
+    banyan_comm *comm = NULL;
+    float *data = malloc(sizeof(float) * 3000001);
+
+    config.timeout_ms = CALL_MS;
+    config.error = sentence;
+    config.error_bytes = sizeof sentence;
+    snprintf(number, sizeof number, "%d", connections);
+    setenv("BANYAN_TCP_CONNECTIONS", number, 1);
+    setenv("BANYAN_TCP_WINDOW", window, 1);
+    EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, &config),
+           "%s", sentence);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        size_t count = counts[c];
+
+        for (size_t i = 0; i < count; i++)
+            data[i] = (float)(self->rank + (int)(i % 1000));
+        EXPECT(!banyan_allreduce(data, data, count, BANYAN_FLOAT32, BANYAN_SUM, comm), "%s",
+               banyan_last_error(comm));
+        for (size_t i = 0; i < count; i++)
+            EXPECT(data[i] == (float)(6 + 4 * (int)(i % 1000)), "count %zu, element %zu: %g", count, i,
+                   (double)data[i]);
+    }
+    EXPECT(!banyan_barrier(comm), "%s", banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    free(data);
+    return 0;
+}
+
+static int one_connection(job_rank *self)
+{
+    return check_sizes(self, 1, "1MiB");
+}
+
+static int four_connections(job_rank *self)
+{
+    return check_sizes(self, 4, "1MiB");
+}
+
+static int tiny_windows(job_rank *self)
+{
+    return check_sizes(self, 2, "4096");
+}
+
+TEST(all_sizes_come_through_one_connection)
+{
+    job_run(4, one_connection);
+}
+
+TEST(all_sizes_come_through_four_connections)
+{
+    job_run(4, four_connections);
+}
+
+TEST(a_window_smaller_than_a_slice_only_slows_down)
+{
+    job_run(4, tiny_windows);
+}
+
+static int check_other_collectives(job_rank *self)
+{
+    enum { N = 1237 };
+    int size = self->memory->size;
+    banyan_comm *comm = NULL;
+    int32_t send[N * 4], recv[N * 4];
+
+    EXPECT(!banyan_comm_init_rank(&comm, size, job_id(self), self->rank, NULL), "init");
+    for (int i = 0; i < N * size; i++)
+        send[i] = (self->rank + 1) * (i + 1);
+    EXPECT(!banyan_reduce_scatter(send, recv, N, BANYAN_INT32, BANYAN_SUM, comm), "%s",
+           banyan_last_error(comm));
+    for (int i = 0; i < N; i++)
+        EXPECT(recv[i] == 10 * (self->rank * N + i + 1), "reduce-scatter %d", i);
+    EXPECT(!banyan_all_gather(send, recv, N, BANYAN_INT32, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N * size; i++)
+        EXPECT(recv[i] == (i / N + 1) * (i % N + 1), "all-gather %d", i);
+    EXPECT(!banyan_broadcast(send, recv, N, BANYAN_INT32, 2, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N; i++)
+        EXPECT(recv[i] == 3 * (i + 1), "broadcast %d", i);
+    EXPECT(!banyan_reduce(send, recv, N, BANYAN_INT32, BANYAN_MAX, 1, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N && self->rank == 1; i++)
+        EXPECT(recv[i] == 4 * (i + 1), "reduce %d", i);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(the_other_collectives_work_between_processes)
+{
+    job_run(4, check_other_collectives);
+}
+
+static int alone(job_rank *self)
+{
+    banyan_comm *comm = NULL;
+    float one = 1;
+
+    EXPECT(!banyan_comm_init_rank(&comm, 1, job_id(self), 0, NULL), "init");
+    EXPECT(!banyan_allreduce(&one, &one, 1, BANYAN_FLOAT32, BANYAN_SUM, comm), "%s", banyan_last_error(comm));
+    EXPECT(one == 1, "%g", (double)one);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(one_rank_is_a_group_too)
+{
+    job_run(1, alone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_is_a_group_too),
+        cmocka_unit_test(the_other_collectives_work_between_processes),
+        cmocka_unit_test(all_sizes_come_through_one_connection),
+        cmocka_unit_test(all_sizes_come_through_four_connections),
+        cmocka_unit_test(a_window_smaller_than_a_slice_only_slows_down),
+        cmocka_unit_test(every_algorithm_computes_the_same_bits_over_tcp_as_in_one_process),
+    };
+
+    job_stay_here();
+    return RUN_OVER_ALL_TRANSPORTS(tests);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/multi/groups.c: the ways into a group, groups out of groups, and calls that do not block. */
+#include <sys/stat.h>
+
+#include "jobs.h"
+
+enum { RANKS = 4 };
+
+static float sum_of(banyan_comm *comm, float mine, banyan_status *status)
+{
+    float data[1000];
+
+    for (int i = 0; i < 1000; i++)
+        data[i] = mine;
+    *status = banyan_allreduce(data, data, 1000, BANYAN_FLOAT32, BANYAN_SUM, comm);
+    return data[999];
+}
+
+/* A port that was free a moment ago. */
+static int free_port(void)
+{
+    return 30000 + (int)(getpid() % 20000);
+}
+
+static int start_by_environment(job_rank *self)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    char sentence[512] = "", text[60];
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float sum;
+
+    config.error = sentence;
+    config.error_bytes = sizeof sentence;
+    config.timeout_ms = CALL_MS;
+    snprintf(text, sizeof text, "%d", self->rank);
+    setenv("BANYAN_RANK", text, 1);
+    setenv("BANYAN_SIZE", "4", 1);
+    setenv("BANYAN_SECRET", "nobody knows", 1);
+    EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
+    sum = sum_of(comm, (float)self->rank, &status);
+    EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(our_own_variables_start_a_job)
+{
+    char root[40];
+
+    snprintf(root, sizeof root, "127.0.0.1:%d", free_port());
+    setenv("BANYAN_ROOT", root, 1);
+    job_run(RANKS, start_by_environment);
+    unsetenv("BANYAN_ROOT");
+}
+
+static int start_as_torchrun_does(job_rank *self)
+{
+    char text[60], sentence[512] = "";
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float sum;
+
+    config.error = sentence;
+    config.error_bytes = sizeof sentence;
+    config.timeout_ms = CALL_MS;
+    snprintf(text, sizeof text, "%d", self->rank);
+    setenv("RANK", text, 1);
+    setenv("WORLD_SIZE", "4", 1);
+    EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
+    sum = sum_of(comm, (float)self->rank, &status);
+    EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(torchruns_variables_start_a_job)
+{
+    char port[20];
+
+    snprintf(port, sizeof port, "%d", free_port() + 1);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("MASTER_PORT", port, 1);
+    job_run(RANKS, start_as_torchrun_does);
+    unsetenv("MASTER_ADDR");
+    unsetenv("MASTER_PORT");
+}
+
+static int use_ipv6(job_rank *self)
+{
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float sum;
+
+    setenv("BANYAN_SOCKET_FAMILY", "AF_INET6", 1);
+    EXPECT(!banyan_comm_init_rank(&comm, self->memory->size, job_id(self), self->rank, NULL), "init");
+    sum = sum_of(comm, (float)self->rank, &status);
+    EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(ipv6_works_where_the_machine_has_it)
+{
+    struct stat about;
+
+    if (stat("/proc/net/if_inet6", &about) != 0)
+        skip();
+    job_run(3, use_ipv6);
+}
+
+static int use_a_port_range(job_rank *self)
+{
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float sum;
+
+    setenv("BANYAN_PORT_RANGE", "45100-45190", 1);
+    EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, NULL),
+           "init");
+    for (int i = 0; i < self->memory->size; i++) {
+        unsigned port = self->memory->cards[i][28] | (unsigned)self->memory->cards[i][29] << 8;
+
+        EXPECT(port >= 45100 && port <= 45190, "rank %d listens on port %u", i, port);
+    }
+    sum = sum_of(comm, (float)self->rank, &status);
+    EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(ports_stay_in_their_range)
+{
+    job_run(3, use_a_port_range);
+}
+
+/* Even ranks, odd ranks in reverse order, and rank 4 in none. */
+static int split_a_group(job_rank *self)
+{
+    int color = self->rank == 4 ? -1 : self->rank % 2, key = color == 1 ? -self->rank : 0, rank, size;
+    int descriptors, threads;
+    banyan_comm *comm = NULL, *part = NULL, *again = NULL;
+    banyan_status status;
+    float sum;
+
+    EXPECT(!banyan_comm_init_rank(&comm, self->memory->size, job_id(self), self->rank, NULL), "init");
+    sum_of(comm, 1, &status);
+    usleep(200000); /* the meeting place is closed by now */
+    descriptors = job_count_descriptors();
+    threads = job_count_threads();
+    EXPECT(!banyan_comm_split(comm, color, key, &part, NULL), "%s", banyan_last_error(comm));
+    EXPECT((part == NULL) == (color < 0), "wrong group");
+    if (part) {
+        banyan_comm_rank(part, &rank);
+        banyan_comm_size(part, &size);
+        EXPECT(size == (color ? 3 : 3), "size %d", size);
+        EXPECT(rank == (color ? 2 - self->rank / 2 : self->rank == 6 ? 2 : self->rank / 2), "rank %d", rank);
+        sum = sum_of(part, (float)self->rank, &status);
+        EXPECT(!status && sum == (color ? 9 : 8), "%g: %s", (double)sum, banyan_last_error(part));
+    }
+    sum = sum_of(comm, (float)self->rank, &status); /* the old one works on */
+    EXPECT(!status && sum == 21, "%g: %s", (double)sum, banyan_last_error(comm));
+    EXPECT(!banyan_comm_split(comm, 0, -self->rank, &again, NULL), "%s", banyan_last_error(comm));
+    banyan_comm_rank(again, &rank);
+    EXPECT(rank == 6 - self->rank, "rank %d", rank);
+    banyan_comm_destroy(again);
+    banyan_comm_destroy(part);
+    EXPECT(job_count_descriptors() - descriptors <= self->memory->size && job_count_threads() == threads,
+           "%d descriptors, %d threads", job_count_descriptors() - descriptors,
+           job_count_threads() - threads);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_group_can_be_split_by_color_and_key)
+{
+    job_run(7, split_a_group);
+}
+
+static int shrink_by_list(job_rank *self)
+{
+    static const int without[] = {1};
+    banyan_comm *comm = NULL, *fewer = NULL;
+    banyan_status status;
+    float sum;
+
+    EXPECT(!banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, NULL), "init");
+    if (self->rank != 1) {
+        EXPECT(!banyan_comm_shrink(comm, without, 1, &fewer, NULL), "%s", banyan_last_error(comm));
+        sum = sum_of(fewer, (float)self->rank, &status);
+        EXPECT(!status && sum == 5, "%g: %s", (double)sum, banyan_last_error(fewer));
+        banyan_comm_destroy(fewer);
+    }
+    sum = sum_of(comm, (float)self->rank, &status);
+    EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_group_that_works_can_be_shrunk_by_a_list)
+{
+    job_run(RANKS, shrink_by_list);
+}
+
+static int call_without_blocking(job_rank *self)
+{
+    enum { REQUESTS = 12, COUNT = 20000 };
+    static float data[REQUESTS][COUNT];
+    banyan_request *requests[REQUESTS];
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float sum;
+
+    EXPECT(!banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, NULL), "init");
+    for (int r = 0; r < REQUESTS; r++) {
+        for (int i = 0; i < COUNT; i++)
+            data[r][i] = (float)(self->rank + r);
+        EXPECT(
+            !banyan_allreduce_async(data[r], data[r], COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm, &requests[r]),
+            "%s", banyan_last_error(comm));
+    }
+    sum = sum_of(comm, 1, &status); /* takes its turn behind them */
+    EXPECT(!status && sum == RANKS, "%g: %s", (double)sum, banyan_last_error(comm));
+    for (int r = 0; r < REQUESTS; r++) {
+        status = banyan_request_wait(requests[r], CALL_MS);
+        EXPECT(!status, "%s", banyan_status_string(status));
+        EXPECT(banyan_request_test(requests[r]) == BANYAN_SUCCESS, "not done after all");
+        EXPECT(data[r][COUNT - 1] == (float)(6 + 4 * r), "%g", (double)data[r][COUNT - 1]);
+        banyan_request_free(requests[r]);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(several_calls_are_under_way_at_once)
+{
+    job_run(RANKS, call_without_blocking);
+}
+
+static int a_request_fails(job_rank *self)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_request *request = NULL;
+    banyan_comm *comm = NULL;
+    banyan_status status;
+    float one = 1;
+
+    config.timeout_ms = 1500;
+    EXPECT(!banyan_comm_init_rank(&comm, 2, job_id(self), self->rank, &config), "init");
+    if (self->rank == 0) {
+        EXPECT(!banyan_allreduce_async(&one, &one, 1, BANYAN_FLOAT32, BANYAN_SUM, comm, &request), "async");
+        EXPECT(banyan_request_test(request) == BANYAN_IN_PROGRESS, "done without rank 1");
+        EXPECT(banyan_request_wait(request, 10) == BANYAN_IN_PROGRESS, "done without rank 1");
+        status = banyan_request_wait(request, -1);
+        EXPECT(status == BANYAN_TIMEOUT, "%s", banyan_status_string(status));
+        EXPECT(strstr(banyan_last_error(comm), "for rank 1"), "%s", banyan_last_error(comm));
+        banyan_request_free(request);
+    } else {
+        sleep(3);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_request_that_times_out_says_so)
+{
+    job_run(2, a_request_fails);
+}
+
+int main(int count, char **words)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(our_own_variables_start_a_job),
+        cmocka_unit_test(torchruns_variables_start_a_job),
+        cmocka_unit_test(ipv6_works_where_the_machine_has_it),
+        cmocka_unit_test(ports_stay_in_their_range),
+        cmocka_unit_test(a_group_can_be_split_by_color_and_key),
+        cmocka_unit_test(a_group_that_works_can_be_shrunk_by_a_list),
+        cmocka_unit_test(several_calls_are_under_way_at_once),
+        cmocka_unit_test(a_request_that_times_out_says_so),
+    };
+
+    job_stay_here();
+    if (count > 1)
+        cmocka_set_test_filter(words[1]);
+    return RUN_OVER_ALL_TRANSPORTS(tests);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/multi/jobs.h: starts the ranks of a job as processes of their own, and sees to it that none is left.
+ *
+ * A rank is a function that returns 0 when all was well; what it wants to say on failure it prints. Ranks
+ * meet through memory that they share with the test. A job that does not end in time is killed and has
+ * failed. */
+#ifndef BANYAN_TESTS_JOBS_H
+#define BANYAN_TESTS_JOBS_H
+
+#include <banyan/banyan.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "unit/test.h"
+
+enum { MOST_RANKS = 16, CARD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
+
+/* Sanitizers slow everything down; what must be quick is quick all the same. */
+enum { JOB_SECONDS = 60, CALL_MS = 20000 };
+
+typedef struct {
+    int size;
+    pthread_barrier_t barrier;
+    unsigned char cards[MOST_RANKS][CARD_ROOM];
+    banyan_unique_id id;
+    _Atomic int has_id;
+    _Atomic int step; /* what the test's own words say */
+    _Atomic int counted;
+    unsigned char results[MOST_RANKS][RESULT_ROOM];
+} job_memory;
+
+typedef struct {
+    job_memory *memory;
+    int rank;
+} job_rank;
+
+typedef int (*rank_function)(job_rank *self);
+
+typedef struct {
+    job_memory *memory;
+    pid_t processes[MOST_RANKS];
+} job;
+
+#define EXPECT(condition, ...)                                                                               \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "rank %d, line %d: ", self->rank, __LINE__);                                     \
+            fprintf(stderr, __VA_ARGS__);                                                                    \
+            fprintf(stderr, "\n");                                                                           \
+            return 1;                                                                                        \
+        }                                                                                                    \
+    } while (0)
+
+static inline void job_wait_step(job_memory *memory, int step)
+{
+    struct timespec pause = {.tv_nsec = 2000000};
+
+    while (atomic_load(&memory->step) < step)
+        nanosleep(&pause, NULL);
+}
+
+static inline void *job_nothing(void *argument)
+{
+    return argument;
+}
+
+/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are counted.
+ */
+static inline void job_warm_up(void)
+{
+    pthread_t thread;
+
+    if (!pthread_create(&thread, NULL, job_nothing, NULL))
+        pthread_join(thread, NULL);
+}
+
+static inline job job_start(int size, rank_function function)
+{
+    job j = {.memory =
+                 mmap(NULL, sizeof(job_memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    pthread_barrierattr_t shared;
+
+    assert_true(j.memory != MAP_FAILED);
+    j.memory->size = size;
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&j.memory->barrier, &shared, (unsigned)size);
+    fflush(NULL);
+    for (int i = 0; i < size; i++) {
+        j.processes[i] = fork();
+        assert_true(j.processes[i] >= 0);
+        if (!j.processes[i]) {
+            job_rank self = {j.memory, i};
+
+            alarm(JOB_SECONDS + 5);
+            job_warm_up();
+            exit(function(&self)); /* with its leaks checked */
+        }
+    }
+    return j;
+}
+
+/* How rank i ended: its exit code, 1000 + signal, or -1 when it had to be killed. */
+static inline int job_end_rank(job *j, int rank, double seconds)
+{
+    struct timespec pause = {.tv_nsec = 2000000};
+    double until_s = banyan_clock_s() + seconds;
+    int how;
+
+    while (waitpid(j->processes[rank], &how, WNOHANG) == 0) {
+        if (banyan_clock_s() > until_s) {
+            kill(j->processes[rank], SIGKILL);
+            waitpid(j->processes[rank], &how, 0);
+            return -1;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return WIFSIGNALED(how) ? 1000 + WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+static inline void job_free(job *j)
+{
+    munmap(j->memory, sizeof *j->memory);
+}
+
+/* All ranks end well. */
+static inline void job_finish(job *j)
+{
+    int failed = 0;
+
+    for (int i = 0; i < j->memory->size; i++) {
+        int how = job_end_rank(j, i, JOB_SECONDS);
+
+        if (how)
+            fprintf(stderr, "rank %d ended with %d\n", i, how);
+        failed += how != 0;
+    }
+    job_free(j);
+    assert_int_equal(failed, 0);
+}
+
+static inline void job_run(int size, rank_function function)
+{
+    job j = job_start(size, function);
+
+    job_finish(&j);
+}
+
+static inline banyan_status job_exchange(void *context, const void *mine, size_t bytes, void *all)
+{
+    job_rank *self = context;
+
+    if (bytes > CARD_ROOM)
+        return BANYAN_INTERNAL_ERROR;
+    memcpy(self->memory->cards[self->rank], mine, bytes);
+    pthread_barrier_wait(&self->memory->barrier);
+    for (int i = 0; i < self->memory->size; i++)
+        memcpy((char *)all + (size_t)i * bytes, self->memory->cards[i], bytes);
+    pthread_barrier_wait(&self->memory->barrier);
+    return BANYAN_SUCCESS;
+}
+
+/* Rank 0 makes the id, the others wait for it. */
+static inline banyan_unique_id job_id(job_rank *self)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    if (self->rank == 0) {
+        if (banyan_get_unique_id(&self->memory->id))
+            abort();
+        atomic_store(&self->memory->has_id, 1);
+    }
+    while (!atomic_load(&self->memory->has_id))
+        nanosleep(&pause, NULL);
+    return self->memory->id;
+}
+
+static inline int job_count_entries(const char *path)
+{
+    DIR *folder = opendir(path);
+    int count = 0;
+
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* Descriptors and threads of this process: what must be as before when all is given back. */
+static inline int job_count_descriptors(void)
+{
+    return job_count_entries("/proc/self/fd");
+}
+
+static inline int job_count_threads(void)
+{
+    return job_count_entries("/proc/self/task");
+}
+
+/* Tests stay on this machine. */
+static inline void job_stay_here(void)
+{
+    setenv("BANYAN_SOCKET_IFNAME", "lo", 1);
+    setenv("BANYAN_SOCKET_FAMILY", "AF_INET", 1);
+    setenv("BANYAN_TRANSPORT", "tcp", 1);
+}
+
+/* The same tests over TCP and over the best that ranks of one host have. */
+#define RUN_OVER_ALL_TRANSPORTS(tests)                                                                       \
+    (setenv("BANYAN_TRANSPORT", "tcp", 1) || cmocka_run_group_tests_name("tcp", tests, NULL, NULL) ||        \
+     setenv("BANYAN_TRANSPORT", "auto", 1) || cmocka_run_group_tests_name("auto", tests, NULL, NULL))
+
+#endif
