@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/shm.c: all-reduce between processes of this machine, held against the speed of a plain copy.
  *
- *   bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] [RANKS...]
+ *   bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] [--bytes SIZE] [RANKS...]
  *
- * For 2, 4 and 8 ranks and 1, 16 and 64 MiB of float32: the mean time of a call at the slowest rank, and its
+ * For 2, 4 and 8 ranks and 1, 16 and 64 MiB (or SIZE) of float32: the mean time of a call at the slowest rank, and its
  * ratio to p n / copy bandwidth: the time in which one core copies all ranks' vectors once. The copy is
  * measured between the runs, on vectors that are as cold. Results are checked. */
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include "algorithms/algorithms.h"
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/value.h"
 #include "execute/run.h"
 #include "transport/shm.h"
 
@@ -42,7 +43,7 @@ typedef struct {
     int rank, ranks;
 } seat;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "bench_shm: %s\n", what);
     exit(1);
@@ -200,19 +201,32 @@ static double copy_bytes_per_s(void)
 
 static void measure_ranks(job j)
 {
-    static const size_t mib[] = {1, 16, 64};
+    static const size_t sizes[] = {(size_t)1 << 20, (size_t)16 << 20, (size_t)64 << 20};
+    int count = j.bytes ? 1 : 3;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < count; i++) {
         double copy, seconds, bound_s;
 
-        j.bytes = mib[i] << 20;
+        j.bytes = count == 1 ? j.bytes : sizes[i];
         copy = copy_bytes_per_s();
         seconds = measure(&j);
         bound_s = j.ranks * (double)j.bytes / copy;
-        printf("%6d %8zu %12.3f %12.3f %8.2f %10.2f\n", j.ranks, mib[i], 1e3 * seconds, 1e3 * bound_s,
+        printf("%6d %10zu %12.4f %12.4f %8.2f %10.2f\n", j.ranks, j.bytes, 1e3 * seconds, 1e3 * bound_s,
                seconds / bound_s, copy * 1e-9);
         fflush(stdout);
     }
+}
+
+static size_t read_bytes(const char *text)
+{
+    int64_t bytes;
+    banyan_error err;
+
+    if (banyan_value_bytes(text, &bytes, &err))
+        fail(err.text);
+    if (bytes < (int64_t)sizeof(float) || bytes > (int64_t)4 << 30)
+        fail("from 4 bytes to 4 GiB");
+    return (size_t)bytes;
 }
 
 int main(int count, char **words)
@@ -232,14 +246,17 @@ int main(int count, char **words)
             j.algorithm = words[++i];
         else if (!strcmp(words[i], "--iterations") && i + 1 < count)
             j.iterations = atoi(words[++i]);
+        else if (!strcmp(words[i], "--bytes") && i + 1 < count)
+            j.bytes = read_bytes(words[++i]);
         else if (atoi(words[i]) >= 1 && atoi(words[i]) <= MOST_RANKS && rank_counts < MOST_RANKS)
             ranks[rank_counts++] = atoi(words[i]);
         else
-            fail("usage: bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] [RANKS...]");
+            fail("usage: bench_shm [--slots|--read|--regions] [--algo NAME] [--iterations N] "
+                 "[--bytes SIZE] [RANKS...]");
     }
     if (j.iterations < 1)
         fail("at least one iteration");
-    printf("# %s, %s\n# ranks      MiB         ms  p n/copy ms    ratio  copy GB/s\n", j.algorithm,
+    printf("# %s, %s\n# ranks    bytes           ms  p n/copy ms    ratio  copy GB/s\n", j.algorithm,
            j.regions ? "shared regions" : ways[j.way]);
     for (int i = 0; i < (rank_counts ? rank_counts : 3); i++) {
         j.ranks = ranks[i];

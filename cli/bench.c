@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench.c: banyan bench: a real collective on real buffers, checked and timed, with nccl-tests' flags and
- * columns. Ranks are threads of this process, through the public interface. */
+ * columns, through the public interface. Ranks are threads of this process, processes that it forks, or what a
+ * launcher has started. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench_processes.h"
 #include "bench_values.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/settings.h"
 #include "core/value.h"
 
 enum { MOST_RANKS = 512 };
@@ -30,6 +33,8 @@ static const cli_option options[] = {
     {"datatype", 'd', "TYPE", "float32, int8, bfloat16, ... (default: float32)"},
     {"op", 'o', "OP", "sum, prod, max, min or avg (default: sum)"},
     {"root", 'r', "RANK", "root of broadcast and reduce (default: 0)"},
+    {"transport", 0, "NAME",
+     "memory: ranks are threads (default); shm, tcp or auto: they are processes of this machine"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {NULL, 0, NULL, NULL}};
 
@@ -38,6 +43,9 @@ typedef struct {
     int iterations, warmups, is_checked;
     size_t smallest, largest, step, factor;
     double timeout_s;
+    const char *transport; /* «memory»: ranks are threads of this process */
+    banyan_comm *own;      /* NULL: ranks are threads; else this process's rank */
+    int rank;
 } settings;
 
 typedef struct {
@@ -211,7 +219,8 @@ static void measure_rank(worker *w, char *vector, char *result, size_t count)
     if (!w->job->in_place)
         recv = result;
     bench_fill(&set->task, w->rank, vector, count);
-    pthread_barrier_wait(w->job->start);
+    if (w->job->start)
+        pthread_barrier_wait(w->job->start);
     if (set->is_checked) {
         w->status = call(w, send, recv, count);
         w->wrong = w->status ? 0 : bench_count_wrong(&set->task, w->rank, recv, count);
@@ -236,7 +245,8 @@ static void *run_rank(void *context)
     if (!vector || !result) {
         w->status = banyan_fail(&w->err, BANYAN_SYSTEM_ERROR,
                                 "rank %d: no memory for two buffers of %zu bytes", w->rank, w->job->bytes);
-        pthread_barrier_wait(w->job->start);
+        if (w->job->start)
+            pthread_barrier_wait(w->job->start);
         banyan_comm_abort(w->comm);
     } else {
         measure_rank(w, vector, result, count);
@@ -260,6 +270,37 @@ static banyan_status first_failure(const worker *workers, int count, banyan_erro
             *err = workers[r].err;
         }
     return status;
+}
+
+/* Of the slowest rank, and wrong ones of all. */
+static banyan_status combine(worker *w)
+{
+    double seconds = w->seconds;
+    int64_t wrong = w->wrong;
+    banyan_status status = banyan_allreduce(&seconds, &seconds, 1, BANYAN_FLOAT64, BANYAN_MAX, w->comm);
+
+    if (!status)
+        status = banyan_allreduce(&wrong, &wrong, 1, BANYAN_INT64, BANYAN_SUM, w->comm);
+    w->seconds = seconds;
+    w->wrong = (long)wrong;
+    return status;
+}
+
+static banyan_status measure_process(const settings *set, size_t bytes, int in_place, measurement *out,
+                                     banyan_error *err)
+{
+    job shared = {.set = set, .bytes = bytes, .in_place = in_place};
+    worker w = {.job = &shared, .comm = set->own, .rank = set->rank};
+
+    run_rank(&w);
+    if (!w.status) {
+        w.status = combine(&w);
+        if (w.status)
+            banyan_fail(&w.err, w.status, "%s", banyan_last_error(w.comm));
+    }
+    *out = (measurement){w.seconds, w.wrong};
+    *err = w.err;
+    return w.status;
 }
 
 static banyan_status measure(const settings *set, banyan_comm **comms, size_t bytes, int in_place,
@@ -348,6 +389,10 @@ static void add_row(table *t, size_t bytes, const measurement *out_of_place, con
     t->bus_sum +=
         ((double)bytes / out_of_place->seconds + (double)bytes / in_place->seconds) / 2e9 * bus_factor(set);
     t->wrong += out_of_place->wrong + in_place->wrong;
+    if (set->rank > 0) {
+        t->row_count++;
+        return; /* rank 0 speaks for all */
+    }
     if (t->json) {
         banyan_text_add(t->json,
                         "%s\n{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":%d",
@@ -369,10 +414,11 @@ static void add_row(table *t, size_t bytes, const measurement *out_of_place, con
 
 static void print_head(const settings *set, const char *topology, const char *algorithm)
 {
-    printf("# banyan %d.%d.%d %s: %d ranks as threads of one process, network %s, algorithm %s\n",
-           BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
-           banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks, topology,
-           algorithm);
+    printf("# banyan %d.%d.%d %s: %d ranks as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
+           BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
+           banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks,
+           set->own ? "processes, transport " : "threads of one process", set->own ? set->transport : "",
+           topology, algorithm);
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -395,7 +441,8 @@ static banyan_status run_sizes(table *t, banyan_comm **comms, banyan_error *err)
         measurement sides[2];
 
         for (int in_place = 0; in_place < 2 && !status; in_place++)
-            status = measure(set, comms, rounded, in_place, &sides[in_place], err);
+            status = set->own ? measure_process(set, rounded, in_place, &sides[in_place], err)
+                              : measure(set, comms, rounded, in_place, &sides[in_place], err);
         if (!status)
             add_row(t, rounded, &sides[0], &sides[1]);
         if (!bytes && !set->step)
@@ -426,11 +473,11 @@ static banyan_status finish(table *t, const char *topology, const char *algorith
     if (status)
         return status;
     printf("{\"version\":\"%d.%d.%d\",\"start_time\":\"%s\",\"config\":{\"ranks\":%d,\"transport\":"
-           "\"memory\",\"topology\":\"%s\","
+           "\"%s\",\"topology\":\"%s\","
            "\"algorithm\":\"%s\"},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,\"okay\":%s},"
            "\"average_bus_bandwidth\":{\"bandwidth\":%.6g,\"okay\":true}}\n",
            BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->task.ranks,
-           topology, algorithm, text, t->wrong, t->wrong ? "false" : "true", average);
+           t->set->transport, topology, algorithm, text, t->wrong, t->wrong ? "false" : "true", average);
     banyan_free(text);
     return BANYAN_SUCCESS;
 }
@@ -451,52 +498,95 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
-static int run(const cli_arguments *arguments)
+/* How many ranks there are and where they live; size is what a launcher says, or 0. */
+static banyan_status choose_transport(const cli_arguments *arguments, settings *set, int is_launched,
+                                      banyan_error *err)
 {
-    const char *spec = cli_get(arguments, "topo"), *algorithm = cli_get(arguments, "algo");
-    const char *topology = spec ? spec : "one switch";
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    const char *name = cli_get(arguments, "transport");
+
+    set->transport = name ? name : is_launched ? "auto" : "memory";
+    if (strcmp(set->transport, "memory") && strcmp(set->transport, "shm") && strcmp(set->transport, "tcp") &&
+        strcmp(set->transport, "auto"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, shm, tcp or auto",
+                           name);
+    return BANYAN_SUCCESS;
+}
+
+/* Makes the communicators, runs all sizes and prints the table. */
+static int run_table(const cli_arguments *arguments, settings *set, banyan_config *config, int is_launched,
+                     const banyan_unique_id *id)
+{
+    const char *variable = is_launched ? banyan_environment("BANYAN_TOPO") : NULL;
+    const char *topology = config->topology ? config->topology : variable ? variable : "one switch";
+    const char *algorithm = config->algorithm ? config->algorithm : "auto";
     banyan_text json = BANYAN_TEXT_EMPTY;
+    table t = {.set = set, .json = cli_has(arguments, "json") ? &json : NULL};
     banyan_comm *comms[MOST_RANKS];
     banyan_error err = {""};
-    settings set = {0};
-    table t = {.set = &set, .json = cli_has(arguments, "json") ? &json : NULL};
     banyan_status status;
     time_t now = time(NULL);
     char began[40] = "";
-    int workers;
 
     strftime(began, sizeof began, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    status = count_workers(spec, &workers, &err);
-    if (!status)
-        status = read_settings(arguments, workers, &set, &err);
-    if (status)
-        return cli_fail(arguments, status, &err);
-    config.topology = spec;
-    config.algorithm = algorithm;
-    config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
-    config.error = err.text;
-    config.error_bytes = sizeof err.text;
-    status = banyan_comm_init_all(comms, set.task.ranks, &config);
-    if (status)
-        return cli_fail(arguments, status, &err);
-    algorithm = algorithm ? algorithm : "auto";
-    if (!t.json)
-        print_head(&set, topology, algorithm);
-    status = run_sizes(&t, comms, &err);
-    for (int r = 0; r < set.task.ranks; r++)
-        banyan_comm_destroy(comms[r]);
-    if (!status)
+    config->error = err.text;
+    config->error_bytes = sizeof err.text;
+    if (is_launched)
+        status = banyan_comm_init_env(&set->own, config);
+    else if (id)
+        status = banyan_comm_init_rank(&set->own, set->task.ranks, *id, set->rank, config);
+    else
+        status = banyan_comm_init_all(comms, set->task.ranks, config);
+    if (!status && !t.json && set->rank == 0)
+        print_head(set, topology, algorithm);
+    if (!status) {
+        status = run_sizes(&t, comms, &err);
+        for (int r = 0; r < set->task.ranks && !set->own; r++)
+            banyan_comm_destroy(comms[r]);
+        banyan_comm_destroy(set->own);
+    }
+    if (!status && set->rank == 0)
         status = finish(&t, topology, algorithm, began, &err);
     banyan_text_fini(&json);
+    if (status && set->rank > 0 && set->own) /* what ended the group is told in the same words by rank 0 */
+        return CLI_FAILED;
     if (status)
         return cli_fail(arguments, status, &err);
     return t.wrong ? CLI_FAILED : CLI_OK;
 }
 
+static int run(const cli_arguments *arguments)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_unique_id id;
+    banyan_error err = {""};
+    settings set = {0};
+    banyan_status status;
+    int workers = 0, rank = 0, size = 0, is_launched = bench_is_launched(&rank, &size), code;
+
+    config.topology = cli_get(arguments, "topo");
+    config.algorithm = cli_get(arguments, "algo");
+    status = choose_transport(arguments, &set, is_launched, &err);
+    is_launched = is_launched && strcmp(set.transport, "memory") != 0;
+    if (!status)
+        status = count_workers(config.topology, &workers, &err);
+    if (!status)
+        status = read_settings(arguments, is_launched ? size : workers, &set, &err);
+    if (!status && is_launched && set.task.ranks != size)
+        status = banyan_fail(&err, BANYAN_INVALID_ARGUMENT, "--ranks %d, but the launcher started %d",
+                             set.task.ranks, size);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
+    set.rank = is_launched ? rank : 0;
+    if (is_launched || !strcmp(set.transport, "memory"))
+        return run_table(arguments, &set, &config, is_launched, NULL);
+    code = bench_fork(set.task.ranks, set.transport, &set.rank, &id);
+    return code >= 0 ? code : run_table(arguments, &set, &config, 0, &id);
+}
+
 const cli_verb cli_verb_bench = {
     .name = "bench",
     .usage = "[-n RANKS] [--topo SPEC] [--algo NAME] [-b SIZE] [-e SIZE] [-f FACTOR] [-d TYPE] [-o OP]",
-    .summary = "a real collective in this process, checked and timed",
+    .summary = "a real collective between threads or processes, checked and timed",
     .options = options,
     .run = run};

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/flexreduce-plan.c: shares level by level, from the leaves to the root.
  *
- * A branch of degree m leaves each rank below it 1/m of its share. The new shares follow one another in the
+ * A branch of degree m leaves each rank below it 1/m of its share, or what its child's links deserve where
+ * these differ. The new shares follow one another in the
  * order of the old ones' ends, so that each mostly lies within the old one; ranks below a child always share
  * out the whole vector, so exactly one of them holds any item. Shares are whole numbers: `whole` is the least
- * multiple of all products of degrees, so nothing is rounded unless that passes 2^40, and then only to its
- * units. */
+ * multiple of all products of degrees (or weights), so nothing is rounded unless that passes 2^40, and then
+ * only to its units. */
 #include "algorithms/flexreduce-plan.h"
 
 #include <string.h>
 
+#include "algorithms/flexreduce-shares.h"
 #include "core/alloc.h"
 
 #define LARGEST_WHOLE ((int64_t)1 << 40)
@@ -25,9 +27,28 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* The least multiple of the products of degrees above each rank, or 2^40 where that is larger. */
-static int64_t find_whole(const banyan_hierarchy *tree)
+/* Into how many units does a branch divide a share? */
+static int units_of(const banyan_call_plan *p, int branch)
 {
+    return p->total[branch] ? p->total[branch] : p->tree.degree[branch];
+}
+
+/* How many of these does the child above a rank get? */
+static int units_above(const banyan_call_plan *p, int branch, int rank)
+{
+    int child = branch + 1;
+
+    if (!p->total[branch])
+        return 1;
+    while (p->tree.end[child] <= p->leaf[rank])
+        child = p->tree.end[child];
+    return p->weight[child];
+}
+
+/* The least multiple of the products of units above each rank, or 2^40 where that is larger. */
+static int64_t find_whole(const banyan_call_plan *p)
+{
+    const banyan_hierarchy *tree = &p->tree;
     int64_t whole = 1;
 
     for (int node = 0; node < tree->node_count; node++) {
@@ -36,9 +57,9 @@ static int64_t find_whole(const banyan_hierarchy *tree)
         if (tree->rank[node] < 0)
             continue;
         for (int up = tree->parent[node]; up >= 0; up = tree->parent[up]) {
-            if (product > LARGEST_WHOLE / tree->degree[up])
+            if (product > LARGEST_WHOLE / units_of(p, up))
                 return LARGEST_WHOLE;
-            product *= tree->degree[up];
+            product *= units_of(p, up);
         }
         factor = product / common_divisor(whole, product);
         if (whole > LARGEST_WHOLE / factor)
@@ -49,19 +70,29 @@ static int64_t find_whole(const banyan_hierarchy *tree)
 }
 
 /* At first everybody has everything. */
-static banyan_status set_out(banyan_call_plan *p, banyan_error *err)
+static banyan_status set_out(banyan_call_plan *p, int by_bandwidth, banyan_error *err)
 {
     size_t ranks = (size_t)p->problem->active_count;
     banyan_status status = banyan_hierarchy_find(p->problem, &p->tree, err);
 
     if (status)
         return status;
+    p->weight = banyan_alloc((size_t)p->tree.node_count, sizeof *p->weight);
+    p->total = banyan_alloc((size_t)p->tree.node_count, sizeof *p->total);
+    p->leaf = banyan_alloc(ranks, sizeof *p->leaf);
     p->now = banyan_alloc(ranks, sizeof *p->now);
     p->next = banyan_alloc(ranks, sizeof *p->next);
     p->sorted = banyan_alloc(ranks, sizeof *p->sorted);
-    if (!p->now || !p->next || !p->sorted)
+    if (!p->now || !p->next || !p->sorted || !p->weight || !p->total || !p->leaf)
         return banyan_fail_memory(err);
-    p->whole = find_whole(&p->tree);
+    for (int node = 0; node < p->tree.node_count; node++)
+        if (p->tree.rank[node] >= 0)
+            p->leaf[p->tree.rank[node]] = node;
+    if (by_bandwidth)
+        status = banyan_shares_by_bandwidth(p->problem, &p->tree, p->weight, p->total, &p->is_weighted, err);
+    if (status)
+        return status;
+    p->whole = find_whole(p);
     for (size_t i = 0; i < ranks; i++)
         p->now[i] = p->next[i] = (banyan_share){0, p->whole};
     return BANYAN_SUCCESS;
@@ -141,16 +172,16 @@ static banyan_status add_call(banyan_call_plan *p, int branch, int owner, int64_
     return BANYAN_SUCCESS;
 }
 
-/* Gives each rank below the branch 1/degree of its share, and calls for it. */
+/* Gives each rank below the branch its child's part of its share, and calls for it. */
 static banyan_status plan_branch(banyan_call_plan *p, int branch, banyan_error *err)
 {
-    int count = sort_ranks(p, branch), degree = p->tree.degree[branch];
+    int count = sort_ranks(p, branch), units = units_of(p, branch);
     int64_t before = 0;
 
     for (int i = 0; i < count; i++) {
         int rank = p->sorted[i];
-        int64_t after = before + p->now[rank].end - p->now[rank].begin;
-        banyan_share next = {before / degree, after / degree};
+        int64_t after = before + (p->now[rank].end - p->now[rank].begin) * units_above(p, branch, rank);
+        banyan_share next = {before / units, after / units};
 
         for (int64_t begin = next.begin, end; begin < next.end; begin = end) {
             banyan_status status;
@@ -193,6 +224,9 @@ int banyan_call_owner_holds(const banyan_call_plan *plan, const banyan_call *cal
 void banyan_call_plan_fini(banyan_call_plan *plan)
 {
     banyan_hierarchy_fini(&plan->tree);
+    banyan_free(plan->weight);
+    banyan_free(plan->total);
+    banyan_free(plan->leaf);
     banyan_free(plan->now);
     banyan_free(plan->next);
     banyan_free(plan->sorted);
@@ -200,12 +234,13 @@ void banyan_call_plan_fini(banyan_call_plan *plan)
     banyan_free(plan->holders);
 }
 
-banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, banyan_error *err)
+banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, int by_bandwidth,
+                                    banyan_error *err)
 {
     banyan_status status;
 
     *plan = (banyan_call_plan){.problem = problem, .tree = {.open_node = -1}};
-    status = set_out(plan, err);
+    status = set_out(plan, by_bandwidth, err);
     for (int depth = status ? -1 : banyan_hierarchy_depth(&plan->tree); !status && depth >= 0; depth--)
         status = plan_level(plan, depth, err);
     return status;

@@ -25,6 +25,9 @@ typedef struct {
 typedef struct {
     const banyan_problem *problem;
     banyan_hierarchy tree;
+    int *weight, *total;      /* of each node: see flexreduce-shares.h */
+    int *leaf;                /* node of each rank */
+    int is_weighted;          /* do any links of a level differ, so that shares do? */
     int64_t whole;            /* the vector's length in the units of shares */
     banyan_share *now, *next; /* of each rank */
     int *sorted;              /* ranks below a branch */
@@ -35,8 +38,9 @@ typedef struct {
     int level_count;
 } banyan_call_plan;
 
-/* Fini also after failure. */
-banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, banyan_error *err);
+/* Shares by degree alone, as in the paper, or by the speeds of links too. Fini also after failure. */
+banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, int by_bandwidth,
+                                    banyan_error *err);
 void banyan_call_plan_fini(banyan_call_plan *plan);
 
 /* Does the owner hold a valid part itself, or is what it has there stale? */

@@ -18,6 +18,8 @@
  *                  which spares links that many children share, such as those of racks
  *
  * whichever takes less time on the routes of the network, level by level. All-gather takes the same way back.
+ * Where links of a level differ, slower ones may get smaller shares (flexreduce-shares.c): that plan is taken
+ * if its busiest link has less to do.
  * Where a new share leaves the old one, its owner holds a stale part there, which is overwritten first.
  *
  * Cost: 2 sum over levels of max (m-1)(a + n/(m w)), m degree and w speed; no branch sends more than (m-1)/m
@@ -122,16 +124,16 @@ static int count_hops(const banyan_call_plan *plan, const banyan_call *call)
 }
 
 /* Puts a hop's traffic on its links. */
-static banyan_status load_hop(work *w, const banyan_call *call, const call_hop *hop, double *latency_s,
-                              banyan_error *err)
+static banyan_status load_one_way(work *w, const banyan_call *call, int from, int to, double *latency_s,
+                                  banyan_error *err)
 {
     const banyan_problem *problem = w->plan.problem;
     const banyan_link *links = problem->topology->links;
     double share = (double)(call->part.end - call->part.begin) / (double)w->plan.whole, sum = 0;
     const int *route;
     int count;
-    banyan_status status = banyan_routes_find(w->routes, problem->active[hop->from], problem->active[hop->to],
-                                              &route, &count, err);
+    banyan_status status =
+        banyan_routes_find(w->routes, problem->active[from], problem->active[to], &route, &count, err);
 
     if (status)
         return status;
@@ -143,12 +145,31 @@ static banyan_status load_hop(work *w, const banyan_call *call, const call_hop *
     return BANYAN_SUCCESS;
 }
 
+static banyan_status load_hop(work *w, const banyan_call *call, const call_hop *hop, int both_ways,
+                              double *latency_s, banyan_error *err)
+{
+    banyan_status status = load_one_way(w, call, hop->from, hop->to, latency_s, err);
+
+    if (!status && both_ways)
+        status = load_one_way(w, call, hop->to, hop->from, latency_s, err);
+    return status;
+}
+
+static double find_busiest(const work *w)
+{
+    double busiest = 0;
+
+    for (int i = 0; i < w->plan.problem->topology->link_count; i++)
+        busiest = fmax(busiest, w->load[i]);
+    return busiest;
+}
+
 /* Seconds that a level takes in a form: its busiest link, and one hop after the other where they form a
- * chain. */
+ * chain. Shares by bandwidth count on the all-gather at the same time. */
 static banyan_status time_level(work *w, int level, call_form form, double *seconds, banyan_error *err)
 {
     const banyan_problem *problem = w->plan.problem;
-    double bytes = problem->bytes ? (double)problem->bytes : LARGE_BYTES, latency_s = 0, busiest = 0;
+    double bytes = problem->bytes ? (double)problem->bytes : LARGE_BYTES, latency_s = 0;
     int longest = 0;
 
     memset(w->load, 0, (size_t)problem->topology->link_count * sizeof *w->load);
@@ -158,16 +179,14 @@ static banyan_status time_level(work *w, int level, call_form form, double *seco
 
         for (int k = 0; k < hops; k++) {
             call_hop hop = find_hop(&w->plan, call, form, k);
-            banyan_status status = load_hop(w, call, &hop, &latency_s, err);
+            banyan_status status = load_hop(w, call, &hop, w->plan.is_weighted, &latency_s, err);
 
             if (status)
                 return status;
         }
         longest = hops > longest ? hops : longest;
     }
-    for (int i = 0; i < problem->topology->link_count; i++)
-        busiest = fmax(busiest, w->load[i]);
-    *seconds = bytes * busiest + latency_s * (form == CHAIN ? longest : 1);
+    *seconds = bytes * find_busiest(w) + latency_s * (form == CHAIN ? longest : 1);
     return BANYAN_SUCCESS;
 }
 
@@ -229,9 +248,9 @@ static void append_call(const work *w, banyan_builder *builder, const banyan_cal
     }
 }
 
-static banyan_status work_init(work *w, const banyan_problem *problem, banyan_error *err)
+static banyan_status work_init(work *w, const banyan_problem *problem, int by_bandwidth, banyan_error *err)
 {
-    banyan_status status = banyan_call_plan_init(&w->plan, problem, err);
+    banyan_status status = banyan_call_plan_init(&w->plan, problem, by_bandwidth, err);
 
     if (!status)
         status = find_cuts(w, err);
@@ -250,11 +269,68 @@ static banyan_status work_init(work *w, const banyan_problem *problem, banyan_er
     return status;
 }
 
+/* Seconds a byte of vector that the busiest link needs in all, there and back. */
+static banyan_status find_limit(work *w, double *seconds, banyan_error *err)
+{
+    double latency_s = 0;
+
+    memset(w->load, 0, (size_t)w->plan.problem->topology->link_count * sizeof *w->load);
+    for (size_t i = 0; i < w->plan.call_count; i++) {
+        const banyan_call *call = &w->plan.calls[i];
+
+        for (int k = 0; k < count_hops(&w->plan, call); k++) {
+            call_hop hop = find_hop(&w->plan, call, w->form[call->level], k);
+            banyan_status status = load_hop(w, call, &hop, 1, &latency_s, err);
+
+            if (status)
+                return status;
+        }
+    }
+    *seconds = find_busiest(w);
+    return BANYAN_SUCCESS;
+}
+
+/* The paper's plan in place of the one by bandwidth, unless that has a lower limit. */
+static banyan_status compare_with_degree(work *w, banyan_error *err)
+{
+    double weighted_s = 0, degree_s = 0;
+    work other = {0};
+    banyan_status status = work_init(&other, w->plan.problem, 0, err);
+
+    if (!status)
+        status = find_limit(w, &weighted_s, err);
+    if (!status)
+        status = find_limit(&other, &degree_s, err);
+    if (!status && weighted_s >= degree_s * (1 - 1e-9)) {
+        work swap = *w;
+
+        *w = other;
+        other = swap;
+    }
+    work_fini(&other);
+    return status;
+}
+
+static banyan_status work_init_by_option(work *w, const banyan_problem *problem, banyan_error *err)
+{
+    const char *text = banyan_problem_parameter(problem, "shares", "auto");
+    int is_auto = !strcmp(text, "auto");
+    banyan_status status;
+
+    if (!is_auto && strcmp(text, "degree") && strcmp(text, "bandwidth"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "option 'shares' must be auto, degree or bandwidth, not '%s'", text);
+    status = work_init(w, problem, strcmp(text, "degree") != 0, err);
+    if (!status && is_auto && w->plan.is_weighted)
+        status = compare_with_degree(w, err);
+    return status;
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_builder builder;
-    work w = {0};
-    banyan_status status = work_init(&w, problem, err);
+    work w = {.plan = {.tree = {.open_node = -1}}};
+    banyan_status status = work_init_by_option(&w, problem, err);
 
     if (!status) {
         banyan_problem_begin(problem, &builder);
@@ -271,8 +347,13 @@ static const banyan_algorithm_option options[] = {
     BANYAN_TREE_OPTION,
     {"calls", "auto|direct|chain",
      "how a part gets to its owner (default auto: what the routes make faster)"},
+    {"shares", "auto|degree|bandwidth",
+     "equal parts for the children of a branch, or smaller ones for slower links (default auto: what leaves "
+     "the busiest link less to do)"},
     {NULL, NULL, NULL},
 };
+
+static const banyan_parameter variants[] = {{"shares", "degree"}, {"shares", "bandwidth"}, {NULL, NULL}};
 
 const banyan_algorithm banyan_algorithm_flexreduce = {
     .name = "flexreduce",
@@ -283,5 +364,6 @@ const banyan_algorithm banyan_algorithm_flexreduce = {
     .cost = "2 sum over levels of (m-1)(a + n b/m), m the degree and b of the level's links",
     .collectives = BANYAN_CAN(ALLREDUCE),
     .options = options,
+    .variants = variants,
     .build = build,
 };

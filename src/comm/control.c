@@ -254,8 +254,13 @@ static void lose_member(banyan_control *control, int rank, banyan_status status,
     pthread_mutex_unlock(&control->lock);
     if (has_left)
         return;
-    snprintf(sentence, sizeof sentence, "rank %d (process %d on %.64s) %s: %.200s", rank, card->process,
-             card->host, status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
+    if (control->rank == 0)
+        snprintf(sentence, sizeof sentence, "rank %d (process %d on %.64s) %s: %.200s", rank, card->process,
+                 card->host, status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
+    else /* who is cut off itself sees no more than this */
+        snprintf(sentence, sizeof sentence,
+                 "rank %d lost its connection to rank 0 (process %d on %.64s): %.200s", control->rank,
+                 card->process, card->host, why);
     end_group(control, status, rank, sentence);
 }
 

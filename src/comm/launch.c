@@ -146,7 +146,8 @@ static banyan_status read_own(const banyan_settings *settings, banyan_launch *ou
     out->launcher = "BANYAN_RANK";
     out->rank = (int)banyan_settings_integer(settings, BANYAN_SETTING_RANK);
     out->size = (int)banyan_settings_integer(settings, BANYAN_SETTING_SIZE);
-    out->local_rank = -1;
+    out->local_rank = (int)banyan_settings_integer(settings, BANYAN_SETTING_LOCAL_RANK);
+    out->local_size = (int)banyan_settings_integer(settings, BANYAN_SETTING_LOCAL_SIZE);
     if (out->rank >= out->size)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_RANK=%d is not below BANYAN_SIZE=%d",
                            out->rank, out->size);

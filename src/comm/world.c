@@ -10,23 +10,28 @@
 
 #include "comm/world_internal.h"
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/settings.h"
+#include "transport/several.h"
+#include "transport/shm.h"
 
 static void fail(void *context, banyan_status status, const char *sentence)
 {
     banyan_world *world = context;
 
-    banyan_tcp_fail(world->endpoint, status, sentence);
+    banyan_tcp_fail(world->tcp, status, sentence);
     pthread_mutex_lock(&world->lock);
+    if (world->shm)
+        world->shm->transport->abort(world->shm, status, sentence);
     pthread_cond_broadcast(&world->changed);
     pthread_mutex_unlock(&world->lock);
 }
 
 static void take_data(void *context, const banyan_hello *hello, int socket)
 {
-    banyan_tcp_hand_over(((banyan_world *)context)->endpoint, hello, socket);
+    banyan_tcp_hand_over(((banyan_world *)context)->tcp, hello, socket);
 }
 
 static void spread(void *context, banyan_status status, const char *sentence)
@@ -194,16 +199,75 @@ static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, b
     return BANYAN_SUCCESS;
 }
 
+/* Members are nodes; those that are no ranks leave zeros. */
+static banyan_status gather_by_node(void *context, const void *mine, size_t bytes, void *all,
+                                    int64_t deadline_ns, banyan_error *err)
+{
+    banyan_world *world = context;
+    unsigned char *by_rank = banyan_alloc((size_t)world->size, bytes);
+    banyan_status status = by_rank
+                               ? banyan_control_gather(world->control, mine, bytes, by_rank, deadline_ns, err)
+                               : banyan_fail_memory(err);
+
+    if (!status)
+        memset(all, 0, (size_t)world->node_count * bytes);
+    for (int i = 0; i < world->node_count && !status; i++)
+        if (world->rank_of[i] >= 0)
+            memcpy((char *)all + (size_t)i * bytes, by_rank + (size_t)world->rank_of[i] * bytes, bytes);
+    banyan_free(by_rank);
+    return status;
+}
+
+/* The same answer on every rank: all take part in the exchange, or none. */
+static int wants_shm(const banyan_world *world)
+{
+    if (!strcmp(world->cards[0].transport, "tcp"))
+        return 0;
+    for (int i = 0; i < world->size; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(world->cards[i].place, world->cards[k].place))
+                return 1;
+    return 0;
+}
+
+/* Where shared memory cannot be had, TCP has to do, unless it was asked for by name. */
+static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    banyan_shm_meeting meeting = {.exchange = {gather_by_node, world},
+                                  .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
+                                  .ranks = world->rank_of};
+    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_endpoint *shm = NULL, *both = NULL;
+    banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
+
+    if (status)
+        return !strcmp(world->cards[0].transport, "shm") ? status
+                                                         : banyan_control_failure(world->control, err);
+    status = banyan_several_create(shm, world->tcp, &both, err);
+    if (status) {
+        shm->transport->close(shm);
+        return status;
+    }
+    world->endpoint = both;
+    pthread_mutex_lock(&world->lock);
+    world->shm = shm;
+    pthread_mutex_unlock(&world->lock);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status begin(banyan_world *world, const banyan_setup *setup, banyan_error *err)
 {
     banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &world->meeting};
     banyan_control_handler handler = {
         world, fail, take_data, banyan_world_hear_left, banyan_world_hear_want, banyan_world_hear_plan};
-    banyan_status status = banyan_transport_tcp.open(&opening, &world->endpoint, err);
+    banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
 
+    world->endpoint = world->tcp;
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);
+    if (!status && wants_shm(world))
+        status = open_shm(world, setup, err);
     return status;
 }
 

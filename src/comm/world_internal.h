@@ -22,12 +22,14 @@ struct banyan_world {
     int *rank_of;              /* by node */
     banyan_address *addresses; /* by node */
     banyan_tcp_meeting meeting;
-    banyan_endpoint *endpoint;
+    banyan_endpoint *tcp;
+    banyan_endpoint *endpoint; /* what calls use: tcp, or several with it in it */
     banyan_control *control;
     uint64_t calls_made; /* the caller's own */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
+    banyan_endpoint *shm; /* NULL: no rank shares our host */
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */

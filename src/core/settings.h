@@ -34,7 +34,8 @@
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
-    X(TRANSPORT, CHOICE, "auto", "auto|tcp", "what carries bytes between processes")                         \
+    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp",                                                             \
+      "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
     X(SOCKET_IFNAME, STRING, "", NULL,                                                                       \
       "which interface others reach us at: eth, =eth0,eth1, ^docker,lo, an address or a network such as "    \
       "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \

@@ -426,6 +426,18 @@ static int stage_all(banyan_runner *runner)
     return moved;
 }
 
+/* Whether it is the peer that we wait for: to take what is offered or could be, or to send what we could apply. */
+static int waits_for_peer(const banyan_runner *runner, const banyan_stream *s, const flowing *f)
+{
+    const progress *p = &runner->progress[f->head];
+    size_t from;
+
+    if (f->label_left || (s->is_send && f->head > f->unsent))
+        return 1;
+    from = s->is_send ? p->begin + f->offered / runner->element_bytes : p->position;
+    return allowed(runner, f->head, from) > from;
+}
+
 /* The stream to name when time has run out: a receive that nothing holds up, else any that is not done. */
 static const banyan_stream *find_blocked(const banyan_runner *runner, int *operation)
 {
@@ -434,18 +446,13 @@ static const banyan_stream *find_blocked(const banyan_runner *runner, int *opera
     for (int i = 0; i < runner->program->stream_count; i++) {
         const banyan_stream *s = &runner->program->streams[i];
         const flowing *f = &runner->flows[i];
-        int current = s->is_send ? f->unsent : f->head;
-        size_t from;
 
-        if (is_done(f, s->is_send))
+        if (is_done(f, s->is_send) || (s->is_send && blocked) || !waits_for_peer(runner, s, f))
             continue;
-        from = runner->progress[current].position;
-        if (s->is_send ? !blocked && f->head > f->unsent : allowed(runner, current, from) > from) {
-            blocked = s;
-            *operation = current;
-            if (!s->is_send)
-                break;
-        }
+        blocked = s;
+        *operation = s->is_send ? f->unsent : f->head;
+        if (!s->is_send)
+            break;
     }
     return blocked;
 }

@@ -16,13 +16,14 @@ static int64_t steady_input(const flit_router *r, int input, int64_t now)
     const flit_channel *c = r->in[input];
     const flit_run *run;
 
-    if (input >= r->link_inputs) {
-        const flit_port *port = &r->interface->ports[input - r->link_inputs];
-
-        if (port->packet >= 0 && !c->flits.count)
+    if (input >= r->link_inputs && r->interface->ports[input - r->link_inputs].packet >= 0) {
+        if (!c->flits.count)
             return 0;
-        if (port->packet >= 0 && *c->flit_due <= now && flit_line_front(&c->flits)->packet == port->packet)
-            return flit_line_front(&c->flits)->has_head ? 0 : INT64_MAX;
+        /* What the port puts in from now on joins the run, if that reaches up to it. */
+        run = flit_line_front(&c->flits);
+        if (c->flits.count == 1 && run->due <= now && run->due + run->count == now + 2 && !run->has_head &&
+            run->packet == r->interface->ports[input - r->link_inputs].packet)
+            return INT64_MAX;
     }
     if (*c->flit_due > now)
         return *c->flit_due == FLIT_NEVER ? INT64_MAX : *c->flit_due - now;
@@ -106,6 +107,27 @@ static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, i
     return cycles;
 }
 
+/* A port's credits last, or the router gives them back as fast as they are used: from its own lane, two
+ * cycles later, until when those here and under way must do. */
+static int64_t credits_of_ports(const flit_fabric *f, const flit_router *r, int64_t now, int64_t cycles)
+{
+    for (int p = 0; p < f->port_count && cycles > 1; p++) {
+        const flit_port *port = &r->interface->ports[p];
+        const flit_line *line = &port->channel->credits;
+        int input = r->link_inputs + p, output = r->lanes[input * f->lane_count + port->lane].output;
+        int64_t here = port->credits[port->lane];
+
+        if (port->packet < 0)
+            continue;
+        if (*port->channel->credit_due <= now && flit_line_front(line)->lane == port->lane)
+            here += flit_line_front(line)->count;
+        if (here < 2 || r->output_stamp[output] != -2 - now || r->best_input[output] != input ||
+            r->best_lane[output] != port->lane)
+            cycles = flit_earlier(cycles, here);
+    }
+    return cycles;
+}
+
 static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, int64_t limit, int *count)
 {
     int64_t cycles = limit;
@@ -116,7 +138,9 @@ static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, in
         cycles = flit_earlier(cycles, steady_input(r, i, now));
     for (int o = 0; o < r->link_outputs && cycles > 1; o++)
         cycles = flit_earlier(cycles, steady_credits(r->out[o], now));
-    return cycles > 1 ? find_streams(f, r, now, cycles, count) : 0;
+    if (cycles > 1)
+        cycles = find_streams(f, r, now, cycles, count);
+    return r->interface ? credits_of_ports(f, r, now, cycles) : cycles;
 }
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)

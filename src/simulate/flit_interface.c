@@ -274,9 +274,7 @@ static int64_t port_ahead(const flit_interface *i, const flit_port *port, int64_
     int64_t cycles = INT64_MAX;
 
     if (port->packet >= 0) {
-        if (port->credits[port->lane] <= 0)
-            return 0;
-        cycles = flit_earlier(port->left - 1, port->credits[port->lane]);
+        cycles = port->left - 1;
     } else if (port->messages.count) {
         cycles = flit_queue_front(&port->messages)->from - now;
     }

@@ -65,7 +65,8 @@ int flit_interface_step(flit_interface *interface, int64_t now); /* 1: something
 int64_t flit_interface_next(const flit_interface *interface,
                             int64_t now); /* FLIT_NEVER: only others can wake it */
 
-/* How many cycles from now on the interface does nothing but inject body flits, and doing so. */
+/* How many cycles from now on the interface does nothing but inject body flits, if it has credits, and doing
+ * so. */
 int64_t flit_interface_ahead(const flit_interface *interface, int64_t now);
 void flit_interface_run_ahead(flit_interface *interface, int64_t now, int64_t cycles);
 

@@ -459,6 +459,13 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
     return status;
 }
 
+static int sleep_fd(banyan_endpoint *base)
+{
+    banyan_tcp_endpoint *e = own(base);
+
+    return e->has_changed || atomic_load(&e->has_failed) ? -1 : e->epoll;
+}
+
 static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
 {
     banyan_tcp_endpoint *e = own(base);
@@ -615,4 +622,5 @@ const banyan_transport banyan_transport_tcp = {
     .failure = failure,
     .withdraw = withdraw,
     .close = close_endpoint,
+    .sleep_fd = sleep_fd,
 };

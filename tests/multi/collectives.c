@@ -250,5 +250,5 @@ int main(void)
     };
 
     job_stay_here();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_OVER_ALL_TRANSPORTS(tests);
 }

@@ -284,5 +284,5 @@ int main(int count, char **words)
     job_stay_here();
     if (count > 1)
         cmocka_set_test_filter(words[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_OVER_ALL_TRANSPORTS(tests);
 }

@@ -67,6 +67,21 @@ static inline void job_wait_step(job_memory *memory, int step)
         nanosleep(&pause, NULL);
 }
 
+static inline void *job_nothing(void *argument)
+{
+    return argument;
+}
+
+/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are counted.
+ */
+static inline void job_warm_up(void)
+{
+    pthread_t thread;
+
+    if (!pthread_create(&thread, NULL, job_nothing, NULL))
+        pthread_join(thread, NULL);
+}
+
 static inline job job_start(int size, rank_function function)
 {
     job j = {.memory =
@@ -86,6 +101,7 @@ static inline job job_start(int size, rank_function function)
             job_rank self = {j.memory, i};
 
             alarm(JOB_SECONDS + 5);
+            job_warm_up();
             exit(function(&self)); /* with its leaks checked */
         }
     }
@@ -195,6 +211,12 @@ static inline void job_stay_here(void)
 {
     setenv("BANYAN_SOCKET_IFNAME", "lo", 1);
     setenv("BANYAN_SOCKET_FAMILY", "AF_INET", 1);
+    setenv("BANYAN_TRANSPORT", "tcp", 1);
 }
+
+/* The same tests over TCP and over the best that ranks of one host have. */
+#define RUN_OVER_ALL_TRANSPORTS(tests)                                                                       \
+    (setenv("BANYAN_TRANSPORT", "tcp", 1) || cmocka_run_group_tests_name("tcp", tests, NULL, NULL) ||        \
+     setenv("BANYAN_TRANSPORT", "auto", 1) || cmocka_run_group_tests_name("auto", tests, NULL, NULL))
 
 #endif

@@ -4,7 +4,11 @@
  */
 #include "multi/processes.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "algorithms/algorithms.h"
 #include "core/alloc.h"
@@ -224,7 +228,7 @@ TEST(long_vectors_are_read_from_the_senders_process_or_go_through_slots)
     campaign c;
 
     begin(&c, "hosts:1+3");
-    add_every_algorithm(&c, 100003);
+    add_every_algorithm(&c, 40009);
     for (size_t i = 0; i < 3; i++) {
         c.way = ways[i];
         launch(&c, "one of the ways");
@@ -286,7 +290,7 @@ TEST(one_rank_no_elements_one_element_and_many_do)
     schedule = add_schedule(&c, "ring", NULL);
     add_case(&c, schedule, BANYAN_FLOAT32, BANYAN_SUM, 0, 0);
     add_case(&c, schedule, BANYAN_FLOAT32, BANYAN_SUM, 1, 0);
-    add_case(&c, schedule, BANYAN_FLOAT32, BANYAN_SUM, 3000001, 0);
+    add_case(&c, schedule, BANYAN_FLOAT32, BANYAN_SUM, 700001, 0);
     add_case(&c, schedule, BANYAN_FLOAT32, BANYAN_SUM, 4, 0);
     launch(&c, "odd sizes");
     end(&c);
@@ -315,7 +319,7 @@ TEST(eight_ranks_share_two_cores)
 
     begin(&c, "switch:8");
     for (int i = 0; i < 4; i++)
-        add_case(&c, add_schedule(&c, "direct", NULL), BANYAN_FLOAT32, BANYAN_SUM, 400009, 0);
+        add_case(&c, add_schedule(&c, "direct", NULL), BANYAN_FLOAT32, BANYAN_SUM, 100003, 0);
     launch(&c, "eight");
     end(&c);
 }
@@ -540,6 +544,81 @@ TEST(each_pair_says_how_its_bytes_travel)
     }
 }
 
+/* As container engines do it by default. */
+static void forbid_reading_processes(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    REQUIRE(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "%s", strerror(errno));
+}
+
+static void run_without_reading(child *self, void *argument)
+{
+    const campaign *c = argument;
+    banyan_endpoint *endpoint;
+    char text[128];
+
+    forbid_reading_processes();
+    endpoint = open_in(self, BANYAN_SHM_READ_PROCESS, 0);
+    run_case(&c->cases[0], 0, endpoint, 0);
+    shm->describe(endpoint, 1 - self->member, text, sizeof text);
+    REQUIRE(!strcmp(text, "slots, because reading its process fails: Operation not permitted"), "%s", text);
+    shm->close(endpoint);
+}
+
+TEST(where_reading_a_process_is_forbidden_slots_are_taken_and_the_reason_is_told)
+{
+    campaign c;
+    processes p = {.member_count = 2, .body = run_without_reading, .argument = &c, .seconds = 30};
+
+    begin(&c, "full:2");
+    add_case(&c, add_schedule(&c, "ring", NULL), BANYAN_FLOAT32, BANYAN_SUM, 50001, 0);
+    run_processes(&p);
+    check_all_ended_well(&p, "forbidden");
+    end(&c);
+}
+
+/* One member becomes another user, whom the kernel lets look into nobody's descriptors. */
+static void open_as_strangers(child *self, void *argument)
+{
+    banyan_shm_meeting meeting = meeting_of(self, BANYAN_SHM_BEST, 0);
+    banyan_opening opening = {self->member, 2, &meeting};
+    banyan_endpoint *endpoint;
+    banyan_error err = {""};
+    banyan_status status;
+
+    (void)argument;
+    if (self->member == 1)
+        REQUIRE(!setresuid(65534, 65534, 65534), "%s", strerror(errno));
+    status = shm->open(&opening, &endpoint, &err);
+    REQUIRE(!endpoint, "it was opened");
+    if (self->member == 1)
+        REQUIRE(status == BANYAN_SYSTEM_ERROR && strstr(err.text, "rank 0 (process ") &&
+                    strstr(err.text, "Permission denied"),
+                "%s", err.text);
+    else
+        REQUIRE(status == BANYAN_REMOTE_ERROR && strstr(err.text, "rank 1 cannot open its shared memory"),
+                "%s", err.text);
+    _exit(0); /* the leak checker may not look either */
+}
+
+TEST(processes_of_different_users_do_not_meet_and_both_hear_why)
+{
+    processes p = {.member_count = 2, .body = open_as_strangers, .seconds = 30};
+
+    if (geteuid() != 0)
+        skip();
+    run_processes(&p);
+    check_all_ended_well(&p, "strangers");
+}
+
 /* ---- sleeping in poll ---- */
 
 static void sleep_in_poll(child *self, void *argument)
@@ -736,6 +815,8 @@ int main(void)
         cmocka_unit_test(a_slow_rank_is_waited_for),
         cmocka_unit_test(streams_grow_and_outlive_their_sender),
         cmocka_unit_test(each_pair_says_how_its_bytes_travel),
+        cmocka_unit_test(where_reading_a_process_is_forbidden_slots_are_taken_and_the_reason_is_told),
+        cmocka_unit_test(processes_of_different_users_do_not_meet_and_both_hear_why),
         cmocka_unit_test(a_member_can_sleep_in_poll_and_is_woken),
         cmocka_unit_test(every_allocation_may_fail_and_the_others_hear_of_it),
         cmocka_unit_test(an_abort_from_another_thread_wakes_all_and_the_first_one_counts),

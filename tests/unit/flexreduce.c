@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "meaning.h"
 #include "networks.h"
+#include "simulate/simulate.h"
 #include "unit/test.h"
 #include "verify/verify.h"
 
@@ -21,19 +22,26 @@ typedef struct {
     int holder_count, holders[64];
 } shown_call;
 
-static banyan_schedule *plan_with(const network *net, const char *calls, const char *tree)
+static banyan_schedule *plan_shares(const network *net, const char *calls, const char *shares,
+                                    const char *tree)
 {
-    banyan_parameter parameters[] = {{"calls", calls}, {"tree", tree}};
+    banyan_parameter parameters[] = {{"calls", calls}, {"shares", shares}, {"tree", tree}};
     banyan_problem problem = make_problem(net, BANYAN_COLLECTIVE_ALLREDUCE);
 
     problem.parameters = parameters;
-    problem.parameter_count = tree ? 2 : 1;
+    problem.parameter_count = tree ? 3 : 2;
     return build("flexreduce", &problem);
 }
 
+static banyan_schedule *plan_with(const network *net, const char *calls, const char *tree)
+{
+    return plan_shares(net, calls, "auto", tree);
+}
+
+/* As in the paper. */
 static banyan_schedule *plan(const network *net, const char *tree)
 {
-    return plan_with(net, "auto", tree);
+    return plan_shares(net, "auto", "degree", tree);
 }
 
 static int rank_of(const banyan_schedule *schedule, int node)
@@ -474,6 +482,174 @@ TEST(the_tree_comes_from_switches_hosts_or_speeds)
     check_tree("torus:2x2", NULL, NULL, "(0,1,2,3)");
 }
 
+/* Workers around one switch with cables of these speeds, in GB/s. */
+static network make_uneven_star(const double *speeds, int count)
+{
+    banyan_topology_builder builder;
+    network net = {0};
+
+    banyan_topology_builder_init(&builder, "uneven");
+    banyan_topology_add_switch(&builder, "s");
+    for (int i = 0; i < count; i++) {
+        net.active[net.active_count++] = banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+        banyan_topology_add_cable(&builder, 0, i + 1, speeds[i] * 1e9, 1e-6);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
+    return net;
+}
+
+/* GB/s in the bandwidth limit of a plan that is proven. */
+static double prove_and_rate(const network *net, const char *shares)
+{
+    banyan_schedule *schedule = plan_shares(net, "auto", shares, NULL);
+    banyan_verdict verdict;
+    banyan_limits limits;
+
+    assert_int_equal(banyan_verify(schedule, net->topology, &verdict, NULL), BANYAN_SUCCESS);
+    if (verdict.problem_count)
+        fail_msg("%s", verdict.problems[0]);
+    assert_int_equal(banyan_bandwidth_limit(schedule, net->topology, &limits, NULL), BANYAN_SUCCESS);
+    banyan_schedule_destroy(schedule);
+    return limits.bytes_per_s / 1e9;
+}
+
+/* The slow worker sends its vector once and gets the sum once: no plan can do better. */
+TEST(a_slow_link_gets_a_smaller_share_and_the_rate_that_is_possible)
+{
+    static const double one_slow[] = {1, 2, 2, 2, 2}, even[] = {2, 2, 2, 2, 2}, two[] = {1, 3};
+    static const double steps[] = {1, 1.25, 1.5, 2};
+    network net = make_uneven_star(one_slow, 5);
+
+    check_near(prove_and_rate(&net, "degree"), 1 / 1.6);
+    check_near(prove_and_rate(&net, "bandwidth"), 1);
+    check_near(prove_and_rate(&net, "auto"), 1);
+    banyan_topology_destroy(net.topology);
+    net = make_uneven_star(even, 5);
+    check_near(prove_and_rate(&net, "bandwidth"), 2 / 1.6);
+    banyan_topology_destroy(net.topology);
+    net = make_uneven_star(two, 2);
+    check_near(prove_and_rate(&net, "bandwidth"), 1);
+    banyan_topology_destroy(net.topology);
+    net = make_uneven_star(steps, 4);
+    check_near(prove_and_rate(&net, "degree"), 1 / 1.5);
+    assert_true(prove_and_rate(&net, "auto") > 0.85);
+    banyan_topology_destroy(net.topology);
+}
+
+/* A tree of switches with cables of any speed. */
+static network draw_network(banyan_random *random)
+{
+    int hosts = 1 + banyan_random_below(random, 5);
+    banyan_topology_builder builder;
+    network net = {0};
+
+    banyan_topology_builder_init(&builder, "drawn");
+    banyan_topology_add_switch(&builder, "root");
+    for (int host = 0; host < hosts; host++) {
+        int id = banyan_topology_add_switch_f(&builder, "s%d", host);
+        int workers = 2 + banyan_random_below(random, 5);
+
+        banyan_topology_add_cable(&builder, 0, id, (1 + banyan_random_below(random, 20)) * 1e9, 1e-6);
+        for (int i = 0; i < workers; i++) {
+            int node = banyan_topology_add_worker_f(&builder, -1, "g%d", net.active_count);
+
+            net.active[net.active_count++] = node;
+            banyan_topology_add_cable(&builder, id, node, (1 + banyan_random_below(random, 20)) * 1e9, 1e-6);
+        }
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
+    return net;
+}
+
+TEST(shares_by_default_are_never_worse_than_the_papers)
+{
+    int better = 0;
+
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        banyan_random random = {seed};
+        network net = draw_network(&random);
+        double paper = prove_and_rate(&net, "degree"), ours = prove_and_rate(&net, "auto");
+
+        if (ours < paper * (1 - 1e-9))
+            fail_msg("seed %d: %.6f GB/s, but %.6f by degree", (int)seed, ours, paper);
+        better += ours > paper * 1.05;
+        prove_and_rate(&net, "bandwidth");
+        banyan_topology_destroy(net.topology);
+    }
+    assert_true(better > 100);
+}
+
+/* A full mesh as a matrix of measured speeds would give it: about 10 GB/s within groups, about 1 between. */
+static network make_mesh(banyan_random *random, const int *group, int count)
+{
+    banyan_topology_builder builder;
+    network net = {0};
+
+    banyan_topology_builder_init(&builder, "mesh");
+    for (int i = 0; i < count; i++)
+        net.active[net.active_count++] = banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++)
+            if (i != j) {
+                double speed = group[i] == group[j] ? 10e9 : 1e9;
+
+                banyan_topology_add_link(&builder, i, j,
+                                         speed * (0.95 + 0.001 * banyan_random_below(random, 100)), 1e-6);
+            }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &net.topology, NULL), BANYAN_SUCCESS);
+    return net;
+}
+
+TEST(the_tree_of_a_full_mesh_comes_from_its_two_speeds_though_they_scatter)
+{
+    static const int group[] = {0, 1, 0, 1, 1, 0, 2};
+    banyan_random random = {7};
+    network net = make_mesh(&random, group, 7);
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_hierarchy hierarchy;
+
+    assert_int_equal(banyan_hierarchy_find(&problem, &hierarchy, NULL), BANYAN_SUCCESS);
+    draw_hierarchy(&hierarchy, 0, &text);
+    assert_string_equal(text.bytes, "((0,2,5),(1,3,4),6)");
+    assert_true(prove_and_rate(&net, "auto") >= prove_and_rate(&net, "degree") * (1 - 1e-9));
+    banyan_text_fini(&text);
+    banyan_hierarchy_fini(&hierarchy);
+    banyan_topology_destroy(net.topology);
+}
+
+TEST(plans_by_bandwidth_survive_the_failure_of_each_allocation)
+{
+    static const double speeds[] = {1, 2, 2, 2};
+    network net = make_uneven_star(speeds, 4);
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = NULL;
+
+    for (int calls = 0; !schedule; calls++) {
+        banyan_alloc_fail_after(calls);
+        banyan_algorithm_build(banyan_algorithm_find("flexreduce"), &problem, &schedule, NULL);
+    }
+    banyan_alloc_fail_after(-1);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+}
+
+TEST(wrong_shares_are_refused_with_a_sentence)
+{
+    network net = make_star(4, 0);
+    banyan_parameter parameter = {"shares", "speed"};
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = NULL;
+    banyan_error err = {""};
+
+    problem.parameters = &parameter;
+    problem.parameter_count = 1;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("flexreduce"), &problem, &schedule, &err),
+                     BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "option 'shares' must be auto, degree or bandwidth, not 'speed'");
+    banyan_topology_destroy(net.topology);
+}
+
 static void check_complaint(const char *tree, const char *words)
 {
     network net = make_star(4, 0);
@@ -521,6 +697,11 @@ int main(void)
         cmocka_unit_test(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable),
         cmocka_unit_test(the_tree_comes_from_switches_hosts_or_speeds),
         cmocka_unit_test(wrong_trees_are_refused_with_a_sentence),
+        cmocka_unit_test(a_slow_link_gets_a_smaller_share_and_the_rate_that_is_possible),
+        cmocka_unit_test(shares_by_default_are_never_worse_than_the_papers),
+        cmocka_unit_test(the_tree_of_a_full_mesh_comes_from_its_two_speeds_though_they_scatter),
+        cmocka_unit_test(plans_by_bandwidth_survive_the_failure_of_each_allocation),
+        cmocka_unit_test(wrong_shares_are_refused_with_a_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

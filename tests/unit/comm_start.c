@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/comm_start.c: what ranks tell each other before a group begins, and which launcher started them. */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "comm/card.h"
+#include "comm/launch.h"
+#include "comm/store.h"
+#include "test.h"
+
+static banyan_card make_card(int rank)
+{
+    banyan_card card = {.protocol = 1,
+                        .version = 100,
+                        .byte_order = 1,
+                        .size = 3,
+                        .rank = rank,
+                        .process = 77,
+                        .host = "node7",
+                        .place = "here",
+                        .algorithm = "auto",
+                        .transport = "auto",
+                        .slice_bytes = 4096,
+                        .window_bytes = 1 << 20,
+                        .connections = 2,
+                        .old_rank = -1};
+
+    card.address = (banyan_address){.family = AF_INET, .port = 4711, .bytes = {10, 0, 0, 7}};
+    return card;
+}
+
+TEST(a_card_comes_back_as_it_was_written)
+{
+    banyan_card card = make_card(2), back;
+    unsigned char bytes[BANYAN_CARD_BYTES];
+
+    banyan_card_write(&card, bytes);
+    assert_int_equal(banyan_card_read(bytes, &back, NULL), BANYAN_SUCCESS);
+    assert_int_equal(back.rank, 2);
+    assert_int_equal(back.old_rank, -1);
+    assert_string_equal(back.host, "node7");
+    assert_int_equal(back.address.port, 4711);
+    assert_memory_equal(back.address.bytes, card.address.bytes, 16);
+    assert_int_equal(back.slice_bytes, 4096);
+}
+
+TEST(cards_that_hold_rubbish_are_refused)
+{
+    banyan_card card = make_card(2), back;
+    unsigned char bytes[BANYAN_CARD_BYTES];
+    banyan_error err;
+
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "empty");
+    card.rank = 3;
+    banyan_card_write(&card, bytes);
+    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "rank 3 of 3");
+    card.rank = 0;
+    card.host[0] = '\n';
+    banyan_card_write(&card, bytes);
+    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "rubbish");
+}
+
+static banyan_status compare(void (*change)(banyan_card *card), banyan_error *err)
+{
+    banyan_card cards[3] = {make_card(0), make_card(1), make_card(2)};
+
+    change(&cards[2]);
+    return banyan_cards_compare(cards, 3, err);
+}
+
+static void nothing(banyan_card *card)
+{
+    (void)card;
+}
+
+static void protocol(banyan_card *card)
+{
+    card->protocol = 2;
+}
+
+static void version(banyan_card *card)
+{
+    card->version = 203;
+}
+
+static void byte_order(banyan_card *card)
+{
+    card->byte_order = 1u << 24;
+}
+
+static void size(banyan_card *card)
+{
+    card->size = 4;
+}
+
+static void rank(banyan_card *card)
+{
+    card->rank = 1;
+}
+
+static void slices(banyan_card *card)
+{
+    card->slice_bytes = 8192;
+}
+
+static void topology(banyan_card *card)
+{
+    snprintf(card->topology, sizeof card->topology, "0123456789abcdef");
+}
+
+TEST(each_disagreement_names_both_ranks_and_values)
+{
+    static const struct {
+        void (*change)(banyan_card *card);
+        banyan_status status;
+        const char *words;
+    } cases[] = {
+        {nothing, BANYAN_SUCCESS, ""},
+        {protocol, BANYAN_VERSION_MISMATCH, "rank 0 speaks protocol 1, rank 2 speaks 2"},
+        {version, BANYAN_VERSION_MISMATCH, "rank 0 has Banyan 0.1, rank 2 has 0.2"},
+        {byte_order, BANYAN_MISMATCH,
+         "rank 0 (node7) and rank 2 (node7) write numbers in different byte orders"},
+        {size, BANYAN_MISMATCH, "the number of ranks differs: rank 0 has 3, rank 2 has 4"},
+        {rank, BANYAN_MISMATCH, "the process that should be rank 2 (node7, process 77) says rank 1"},
+        {slices, BANYAN_MISMATCH, "BANYAN_SLICE_BYTES differs: rank 0 has 4096, rank 2 has 8192"},
+        {topology, BANYAN_MISMATCH,
+         "BANYAN_TOPO (digest) differs: rank 0 has none, rank 2 has 0123456789abcdef"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_error err = {""};
+
+        assert_int_equal(compare(cases[i].change, &err), cases[i].status);
+        CHECK_SAYS(err, cases[i].words);
+    }
+}
+
+TEST(ranks_are_listed_in_ranges)
+{
+    char text[100], named[12] = {0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 1};
+
+    assert_string_equal(banyan_ranks_format(named, 12, text, sizeof text), "2, 4-6, 10-11");
+    assert_string_equal(banyan_ranks_format(named, 2, text, sizeof text), "");
+}
+
+/* «NAME=VALUE» strings. */
+static const char *look_up(void *context, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *const *entry = context; *entry; entry++)
+        if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
+            return *entry + length + 1;
+    return NULL;
+}
+
+static banyan_status detect(const char *const *environment, banyan_launch *out, banyan_error *err)
+{
+    banyan_settings_sources sources = {.environment = environment};
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load_from(&sources, &settings, err);
+
+    if (!status)
+        status = banyan_launch_detect(settings, look_up, (void *)(uintptr_t)environment, out, err);
+    banyan_settings_destroy(settings);
+    return status;
+}
+
+TEST(every_launcher_is_recognised)
+{
+    static const char *const own[] = {"BANYAN_RANK=1", "BANYAN_SIZE=3", "BANYAN_ROOT=h:1", "RANK=7", NULL};
+    static const char *const torchrun[] = {
+        "RANK=2", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=n", "MASTER_PORT=29500",
+        NULL};
+    static const char *const open_mpi[] = {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
+                                           "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=x", NULL};
+    static const char *const pmi[] = {"PMI_RANK=0", "PMI_SIZE=2", "BANYAN_ROOT=h:2", NULL};
+    static const char *const pmix[] = {"PMIX_RANK=0", "PMIX_SIZE=2", "BANYAN_ROOT=h:2", NULL};
+    static const char *const mvapich[] = {"MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2", "BANYAN_ROOT=h:2",
+                                          NULL};
+    static const char *const slurm[] = {"SLURM_PROCID=3", "SLURM_NTASKS=8", "SLURM_JOB_ID=42",
+                                        "SLURM_STEP_NODELIST=nid[004-007],x1", NULL};
+    static const struct {
+        const char *const *environment;
+        const char *launcher, *root;
+        int rank, size;
+    } cases[] = {
+        {own, "BANYAN_RANK", "h:1", 1, 3},
+        {torchrun, "torchrun", "n:29501", 2, 4},
+        {open_mpi, "Open MPI", "127.0.0.1:", 1, 2},
+        {pmi, "PMI", "h:2", 0, 2},
+        {pmix, "PMIx", "h:2", 0, 2},
+        {mvapich, "MVAPICH", "h:2", 0, 2},
+        {slurm, "Slurm", "nid004:", 3, 8},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_launch launch;
+        banyan_error err = {""};
+
+        if (detect(cases[i].environment, &launch, &err))
+            fail_msg("%s: %s", cases[i].launcher, err.text);
+        assert_string_equal(launch.launcher, cases[i].launcher);
+        assert_int_equal(launch.rank, cases[i].rank);
+        assert_int_equal(launch.size, cases[i].size);
+        assert_int_equal(strncmp(launch.root, cases[i].root, strlen(cases[i].root)), 0);
+    }
+}
+
+TEST(wrong_launcher_variables_are_named)
+{
+    static const char *const none[] = {NULL};
+    static const char *const no_size[] = {"RANK=1", NULL};
+    static const char *const above[] = {"RANK=4", "WORLD_SIZE=4", NULL};
+    static const char *const no_root[] = {"PMI_RANK=0", "PMI_SIZE=2", NULL};
+    banyan_launch launch;
+    banyan_error err;
+
+    assert_int_equal(detect(none, &launch, &err), BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "no launcher started this process");
+    assert_int_equal(detect(no_size, &launch, &err), BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "torchrun set RANK but not WORLD_SIZE");
+    assert_int_equal(detect(above, &launch, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "RANK");
+    assert_int_equal(detect(no_root, &launch, &err), BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "set BANYAN_ROOT=HOST:PORT");
+}
+
+TEST(a_secret_file_must_be_its_owners_alone)
+{
+    char path[] = "/tmp/banyan-secret-XXXXXX", setting[80], secret[100];
+    const char *environment[] = {setting, NULL};
+    banyan_settings_sources sources = {.environment = environment};
+    banyan_settings *settings = NULL;
+    banyan_launch launch = {0};
+    banyan_error err = {""};
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0 && write(fd, "hush hush\n", 10) == 10);
+    close(fd);
+    snprintf(setting, sizeof setting, "BANYAN_SECRET_FILE=%s", path);
+    assert_int_equal(banyan_settings_load_from(&sources, &settings, NULL), 0);
+    assert_int_equal(banyan_launch_secret(settings, &launch, secret, sizeof secret, &err), BANYAN_SUCCESS);
+    assert_string_equal(secret, "hush hush");
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(banyan_launch_secret(settings, &launch, secret, sizeof secret, &err),
+                     BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "can be read by others (mode 640)");
+    banyan_settings_destroy(settings);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_card_comes_back_as_it_was_written),
+        cmocka_unit_test(cards_that_hold_rubbish_are_refused),
+        cmocka_unit_test(each_disagreement_names_both_ranks_and_values),
+        cmocka_unit_test(ranks_are_listed_in_ranges),
+        cmocka_unit_test(every_launcher_is_recognised),
+        cmocka_unit_test(wrong_launcher_variables_are_named),
+        cmocka_unit_test(a_secret_file_must_be_its_owners_alone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/transport_tcp.c: addresses, interfaces, the handshake, and two TCP endpoints in one process. */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "test.h"
+#include "transport/listener.h"
+#include "transport/tcp.h"
+#include "transport/tcp_internal.h"
+
+TEST(addresses_are_read_and_written)
+{
+    banyan_address address;
+    banyan_error err;
+    char text[BANYAN_ADDRESS_TEXT];
+
+    assert_int_equal(banyan_address_parse("127.0.0.1:4711", 0, &address, &err), BANYAN_SUCCESS);
+    assert_string_equal(banyan_address_format(&address, text), "127.0.0.1:4711");
+    assert_int_equal(banyan_address_parse("[::1]:80", 0, &address, &err), BANYAN_SUCCESS);
+    assert_string_equal(banyan_address_format(&address, text), "[::1]:80");
+    assert_int_equal(banyan_address_parse("127.0.0.1", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "«127.0.0.1» is not an address like 10.0.0.1:4000");
+    assert_int_equal(banyan_address_parse("[::1]", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_address_parse("host:", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_address_parse(":80", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_address_parse("h:123456", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
+}
+
+static const char *chosen(const char *wish, char text[BANYAN_ADDRESS_TEXT])
+{
+    banyan_address address = {0};
+    banyan_error err = {""};
+
+    if (banyan_interface_choose(wish, AF_INET, &address, &err)) {
+        snprintf(text, BANYAN_ADDRESS_TEXT, "%.71s", err.text);
+        return text;
+    }
+    return banyan_address_format(&address, text);
+}
+
+TEST(interfaces_are_chosen_as_nccl_does)
+{
+    char text[BANYAN_ADDRESS_TEXT];
+
+    assert_string_equal(chosen("lo", text), "127.0.0.1:0");
+    assert_string_equal(chosen("=lo", text), "127.0.0.1:0");
+    assert_string_equal(chosen("nosuch,lo", text), "127.0.0.1:0");
+    assert_string_equal(chosen("127.0.0.1", text), "127.0.0.1:0");
+    assert_string_equal(chosen("127.0.0.0/8", text), "127.0.0.1:0");
+    assert_non_null(strstr(chosen("=l", text), "no interface that is up fits BANYAN_SOCKET_IFNAME==l"));
+    assert_non_null(strstr(chosen("203.0.113.0/24", text), "no interface"));
+    assert_non_null(strstr(chosen("a,,b", text), "is not a list like"));
+    assert_non_null(strstr(chosen("^", text), "is not a list like"));
+    assert_string_not_equal(chosen("^nosuch", text), "");
+}
+
+/* Moves bytes between two handshakes, so many at a time. */
+static banyan_status shake(banyan_handshake *a, banyan_handshake *b, size_t portion, banyan_error *err)
+{
+    for (int turn = 0; turn < 2000; turn++) {
+        banyan_handshake *from = turn % 2 ? a : b, *to = turn % 2 ? b : a;
+        size_t count = from->out_end - from->out_begin;
+        banyan_status status;
+
+        count = count < portion ? count : portion;
+        count = count < to->in_wanted - to->in_count ? count : to->in_wanted - to->in_count;
+        status = banyan_handshake_take(to, from->out + from->out_begin, count, err);
+        from->out_begin += count;
+        if (status)
+            return status;
+        if (to->is_acceptor && banyan_handshake_is_complete(to) && to->out_begin == to->out_end &&
+            !banyan_handshake_is_complete(from))
+            banyan_handshake_give_verdict(to, BANYAN_SUCCESS);
+    }
+    return banyan_handshake_is_complete(a) && banyan_handshake_is_complete(b) ? BANYAN_SUCCESS
+                                                                              : BANYAN_IN_PROGRESS;
+}
+
+TEST(a_handshake_succeeds_with_one_secret_in_portions_of_any_size)
+{
+    banyan_secret secret;
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_DATA, 3, 8, 1, 2};
+
+    banyan_auth_secret_from_text("open sesame", &secret);
+    for (size_t portion = 1; portion < 100; portion += 13) {
+        banyan_handshake a, b;
+
+        banyan_handshake_connect(&a, &secret, &hello, NULL);
+        banyan_handshake_accept(&b, &secret, NULL);
+        assert_int_equal(shake(&a, &b, portion, NULL), BANYAN_SUCCESS);
+        assert_int_equal(b.hello.from, 3);
+        assert_int_equal(b.hello.count, 2);
+    }
+}
+
+TEST(a_handshake_fails_with_two_secrets_and_tells_nothing)
+{
+    banyan_secret one, other;
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_DATA, 3, 8, 1, 2};
+    banyan_handshake a, b;
+    banyan_error err = {""};
+
+    banyan_auth_secret_from_text("one", &one);
+    banyan_auth_secret_from_text("other", &other);
+    banyan_handshake_connect(&a, &one, &hello, NULL);
+    banyan_handshake_accept(&b, &other, NULL);
+    assert_int_equal(shake(&a, &b, 100, &err), BANYAN_MISMATCH);
+    CHECK_SAYS(err, "does not hold the same secret");
+    assert_int_equal(b.out_begin, b.out_end); /* no proof of its own */
+}
+
+/* What one connection has proven is worth nothing on another. */
+TEST(a_proof_cannot_be_used_again)
+{
+    banyan_secret secret;
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_DATA, 0, 2, 0, 1};
+    banyan_handshake a, b, c;
+    unsigned char answer[80];
+    size_t bytes;
+
+    banyan_auth_secret_from_text("secret", &secret);
+    banyan_handshake_connect(&a, &secret, &hello, NULL);
+    banyan_handshake_accept(&b, &secret, NULL);
+    banyan_handshake_take(&a, b.out, b.out_end, NULL);
+    bytes = a.out_end;
+    memcpy(answer, a.out, bytes);
+    assert_int_equal(banyan_handshake_take(&b, answer, bytes, NULL), BANYAN_SUCCESS);
+    banyan_handshake_accept(&c, &secret, NULL);
+    assert_int_equal(banyan_handshake_take(&c, answer, bytes, NULL), BANYAN_MISMATCH);
+}
+
+/* Two members in one thread: the door of member 1 is served by the test. */
+typedef struct {
+    banyan_secret secret;
+    banyan_address addresses[2];
+    banyan_tcp_meeting meetings[2];
+    banyan_endpoint *ends[2];
+    banyan_listener *listener;
+    int spread_count;
+    char sentence[512];
+} couple;
+
+static const char *name(void *context, int member, char *buffer, size_t size)
+{
+    (void)context;
+    snprintf(buffer, size, "rank %d", member);
+    return buffer;
+}
+
+static void spread(void *context, banyan_status status, const char *sentence)
+{
+    couple *c = context;
+
+    (void)status;
+    c->spread_count++;
+    snprintf(c->sentence, sizeof c->sentence, "%s", sentence);
+}
+
+static banyan_status ask(void *context, const banyan_hello *hello)
+{
+    (void)context;
+    (void)hello;
+    return BANYAN_SUCCESS;
+}
+
+static void take(void *context, const banyan_hello *hello, int fd)
+{
+    banyan_tcp_hand_over(((couple *)context)->ends[1], hello, fd);
+}
+
+static const banyan_transport *tcp = &banyan_transport_tcp;
+
+static void meet(couple *c, int connections, size_t window)
+{
+    banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
+    banyan_door_handler handler = {c, ask, take};
+
+    memset(c, 0, sizeof *c);
+    banyan_auth_secret_from_text("couple", &c->secret);
+    assert_int_equal(banyan_listener_create(&local, 0, 0, &c->secret, &handler, &c->listener, NULL), 0);
+    c->addresses[1] = *banyan_listener_address(c->listener);
+    for (int i = 0; i < 2; i++) {
+        banyan_opening opening = {i, 2, &c->meetings[i]};
+
+        c->meetings[i] = (banyan_tcp_meeting){.secret = &c->secret,
+                                              .addresses = c->addresses,
+                                              .connections = connections,
+                                              .window_bytes = window,
+                                              .context = c,
+                                              .name = name,
+                                              .spread = spread};
+        assert_int_equal(tcp->open(&opening, &c->ends[i], NULL), 0);
+    }
+}
+
+static void part(couple *c)
+{
+    tcp->close(c->ends[0]);
+    tcp->close(c->ends[1]);
+    banyan_listener_destroy(c->listener);
+}
+
+static void progress(couple *c)
+{
+    banyan_listener_progress(c->listener);
+    tcp->wait(c->ends[0], 0, NULL);
+    tcp->wait(c->ends[1], 0, NULL);
+}
+
+static void fill(unsigned char *bytes, size_t count, unsigned seed)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (unsigned char)((i * 31 + i / 251 + seed) % 253);
+}
+
+static void check_order(int connections, size_t window)
+{
+    enum { BYTES = 1000003, STREAMS = 3 };
+    static unsigned char sent[STREAMS][BYTES], got[STREAMS][BYTES];
+    size_t offered[STREAMS] = {0}, received[STREAMS] = {0};
+    couple c;
+    int done = 0;
+
+    meet(&c, connections, window);
+    assert_int_equal(tcp->connect(c.ends[0], 1, STREAMS, 0, 0, NULL), 0);
+    assert_int_equal(tcp->connect(c.ends[1], 0, 0, STREAMS, 0, NULL), 0);
+    for (int s = 0; s < STREAMS; s++)
+        fill(sent[s], BYTES, (unsigned)s);
+    for (long turns = 0; done < STREAMS && turns < 1000000; turns++) {
+        progress(&c);
+        done = 0;
+        for (int s = 0; s < STREAMS; s++) {
+            const void *memory;
+            size_t there, portion = 20000u + 7001u * (unsigned)s;
+
+            portion = BYTES - offered[s] < portion ? BYTES - offered[s] : portion;
+            offered[s] += tcp->offer(c.ends[0], 1, s, sent[s] + offered[s], portion);
+            there = tcp->peek(c.ends[1], 0, s, &memory);
+            if (there) {
+                there = there > 3000 ? there - 1 : there;
+                memcpy(got[s] + received[s], memory, there);
+                tcp->consume(c.ends[1], 0, s, there);
+                received[s] += there;
+            }
+            done += received[s] == BYTES && tcp->sent(c.ends[0], 1, s) == BYTES;
+        }
+    }
+    assert_int_equal(done, STREAMS);
+    for (int s = 0; s < STREAMS; s++)
+        assert_memory_equal(sent[s], got[s], BYTES);
+    part(&c);
+}
+
+TEST(bytes_of_every_stream_come_in_order)
+{
+    check_order(1, 1 << 20);
+    check_order(1, 5000);
+}
+
+TEST(bytes_that_are_dealt_to_several_connections_come_in_order)
+{
+    check_order(3, 1 << 20);
+    check_order(4, 100000);
+}
+
+TEST(a_stream_that_nobody_reads_does_not_hold_up_another)
+{
+    static unsigned char bytes[1 << 20];
+    couple c;
+    const void *memory;
+    size_t got = 0, there;
+
+    meet(&c, 1, 8192);
+    tcp->connect(c.ends[0], 1, 2, 0, 0, NULL);
+    tcp->connect(c.ends[1], 0, 0, 2, 0, NULL);
+    assert_int_equal(tcp->offer(c.ends[0], 1, 0, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(tcp->offer(c.ends[0], 1, 1, bytes, sizeof bytes), sizeof bytes);
+    for (long turns = 0; got < sizeof bytes && turns < 1000000; turns++) {
+        progress(&c);
+        there = tcp->peek(c.ends[1], 0, 1, &memory);
+        if (there)
+            tcp->consume(c.ends[1], 0, 1, there);
+        got += there;
+    }
+    assert_int_equal(got, sizeof bytes);
+    assert_true(tcp->sent(c.ends[0], 1, 0) <= 8192);
+    tcp->withdraw(c.ends[0]);
+    part(&c);
+}
+
+TEST(a_wait_without_news_ends_at_its_deadline)
+{
+    couple c;
+    double begin_s = banyan_clock_s();
+
+    meet(&c, 1, 8192);
+    assert_int_equal(tcp->wait(c.ends[0], banyan_clock_ns() + 30000000, NULL), BANYAN_TIMEOUT);
+    assert_true(banyan_clock_s() - begin_s >= 0.03);
+    part(&c);
+}
+
+TEST(the_first_abort_is_told_and_ends_waiting)
+{
+    couple c;
+    banyan_error err = {""};
+
+    meet(&c, 1, 8192);
+    tcp->abort(c.ends[0], BANYAN_REMOTE_ERROR, "enough");
+    tcp->abort(c.ends[0], BANYAN_TIMEOUT, "too late");
+    assert_int_equal(c.spread_count, 1);
+    assert_int_equal(tcp->wait(c.ends[0], INT64_MAX, &err), BANYAN_REMOTE_ERROR);
+    assert_string_equal(err.text, "enough");
+    part(&c);
+}
+
+TEST(a_door_that_is_shut_makes_the_peer_lost)
+{
+    couple c;
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+
+    meet(&c, 1, 8192);
+    banyan_listener_destroy(c.listener);
+    c.listener = NULL;
+    tcp->connect(c.ends[0], 1, 1, 0, 0, NULL);
+    tcp->offer(c.ends[0], 1, 0, "x", 1);
+    for (int i = 0; i < 100 && !status; i++)
+        status = tcp->wait(c.ends[0], banyan_clock_ns() + 5000000000, &err);
+    assert_int_equal(status, BANYAN_PEER_LOST);
+    CHECK_SAYS(err, "the connection to rank 1 was lost");
+    tcp->withdraw(c.ends[0]);
+    part(&c);
+}
+
+/* Frames that are not ours: each is a sentence. */
+static banyan_status parse(const unsigned char *bytes, size_t count, banyan_error *err)
+{
+    banyan_tcp_peer peer = {.member = 1, .link_count = 1};
+    banyan_tcp_link link = {.peer = &peer, .fd = -1};
+    banyan_status status;
+    int has_changed = 0;
+
+    peer.links = &link;
+    assert_int_equal(banyan_tcp_widen_in(&peer, 2, 64, NULL), 0);
+    peer.in[0]->granted = 64;
+    memcpy(link.in, bytes, count);
+    link.in_end = count;
+    status = banyan_tcp_parse(&link, &has_changed, err);
+    for (int i = 0; i < peer.in_count; i++) {
+        banyan_free(peer.in[i]->ring);
+        banyan_free(peer.in[i]);
+    }
+    for (int i = 0; i < peer.out_count; i++)
+        banyan_free(peer.out[i]);
+    banyan_free(peer.in);
+    banyan_free(peer.out);
+    return status;
+}
+
+TEST(frames_that_are_not_ours_are_refused)
+{
+    banyan_error err = {""};
+    const unsigned char rubbish[16] = {1, 2, 3, 0x77};
+    const unsigned char beyond[16] = {0, 0, 0, BANYAN_TCP_DATA, 65};
+    const unsigned char empty[16] = {0, 0, 0, BANYAN_TCP_DATA};
+    const unsigned char unknown[16] = {9, 0, 0, BANYAN_TCP_DATA, 1};
+    const unsigned char far_credit[16] = {0, 0, 1, BANYAN_TCP_CREDIT};
+    const unsigned char fine[20] = {0, 0, 0, BANYAN_TCP_DATA, 4};
+
+    assert_int_equal(parse(rubbish, 16, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "a frame of type 119");
+    assert_int_equal(parse(beyond, 16, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "beyond what was granted");
+    assert_int_equal(parse(empty, 16, &err), BANYAN_REMOTE_ERROR);
+    assert_int_equal(parse(unknown, 16, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "stream 9, which nobody asked for");
+    assert_int_equal(parse(far_credit, 16, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "which cannot be");
+    assert_int_equal(parse(fine, 20, &err), BANYAN_SUCCESS);
+}
+
+TEST(survives_the_failure_of_each_allocation)
+{
+    couple c;
+    int is_done = 0;
+
+    for (long calls = 0; !is_done; calls++) {
+        meet(&c, 2, 8192);
+        banyan_alloc_fail_after(calls);
+        is_done = !tcp->connect(c.ends[0], 1, 2, 2, 0, NULL) && !tcp->connect(c.ends[1], 0, 2, 2, 0, NULL);
+        for (int i = 0; i < 20; i++)
+            progress(&c);
+        banyan_alloc_fail_after(-1);
+        part(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_are_read_and_written),
+        cmocka_unit_test(interfaces_are_chosen_as_nccl_does),
+        cmocka_unit_test(a_handshake_succeeds_with_one_secret_in_portions_of_any_size),
+        cmocka_unit_test(a_handshake_fails_with_two_secrets_and_tells_nothing),
+        cmocka_unit_test(a_proof_cannot_be_used_again),
+        cmocka_unit_test(bytes_of_every_stream_come_in_order),
+        cmocka_unit_test(bytes_that_are_dealt_to_several_connections_come_in_order),
+        cmocka_unit_test(a_stream_that_nobody_reads_does_not_hold_up_another),
+        cmocka_unit_test(a_wait_without_news_ends_at_its_deadline),
+        cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),
+        cmocka_unit_test(a_door_that_is_shut_makes_the_peer_lost),
+        cmocka_unit_test(frames_that_are_not_ours_are_refused),
+        cmocka_unit_test(survives_the_failure_of_each_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
