@@ -32,6 +32,7 @@ check-long: setup ## the long checks: more mutations, the report in a browser, t
 
 bench: build ## all-reduce in this machine's memory
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
+	build/release/bench/bench_shm
 
 install: build ## to DESTDIR and PREFIX: library, header, command line, man pages, completions
 	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)

@@ -43,7 +43,7 @@ typedef struct {
     int rank, ranks;
 } seat;
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "bench_shm: %s\n", what);
     exit(1);
