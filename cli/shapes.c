@@ -12,7 +12,7 @@
 #include "core/value.h"
 
 #define MOST_RANKS 1048576
-#define MOST_ROWS 1000
+#define MOST_ROWS 5000
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", "plain (section IV of the paper) or calibrated (default: calibrated)"},

@@ -13,7 +13,8 @@
  * Rings may run both ways round with half of the vector each, which pays where workers have several links.
  *
  * A shape may have fewer places than ranks, though not less than half: ranks too many then lean on a
- * neighbour (fold.h). That serves numbers that factor badly, such as primes.
+ * neighbour (fold.h). That serves numbers that factor badly, such as primes. Reduce-scatter and all-gather,
+ * the two halves, have a place for each rank.
  *
  * Paper: Y. Ueno, R. Yokota, Exhaustive Study of Hierarchical AllReduce Patterns for Large Messages Between
  * GPUs, 2019. */
@@ -31,6 +32,10 @@ static banyan_status check_size(const banyan_problem *problem, const char *text,
 {
     int size = banyan_layers_size(shape);
 
+    if (problem->collective != BANYAN_COLLECTIVE_ALLREDUCE && size != problem->active_count)
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT, "shape %s has %d places, but a %s of %d ranks needs %d", text, size,
+            banyan_collective_name(problem->collective), problem->active_count, problem->active_count);
     if (size > problem->active_count || size < problem->active_count - problem->active_count / 2)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "shape %s has %d places, but %d ranks need from %d to %d of them", text, size,
@@ -81,7 +86,7 @@ static banyan_status choose(const banyan_problem *problem, const int *nodes, cho
     return status;
 }
 
-/* Seats of the shape are the ranks that do not lean. Returns 0 when memory ran out. */
+/* All-reduce. Seats of the shape are the ranks that do not lean. Returns 0 when memory ran out. */
 static int append(const banyan_problem *problem, banyan_builder *builder, const int *nodes,
                   const choice *chosen)
 {
@@ -101,29 +106,42 @@ static int append(const banyan_problem *problem, banyan_builder *builder, const 
     return round >= 0;
 }
 
-static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
+/* The schedule in this order of ranks, nodes[i] being that of order[i]. */
+static banyan_status build_in_order(const banyan_problem *problem, const int *order, const int *nodes,
+                                    banyan_schedule **out, banyan_error *err)
 {
     banyan_builder builder;
     choice chosen = {.ways = 1};
-    int *nodes = NULL;
-    banyan_status status = banyan_problem_order(problem, &nodes, err);
+    banyan_status status = choose(problem, nodes, &chosen, err);
+
+    if (!status)
+        status = banyan_problem_check_transfers(
+            problem, "hierarchical",
+            chosen.ways * banyan_layers_transfers(&chosen.shape, problem->collective), err);
+    if (status)
+        return status;
+    banyan_problem_begin(problem, &builder);
+    banyan_builder_cut_evenly(&builder, chosen.ways * banyan_layers_size(&chosen.shape));
+    if (problem->collective != BANYAN_COLLECTIVE_ALLREDUCE)
+        banyan_nested_append(&builder, 0, nodes, order, &chosen.shape, chosen.ways, problem->collective);
+    else if (!append(problem, &builder, nodes, &chosen))
+        builder.status = banyan_fail_memory(&builder.err);
+    return banyan_builder_finish(&builder, out, err);
+}
+
+static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
+{
+    int *order = NULL, *nodes;
+    banyan_status status = banyan_problem_order(problem, &order, err);
 
     if (status)
         return status;
-    for (int i = 0; i < problem->active_count; i++)
-        nodes[i] = problem->active[nodes[i]];
-    status = choose(problem, nodes, &chosen, err);
-    if (!status)
-        status = banyan_problem_check_transfers(problem, "hierarchical",
-                                                chosen.ways * banyan_layers_transfers(&chosen.shape), err);
-    if (!status) {
-        banyan_problem_begin(problem, &builder);
-        banyan_builder_cut_evenly(&builder, chosen.ways * banyan_layers_size(&chosen.shape));
-        if (!append(problem, &builder, nodes, &chosen))
-            builder.status = banyan_fail_memory(&builder.err);
-        status = banyan_builder_finish(&builder, out, err);
-    }
+    nodes = banyan_alloc((size_t)problem->active_count, sizeof *nodes);
+    for (int i = 0; nodes && i < problem->active_count; i++)
+        nodes[i] = problem->active[order[i]];
+    status = nodes ? build_in_order(problem, order, nodes, out, err) : banyan_fail_memory(err);
     banyan_free(nodes);
+    banyan_free(order);
     return status;
 }
 
@@ -141,7 +159,7 @@ const banyan_algorithm banyan_algorithm_hierarchical = {
         "Ueno, Yokota: Exhaustive Study of Hierarchical AllReduce Patterns for Large Messages Between GPUs, "
         "2019",
     .cost = "2 (sum pi - h) a + 2 n sum bi (pi-1)/(p1...pi)",
-    .collectives = BANYAN_CAN(ALLREDUCE),
+    .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER),
     .options = options,
     .build = build,
 };

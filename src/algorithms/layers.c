@@ -52,13 +52,15 @@ void banyan_layers_format(const banyan_layers *shape, char *buffer, size_t size)
         used += (size_t)snprintf(buffer + used, size - used, i ? "x%d" : "%d", shape->extent[i]);
 }
 
-double banyan_layers_transfers(const banyan_layers *shape)
+double banyan_layers_transfers(const banyan_layers *shape, banyan_collective collective)
 {
-    double steps = 0;
+    double steps = 0, size = banyan_layers_size(shape);
 
+    if (collective != BANYAN_COLLECTIVE_ALLREDUCE)
+        return size * (size - 1);
     for (int i = 0; i < shape->layer_count; i++)
         steps += 2.0 * (shape->extent[i] - 1);
-    return steps * banyan_layers_size(shape);
+    return steps * size;
 }
 
 typedef struct {

@@ -11,8 +11,8 @@ banyan_status banyan_layers_parse(const char *text, const char *option, banyan_l
                                   banyan_error *err);
 void banyan_layers_format(const banyan_layers *shape, char *buffer, size_t size);
 
-/* Transfers of an all-reduce in this shape. */
-double banyan_layers_transfers(const banyan_layers *shape);
+/* Transfers in this shape, with rings that run one way. */
+double banyan_layers_transfers(const banyan_layers *shape, banyan_collective collective);
 
 /* Seconds for so many bytes when all rings of a layer run in step, one or both ways round, and share links
  * fairly. Routes are the topology's default ones. */

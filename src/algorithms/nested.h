@@ -26,4 +26,16 @@ int banyan_layers_size(const banyan_layers *shape); /* the product; INT_MAX wher
 int banyan_nested_all_reduce(banyan_builder *builder, int round, const int *nodes, const banyan_layers *shape,
                              int ways);
 
+/* Half of it, where node i is to end or to begin with a given block of as many equal ones as there are nodes,
+ * in half the rounds. What a ring shares out is then no interval, so blocks travel one by one: p (p - 1)
+ * transfers for each way. Way w has piece `ways` times the block plus w. */
+int banyan_nested_reduce_scatter(banyan_builder *builder, int round, const int *nodes, const int *block,
+                                 const banyan_layers *shape, int ways);
+int banyan_nested_all_gather(banyan_builder *builder, int round, const int *nodes, const int *block,
+                             const banyan_layers *shape, int ways);
+
+/* Whichever of the three the collective is. */
+int banyan_nested_append(banyan_builder *builder, int round, const int *nodes, const int *block,
+                         const banyan_layers *shape, int ways, banyan_collective collective);
+
 #endif

@@ -105,6 +105,7 @@ expect 0 '"shapes":1024,' shapes 2048 --model plain --json
 expect 0 "  1  64x2 " shapes 128 --model plain
 expect 0 "  1  4x8x8x4 " shapes 1024
 expect 0 "  1  4x8x4x8 " shapes 1024 --rules
+expect 0 "1024  2048 " shapes 2048 --model plain --top 5000
 expect 0 "1 shape of" shapes 7
 expect_sentence 2 "--model quick is not plain or calibrated" shapes 128 --model quick
 expect_sentence 2 'ranks: "1" is not an integer from 2 to 1048576' shapes 1

@@ -44,7 +44,7 @@ static outcome plan_spec(const char *spec)
     banyan_topology *topology;
     banyan_error err;
     outcome result;
-    int *active, count;
+    int *active = NULL, count = 0;
 
     if (banyan_topology_load(spec, &topology, &err) ||
         banyan_topology_parse_active(topology, NULL, &active, &count, &err))

@@ -7,6 +7,7 @@
 #include "meaning.h"
 #include "networks.h"
 #include "unit/test.h"
+#include "verify/verify.h"
 
 static banyan_schedule *plan(const char *name, const network *net, const char *key, const char *value)
 {
@@ -138,6 +139,62 @@ TEST(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round)
     banyan_schedule_destroy(schedule);
     banyan_topology_destroy(ring.topology);
     banyan_topology_destroy(star.topology);
+}
+
+/* Every rank sends all blocks but its own once, in half of the all-reduce's rounds. */
+static void check_halves(const char *name, const network *net, const banyan_parameter *parameters, int count,
+                         int rounds)
+{
+    static const banyan_collective halves[] = {BANYAN_COLLECTIVE_REDUCE_SCATTER, BANYAN_COLLECTIVE_ALLGATHER};
+
+    for (int i = 0; i < 2; i++) {
+        banyan_problem problem = make_problem(net, halves[i]);
+        banyan_schedule *schedule;
+        banyan_verdict verdict;
+
+        problem.parameters = parameters;
+        problem.parameter_count = count;
+        schedule = build(name, &problem);
+        assert_int_equal(schedule->round_count, rounds);
+        assert_int_equal(schedule->transfer_count,
+                         (size_t)(net->active_count - 1) * (size_t)schedule->piece_count);
+        assert_int_equal(banyan_verify(schedule, net->topology, &verdict, NULL), BANYAN_SUCCESS);
+        if (verdict.problem_count)
+            fail_msg("%s: %s", name, verdict.problems[0]);
+        banyan_schedule_destroy(schedule);
+    }
+}
+
+TEST(reduce_scatter_and_all_gather_are_the_halves_with_blocks_in_the_order_of_ranks)
+{
+    static const banyan_parameter shape[] = {{"shape", "3x2x4"}, {"order", "23-0"}, {"ways", "1"}};
+    static const banyan_parameter both[] = {{"shape", "4x6"}, {"ways", "2"}};
+    static const banyan_parameter tree[] = {{"tree", "((0,5,2),(1,4,3))"}};
+    static const banyan_parameter uneven[] = {{"tree", "((0,5,2,1),(4,3))"}};
+    network net = make_star(24, 0), small = make_star(6, 0);
+
+    check_halves("hierarchical", &net, shape, 3, 2 + 1 + 3);
+    check_halves("hierarchical", &net, both, 2, 3 + 5);
+    check_halves("blueconnect", &small, tree, 1, 2 + 1);
+    check_halves("blueconnect", &small, uneven, 1, 5);
+    banyan_topology_destroy(net.topology);
+    banyan_topology_destroy(small.topology);
+}
+
+TEST(halves_refuse_a_shape_with_fewer_places_than_ranks)
+{
+    network net = make_star(7, 0);
+    banyan_parameter parameter = {"shape", "2x3"};
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_REDUCE_SCATTER);
+    banyan_schedule *schedule = NULL;
+    banyan_error err = {""};
+
+    problem.parameters = &parameter;
+    problem.parameter_count = 1;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("hierarchical"), &problem, &schedule, &err),
+                     BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "shape 2x3 has 6 places, but a reducescatter of 7 ranks needs 7");
+    banyan_topology_destroy(net.topology);
 }
 
 typedef struct {
@@ -455,6 +512,8 @@ int main(void)
         cmocka_unit_test(one_layer_is_the_ring_and_layers_of_two_are_halving_doubling),
         cmocka_unit_test(ranks_beyond_the_shape_lean_on_a_neighbour),
         cmocka_unit_test(rings_may_run_both_ways_and_do_so_where_workers_have_links_both_ways_round),
+        cmocka_unit_test(reduce_scatter_and_all_gather_are_the_halves_with_blocks_in_the_order_of_ranks),
+        cmocka_unit_test(halves_refuse_a_shape_with_fewer_places_than_ranks),
         cmocka_unit_test(the_search_finds_the_best_of_all_shapes),
         cmocka_unit_test(long_vectors_first_meet_within_hosts_and_short_ones_in_small_rings),
         cmocka_unit_test(wrong_shapes_are_refused_with_a_sentence),
