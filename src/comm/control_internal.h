@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/control_internal.h: what a control is, for control.c (callers' side) and control_thread.c (the thread's). */
+#ifndef BANYAN_COMM_CONTROL_INTERNAL_H
+#define BANYAN_COMM_CONTROL_INTERNAL_H
+
+#include <pthread.h>
+
+#include "comm/control.h"
+#include "transport/channel.h"
+
+enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED };
+
+#define TO_ALL (-1)
+#define KEY_WAKE UINT64_MAX
+#define KEY_DOOR (UINT64_MAX - 1)
+#define FAREWELL_NS 2000000000
+
+typedef struct letter letter;
+struct letter {
+    letter *next;
+    int to, type;
+    size_t bytes;
+    unsigned char body[];
+};
+
+typedef struct {
+    banyan_channel channel; /* fd -1: none */
+    int64_t heard_ns;
+    uint32_t events;
+} member;
+
+typedef struct joiner joiner;
+struct joiner {
+    joiner *next;
+    int fd, rank;
+};
+
+struct banyan_control {
+    int rank, size, timeout_ms;
+    int64_t beat_ns;
+    banyan_secret secret;
+    const banyan_card *cards;
+    banyan_control_handler handler;
+    banyan_listener *listener;
+    int epoll, wake;
+    int has_thread, has_lock;
+    pthread_t thread;
+    member *members; /* by rank; elsewhere than at the hub only member 0 has a connection */
+    int connected;
+    unsigned char *gathering; /* at the hub */
+    char *has_given;
+    int given;
+    size_t gathering_bytes;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by lock: */
+    letter *outbox, **outbox_end;
+    int is_stopping, is_ready;
+    banyan_status status;
+    banyan_error reason;
+    char *lost, *left, *silent, *joined; /* by rank */
+    int64_t *silent_since_ns;
+    joiner *joiners;
+    int gather_is_done;
+    unsigned char *gathered;
+    size_t gathered_bytes;
+};
+
+/* control.c: with the lock held: notes the first failure, and returns whether this was it. */
+int banyan_control_note_failure(banyan_control *control, banyan_status status, const char *sentence);
+size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence);
+
+/* control_thread.c */
+void *banyan_control_watch_over(void *argument);
+void banyan_control_become_ready(banyan_control *control);
+void banyan_control_take_member(banyan_control *control, int rank, int fd);
+banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello);
+void banyan_control_take_at_door(void *context, const banyan_hello *hello, int fd);
+
+#endif
