@@ -4,6 +4,7 @@
  * launcher has started. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -578,6 +579,8 @@ static int run(const cli_arguments *arguments)
         return cli_fail(arguments, status, &err);
     config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
     set.rank = is_launched ? rank : 0;
+    if (is_launched && cli_get(arguments, "transport"))
+        setenv("BANYAN_TRANSPORT", set.transport, 1);
     if (is_launched || !strcmp(set.transport, "memory"))
         return run_table(arguments, &set, &config, is_launched, NULL);
     code = bench_fork(set.task.ranks, set.transport, &set.rank, &id);

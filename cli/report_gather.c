@@ -263,6 +263,7 @@ static void fill_report(report_gathering *g)
     report->path_link = g->paths->link;
     report->predicted = g->predicted;
     report->measured = g->measured;
+    report->why = g->why;
     report->bytes = g->problem.problem.bytes;
     report->result_count = g->count;
     report->results = g->results;
@@ -292,6 +293,8 @@ banyan_status report_gather(const cli_arguments *arguments, report_gathering *ou
     if (!status)
         status = find_timelines(arguments, out, err);
     if (!status)
+        status = banyan_plan_explain(&out->problem.problem, out->plans, out->count, &out->why, err);
+    if (!status)
         fill_report(out);
     else
         report_gathering_fini(out);
@@ -307,6 +310,7 @@ void report_gathering_fini(report_gathering *g)
     if (g->has_bound)
         banyan_bound_fini(&g->bound);
     banyan_free(g->words);
+    banyan_free(g->why);
     banyan_timeline_destroy(g->predicted);
     banyan_timeline_destroy(g->measured);
     banyan_paths_destroy(g->paths);

@@ -21,7 +21,7 @@ typedef struct {
     size_t sizes[REPORT_SIZES];
     banyan_bound bound;
     int has_bound;
-    char *words;
+    char *words, *why;
     banyan_timeline *predicted, *measured;
     banyan_paths *paths;
     banyan_report report;

@@ -8,6 +8,7 @@
 #include "comm/internal.h"
 #include "comm/launch.h"
 #include "comm/store.h"
+#include "comm/world_internal.h"
 #include "core/alloc.h"
 #include "core/settings.h"
 #include "transport/bytes.h"
@@ -46,15 +47,13 @@ static banyan_status check_rank(int rank, int size, banyan_error *err)
 }
 
 static banyan_status join(int rank, int size, const banyan_secret *secret, banyan_meeting meeting,
-                          const banyan_config *config, banyan_setup *setup, banyan_comm **out,
-                          banyan_error *err)
+                          banyan_setup *setup, banyan_comm **out, banyan_error *err)
 {
     banyan_world_options options = {
         .rank = rank, .size = size, .old_rank = -1, .secret = secret, .meeting = meeting};
     banyan_world *world = NULL;
     banyan_status status = banyan_world_create(&options, setup, &world, err);
 
-    (void)config;
     if (status) {
         banyan_setup_fini(setup);
         return status;
@@ -78,8 +77,7 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
     }
     meeting.visit.timeout_ms = setup.timeout_ms;
     banyan_auth_secret_derive(secret, "group", 0, &group_secret);
-    status =
-        join(rank, size, &group_secret, (banyan_meeting){&meeting, meet_at_store}, config, &setup, out, err);
+    status = join(rank, size, &group_secret, (banyan_meeting){&meeting, meet_at_store}, &setup, out, err);
     banyan_auth_forget(&group_secret, sizeof group_secret);
     return status;
 }
@@ -119,21 +117,21 @@ banyan_status banyan_get_unique_id(banyan_unique_id *id)
     banyan_secret secret;
     banyan_store *store = NULL;
     banyan_status status;
-    int family = 0;
+    int low, high;
 
     if (!id)
         return BANYAN_INVALID_ARGUMENT;
     status = banyan_settings_load(&settings, NULL);
     if (status)
         return status;
-    if (banyan_settings_integer(settings, BANYAN_SETTING_SOCKET_FAMILY))
-        family = banyan_settings_integer(settings, BANYAN_SETTING_SOCKET_FAMILY) == 1 ? AF_INET : AF_INET6;
-    status = banyan_interface_choose(banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME), family,
-                                     &address, NULL);
+    status = banyan_ports_of(settings, &low, &high, NULL);
+    if (!status)
+        status = banyan_interface_choose(banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME),
+                                         banyan_family_of(settings), &address, NULL);
     if (!status)
         status = banyan_auth_random(secret.bytes, sizeof secret.bytes, NULL);
     if (!status)
-        status = banyan_store_start(&address, 0, 0, &secret, PATIENCE_MS, &store, NULL);
+        status = banyan_store_start(&address, low, high, &secret, PATIENCE_MS, &store, NULL);
     if (!status) {
         write_id(banyan_store_address(store), &secret, id);
         banyan_store_leave(store);
@@ -198,12 +196,11 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
     banyan_secret secret;
     char text[4096] = "";
     banyan_status status = banyan_settings_load(&settings, err);
-    int family = 0;
+    int family;
 
     if (status)
         return status;
-    if (banyan_settings_integer(settings, BANYAN_SETTING_SOCKET_FAMILY))
-        family = banyan_settings_integer(settings, BANYAN_SETTING_SOCKET_FAMILY) == 1 ? AF_INET : AF_INET6;
+    family = banyan_family_of(settings);
     status = banyan_launch_detect(settings, look_up, NULL, &launch, err);
     if (!status)
         status = banyan_launch_secret(settings, &launch, text, sizeof text, err);
@@ -274,8 +271,7 @@ banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
     if (status)
         banyan_setup_fini(&setup);
     else
-        status =
-            join(rank, size, NULL, (banyan_meeting){&meeting, meet_by_own_means}, config, &setup, comm, &err);
+        status = join(rank, size, NULL, (banyan_meeting){&meeting, meet_by_own_means}, &setup, comm, &err);
     if (status)
         banyan_comm_report(config, &err);
     return status;

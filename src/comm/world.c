@@ -52,8 +52,9 @@ static const char *name_member(void *context, int member, char *buffer, size_t s
 }
 
 /* «50000-50100», or nothing. */
-static banyan_status read_ports(const char *text, int *low, int *high, banyan_error *err)
+banyan_status banyan_ports_of(const banyan_settings *settings, int *low, int *high, banyan_error *err)
 {
+    const char *text = banyan_settings_string(settings, BANYAN_SETTING_PORT_RANGE);
     char rest;
 
     *low = *high = 0;
@@ -92,8 +93,7 @@ banyan_status banyan_world_ready(banyan_world *world, const banyan_address *loca
     banyan_status status = choose_address(world->settings, local, &address, err);
 
     if (!status)
-        status =
-            read_ports(banyan_settings_string(world->settings, BANYAN_SETTING_PORT_RANGE), &low, &high, err);
+        status = banyan_ports_of(world->settings, &low, &high, err);
     if (!status)
         status = banyan_control_create(mine->size, &address, low, high, &world->control, err);
     if (!status)

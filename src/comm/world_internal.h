@@ -49,4 +49,7 @@ void banyan_world_hear_plan(void *context, const unsigned char *body, size_t byt
 /* AF_INET, AF_INET6 or 0. */
 int banyan_family_of(const banyan_settings *settings);
 
+/* BANYAN_PORT_RANGE; 0 and 0: any. */
+banyan_status banyan_ports_of(const banyan_settings *settings, int *low, int *high, banyan_error *err);
+
 #endif

@@ -235,7 +235,9 @@ static int advance_send(banyan_runner *runner, const banyan_stream *s, flowing *
 {
     int moved = credit_sends(runner, s, f);
 
-    if (f->label_left)
+    /* The label leaves together with the first element. */
+    if (f->label_left &&
+        allowed(runner, f->head, runner->progress[f->head].begin) > runner->progress[f->head].begin)
         moved |= offer_label(runner, s, f);
     while (f->head < f->last && !f->label_left) {
         const progress *p = &runner->progress[f->head];
@@ -432,7 +434,7 @@ static int waits_for_peer(const banyan_runner *runner, const banyan_stream *s, c
     const progress *p = &runner->progress[f->head];
     size_t from;
 
-    if (f->label_left || (s->is_send && f->head > f->unsent))
+    if (s->is_send && f->head > f->unsent)
         return 1;
     from = s->is_send ? p->begin + f->offered / runner->element_bytes : p->position;
     return allowed(runner, f->head, from) > from;

@@ -9,6 +9,7 @@ function buildHead() {
   byId('title').textContent = `All-reduce of ${sizeText(data.bytes)} on ${network.name}`;
   byId('subtitle').textContent = network.title.slice(network.name.length + 2) +
     (workers < nodes.filter(n => n.kind === 'worker').length ? `; ${workers} of the workers hold data` : '');
+  byId('why').textContent = data.why && chosen.predicted_s > 0 ? `Why this plan: ${data.why}.` : '';
   const tiles = [[chosen.algorithm, 'the plan shown, proven to be an all-reduce'],
     [timeText(chosen.predicted_s), `predicted by the ${chosen.model} model`]];
   if (plan.measured_s !== null)

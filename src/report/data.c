@@ -344,6 +344,8 @@ banyan_status banyan_report_format(const banyan_report *report, char **out, bany
     status = add_network(&text, topology, err);
     if (!status) {
         add_active(&text, report->schedule);
+        banyan_text_add(&text, ",\n");
+        add_string(&text, "why", report->why ? report->why : "");
         add_bound(&text, report);
         add_results(&text, report);
         status = add_plan(&text, report, err);

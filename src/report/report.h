@@ -44,6 +44,7 @@ typedef struct {
     const int *path_link;
     const banyan_timeline *predicted;
     const banyan_timeline *measured; /* NULL: none; transfers that were not measured have NAN */
+    const char *why;                 /* the choice in a sentence; NULL: none */
     size_t bytes;
     int result_count, chosen; /* chosen: the result whose schedule it is */
     const banyan_report_result *results;

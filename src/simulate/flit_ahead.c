@@ -145,7 +145,7 @@ static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, in
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
 {
-    int count;
+    int count = 0;
     int64_t cycles = find_cycles(f, r, now, limit, &count);
     int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
 

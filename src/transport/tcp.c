@@ -29,6 +29,7 @@
 
 #define SUSPICION_NS 300000000
 #define FAREWELL_NS 2000000000 /* closing waits so long for the peer's kernel to have everything */
+#define SHORT_BYTES 64         /* a label: not worth a packet of its own */
 #define LOOKS 3                /* before sleeping */
 
 struct banyan_tcp_guest {
@@ -434,15 +435,28 @@ static int sleep_ms(const banyan_tcp_endpoint *e, int64_t now_ns, int64_t deadli
     return until_ns - now_ns > (int64_t)60000 * 1000000 ? 60000 : (int)((until_ns - now_ns) / 1000000 + 1);
 }
 
+static void flush_deferred(banyan_tcp_endpoint *e)
+{
+    for (int i = 0; i < e->base.member_count; i++)
+        if (e->peers[i] && e->peers[i]->is_deferred) {
+            e->peers[i]->is_deferred = 0;
+            flush_peer(e, e->peers[i]);
+        }
+    e->has_deferred = 0;
+}
+
 static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
 {
     banyan_tcp_endpoint *e = own(base);
     banyan_status status = failure(base, err);
+    int most_looks = deadline_ns > 0 ? LOOKS : 1; /* who only asks does not wait at all */
 
+    if (e->has_deferred)
+        flush_deferred(e);
     for (int looks = 0; !status && !e->has_changed; looks++) {
         int64_t now_ns;
 
-        if (looks < LOOKS) {
+        if (looks < most_looks) {
             if (looks)
                 sched_yield();
             look(e, 0);
@@ -476,7 +490,12 @@ static size_t offer(banyan_endpoint *base, int member, int stream, const void *m
         return 0;
     out->slots[(out->first + out->filled++) % BANYAN_TCP_SLOTS] = (banyan_tcp_slot){memory, bytes};
     out->end += bytes;
-    flush_peer(e, peer);
+    if (bytes < SHORT_BYTES) {
+        peer->is_deferred = e->has_deferred = 1;
+    } else {
+        peer->is_deferred = 0;
+        flush_peer(e, peer);
+    }
     return bytes;
 }
 

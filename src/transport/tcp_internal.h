@@ -92,6 +92,7 @@ struct banyan_tcp_peer {
     banyan_tcp_out **out;
     banyan_tcp_in **in;
     int credits_due;
+    int is_deferred; /* something short was offered: it waits for what follows, until the next wait */
     int link_count;
     banyan_tcp_link *links;
 };
@@ -104,6 +105,7 @@ typedef struct {
     banyan_tcp_peer **peers; /* by member; NULL until needed */
     int epoll, wake;
     int has_changed;
+    int has_deferred; /* a peer is deferred */
     int is_withdrawn;
     int suspect; /* a peer whose connection ended without a word; -1: none */
     int64_t suspect_since_ns;

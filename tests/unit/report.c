@@ -78,6 +78,7 @@ static void sample_init(sample *s, const char *spec, const char *algorithm)
                                 .path_first = s->paths->first,
                                 .path_link = s->paths->link,
                                 .predicted = s->timeline,
+                                .why = "it is \"fast\"",
                                 .bytes = BYTES,
                                 .result_count = 2,
                                 .results = s->results,
@@ -227,6 +228,7 @@ TEST(the_data_parses_and_names_every_node_and_all_loads)
         assert_int_equal(banyan_json_count(field(document, "plan.moves")), s.schedule->transfer_count);
         assert_int_equal(banyan_json_count(field(document, "plan.trees")), s.schedule->piece_count);
         assert_int_equal(banyan_json_count(field(document, "network.links")), s.topology->link_count);
+        assert_string_equal(string(field(document, "why")), "it is \"fast\"");
         assert_string_equal(string(field(document, "bound.words")), "links g0-g1: every byte");
         banyan_json_destroy(document);
         banyan_free(data);

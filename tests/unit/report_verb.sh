@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The verb report: what it says, where it writes, and how it refuses. Arguments: source folder, command line.
+set -u
+banyan=$2
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cd "$place" || exit 1
+failed=0
+
+complain() {
+    echo "$*"
+    failed=1
+}
+
+says() { # WORDS EXIT-CODE ARGUMENTS...
+    local words=$1 code=$2 got
+    shift 2
+    "$banyan" report "$@" > out 2>&1
+    got=$?
+    [ $got = "$code" ] || complain "report $*: exit $got instead of $code: $(cat out)"
+    grep -qF -- "$words" out || complain "report $*: does not say «$words» but: $(head -c 300 out)"
+}
+
+says 'forest on hosts:2+3: 64 MiB in ' 0 hosts:2+3
+says 'written to report.html (' 0 hosts:2+3
+grep -q '<title>Banyan: all-reduce of 64 MiB on hosts:2+3</title>' report.html || complain 'report.html has no title'
+says 'best of 2 algorithms' 0 dgx1 --algo ring,forest,ring --active 0-5 --bytes 1MiB -o six.html
+grep -q '"active":\[0,1,2,3,4,5\]' six.html || complain 'six.html has other active workers'
+says '{"format":"banyan-report","version":1,"collective":"allreduce","bytes":67108864,' 0 ring:4 --json
+says '<!DOCTYPE html>' 0 ring:4 -o -
+
+"$banyan" report ring:4 --quiet -o quiet.html > out 2>&1 || complain 'report --quiet fails'
+[ -s out ] && complain "report --quiet says: $(cat out)"
+[ -s quiet.html ] || complain 'report --quiet writes nothing'
+
+"$banyan" plan hosts:2+3 --algo ring --format trace -o ring.json --quiet
+says 'ring on hosts:2+3' 0 hosts:2+3 --algo ring --trace ring.json
+grep -q '"measured_use"' report.html || complain 'the measured timeline is not in report.html'
+says 'ring.json: the trace is of another schedule' 2 hosts:2+3 --algo double-tree --trace ring.json
+says 'none.json: No such file' 2 hosts:2+3 --algo ring --trace none.json
+says 'no algorithm is named rng (did you mean ring?)' 2 hosts:2+3 --algo rng
+says '--algo names no algorithm' 2 hosts:2+3 --algo ,
+says 'no algorithm applies: ' 2 hosts:2+3 --algo swing
+says 'name a network' 2
+
+[ $failed = 0 ] && echo "the verb report does what it should"
+exit $failed
