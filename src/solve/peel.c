@@ -230,23 +230,33 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     return BANYAN_SUCCESS;
 }
 
+/* What the root does not reach counts as farther than anything: costs must never be below 0. */
+static int64_t level_or_last(const peeler *p, int node)
+{
+    return p->level[node] < 0 ? p->graph->node_count : p->level[node];
+}
+
 /* Appends the shallow tree from the root that crosses the tight partitions least. 0: none. */
 static int make_tree(peeler *p, int root)
 {
     const banyan_graph *graph = p->graph;
-    int64_t most = 1;
+    int64_t most = 1, cost;
 
     number_levels(p, root);
     for (int i = 0; i < graph->arc_count; i++)
         most = p->room[i] > most ? p->room[i] : most;
     for (int i = 0; i < graph->arc_count; i++) {
-        int64_t level = (int64_t)p->level[graph->arcs[i].src] + p->level[graph->arcs[i].dst];
+        int64_t level = level_or_last(p, graph->arcs[i].src) + level_or_last(p, graph->arcs[i].dst);
         int64_t scarce = 1023 - (int64_t)((banyan_wide)p->room[i] * 1023 / most);
 
-        /* The level of what the root no longer reaches is -1, so no shifts. */
-        p->cost[i] = p->room[i] <= 0 ? FULL : p->tight[i] * ((int64_t)1 << 36) + level * 4096 + scarce;
+        p->cost[i] = p->room[i] <= 0 ? FULL : (p->tight[i] << 36) + (level << 12) + scarce;
     }
-    return banyan_spanning_tree(p->spanning, NULL, p->cost, &p->peel->trees) < FULL && !p->peel->trees.failed;
+    cost = banyan_spanning_tree(p->spanning, NULL, p->cost, &p->peel->trees);
+    if (p->peel->trees.failed || cost < 0)
+        return 0;
+    if (cost >= FULL)
+        banyan_trees_drop_last(&p->peel->trees);
+    return cost < FULL;
 }
 
 /* How often the latest tree crosses the partition, less parts - 1. */

@@ -174,7 +174,8 @@ void banyan_topology_add_link(banyan_topology_builder *builder, int src, int dst
         return;
     }
     topology->links = links;
-    topology->links[topology->link_count++] = (banyan_link){src, dst, bytes_per_s, latency_s};
+    /* A latency of -0 is 0, so that what is written reads back as the same. */
+    topology->links[topology->link_count++] = (banyan_link){src, dst, bytes_per_s, latency_s + 0.0};
 }
 
 void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s,

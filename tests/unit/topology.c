@@ -3,6 +3,7 @@
 #include "unit/test.h"
 
 #include <jansson.h>
+#include <math.h>
 
 #include "core/alloc.h"
 #include "topology/build.h"
@@ -68,6 +69,17 @@ TEST(writes_what_it_read)
     banyan_free(same);
     banyan_topology_destroy(t);
     banyan_topology_destroy(again);
+}
+
+TEST(a_latency_of_minus_zero_is_zero)
+{
+    banyan_topology *t =
+        parse("{\"format\":\"banyan-topology\",\"version\":1,\"nodes\":[{\"name\":\"a\",\"kind\":\"worker\"},"
+              "{\"name\":\"b\",\"kind\":\"worker\"}],\"links\":[{\"src\":\"a\",\"dst\":\"b\","
+              "\"bytes_per_s\":1,\"latency_s\":-0.0}]}");
+
+    assert_false(signbit(t->links[0].latency_s));
+    banyan_topology_destroy(t);
 }
 
 #define HEAD "{\"format\":\"banyan-topology\",\"version\":1,"
@@ -325,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_nodes_links_and_facts),
         cmocka_unit_test(writes_what_it_read),
+        cmocka_unit_test(a_latency_of_minus_zero_is_zero),
         cmocka_unit_test(says_what_is_wrong_in_a_file),
         cmocka_unit_test(reads_active_workers_as_numbers_ranges_and_names),
         cmocka_unit_test(sees_active_workers_that_cannot_reach_one_another),
