@@ -257,28 +257,13 @@ static int walk(banyan_routes *routes, const int *next, int src, int dst, int up
     return count;
 }
 
-static int rank_of(const banyan_topology *topology, int node)
-{
-    int low = 0, high = topology->worker_count;
-
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-
-        if (topology->workers[middle] < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < topology->worker_count && topology->workers[low] == node ? low : -1;
-}
-
 /* One dimension after the other; -1 where a link is missing or an end is not on the grid. */
 static int walk_grid(banyan_routes *routes, int src, int dst)
 {
     const banyan_topology *topology = routes->topology;
     const banyan_grid *grid = &topology->grid;
-    int here = rank_of(topology, src), there = rank_of(topology, dst), stride = topology->worker_count,
-        count = 0;
+    int here = banyan_topology_worker_number(topology, src),
+        there = banyan_topology_worker_number(topology, dst), stride = topology->worker_count, count = 0;
 
     if (here < 0 || there < 0 || !grid->dimension_count)
         return -1;

@@ -71,6 +71,21 @@ const char *banyan_topology_link_name(const banyan_topology *topology, int link,
     return buffer;
 }
 
+int banyan_topology_worker_number(const banyan_topology *topology, int node)
+{
+    int low = 0, high = topology->worker_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (topology->workers[middle] < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < topology->worker_count && topology->workers[low] == node ? low : -1;
+}
+
 /* The word as a worker: a name first, then a number among the workers. -1 if neither. */
 static int find_worker(const banyan_topology *topology, const char *word)
 {
@@ -84,21 +99,6 @@ static int find_worker(const banyan_topology *topology, const char *word)
         return -1;
     number = strtol(word, &end, 10);
     return *end || number >= topology->worker_count ? -1 : topology->workers[number];
-}
-
-static int rank_of_worker(const banyan_topology *topology, int node)
-{
-    int low = 0, high = topology->worker_count;
-
-    while (high - low > 1) {
-        int middle = low + (high - low) / 2;
-
-        if (topology->workers[middle] <= node)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static banyan_status mark_word(const banyan_topology *topology, char *word, char *chosen, banyan_error *err)
@@ -118,7 +118,8 @@ static banyan_status mark_word(const banyan_topology *topology, char *word, char
                            topology->worker_count);
     if (first > last)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "active: the range %.60s runs backwards", word);
-    for (int rank = rank_of_worker(topology, first); rank <= rank_of_worker(topology, last); rank++)
+    for (int rank = banyan_topology_worker_number(topology, first);
+         rank <= banyan_topology_worker_number(topology, last); rank++)
         chosen[rank] = 1;
     return BANYAN_SUCCESS;
 }

@@ -68,6 +68,9 @@ const char *banyan_topology_host_name(const banyan_topology *topology, int host)
 int banyan_topology_find_node(const banyan_topology *topology, const char *name); /* -1: no such node */
 int banyan_topology_find_link(const banyan_topology *topology, int src, int dst); /* the first one, or -1 */
 
+int banyan_topology_worker_number(const banyan_topology *topology,
+                                  int node); /* among workers; -1: a switch */
+
 /* «g0-s0» or «g0->s0», as people say it in options; the buffer is the caller's. */
 const char *banyan_topology_link_name(const banyan_topology *topology, int link, char *buffer, size_t size);
 
