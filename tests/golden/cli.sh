@@ -39,7 +39,11 @@ expect_sentence() {
 expect 2 "Verbs:"
 expect 0 "Verbs:" --help
 expect 0 "banyan 0." --version
-expect 0 "Usage:" help plan
+expect 0 "banyan-plan - build" help plan
+expect 0 "Pages:" help
+expect 0 "banyan-topology" help topology
+expect 0 '"name":"algorithms"' help --json
+expect_sentence 2 "no page is named plann (did you mean plan?)" help plann
 expect_sentence 2 "did you mean compare?" comapre ring:4
 expect_sentence 2 "no verb is named xyzzy" xyzzy
 for verb in topo plan compare bound verify sim bench run shapes list info; do
