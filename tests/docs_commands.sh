@@ -15,7 +15,7 @@ count=0
 
 # The commands of a document; a backslash at the end joins lines.
 commands() {
-    awk '/^```/ { code = !code && ($0 == "```" || $0 == "```sh"); next }
+    awk '/^```/ { inside = !inside; code = inside && ($0 == "```" || $0 == "```sh"); next }
         code { line = line $0; if (sub(/\\$/, "", line)) next
                sub(/^\$ /, "", line); if (line ~ /^banyan /) print line; line = "" }' "$1"
 }
