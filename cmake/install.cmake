@@ -28,6 +28,9 @@ install(FILES docs/schemas/banyan-topology.schema.json docs/schemas/banyan-sched
 # Layer tables of networks; the library finds them from its own place.
 install(DIRECTORY data/networks DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
 
+# Results of papers, as `banyan reproduce` must find them again.
+install(DIRECTORY data/reproduce DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.json")
+
 # Gradient lists of models, for `banyan train`. Data are found from the program's own place first, from here last.
 install(DIRECTORY data/models DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
 set_source_files_properties(src/core/data.c PROPERTIES COMPILE_DEFINITIONS
