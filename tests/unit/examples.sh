@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every program in examples/ builds with the public header alone, runs, and says what it should. Arguments: source
-# folder, command line (the library lies beside it).
+# Every program in examples/ builds with the public header alone, runs, and says what it should; every script runs. Arguments:
+# source folder, command line (the library lies beside it).
 set -u
-source=$1
+source=$(cd "$1" && pwd)
 build=$(cd "$(dirname "$2")" && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -27,4 +27,10 @@ for program in "$source"/examples/*.c; do
     LD_LIBRARY_PATH=$build "$place/$name" > "$place/log" 2>&1 || fail "$name ended with $?"
     [ "$name" != allreduce ] || [ "$(grep -c 'every element is 2.5' "$place/log")" = 4 ] ||
         fail "allreduce does not print the average four times"
+    [ "$name" != async ] || [ "$(grep -c 'the sum is 3,' "$place/log")" = 3 ] ||
+        fail "async does not print the sum three times"
+done
+
+for script in "$source"/examples/*.sh; do
+    (cd "$place" && PATH=$build:$PATH "$script") > "$place/log" 2>&1 || fail "$(basename "$script") ended with $?"
 done
