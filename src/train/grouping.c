@@ -72,8 +72,8 @@ static double bound(const banyan_grouping *grouping, const banyan_model *model, 
 
         bytes += (double)part->bytes;
         first_s = fmin(first_s, ready_s);
-        bound_s = fmax(bound_s, cost->start_s + fmax(first_s + bytes / gain * cost->s_per_byte,
-                                                     ready_s + (double)part->bytes * cost->s_per_byte));
+        bound_s = fmax(bound_s, cost->start_s + fmax(first_s + bytes / gain * cost->least_s_per_byte,
+                                                     ready_s + banyan_cost_work(cost, (double)part->bytes)));
     }
     return bound_s;
 }

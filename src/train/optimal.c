@@ -65,8 +65,7 @@ static banyan_status search_all(banyan_search *search, long steps, banyan_error 
     banyan_status status;
 
     if (search->streams == 1) {
-        status = banyan_cuts_one_by_one(search->units, search->cost->start_s, search->cost->s_per_byte, 0,
-                                        &search->best, err);
+        status = banyan_cuts_one_by_one(search->units, search->cost, 1, 1, 0, &search->best, err);
         if (!status)
             search->best_s = banyan_cuts_end(&search->best, search->units, search->cost);
         return status;
@@ -151,7 +150,7 @@ static int can_gain(const banyan_train_problem *problem, const candidate *found,
     double work_s = 0, bound_s = 0, gain = banyan_cost_gain(problem->cost, streams);
 
     for (int i = model->tensor_count - 1; i >= 0; i--) {
-        work_s += (double)model->tensors[i].bytes * problem->cost->s_per_byte;
+        work_s += (double)model->tensors[i].bytes * problem->cost->least_s_per_byte;
         bound_s = fmax(bound_s, model->tensors[i].ready_s + problem->cost->start_s + work_s / gain);
     }
     return found->iteration_s * (1 - WORTH_IT) > model->forward_s + fmax(model->backward_s, bound_s);
