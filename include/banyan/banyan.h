@@ -257,7 +257,8 @@ BANYAN_API void banyan_request_free(banyan_request *request); /* NULL is fine */
 typedef struct banyan_train banyan_train;
 
 typedef enum {
-    BANYAN_TRAIN_UNUSED_ERROR = 0, /* wait_all fails with INVALID_USAGE and names the gradient */
+    BANYAN_TRAIN_UNUSED_ERROR = 0, /* wait_all fails with INVALID_USAGE and names it; the others' REMOTE_ERROR
+                                      does, too, and the engine is dead */
     BANYAN_TRAIN_UNUSED_ZEROS = 1  /* it counts as zeros, and its memory, if there is any, gets the sum of the
                                       others' */
 } banyan_train_unused;
@@ -277,8 +278,9 @@ typedef struct {
     double drift;           /* plan again when ready times move by this share of backward; default 0.1,
                                      negative: never */
     banyan_train_unused unused; /* what wait_all does with a gradient that was never ready */
-    /* Called by a thread of the engine for each gradient that is reduced, or when the engine dies for each that
-     * is not. It may call ready and test, and must not wait. */
+    /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies for
+     * each that is not. Those of an iteration come before its wait_all returns. It may call ready and test, and
+     * must not wait. */
     void (*done)(void *context, int tensor, banyan_status status);
     void *context;
     char *error; /* where a failed create writes its sentence; NULL: nowhere */

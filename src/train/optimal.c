@@ -178,11 +178,13 @@ static banyan_status refine(const banyan_train_problem *problem, candidate *foun
 static banyan_status find_number(const banyan_train_problem *problem, candidate *out, banyan_error *err)
 {
     candidate found[MOST_OWN_STREAMS];
+    int most = problem->most_streams && problem->most_streams < MOST_OWN_STREAMS ? problem->most_streams
+                                                                                 : MOST_OWN_STREAMS;
     int count = 0, best = 0, chosen = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     memset(found, 0, sizeof found);
-    for (int streams = 1; !status && streams <= MOST_OWN_STREAMS; streams++) {
+    for (int streams = 1; !status && streams <= most; streams++) {
         if (count && !can_gain(problem, &found[best], streams))
             continue;
         status =

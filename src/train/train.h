@@ -111,13 +111,13 @@ typedef struct {
     double release_s;      /* it waits for this moment, and for its last tensor */
     int stream;            /* 0..streams-1: which of them it takes */
     double start_s, end_s; /* since backward began */
-} banyan_group;
+} banyan_gradient_group;
 
 /* Groups start in their order on every rank, whatever the order of readiness there. */
 typedef struct {
     int part_count, group_count, streams;
     banyan_part *parts;
-    banyan_group *groups;
+    banyan_gradient_group *groups;
     double forward_s, backward_s;
     double iteration_s;    /* forward + the later of backward and the last all-reduce */
     double exposed_comm_s; /* of that, what is neither forward nor backward */
@@ -151,7 +151,8 @@ banyan_status banyan_grouping_parse(const char *text, size_t length, const banya
 typedef struct {
     const banyan_model *model;
     const banyan_cost *cost;
-    int streams; /* the most all-reduces in flight; 0: as the policy likes it */
+    int streams;      /* the most all-reduces in flight; 0: as the policy likes it */
+    int most_streams; /* what it may choose from then; 0: its own limit */
 } banyan_train_problem;
 
 struct banyan_decision; /* train/decision.h */
