@@ -39,7 +39,7 @@ static banyan_model *load(const char *name)
 static banyan_grouping *plan(const char *policy, const banyan_model *model, const banyan_cost *cost,
                              int streams)
 {
-    banyan_train_problem problem = {model, cost, streams};
+    banyan_train_problem problem = {model, cost, streams, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
@@ -304,7 +304,7 @@ TEST(impossible_problems_are_refused)
     banyan_tensor tensors[] = {{(char *)"a", 4, 2}, {(char *)"b", 4, 1}};
     banyan_model model = {.name = (char *)"odd", .tensors = tensors, .tensor_count = 2, .backward_s = 2};
     banyan_cost cost = cost_of(PAPER);
-    banyan_train_problem problem = {&model, &cost, BANYAN_MOST_STREAMS + 1};
+    banyan_train_problem problem = {&model, &cost, BANYAN_MOST_STREAMS + 1, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
@@ -367,7 +367,7 @@ static banyan_status do_all(const char *policy, int streams, const char *cost_te
     char *picture = NULL, *trace = NULL;
 
     if (!status) {
-        banyan_train_problem problem = {model, &cost, streams};
+        banyan_train_problem problem = {model, &cost, streams, 0};
 
         status = banyan_policy_plan(banyan_policy_find(policy), &problem, &grouping, NULL);
     }
