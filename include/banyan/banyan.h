@@ -204,6 +204,18 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                           banyan_op op, banyan_comm *comm);
 
+/* The same over many buffers as if they were one: the elements of segment 0, then those of segment 1, and so on.
+ * Nothing is gathered into one buffer before. Ranks need the same number of elements in all, not the same
+ * segments; counts may be 0. */
+typedef struct {
+    const void *send;
+    void *recv; /* the same as send, or it does not overlap any segment's send */
+    size_t count;
+} banyan_segment;
+
+BANYAN_API banyan_status banyan_allreduce_segments(const banyan_segment *segments, size_t segment_count,
+                                                   banyan_datatype type, banyan_op op, banyan_comm *comm);
+
 /* send holds size * recv_count elements; rank r gets part r of the result in recv. In place when recv is
  * send + rank * recv_count elements: then only that part of send changes. */
 BANYAN_API banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count,
@@ -234,6 +246,11 @@ typedef struct banyan_request banyan_request;
 BANYAN_API banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count,
                                                 banyan_datatype type, banyan_op op, banyan_comm *comm,
                                                 banyan_request **request);
+
+/* The list of segments is copied, what they point to is lent. */
+BANYAN_API banyan_status banyan_allreduce_segments_async(const banyan_segment *segments, size_t segment_count,
+                                                         banyan_datatype type, banyan_op op,
+                                                         banyan_comm *comm, banyan_request **request);
 
 /* The outcome, or IN_PROGRESS; wait looks for so long, a negative time-out until it is done (which a call's
  * own time-out sees to). */

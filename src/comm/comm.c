@@ -12,6 +12,7 @@ static void free_handle(banyan_comm *comm)
     if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
     banyan_free(comm->scratch);
+    banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
     banyan_free(comm);
 }
