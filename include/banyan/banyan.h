@@ -125,11 +125,13 @@ typedef struct {
 BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
 
 /* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it,
- * at the latest when the time-out has passed. Besides the statuses of init_all: TIMEOUT            the
- * sentence names the ranks that did not come MISMATCH           ranks disagree on their number, a setting or
- * the secret; both are named, and both values VERSION_MISMATCH   they speak different protocols or have
- * different versions PEER_LOST          a rank died meanwhile INVALID_USAGE      no launcher, or the secret's
- * file can be read by others On failure *comm is NULL. */
+ * at the latest when the time-out has passed. On failure *comm is NULL. Besides the statuses of init_all:
+ *
+ * TIMEOUT            the sentence names the ranks that did not come
+ * MISMATCH           ranks disagree on their number, a setting or the secret; both are named, and both values
+ * VERSION_MISMATCH   they speak different protocols or have different versions
+ * PEER_LOST          a rank died meanwhile
+ * INVALID_USAGE      no launcher, or the secret's file can be read by others */
 
 /* What one process makes and gives to all others by whatever way it has; it holds the job's secret. */
 typedef struct {

@@ -420,7 +420,6 @@ banyan_status banyan_train_destroy(banyan_train *train)
     banyan_engine_stop(train);
     for (int s = 0; s < train->stream_count; s++) {
         banyan_comm_destroy(train->streams[s].comm);
-        banyan_free(train->streams[s].staging);
         banyan_free(train->streams[s].segments);
     }
     for (int i = 0; i < train->tensor_count; i++) {

