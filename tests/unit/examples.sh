@@ -22,11 +22,13 @@ sanitize=$(cached BANYAN_SANITIZE)
 for program in "$source"/examples/*.c; do
     name=$(basename "$program" .c)
     "$(cached CMAKE_C_COMPILER)" -std=c11 -Wall -Wextra -Wpedantic -Werror ${sanitize:+-fsanitize=$sanitize} \
-        -I"$source/include" "$program" -o "$place/$name" -L"$build" -lbanyan -pthread > "$place/log" 2>&1 ||
+        -I"$source/include" "$program" -o "$place/$name" -L"$build" -lbanyan -lm -pthread > "$place/log" 2>&1 ||
         fail "$name.c does not build"
     LD_LIBRARY_PATH=$build "$place/$name" > "$place/log" 2>&1 || fail "$name ended with $?"
     [ "$name" != allreduce ] || [ "$(grep -c 'every element is 2.5' "$place/log")" = 4 ] ||
         fail "allreduce does not print the average four times"
+    [ "$name" != train ] || grep -q 'the two differ by at most .*e-[01][0-9] of the loss' "$place/log" ||
+        fail "train does not learn as one process does"
     [ "$name" != async ] || [ "$(grep -c 'the sum is 3,' "$place/log")" = 3 ] ||
         fail "async does not print the sum three times"
 done
