@@ -33,6 +33,8 @@ struct banyan_port {
     unsigned char **addresses; /* by member, copies */
     way *ways;                 /* by member */
     int done, lost_count;
+    int has_no_errors;        /* no way here tells of lost peers */
+    int is_withdrawn;         /* sends may be left that must not move any more */
     int sends;                /* under way */
     banyan_ticket **receives; /* under way: to be cancelled in the end */
     int receive_count, receive_capacity;
@@ -164,20 +166,30 @@ static void hear_error(void *context, ucp_ep_h ep, ucs_status_t code)
 static banyan_status connect_peer(banyan_port *port, int peer, char *why)
 {
     way *w = &port->ways[peer];
+    ucs_status_t code = UCS_ERR_UNREACHABLE;
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address = (const ucp_address_t *)port->addresses[peer],
                               .err_mode = UCP_ERR_HANDLING_MODE_PEER,
                               .err_handler = {.cb = hear_error, .arg = w}};
-    ucs_status_t code;
 
     if (!port->addresses[peer]) {
         snprintf(why, BANYAN_ENGINE_SENTENCE, "it is in no process");
         return BANYAN_PEER_LOST;
     }
-    code = ucp_ep_create(port->worker, &params, &w->ep);
-    return code == UCS_OK ? BANYAN_SUCCESS : fail(why, BANYAN_PEER_LOST, "cannot be reached", code);
+    if (!port->has_no_errors)
+        code = ucp_ep_create(port->worker, &params, &w->ep);
+    if (code == UCS_ERR_UNREACHABLE) {
+        params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+        code = ucp_ep_create(port->worker, &params, &w->ep);
+        port->has_no_errors |= code == UCS_OK;
+    }
+    if (code != UCS_OK) { /* it may have gone on purpose: others know why */
+        w->ep = NULL;
+        lose(w, code);
+    }
+    return BANYAN_SUCCESS;
 }
 
 static ucp_tag_t tag_of(int sender, int tag)
@@ -221,6 +233,10 @@ static banyan_status send_message(banyan_port *port, int peer, int tag, const vo
                                   .user_data = s};
     ucs_status_ptr_t request;
 
+    if (!port->ways[peer].ep) {
+        free(s);
+        return fail(why, BANYAN_PEER_LOST, "a send failed", UCS_ERR_NOT_CONNECTED);
+    }
     if (!s)
         return fail_memory(why);
     *s = (sending){ticket, &port->ways[peer]};
@@ -313,7 +329,7 @@ static int progress(banyan_port *port, int *lost, char *why)
     int done;
 
     *lost = -1;
-    while (ucp_worker_progress(port->worker))
+    while (!port->is_withdrawn && ucp_worker_progress(port->worker))
         continue;
     for (int i = 0; i < port->member_count && port->lost_count && *lost < 0; i++)
         if (port->ways[i].is_lost && !port->ways[i].is_told) {
@@ -339,18 +355,26 @@ static int is_calm(banyan_port *port)
     return !port->done && !port->lost_count && ucp_worker_arm(port->worker) == UCS_OK;
 }
 
-/* Ends the connections: in order, or at once where the other side may be gone. */
+static void move_until(banyan_port *port, const int *is_busy, double until_s)
+{
+    while (*is_busy && now_s() < until_s)
+        ucp_worker_progress(port->worker);
+}
+
+/* Ends the connections: in order, or at once where the other side may be gone. UCX ends at once only what was made
+ * with error handling; other sends get a moment, and are never moved again. */
 static void disconnect(banyan_port *port, int is_forced)
 {
     double until_s = now_s() + PATIENCE_S;
 
     for (int i = 0; i < port->member_count; i++) {
         way *w = &port->ways[i];
+        int force = (is_forced || w->is_lost) && !port->has_no_errors;
         ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                      .flags = is_forced || w->is_lost ? UCP_EP_CLOSE_FLAG_FORCE : 0};
+                                      .flags = force ? UCP_EP_CLOSE_FLAG_FORCE : 0};
         ucs_status_ptr_t request;
 
-        if (!w->ep)
+        if (!w->ep || (is_forced && !force))
             continue;
         request = ucp_ep_close_nbx(w->ep, &params);
         w->ep = NULL;
@@ -360,26 +384,26 @@ static void disconnect(banyan_port *port, int is_forced)
         if (UCS_PTR_IS_PTR(request))
             ucp_request_free(request);
     }
-    while (port->sends && now_s() < until_s)
-        ucp_worker_progress(port->worker);
+    move_until(port, &port->sends, until_s);
 }
 
 static void withdraw(banyan_port *port)
 {
     disconnect(port, 1);
+    port->is_withdrawn = 1;
 }
 
 static int close_port(banyan_port *port, int is_clean)
 {
-    double until_s = now_s() + PATIENCE_S;
     int left;
 
-    disconnect(port, !is_clean);
+    if (!port->is_withdrawn)
+        disconnect(port, !is_clean);
     for (int i = port->receive_count - 1; i >= 0; i--)
         if (i < port->receive_count && port->receives[i]->request)
             ucp_request_cancel(port->worker, port->receives[i]->request);
-    while (port->receive_count && now_s() < until_s)
-        ucp_worker_progress(port->worker);
+    if (!port->sends)
+        move_until(port, &port->receive_count, now_s() + PATIENCE_S);
     left = port->receive_count + port->sends;
     free_port(port);
     return left > 0;
