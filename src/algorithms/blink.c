@@ -72,16 +72,6 @@ static int deepest_tree(weaver *w, int shares)
     return deepest;
 }
 
-static banyan_status applies(const banyan_problem *problem, banyan_error *err)
-{
-    banyan_machines machines;
-    banyan_status status = banyan_machines_find(problem, &machines, err);
-
-    if (!status)
-        banyan_machines_fini(&machines);
-    return status;
-}
-
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     weaver w = {.problem = problem};
@@ -112,6 +102,6 @@ const banyan_algorithm banyan_algorithm_blink = {
     .paper = "G. Wang et al., Blink: Fast and Generic Collectives for Distributed ML, 2020",
     .cost = "2 (m-1) a + 2 (m-1)/m n/k b across, 2 depth a + 2 n/k b inside",
     .collectives = BANYAN_CAN(ALLREDUCE),
-    .applies = applies,
+    .applies = banyan_machines_apply,
     .build = build,
 };

@@ -19,29 +19,12 @@
 #include "solve/ascent.h"
 #include "solve/coupled.h"
 #include "solve/groups.h"
+#include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/spanning.h"
-#include "solve/steiner.h"
 #include "solve/strength.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
-
-static int has_role(const banyan_graph *graph, unsigned roles)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & roles) &&
-            graph->out_first[v] < graph->out_first[v + 1])
-            return 1;
-    return 0;
-}
-
-static int all_active(const banyan_graph *graph)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1])
-            return 0;
-    return 1;
-}
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -56,26 +39,6 @@ static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bou
     }
     banyan_free(part);
     return status;
-}
-
-static int64_t spanning_oracle(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    return banyan_spanning_tree(context, NULL, cost, trees);
-}
-
-typedef struct {
-    banyan_closure closure;
-    banyan_steiner *steiner;
-} steiner_oracle;
-
-static int64_t find_steiner(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    steiner_oracle *oracle = context;
-
-    banyan_closure_measure(&oracle->closure, cost);
-    banyan_steiner_prepare(oracle->steiner, 0);
-    return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
-                               trees);
 }
 
 static banyan_status pack(const banyan_graph *graph, banyan_packing_problem problem,
@@ -107,37 +70,18 @@ out:
     return status;
 }
 
-static banyan_status by_spanning_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                       banyan_error *err)
+static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_packing_problem problem = {
-        .oracle = spanning_oracle, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
-    banyan_spanning *spanning;
-    banyan_status status = banyan_spanning_create(graph, &spanning, err);
+        .oracle = banyan_oracle_tree, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
-    problem.context = spanning;
+    problem.context = oracle;
     status = pack(graph, problem, out, err);
-    banyan_spanning_destroy(spanning);
-    return status;
-}
-
-static banyan_status by_steiner_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                      banyan_error *err)
-{
-    banyan_packing_problem problem = {
-        .oracle = find_steiner, .tolerance = 1e-10, .warm_trees = 40, .round_limit = 1000};
-    steiner_oracle oracle = {.steiner = NULL};
-    banyan_status status = banyan_closure_init(&oracle.closure, graph, BANYAN_NODE_ADDS, err);
-
-    if (!status)
-        status = banyan_steiner_create(&oracle.closure, &oracle.steiner, err);
-    problem.context = &oracle;
-    if (!status)
-        status = pack(graph, problem, out, err);
-    banyan_steiner_destroy(oracle.steiner);
-    banyan_closure_fini(&oracle.closure);
+    banyan_oracle_destroy(oracle);
     return status;
 }
 
@@ -201,7 +145,7 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    status = graph->symmetric ? by_spanning_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
+    status = graph->symmetric ? by_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
     banyan_free(plain.role);
     return status;
 }
@@ -215,16 +159,14 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);
-    else if (all_active(graph))
+    else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
-    else if (!has_role(graph, BANYAN_NODE_ADDS))
-        status = by_spanning_trees(graph, out, err);
     else
-        status = by_steiner_trees(graph, out, err);
+        status = by_trees(graph, out, err);
     /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
-    if (!status && graph->symmetric && !all_active(graph) && graph->arc_count <= 400)
+    if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
     return status;
 }
@@ -238,7 +180,7 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     int proven;
     banyan_status status;
 
-    if (graph->symmetric && !has_role(graph, BANYAN_NODE_ADDS)) {
+    if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
         status = banyan_spanning_create(graph, &spanning, err);
         if (!status)
             *out = 2 * (banyan_wide)banyan_spanning_tree(spanning, NULL, price, NULL);

@@ -50,6 +50,12 @@ typedef struct {
 banyan_status banyan_graph_create(const banyan_graph_input *input, banyan_graph **out, banyan_error *err);
 void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
 
+/* Every node with an arc is active. */
+int banyan_graph_all_active(const banyan_graph *graph);
+
+/* Some node with an arc adds though it is not active. */
+int banyan_graph_has_idle_adders(const banyan_graph *graph);
+
 /* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
 static inline int banyan_graph_cable(const banyan_graph *graph, int arc)
 {
