@@ -51,7 +51,7 @@ static banyan_status pack(const banyan_graph *graph, banyan_packing_problem prob
     if (graph->arc_count > 2 * MANY_CABLES) {
         group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
         status =
-            group ? banyan_groups_find(graph, group, &problem.group_count, err) : banyan_fail_memory(err);
+            group ? banyan_groups_find(graph, 0, group, &problem.group_count, err) : banyan_fail_memory(err);
         if (status)
             goto out;
         if (problem.group_count <= graph->arc_count / 8)
@@ -150,11 +150,39 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
     return status;
 }
 
+/* Directions alike, but some nodes only add or only copy: mostly that brings nothing, and then the prices of
+ * the network in which they just forward prove as much. *good says so. */
+static banyan_status by_even_roles(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                   banyan_error *err)
+{
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_graph even;
+    banyan_fraction fraction;
+    double value = HUGE_VAL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *good = 0;
+    if (!role)
+        return banyan_fail_memory(err);
+    even = banyan_graph_even_view(graph, role);
+    if (even.symmetric && !graph->symmetric && !banyan_network_has_many_helpers(&even)) {
+        status = banyan_graph_all_active(&even) ? by_strength(&even, out, err) : by_trees(&even, out, err);
+        if (!status)
+            status = banyan_allreduce_prove(graph, out->price, &fraction, &value, err);
+        *good = !status && value <= out->reached * (1 + 1e-9);
+    }
+    banyan_free(role);
+    return status;
+}
+
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err)
 {
-    banyan_status status;
+    int good = 0;
+    banyan_status status = by_even_roles(graph, out, &good, err);
 
+    if (status || good)
+        goto prove;
     if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
@@ -163,7 +191,7 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
         status = by_strength(graph, out, err);
     else
         status = by_trees(graph, out, err);
-    /* What a solver says is not taken on trust: the prices alone must prove it. */
+prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
     if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)

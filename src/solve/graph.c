@@ -201,3 +201,15 @@ int banyan_graph_has_idle_adders(const banyan_graph *graph)
             return 1;
     return 0;
 }
+
+banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    banyan_graph view = *graph;
+
+    for (int v = 0; v < graph->node_count; v++)
+        role[v] = (graph->role[v] & both) == both ? graph->role[v] : 0;
+    view.role = role;
+    view.symmetric = is_symmetric(&view);
+    return view;
+}

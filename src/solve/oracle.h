@@ -20,4 +20,15 @@ int banyan_oracle_is_exact(const banyan_oracle *oracle);
  * is banyan_tree_oracle, the context a banyan_oracle. */
 int64_t banyan_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *trees);
 
+/* Out-trees for packings with a direction: the cheapest over all roots, which may be any node that adds and
+ * copies, or from one root alone. */
+typedef struct banyan_rooted_oracle banyan_rooted_oracle;
+
+/* root -1: any. */
+banyan_status banyan_rooted_oracle_create(const banyan_graph *graph, int root, banyan_rooted_oracle **out,
+                                          banyan_error *err);
+void banyan_rooted_oracle_destroy(banyan_rooted_oracle *oracle); /* accepts NULL */
+int banyan_rooted_oracle_is_exact(const banyan_rooted_oracle *oracle);
+int64_t banyan_rooted_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *trees);
+
 #endif
