@@ -42,9 +42,10 @@ void cli_trainings_print(const cli_trainings *r)
     printf("an all-reduce (%s): %s and %s; two at a time each at %.3g of that\n", r->cost.source,
            cli_format_seconds(cost->start_s, start, sizeof start),
            cli_format_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
-    if (r->cost.worst_error > 0.005)
-        printf("the line through the planner's predictions errs by at most %.0f %%\n",
-               100 * r->cost.worst_error);
+    if (cost->point_count)
+        printf("that is the line nearest to a table of %d sizes, which is what counts; they differ by up to "
+               "%.0f %%\n",
+               cost->point_count, 100 * r->cost.worst_error);
     printf("\n%-18s %7s %7s %12s %12s %8s %9s %7s\n", "policy", "streams", "groups", "iteration", "exposed",
            "hidden", "to bound", "x best");
     for (int i = 0; i < r->count; i++) {
@@ -116,6 +117,12 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
     for (int c = 1; c <= BANYAN_MOST_STREAMS; c++) {
         banyan_text_add(&text, "%s", c > 1 ? "," : "");
         banyan_text_add_number(&text, cost->speed[c]);
+    }
+    banyan_text_add(&text, "],\"points\":[");
+    for (int i = 0; i < cost->point_count; i++) {
+        banyan_text_add(&text, "%s[%.0f,", i ? "," : "", cost->points[i].bytes);
+        banyan_text_add_number(&text, cost->start_s + cost->points[i].work_s);
+        banyan_text_add(&text, "]");
     }
     banyan_text_add(&text, "]},");
     cli_json_number(&text, "bound_s", bound_s);

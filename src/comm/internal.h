@@ -24,6 +24,17 @@ struct banyan_comm {
 banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_comm **out,
                                banyan_error *err);
 
+/* comm.c: handles for all ranks of a group of threads, with this setup, which is taken over on success. On failure
+ * all are NULL. */
+banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, banyan_error *err);
+
+/* clone.c: another communicator of the same ranks with the same setup, so that two calls can go on at a time.
+ * Every rank calls it, equally often. */
+banyan_status banyan_comm_clone(banyan_comm *comm, banyan_comm **out, banyan_error *err);
+
+/* comm.c: ends all calls of the whole group with this status and sentence; from any thread. */
+void banyan_comm_end(banyan_comm *comm, banyan_status status, const char *sentence);
+
 /* Writes the sentence where the config wants it. */
 void banyan_comm_report(const banyan_config *config, const banyan_error *err);
 

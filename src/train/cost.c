@@ -31,6 +31,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                            link_s_per_byte);
     out->start_s = start_s;
     out->s_per_byte = fmax(s_per_byte, link_s_per_byte);
+    out->least_s_per_byte = out->s_per_byte;
+    out->point_count = 0;
     out->gamma = gamma;
     out->speed[0] = 1;
     for (int c = 1; c <= BANYAN_MOST_STREAMS; c++)
@@ -144,9 +146,4 @@ banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, in
     }
     cost->gamma = 1 / cost->speed[2];
     return BANYAN_SUCCESS;
-}
-
-double banyan_cost_seconds(const banyan_cost *cost, double bytes)
-{
-    return cost->start_s + cost->s_per_byte * bytes;
 }

@@ -271,6 +271,34 @@ TEST(a_line_is_found_through_its_points)
     CHECK_SAYS(err, "fit no line");
 }
 
+TEST(a_table_is_straight_between_its_sizes_and_goes_on_beyond)
+{
+    double bytes[] = {1000, 3000, 10000}, seconds[] = {3, 5, 6}, worst;
+    banyan_cost cost;
+    banyan_error err;
+
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, NULL), 0);
+    near(cost.start_s, 2, 1e-12);
+    near(banyan_cost_seconds(&cost, 500), 2.5, 1e-12);
+    near(banyan_cost_seconds(&cost, 1000), 3, 1e-12);
+    near(banyan_cost_seconds(&cost, 2000), 4, 1e-12);
+    near(banyan_cost_seconds(&cost, 6500), 5.5, 1e-12);
+    near(banyan_cost_seconds(&cost, 17000), 7, 1e-12);
+    near(cost.least_s_per_byte, 1 / 7000.0, 1e-12);
+    seconds[1] = 2; /* faster than a smaller one: as fast */
+    seconds[2] = 20;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, NULL), 0);
+    near(banyan_cost_seconds(&cost, 3000), 3, 1e-12);
+    assert_int_equal(banyan_cost_table(bytes, seconds, 1, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "a table has 2 to 24 sizes, not 1");
+    bytes[1] = 1000;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "size 1, 1000 bytes, is not above the one before");
+    seconds[0] = 0;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "1000 bytes in 0 s");
+}
+
 TEST(impossible_problems_are_refused)
 {
     banyan_tensor tensors[] = {{(char *)"a", 4, 2}, {(char *)"b", 4, 1}};
@@ -392,6 +420,7 @@ int main(void)
         cmocka_unit_test(costs_are_read_as_written),
         cmocka_unit_test(wrong_costs_are_refused_with_a_sentence),
         cmocka_unit_test(a_line_is_found_through_its_points),
+        cmocka_unit_test(a_table_is_straight_between_its_sizes_and_goes_on_beyond),
         cmocka_unit_test(impossible_problems_are_refused),
         cmocka_unit_test(pictures_are_well_formed),
         cmocka_unit_test(every_policy_survives_the_failure_of_each_allocation),
