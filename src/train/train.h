@@ -102,7 +102,7 @@ double banyan_cost_seconds(const banyan_cost *cost, double bytes); /* of one all
 typedef struct {
     int tensor;
     size_t offset_bytes, bytes;
-} banyan_part;
+} banyan_gradient_part;
 
 typedef struct {
     int first_part, part_count;
@@ -116,7 +116,7 @@ typedef struct {
 /* Groups start in their order on every rank, whatever the order of readiness there. */
 typedef struct {
     int part_count, group_count, streams;
-    banyan_part *parts;
+    banyan_gradient_part *parts;
     banyan_gradient_group *groups;
     double forward_s, backward_s;
     double iteration_s;    /* forward + the later of backward and the last all-reduce */
