@@ -76,7 +76,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                                  banyan_cost *out, banyan_error *err);
 
 /* «linear:A,B[,GAMMA[,LINK]]». GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
- * «none» takes the cap away. */
+ * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those of each
+ * of two, three, ... at a time. */
 banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error *err);
 
 /* The line through measured (bytes, seconds) that errs least in proportion; worst_error is the largest
@@ -88,6 +89,12 @@ banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int co
  * what the first two sizes leave for none at all. worst_error is that of the line beside it. */
 banyan_status banyan_cost_table(const double *bytes, const double *seconds, int count, banyan_cost *out,
                                 double *worst_error, banyan_error *err);
+
+/* The cost as text that reads back as the same table; the caller frees it. A line becomes a table of two sizes. */
+banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err);
+
+/* cost.c's helper for «table:...». */
+banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
 
 /* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the
  * joint rate grows no more. */
