@@ -92,6 +92,7 @@ struct banyan_train {
     banyan_error err; /* of the last call that failed */
     banyan_status failure;
     banyan_error failure_text;
+    int is_failure_told; /* done has been called for all that are lost */
     int is_committed, is_ending;
     int is_planning;  /* no group is launched; stream 0 makes a new plan with the others */
     int wants_replan; /* the program's wish */

@@ -65,7 +65,7 @@ static banyan_status collect(banyan_engine_stream *stream, const banyan_engine_p
                              const banyan_gradient_group *group, batch *b, banyan_error *err)
 {
     for (int i = 0; i < group->part_count; i++) {
-        const banyan_part *part = &plan->grouping->parts[group->first_part + i];
+        const banyan_gradient_part *part = &plan->grouping->parts[group->first_part + i];
         const banyan_engine_tensor *tensor = &stream->train->tensors[plan->tensor_of[part->tensor]];
         size_t width = banyan_datatype_bytes(b->type);
         char *data = tensor->data ? tensor->data : tensor->own;
