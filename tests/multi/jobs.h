@@ -89,7 +89,7 @@ static inline void job_exit(int code)
     const char *transport = getenv("BANYAN_TRANSPORT");
 
     fflush(NULL);
-    if (transport && !strcmp(transport, "ucx"))
+    if (transport && strstr(transport, "ucx"))
         _exit(code);
     exit(code);
 }
