@@ -63,7 +63,7 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
     *out = comm;
-    return BANYAN_SUCCESS;
+    return group->setup.wants_probe ? banyan_comm_plan_from_probe(out, err) : BANYAN_SUCCESS;
 }
 
 banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, banyan_error *err)

@@ -98,12 +98,14 @@ banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *nam
 
 static banyan_status find_topology(banyan_setup *setup, const char *spec, banyan_error *err)
 {
-    banyan_status status = spec && *spec ? banyan_topology_load(spec, &setup->topology, err)
-                                         : make_star(setup->size, &setup->topology, err);
+    int is_probe = spec && !strcmp(spec, BANYAN_TOPO_PROBE), is_given = spec && *spec && !is_probe;
+    banyan_status status = is_given ? banyan_topology_load(spec, &setup->topology, err)
+                                    : make_star(setup->size, &setup->topology, err);
 
     if (status)
         return status;
-    setup->is_default_topology = !spec || !*spec;
+    setup->is_default_topology = !is_given;
+    setup->wants_probe = is_probe;
     if (setup->topology->node_count > BANYAN_TRANSPORT_MAX_MEMBERS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the topology has %d nodes; a group has at most %d",
                            setup->topology->node_count, BANYAN_TRANSPORT_MAX_MEMBERS);
