@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"op", 'o', "OP", "sum, prod, max, min or avg (default: sum)"},
     {"root", 'r', "RANK", "root of broadcast and reduce (default: 0)"},
     {"transport", 0, "NAME",
-     "memory: ranks are threads (default); shm, tcp or auto: they are processes of this machine"},
+     "memory: ranks are threads (default); shm, tcp, ucx, mpi or auto: they are processes of this machine"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {NULL, 0, NULL, NULL}};
 
@@ -504,12 +504,13 @@ static banyan_status choose_transport(const cli_arguments *arguments, settings *
                                       banyan_error *err)
 {
     const char *name = cli_get(arguments, "transport");
+    int choice;
 
     set->transport = name ? name : is_launched ? "auto" : "memory";
-    if (strcmp(set->transport, "memory") && strcmp(set->transport, "shm") && strcmp(set->transport, "tcp") &&
-        strcmp(set->transport, "auto"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, shm, tcp or auto",
-                           name);
+    if (strcmp(set->transport, "memory") &&
+        banyan_value_choice(set->transport, banyan_setting_at(BANYAN_SETTING_TRANSPORT)->form, &choice, NULL))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, %s", name,
+                           "shm, tcp, ucx, mpi, shm+ucx, shm+mpi or auto");
     return BANYAN_SUCCESS;
 }
 

@@ -96,7 +96,7 @@ typedef struct banyan_comm banyan_comm;
 
 /* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
  * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES) or its default. Texts are copied. */
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT) or its default. Texts are copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -109,12 +109,14 @@ typedef struct {
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
+    const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
-        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0     \
+        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
+            NULL                                                                                             \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
@@ -125,11 +127,13 @@ typedef struct {
 BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
 
 /* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it,
- * at the latest when the time-out has passed. Besides the statuses of init_all: TIMEOUT            the
- * sentence names the ranks that did not come MISMATCH           ranks disagree on their number, a setting or
- * the secret; both are named, and both values VERSION_MISMATCH   they speak different protocols or have
- * different versions PEER_LOST          a rank died meanwhile INVALID_USAGE      no launcher, or the secret's
- * file can be read by others On failure *comm is NULL. */
+ * at the latest when the time-out has passed. On failure *comm is NULL. Besides the statuses of init_all:
+ *
+ * TIMEOUT            the sentence names the ranks that did not come
+ * MISMATCH           ranks disagree on their number, a setting or the secret; both are named, and both values
+ * VERSION_MISMATCH   they speak different protocols or have different versions
+ * PEER_LOST          a rank died meanwhile
+ * INVALID_USAGE      no launcher, or the secret's file can be read by others */
 
 /* What one process makes and gives to all others by whatever way it has; it holds the job's secret. */
 typedef struct {
@@ -204,6 +208,18 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                           banyan_op op, banyan_comm *comm);
 
+/* The same over many buffers as if they were one: the elements of segment 0, then those of segment 1, and so on.
+ * Nothing is gathered into one buffer before. Ranks need the same number of elements in all, not the same
+ * segments; counts may be 0. */
+typedef struct {
+    const void *send;
+    void *recv; /* the same as send, or it does not overlap any segment's send */
+    size_t count;
+} banyan_segment;
+
+BANYAN_API banyan_status banyan_allreduce_segments(const banyan_segment *segments, size_t segment_count,
+                                                   banyan_datatype type, banyan_op op, banyan_comm *comm);
+
 /* send holds size * recv_count elements; rank r gets part r of the result in recv. In place when recv is
  * send + rank * recv_count elements: then only that part of send changes. */
 BANYAN_API banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count,
@@ -234,6 +250,11 @@ typedef struct banyan_request banyan_request;
 BANYAN_API banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count,
                                                 banyan_datatype type, banyan_op op, banyan_comm *comm,
                                                 banyan_request **request);
+
+/* The list of segments is copied, what they point to is lent. */
+BANYAN_API banyan_status banyan_allreduce_segments_async(const banyan_segment *segments, size_t segment_count,
+                                                         banyan_datatype type, banyan_op op,
+                                                         banyan_comm *comm, banyan_request **request);
 
 /* The outcome, or IN_PROGRESS; wait looks for so long, a negative time-out until it is done (which a call's
  * own time-out sees to). */

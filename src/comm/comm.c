@@ -12,6 +12,7 @@ static void free_handle(banyan_comm *comm)
     if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
     banyan_free(comm->scratch);
+    banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
     banyan_free(comm);
 }
@@ -37,7 +38,8 @@ static banyan_status make_handle(banyan_group *group, int rank, banyan_comm **ou
 
 void banyan_comm_report(const banyan_config *config, const banyan_error *err)
 {
-    if (config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->error &&
+    if (config && config->magic == BANYAN_CONFIG_MAGIC &&
+        config->size >= offsetof(banyan_config, error_bytes) + sizeof config->error_bytes && config->error &&
         config->error_bytes)
         snprintf(config->error, config->error_bytes, "%s", err->text);
 }

@@ -292,6 +292,12 @@ void banyan_engine_fail(banyan_train *train, banyan_status status, const char *s
         if (told[i])
             train->config.done(train->config.context, i, status);
     banyan_free(told);
+    if (!is_first)
+        return;
+    pthread_mutex_lock(&train->lock);
+    train->is_failure_told = 1;
+    pthread_cond_broadcast(&train->changed);
+    pthread_mutex_unlock(&train->lock);
 }
 
 banyan_status banyan_train_abort(banyan_train *train)
@@ -420,7 +426,6 @@ banyan_status banyan_train_destroy(banyan_train *train)
     banyan_engine_stop(train);
     for (int s = 0; s < train->stream_count; s++) {
         banyan_comm_destroy(train->streams[s].comm);
-        banyan_free(train->streams[s].staging);
         banyan_free(train->streams[s].segments);
     }
     for (int i = 0; i < train->tensor_count; i++) {

@@ -43,12 +43,6 @@ typedef struct {
     double ready_s; /* since begin */
 } banyan_engine_tensor;
 
-/* A piece of memory that takes part in an all-reduce. */
-typedef struct {
-    void *data;
-    size_t count;
-} banyan_segment;
-
 typedef struct {
     banyan_train *train;
     int number;
@@ -56,8 +50,6 @@ typedef struct {
     pthread_t thread;
     int has_thread;
     /* for engine_fuse.c: */
-    char *staging;
-    size_t staging_bytes;
     banyan_segment *segments;
     size_t segment_capacity;
     unsigned char votes[16];
@@ -100,6 +92,7 @@ struct banyan_train {
     banyan_error err; /* of the last call that failed */
     banyan_status failure;
     banyan_error failure_text;
+    int is_failure_told; /* done has been called for all that are lost */
     int is_committed, is_ending;
     int is_planning;  /* no group is launched; stream 0 makes a new plan with the others */
     int wants_replan; /* the program's wish */

@@ -13,7 +13,6 @@
 typedef struct {
     banyan_datatype type;
     int count;
-    size_t elements;
 } batch;
 
 static int can_vote(banyan_datatype type)
@@ -57,8 +56,7 @@ static banyan_status add_segment(banyan_engine_stream *stream, batch *b, void *d
     if (!banyan_grow(&segments, (size_t)b->count, &stream->segment_capacity, sizeof *stream->segments))
         return banyan_fail_memory(err);
     stream->segments = segments;
-    stream->segments[b->count++] = (banyan_segment){data, count};
-    b->elements += count;
+    stream->segments[b->count++] = (banyan_segment){data, data, count};
     return BANYAN_SUCCESS;
 }
 
@@ -67,7 +65,7 @@ static banyan_status collect(banyan_engine_stream *stream, const banyan_engine_p
                              const banyan_gradient_group *group, batch *b, banyan_error *err)
 {
     for (int i = 0; i < group->part_count; i++) {
-        const banyan_part *part = &plan->grouping->parts[group->first_part + i];
+        const banyan_gradient_part *part = &plan->grouping->parts[group->first_part + i];
         const banyan_engine_tensor *tensor = &stream->train->tensors[plan->tensor_of[part->tensor]];
         size_t width = banyan_datatype_bytes(b->type);
         char *data = tensor->data ? tensor->data : tensor->own;
@@ -82,46 +80,13 @@ static banyan_status collect(banyan_engine_stream *stream, const banyan_engine_p
     return BANYAN_SUCCESS;
 }
 
-static banyan_status grow_staging(banyan_engine_stream *stream, size_t bytes, banyan_error *err)
-{
-    char *staging;
-
-    if (bytes <= stream->staging_bytes)
-        return BANYAN_SUCCESS;
-    staging = banyan_realloc(stream->staging, bytes, 1);
-    if (!staging)
-        return banyan_fail_memory(err);
-    stream->staging = staging;
-    stream->staging_bytes = bytes;
-    return BANYAN_SUCCESS;
-}
-
-/* The one place where the parts of an all-reduce come together. */
+/* The one place where the parts of an all-reduce come together: nothing is copied. */
 static banyan_status reduce_segments(banyan_engine_stream *stream, const batch *b, banyan_error *err)
 {
-    size_t width = banyan_datatype_bytes(b->type), offset = 0;
-    void *buffer = stream->segments[0].data;
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status = banyan_allreduce_segments(stream->segments, (size_t)b->count, b->type,
+                                                     stream->train->config.op, stream->comm);
 
-    if (b->count > 1) {
-        status = grow_staging(stream, b->elements * width, err);
-        buffer = stream->staging;
-    }
-    if (status)
-        return status;
-    for (int i = 0; i < b->count && b->count > 1; i++) {
-        memcpy(stream->staging + offset, stream->segments[i].data, stream->segments[i].count * width);
-        offset += stream->segments[i].count * width;
-    }
-    status = banyan_allreduce(buffer, buffer, b->elements, b->type, stream->train->config.op, stream->comm);
-    if (status)
-        return banyan_fail(err, status, "%s", banyan_last_error(stream->comm));
-    offset = 0;
-    for (int i = 0; i < b->count && b->count > 1; i++) {
-        memcpy(stream->segments[i].data, stream->staging + offset, stream->segments[i].count * width);
-        offset += stream->segments[i].count * width;
-    }
-    return BANYAN_SUCCESS;
+    return status ? banyan_fail(err, status, "%s", banyan_last_error(stream->comm)) : BANYAN_SUCCESS;
 }
 
 static banyan_status add_votes(banyan_engine_stream *stream, batch *b, int vote, banyan_error *err)

@@ -194,7 +194,7 @@ static banyan_status wait_for(banyan_train *train, condition *is_met, int tensor
     int64_t deadline_ns = now_ns + (int64_t)timeout_ms * 1000000, quiet_ns = now_ns + patience_ns;
     uint64_t events = train->events;
 
-    while (!train->failure && !is_met(train, tensor)) {
+    while (!train->is_failure_told && !is_met(train, tensor)) {
         int64_t until_ns = timeout_ms >= 0 && deadline_ns < quiet_ns ? deadline_ns : quiet_ns;
         struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
         char sentence[320];
@@ -209,7 +209,7 @@ static banyan_status wait_for(banyan_train *train, condition *is_met, int tensor
         if (banyan_clock_ns() < quiet_ns)
             continue;
         quiet_ns = banyan_clock_ns() + patience_ns;
-        if (is_stuck(train, sentence, sizeof sentence)) {
+        if (!train->failure && is_stuck(train, sentence, sizeof sentence)) {
             pthread_mutex_unlock(&train->lock);
             banyan_engine_fail(train, BANYAN_TIMEOUT, sentence);
             pthread_mutex_lock(&train->lock);

@@ -11,6 +11,7 @@ typedef struct {
     int *active; /* node of rank r */
     int size;
     char *algorithm;
+    char *transport; /* as BANYAN_TRANSPORT */
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */

@@ -44,7 +44,7 @@ static banyan_status bad_form(const char *text, banyan_error *err)
 {
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                        "cost '%.60s' is not linear:A,B[,GAMMA[,LINK]] with A in seconds, B and LINK in "
-                       "seconds per byte, such as linear:1.4e-3,1.7e-9,1.5",
+                       "seconds per byte, such as linear:1.4e-3,1.7e-9,1.5, and no table:BYTES=SECONDS,...",
                        text);
 }
 
@@ -75,6 +75,8 @@ banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error
     double numbers[4] = {0, 0, 2, 0};
     int count;
 
+    if (!strncmp(text, "table:", 6))
+        return banyan_cost_parse_table(text, out, err);
     if (strncmp(text, "linear:", 7) != 0)
         return bad_form(text, err);
     count = scan_numbers(text + 7, numbers);

@@ -6,7 +6,10 @@
  *             |  _--/             sizes is wrong by tens of per cent somewhere. A table is straight between the sizes
  *     start_s |-/                 that were measured, and goes on beyond the last one as it did before it. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "core/text.h"
 #include "train/train.h"
 
 static double slope(banyan_cost_point from, banyan_cost_point to)
@@ -79,4 +82,83 @@ banyan_status banyan_cost_table(const double *bytes, const double *seconds, int 
     if (worst_error)
         *worst_error = worst;
     return BANYAN_SUCCESS;
+}
+
+/* ---- As text. */
+
+static banyan_status bad_table(const char *text, banyan_error *err)
+{
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "cost '%.60s' is not table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...], such as "
+                       "table:4096=1e-4,1048576=2e-3;0.6",
+                       text);
+}
+
+/* Reads up to most numbers with commas between, of pairs with = between where second is given, up to a semicolon or
+ * the end. Returns how many, or 0 where the text is something else. */
+static int scan(const char **text, double *first, double *second, int most)
+{
+    for (int count = 0; count < most; count++) {
+        char *end;
+
+        first[count] = strtod(*text, &end);
+        if (end == *text || (second && *end != '='))
+            return 0;
+        if (second) {
+            const char *from = end + 1;
+
+            second[count] = strtod(from, &end);
+            if (end == from)
+                return 0;
+        }
+        *text = end;
+        if (!*end || *end == ';')
+            return count + 1;
+        if (*end != ',')
+            return 0;
+        *text = end + 1;
+    }
+    return 0;
+}
+
+banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err)
+{
+    double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS], speeds[BANYAN_MOST_STREAMS] = {1};
+    const char *rest = text + strlen("table:");
+    int count = scan(&rest, bytes, seconds, BANYAN_MOST_POINTS), speed_count = 0;
+    banyan_status status;
+
+    if (!count)
+        return bad_table(text, err);
+    if (*rest == ';') {
+        rest++;
+        speed_count = scan(&rest, speeds + 1, NULL, BANYAN_MOST_STREAMS - 1);
+        if (!speed_count || *rest)
+            return bad_table(text, err);
+    }
+    status = banyan_cost_table(bytes, seconds, count, out, NULL, err);
+    if (!status && speed_count)
+        status = banyan_cost_set_speeds(out, speeds, speed_count + 1, err);
+    return status;
+}
+
+banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    int count = cost->point_count ? cost->point_count : 2;
+
+    banyan_text_add(&text, "table:");
+    for (int i = 0; i < count; i++) {
+        double bytes = cost->point_count ? cost->points[i].bytes : i ? 1e9 : 1;
+
+        banyan_text_add(&text, "%s", i ? "," : "");
+        banyan_text_add_number(&text, bytes);
+        banyan_text_add(&text, "=");
+        banyan_text_add_number(&text, banyan_cost_seconds(cost, bytes));
+    }
+    for (int c = 2; c <= BANYAN_MOST_STREAMS; c++) {
+        banyan_text_add(&text, "%s", c > 2 ? "," : ";");
+        banyan_text_add_number(&text, cost->speed[c]);
+    }
+    return banyan_text_take(&text, out, err);
 }

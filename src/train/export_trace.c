@@ -24,7 +24,7 @@ static void add_groups(banyan_text *text, const banyan_model *model, const banya
 {
     for (int i = 0; i < g->group_count; i++) {
         const banyan_gradient_group *group = &g->groups[i];
-        const banyan_part *first = &g->parts[group->first_part];
+        const banyan_gradient_part *first = &g->parts[group->first_part];
 
         begin_slice(text, process, group->stream + 1, g->forward_s + group->start_s,
                     g->forward_s + group->end_s);

@@ -18,7 +18,7 @@ void banyan_grouping_destroy(banyan_grouping *grouping)
 static double ready_s_of(const banyan_grouping *grouping, const banyan_gradient_group *group,
                          const banyan_model *model)
 {
-    const banyan_part *parts = &grouping->parts[group->first_part];
+    const banyan_gradient_part *parts = &grouping->parts[group->first_part];
     double ready_s = 0;
 
     for (int i = 0; i < group->part_count; i++)
@@ -67,7 +67,7 @@ static double bound(const banyan_grouping *grouping, const banyan_model *model, 
     double bytes = 0, first_s = INFINITY, bound_s = 0;
 
     for (int i = grouping->part_count - 1; i >= 0; i--) {
-        const banyan_part *part = &grouping->parts[i];
+        const banyan_gradient_part *part = &grouping->parts[i];
         double ready_s = model->tensors[part->tensor].ready_s;
 
         bytes += (double)part->bytes;

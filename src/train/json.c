@@ -93,7 +93,7 @@ static banyan_status read_parts(const banyan_json *array, const banyan_model *mo
         if (!(bytes >= 1) || bytes != floor(bytes) || bytes > (double)(model->tensors[tensor].bytes - offset))
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "part %d: tensor %d has no %g bytes left", i,
                                tensor, bytes);
-        out->parts[i] = (banyan_part){tensor, offset, (size_t)bytes};
+        out->parts[i] = (banyan_gradient_part){tensor, offset, (size_t)bytes};
         offset += (size_t)bytes;
         if (offset == model->tensors[tensor].bytes) {
             tensor++;

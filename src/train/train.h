@@ -76,7 +76,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                                  banyan_cost *out, banyan_error *err);
 
 /* «linear:A,B[,GAMMA[,LINK]]». GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
- * «none» takes the cap away. */
+ * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those of each
+ * of two, three, ... at a time. */
 banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error *err);
 
 /* The line through measured (bytes, seconds) that errs least in proportion; worst_error is the largest
@@ -88,6 +89,12 @@ banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int co
  * what the first two sizes leave for none at all. worst_error is that of the line beside it. */
 banyan_status banyan_cost_table(const double *bytes, const double *seconds, int count, banyan_cost *out,
                                 double *worst_error, banyan_error *err);
+
+/* The cost as text that reads back as the same table; the caller frees it. A line becomes a table of two sizes. */
+banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err);
+
+/* cost.c's helper for «table:...». */
+banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
 
 /* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the
  * joint rate grows no more. */
@@ -102,7 +109,7 @@ double banyan_cost_seconds(const banyan_cost *cost, double bytes); /* of one all
 typedef struct {
     int tensor;
     size_t offset_bytes, bytes;
-} banyan_part;
+} banyan_gradient_part;
 
 typedef struct {
     int first_part, part_count;
@@ -116,7 +123,7 @@ typedef struct {
 /* Groups start in their order on every rank, whatever the order of readiness there. */
 typedef struct {
     int part_count, group_count, streams;
-    banyan_part *parts;
+    banyan_gradient_part *parts;
     banyan_gradient_group *groups;
     double forward_s, backward_s;
     double iteration_s;    /* forward + the later of backward and the last all-reduce */

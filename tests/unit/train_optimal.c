@@ -8,7 +8,7 @@
 static banyan_grouping *plan(const char *policy, const banyan_model *model, const banyan_cost *cost,
                              int streams)
 {
-    banyan_train_problem problem = {model, cost, streams};
+    banyan_train_problem problem = {model, cost, streams, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
