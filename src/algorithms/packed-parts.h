@@ -16,6 +16,17 @@ void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const ba
 banyan_status banyan_packed_spanning(const banyan_graph *graph, const banyan_trees *seed, double enough,
                                      banyan_flows *flows, banyan_error *err);
 
+/* Workers behind switches that forward: the optimum, by shallow trees of equal weight where these reach it. */
+banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_packed_options *options, banyan_flows *flows,
+                                     banyan_error *err);
+
+/* The same for flows that are there already, with prices (per arc) that prove them best. With max_depth, trees
+ * are no deeper, even at a loss. */
+banyan_status banyan_packed_shallow(const banyan_topology *topology, const banyan_graph *graph,
+                                    const int64_t *price, const banyan_packed_options *options,
+                                    banyan_flows *flows, banyan_error *err);
+
 int banyan_packed_all_active(const banyan_graph *graph);
 
 /* Every node active: the optimum is the strength, and few trees reach it. */

@@ -105,7 +105,9 @@ banyan_status banyan_packed_spanning(const banyan_graph *graph, const banyan_tre
     return BANYAN_SUCCESS;
 }
 
-static banyan_status pack_steiner(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
+static banyan_status pack_steiner(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_packed_options *options, banyan_flows *flows,
+                                  banyan_error *err)
 {
     banyan_packing_problem problem = {
         .oracle = find_steiner, .tolerance = 1e-9, .warm_trees = 40, .round_limit = 1000};
@@ -123,8 +125,10 @@ static banyan_status pack_steiner(const banyan_graph *graph, banyan_flows *flows
     if (status)
         return status;
     banyan_packed_take(flows, graph, &packing);
+    if (options->max_depth && !flows->failed && banyan_flows_depth(flows) > options->max_depth)
+        status = banyan_packed_shallow(topology, graph, packing.price, options, flows, err);
     banyan_packing_fini(&packing);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 /* Too many workers behind switches for a linear program with a row each: trees of equal weight. */
@@ -233,10 +237,10 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
     if (banyan_packed_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (has_idle_adders(graph))
-        return pack_steiner(graph, flows, err);
+        return pack_steiner(topology, graph, options, flows, err);
     if (graph->active_count > MANY_WORKERS)
         return pack_hubs(graph, options->max_trees, flows, err);
-    return banyan_packed_spanning(graph, NULL, 0, flows, err);
+    return banyan_packed_switched(topology, graph, options, flows, err);
 }
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
