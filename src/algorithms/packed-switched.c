@@ -17,7 +17,7 @@
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
 #include "solve/closure.h"
-#include "solve/spanning.h"
+#include "solve/oracle.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
@@ -228,13 +228,17 @@ static banyan_status try_depth(grower *g, const banyan_topology *topology, int d
     return status;
 }
 
-banyan_status banyan_packed_shallow(const banyan_topology *topology, const banyan_graph *graph,
-                                    const int64_t *price, const banyan_packed_options *options,
-                                    banyan_flows *flows, banyan_error *err)
+static int is_too_deep(const banyan_flows *flows, const banyan_packed_options *options)
 {
-    int depth_now = banyan_flows_depth(flows), good = 0;
-    int is_limited = options->max_depth && options->max_depth < depth_now;
-    int deepest = is_limited ? options->max_depth : depth_now;
+    return options->max_depth && options->max_depth < banyan_flows_depth(flows);
+}
+
+static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
+                                  const int64_t *price, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err)
+{
+    int is_limited = is_too_deep(flows, options), good = 0;
+    int deepest = is_limited ? options->max_depth : banyan_flows_depth(flows);
     int tree_count = graph->active_count < options->max_trees ? graph->active_count : options->max_trees;
     double best;
     grower g;
@@ -255,21 +259,23 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
                                      banyan_error *err)
 {
     banyan_packing_problem problem = {
-        .oracle = banyan_packed_oracle, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
+        .oracle = banyan_oracle_tree, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
     banyan_packing packing;
-    banyan_spanning *spanning;
-    banyan_status status = banyan_spanning_create(graph, &spanning, err);
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
-    problem.context = spanning;
+    problem.context = oracle;
     status = banyan_packing_solve(graph, &problem, &packing, err);
-    banyan_spanning_destroy(spanning);
+    banyan_oracle_destroy(oracle);
     if (status)
         return status;
     banyan_packed_take(flows, graph, &packing);
-    status = flows->failed ? banyan_fail_memory(err)
-                           : banyan_packed_shallow(topology, graph, packing.price, options, flows, err);
+    if (flows->failed)
+        status = banyan_fail_memory(err);
+    else if (!banyan_graph_has_idle_adders(graph) || is_too_deep(flows, options))
+        status = make_shallow(topology, graph, packing.price, options, flows, err);
     banyan_packing_fini(&packing);
     return status;
 }

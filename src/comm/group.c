@@ -47,6 +47,7 @@ void banyan_group_destroy(banyan_group *group)
     pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->lock);
     banyan_relays_join(group);
+    banyan_clones_destroy(group);
     while (group->entries) {
         banyan_call_entry *next = group->entries->next;
 

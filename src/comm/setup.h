@@ -6,15 +6,20 @@
 #include "core/status.h"
 #include "topology/topology.h"
 
+/* Instead of a network's name: measure it. */
+#define BANYAN_TOPO_PROBE "probe"
+
 typedef struct {
     banyan_topology *topology;
     int *active; /* node of rank r */
     int size;
     char *algorithm;
+    char *transport; /* as BANYAN_TRANSPORT */
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */
     int has_no_relays;       /* only ranks can take part */
+    int wants_probe;         /* the network is to be measured (comm/probing.c) */
 } banyan_setup;
 
 /* config may be NULL. On failure out is empty. */

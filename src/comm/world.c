@@ -14,6 +14,7 @@
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/settings.h"
+#include "transport/messages.h"
 #include "transport/several.h"
 #include "transport/shm.h"
 
@@ -23,6 +24,8 @@ static void fail(void *context, banyan_status status, const char *sentence)
 
     banyan_tcp_fail(world->tcp, status, sentence);
     pthread_mutex_lock(&world->lock);
+    if (world->messages)
+        banyan_messages_fail(world->messages, status, sentence);
     if (world->shm)
         world->shm->transport->abort(world->shm, status, sentence);
     pthread_cond_broadcast(&world->changed);
@@ -121,8 +124,6 @@ static void find_place(char out[BANYAN_CARD_TEXT])
 static void write_card(const banyan_world *world, const banyan_world_options *options,
                        const banyan_setup *setup, banyan_card *card)
 {
-    const char *transport = banyan_settings_string(world->settings, BANYAN_SETTING_TRANSPORT);
-
     *card = (banyan_card){.protocol = BANYAN_PROTOCOL,
                           .version = BANYAN_VERSION_CODE,
                           .byte_order = 1,
@@ -145,7 +146,7 @@ static void write_card(const banyan_world *world, const banyan_world_options *op
         snprintf(card->topology, sizeof card->topology, "%s", digest);
     }
     snprintf(card->algorithm, sizeof card->algorithm, "%s", setup->algorithm);
-    snprintf(card->transport, sizeof card->transport, "%s", transport);
+    snprintf(card->transport, sizeof card->transport, "%s", setup->transport);
 }
 
 static banyan_status read_settings(banyan_world *world, banyan_error *err)
@@ -221,7 +222,9 @@ static banyan_status gather_by_node(void *context, const void *mine, size_t byte
 /* The same answer on every rank: all take part in the exchange, or none. */
 static int wants_shm(const banyan_world *world)
 {
-    if (!strcmp(world->cards[0].transport, "tcp"))
+    const char *wish = world->cards[0].transport;
+
+    if (strcmp(wish, "auto") != 0 && strncmp(wish, "shm", 3) != 0)
         return 0;
     for (int i = 0; i < world->size; i++)
         for (int k = 0; k < i; k++)
@@ -241,9 +244,9 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
 
     if (status)
-        return !strcmp(world->cards[0].transport, "shm") ? status
-                                                         : banyan_control_failure(world->control, err);
-    status = banyan_several_create(shm, world->tcp, &both, err);
+        return strcmp(world->cards[0].transport, "auto") != 0 ? status
+                                                              : banyan_control_failure(world->control, err);
+    status = banyan_several_create(shm, world->endpoint, &both, err);
     if (status) {
         shm->transport->close(shm);
         return status;
@@ -251,6 +254,42 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     world->endpoint = both;
     pthread_mutex_lock(&world->lock);
     world->shm = shm;
+    pthread_mutex_unlock(&world->lock);
+    return BANYAN_SUCCESS;
+}
+
+/* The last part of «shm+ucx», where it is a message engine. */
+static const banyan_transport *wanted_engine(const banyan_world *world)
+{
+    const char *wish = world->cards[0].transport, *plus = strchr(wish, '+');
+    const banyan_transport *found = banyan_transport_find(plus ? plus + 1 : wish);
+
+    return found == &banyan_transport_mpi || found == &banyan_transport_ucx ? found : NULL;
+}
+
+/* An engine that has lost a rank before may not be used again: then TCP has to do. */
+static banyan_status open_messages(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    banyan_messages_meeting meeting = {
+        .exchange = {gather_by_node, world},
+        .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
+        .folder = banyan_settings_string(world->settings, BANYAN_SETTING_PLUGIN_FOLDER),
+        .mpi = banyan_settings_string(world->settings, BANYAN_SETTING_MPI),
+        .message_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_MESSAGE_BYTES),
+        .context = world,
+        .name = name_member,
+        .spread = spread};
+    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_endpoint *messages = NULL;
+    banyan_status status = wanted_engine(world)->open(&opening, &messages, err);
+
+    if (status == BANYAN_PEER_LOST)
+        return banyan_control_failure(world->control, err);
+    if (status)
+        return status;
+    world->endpoint = messages;
+    pthread_mutex_lock(&world->lock);
+    world->messages = messages;
     pthread_mutex_unlock(&world->lock);
     return BANYAN_SUCCESS;
 }
@@ -266,6 +305,8 @@ static banyan_status begin(banyan_world *world, const banyan_setup *setup, banya
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);
+    if (!status && wanted_engine(world))
+        status = open_messages(world, setup, err);
     if (!status && wants_shm(world))
         status = open_shm(world, setup, err);
     return status;
@@ -343,6 +384,8 @@ void banyan_world_destroy(banyan_world *world)
     banyan_world_leave(world);
     if (world->endpoint)
         world->endpoint->transport->close(world->endpoint);
+    if (world->tcp && world->messages)
+        world->tcp->transport->close(world->tcp); /* it stood by */
     banyan_control_destroy(world->control);
     banyan_world_close_calls(world);
     banyan_settings_destroy(world->settings);

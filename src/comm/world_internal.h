@@ -23,13 +23,14 @@ struct banyan_world {
     banyan_address *addresses; /* by node */
     banyan_tcp_meeting meeting;
     banyan_endpoint *tcp;
-    banyan_endpoint *endpoint; /* what calls use: tcp, or several with it in it */
+    banyan_endpoint *endpoint; /* what calls use: tcp or messages, or several with it in it */
     banyan_control *control;
     uint64_t calls_made; /* the caller's own */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
-    banyan_endpoint *shm; /* NULL: no rank shares our host */
+    banyan_endpoint *shm;      /* NULL: no rank shares our host */
+    banyan_endpoint *messages; /* NULL: neither MPI nor UCX */
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */

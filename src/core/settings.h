@@ -34,8 +34,12 @@
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
-    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp",                                                             \
+    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp|ucx|mpi|shm+tcp|shm+ucx|shm+mpi",                             \
       "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
+    X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
+    X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
+    X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \
+      "where banyan-transport-*.so are; empty: beside the library or the program")                           \
     X(SOCKET_IFNAME, STRING, "", NULL,                                                                       \
       "which interface others reach us at: eth, =eth0,eth1, ^docker,lo, an address or a network such as "    \
       "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/list.h: every paper, one line each. X(NAME) stands for banyan_paper_NAME in its own file,
+ * whose name is NAME. */
+X(flexreduce)
+X(hierarchical)
+X(multitree)
+X(asc)
