@@ -74,7 +74,9 @@ banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, ban
 
     for (int i = 0; i < size; i++)
         comms[i] = NULL;
-    status = banyan_group_create(setup, NULL, &group, err);
+    status = banyan_setup_open_log(setup, 0, err);
+    if (!status)
+        status = banyan_group_create(setup, NULL, &group, err);
     for (int i = 0; i < size && !status; i++)
         status = make_handle(group, i, &comms[i], err);
     for (int i = 0; i < size && status; i++) {
