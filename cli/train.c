@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/near.h"
 #include "core/value.h"
+#include "train_accelerator.h"
 #include "train_print.h"
 
 static const cli_option options[] = {
@@ -24,6 +25,14 @@ static const cli_option options[] = {
     {"output", 'o', "FILE", "write the grouping of the last policy"},
     {"svg", 0, "FILE", "draw the timelines"},
     {"trace", 0, "FILE", "write the timelines as Chrome trace JSON"},
+    {"accelerator", 0, "ARRAY",
+     "layers on systolic arrays: default, or RxC[xN][,clock=HZ][,bytes=N]; needs --topo"},
+    {"samples", 0, "N", "with --accelerator: of the mini-batch, on each worker (default: 16)"},
+    {"overlap", 0, "HOW", "with --accelerator: none, layers or both (default: both)"},
+    {"simulator", 0, "NAME", "with --accelerator: fluid, walk or flit (default: fluid)"},
+    {"largest", 0, "SIZE", "with --accelerator: simulate no larger all-reduce (default with flit: 4MiB)"},
+    {"flow", 0, "KIND", "with --simulator flit: packet or message (default: packet)"},
+    {"flit", 0, "SETTINGS", "with --simulator flit: as banyan-sim(1) lists them"},
     {NULL, 0, NULL, NULL}};
 
 static banyan_status unknown_policy(const char *name, banyan_error *err)
@@ -219,6 +228,8 @@ static int run(const cli_arguments *arguments)
 
     if (!cli_has(arguments, "model"))
         return cli_usage_error(arguments, "name a model: --model resnet152, or a CSV file");
+    if (cli_has(arguments, "accelerator"))
+        return cli_train_accelerator(arguments);
     r = banyan_alloc(1, sizeof *r);
     status = r ? work(arguments, r, &err) : banyan_fail_memory(&err);
     for (int i = 0; r && i < r->count; i++)
@@ -233,7 +244,8 @@ const cli_verb cli_verb_train = {
     .name = "train",
     .usage =
         "--model NAME|FILE [--policy LIST] --cost linear:A,B[,GAMMA[,LINK]] [--svg FILE] [--trace FILE]\n"
-        "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]",
+        "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]\n"
+        "--accelerator ARRAY --model NAME|FILE --topo SPEC [--algo NAMES] [--simulator NAME] [--overlap HOW]",
     .summary = "iteration time of a model under each gradient policy, and how good it can get",
     .takes_parameters = 1,
     .options = options,
