@@ -251,6 +251,7 @@ banyan_status banyan_train_commit(banyan_train *train)
     pthread_mutex_lock(&train->lock);
     train->comm = NULL;
     train->patience = BANYAN_ENGINE_WINDOW;
+    train->scale = 1;
     train->is_committed = 1;
     pthread_mutex_unlock(&train->lock);
     return BANYAN_SUCCESS;
