@@ -96,7 +96,7 @@ typedef struct banyan_comm banyan_comm;
 
 /* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
  * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES) or its default. Texts are copied. */
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT) or its default. Texts are copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -109,12 +109,14 @@ typedef struct {
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
+    const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
-        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0     \
+        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
+            NULL                                                                                             \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread

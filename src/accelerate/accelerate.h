@@ -59,10 +59,6 @@ void banyan_dnn_destroy(banyan_dnn *dnn); /* accepts NULL */
 
 int64_t banyan_dnn_parameters(const banyan_dnn *dnn);
 
-/* The folder of the networks that came with Banyan, into the caller's buffer: beside the program or the
- * library when installed, in the source tree when built there. 0 when there is none. */
-int banyan_dnn_folder(char *buffer, size_t size);
-
 /* Seconds that a mini-batch of so many samples takes on one accelerator: its arrays share them. */
 double banyan_accelerate_seconds(const banyan_accelerator *accelerator, int64_t cycles, int samples);
 

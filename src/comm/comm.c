@@ -38,7 +38,8 @@ static banyan_status make_handle(banyan_group *group, int rank, banyan_comm **ou
 
 void banyan_comm_report(const banyan_config *config, const banyan_error *err)
 {
-    if (config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->error &&
+    if (config && config->magic == BANYAN_CONFIG_MAGIC &&
+        config->size >= offsetof(banyan_config, error_bytes) + sizeof config->error_bytes && config->error &&
         config->error_bytes)
         snprintf(config->error, config->error_bytes, "%s", err->text);
 }
@@ -62,7 +63,7 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
     *out = comm;
-    return BANYAN_SUCCESS;
+    return group->setup.wants_probe ? banyan_comm_plan_from_probe(out, err) : BANYAN_SUCCESS;
 }
 
 banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, banyan_error *err)
@@ -73,7 +74,9 @@ banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, ban
 
     for (int i = 0; i < size; i++)
         comms[i] = NULL;
-    status = banyan_group_create(setup, NULL, &group, err);
+    status = banyan_setup_open_log(setup, 0, err);
+    if (!status)
+        status = banyan_group_create(setup, NULL, &group, err);
     for (int i = 0; i < size && !status; i++)
         status = make_handle(group, i, &comms[i], err);
     for (int i = 0; i < size && status; i++) {
