@@ -88,7 +88,7 @@ static banyan_status make_model(const banyan_train *train, const double *ready_s
         backward_s = ready_s[i] > backward_s ? ready_s[i] : backward_s;
     }
     if (!count)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no gradient has any element");
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no gradient is registered that has elements");
     if (!status)
         status = banyan_model_create("training", count, p.names, p.bytes, p.ready_s, other_s, backward_s,
                                      p.order, &plan->model, err);
