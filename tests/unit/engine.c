@@ -156,8 +156,6 @@ TEST(calls_out_of_turn_are_refused_with_a_sentence)
     config.profile_iterations = 1;
     assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
     assert_int_equal(banyan_train_create(&train, comm, &config), 0);
-    assert_int_equal(banyan_train_commit(train), BANYAN_INVALID_USAGE);
-    assert_string_equal(banyan_train_last_error(train), "no gradient is registered");
     assert_int_equal(banyan_train_begin(train), BANYAN_INVALID_USAGE);
     assert_string_equal(banyan_train_last_error(train), "commit comes first");
     assert_int_equal(banyan_train_register(train, name, data, 4, BANYAN_FLOAT32, NULL),
@@ -188,6 +186,24 @@ TEST(calls_out_of_turn_are_refused_with_a_sentence)
     assert_int_equal(strlen(plan) + 1, needed);
     assert_non_null(strstr(plan, "banyan-grouping"));
     banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
+}
+
+TEST(nothing_to_train_is_refused_with_a_sentence)
+{
+    banyan_comm *comm;
+    banyan_train *train;
+
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    for (int has_empty = 0; has_empty < 2; has_empty++) {
+        assert_int_equal(banyan_train_create(&train, comm, NULL), 0);
+        if (has_empty)
+            assert_int_equal(banyan_train_register(train, "none", NULL, 0, BANYAN_FLOAT32, NULL), 0);
+        assert_int_equal(banyan_train_commit(train), BANYAN_INVALID_ARGUMENT);
+        assert_string_equal(banyan_train_last_error(train), "no gradient is registered that has elements");
+        assert_int_equal(banyan_train_begin(train), BANYAN_INVALID_ARGUMENT);
+        banyan_train_destroy(train);
+    }
     banyan_comm_destroy(comm);
 }
 
@@ -264,6 +280,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_threads_train_on_two_streams),
         cmocka_unit_test(wrong_configs_are_refused_with_a_sentence),
         cmocka_unit_test(calls_out_of_turn_are_refused_with_a_sentence),
+        cmocka_unit_test(nothing_to_train_is_refused_with_a_sentence),
         cmocka_unit_test(it_survives_failing_allocations),
         cmocka_unit_test(medians_forget_one_slow_iteration),
     };
