@@ -12,6 +12,8 @@
 #include "core/alloc.h"
 #include "core/settings.h"
 #include "transport/bytes.h"
+#include "transport/mpi_job.h"
+#include "transport/plugin.h"
 
 #define PATIENCE_MS 600000 /* an id that nobody uses is given up after so long */
 
@@ -189,6 +191,66 @@ static banyan_status join_launched(const banyan_launch *launch, const banyan_sec
     return status;
 }
 
+typedef struct {
+    banyan_mpi_job job;
+    int timeout_ms;
+} mpi_meeting;
+
+static banyan_status meet_by_mpi(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
+                                 banyan_error *err)
+{
+    const mpi_meeting *meeting = context;
+    unsigned char card[BANYAN_CARD_BYTES];
+    unsigned char *all = banyan_alloc((size_t)mine->size, BANYAN_CARD_BYTES);
+    banyan_status status = all ? banyan_world_ready(world, NULL, mine, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        banyan_card_write(mine, card);
+        status = banyan_mpi_job_gather(&meeting->job, card, sizeof card, all, meeting->timeout_ms, err);
+    }
+    for (int i = 0; i < mine->size && !status; i++)
+        status = banyan_card_read(all + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+    banyan_free(all);
+    return status;
+}
+
+static banyan_status join_mpi(const banyan_settings *settings, const banyan_config *config, banyan_comm **out,
+                              banyan_error *err)
+{
+    mpi_meeting meeting = {.timeout_ms = 0};
+    banyan_setup setup = {0};
+    banyan_status status = banyan_mpi_job_join(banyan_settings_string(settings, BANYAN_SETTING_MPI),
+                                               banyan_settings_string(settings, BANYAN_SETTING_PLUGIN_FOLDER),
+                                               &meeting.job, err);
+
+    if (!status)
+        status = banyan_setup_init(&setup, config, meeting.job.size, err);
+    if (status)
+        return status;
+    meeting.timeout_ms = setup.timeout_ms;
+    return join(meeting.job.rank, meeting.job.size, NULL, (banyan_meeting){&meeting, meet_by_mpi}, &setup,
+                out, err);
+}
+
+/* Whether MPI itself is where the ranks meet: it carries their bytes anyway, or its launcher does not say how else. */
+static int meets_by_mpi(const banyan_settings *settings, const banyan_config *config,
+                        const banyan_launch *launch, banyan_status detected)
+{
+    const char *wish =
+        config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->transport
+            ? config->transport
+            : banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
+    const char *folder = banyan_settings_string(settings, BANYAN_SETTING_PLUGIN_FOLDER);
+    char path[4200];
+
+    if (*banyan_settings_string(settings, BANYAN_SETTING_ROOT))
+        return 0;
+    if (strstr(wish, "mpi"))
+        return 1;
+    return detected && launch->launcher && launch->size > 0 && strcmp(launch->launcher, "PMI") == 0 &&
+           banyan_plugin_find("mpi-mpich", folder, path, sizeof path);
+}
+
 static banyan_status init_env(banyan_comm **comm, const banyan_config *config, banyan_error *err)
 {
     banyan_settings *settings = NULL;
@@ -202,6 +264,11 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
         return status;
     family = banyan_family_of(settings);
     status = banyan_launch_detect(settings, look_up, NULL, &launch, err);
+    if (meets_by_mpi(settings, config, &launch, status)) {
+        status = join_mpi(settings, config, comm, err);
+        banyan_settings_destroy(settings);
+        return status;
+    }
     if (!status)
         status = banyan_launch_secret(settings, &launch, text, sizeof text, err);
     banyan_settings_destroy(settings);

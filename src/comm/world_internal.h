@@ -16,6 +16,7 @@ struct banyan_world {
     int rank, size;
     const banyan_setup *setup;
     banyan_settings *settings;
+    banyan_log *log; /* the setup's, which outlives us */
     banyan_secret secret;
     banyan_card *cards; /* by rank */
     int node_count;
@@ -23,13 +24,14 @@ struct banyan_world {
     banyan_address *addresses; /* by node */
     banyan_tcp_meeting meeting;
     banyan_endpoint *tcp;
-    banyan_endpoint *endpoint; /* what calls use: tcp, or several with it in it */
+    banyan_endpoint *endpoint; /* what calls use: tcp or messages, or several with it in it */
     banyan_control *control;
     uint64_t calls_made; /* the caller's own */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
-    banyan_endpoint *shm; /* NULL: no rank shares our host */
+    banyan_endpoint *shm;      /* NULL: no rank shares our host */
+    banyan_endpoint *messages; /* NULL: neither MPI nor UCX */
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */
