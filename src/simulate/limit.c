@@ -8,6 +8,8 @@
 #include "simulate/paths.h"
 #include "simulate/simulate.h"
 
+#define NEARLY_FULL 1.03
+
 static void load_links(const banyan_schedule *schedule, const banyan_paths *paths, double *load, double *sent)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++) {
@@ -71,6 +73,9 @@ banyan_status banyan_bandwidth_limit(const banyan_schedule *schedule, const bany
                 limits.bytes_per_s = topology->links[i].bytes_per_s / load[i];
                 limits.bottleneck = i;
             }
+        for (int i = 0; i < topology->link_count; i++)
+            limits.full_links +=
+                load[i] > 0 && topology->links[i].bytes_per_s / load[i] < NEARLY_FULL * limits.bytes_per_s;
         for (int i = 0; i < topology->node_count; i++)
             if (sent[i] > limits.volume)
                 limits.volume = sent[i];
