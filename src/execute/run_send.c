@@ -73,7 +73,7 @@ static int offer_operation(banyan_runner *runner, const banyan_stream *s, run_fl
         taken = runner->transport->offer(runner->endpoint, s->peer, s->number, memory, ready);
         *moved |= taken > 0;
         f->offered += taken;
-    } while (taken && f->offered < whole);
+    } while (taken == ready && f->offered < whole); /* else there is no room now */
     return f->offered == whole;
 }
 
