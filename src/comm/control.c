@@ -202,7 +202,7 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
     *out = NULL;
     if (!control)
         return banyan_fail_memory(err);
-    control->size = most_ranks;
+    control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
     control->outbox_end = &control->outbox;
     init_lock(control);
@@ -222,6 +222,11 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
 const banyan_address *banyan_control_address(const banyan_control *control)
 {
     return banyan_listener_address(control->listener);
+}
+
+void banyan_control_name_relays(banyan_control *control, int rank_count)
+{
+    control->rank_count = rank_count;
 }
 
 /* With the lock held. 0: the deadline has passed. */
@@ -389,6 +394,12 @@ banyan_status banyan_control_publish(banyan_control *control, const void *body, 
                                      banyan_error *err)
 {
     return post_locked(control, TO_ALL, PLAN, body, bytes, err);
+}
+
+banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
+                                  banyan_error *err)
+{
+    return post_locked(control, relay, CALL, body, bytes, err);
 }
 
 banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err)

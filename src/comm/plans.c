@@ -54,12 +54,20 @@ static void destroy_plan(banyan_comm_plan *plan)
     banyan_free(plan);
 }
 
-/* Nodes that are not ranks need a process that serves them. */
-static int has_relays(const banyan_schedule *schedule)
+static int is_served(const banyan_setup *setup, const banyan_schedule *schedule, int node)
+{
+    for (int i = 0; i < setup->relay_count; i++)
+        if (setup->relays[i] == node)
+            return 1;
+    return banyan_schedule_rank(schedule, node) >= 0;
+}
+
+/* Nodes that are neither ranks nor relays have no process that serves them. */
+static int leads_outside(const banyan_setup *setup, const banyan_schedule *schedule)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
+        if (!is_served(setup, schedule, schedule->transfers[i].src) ||
+            !is_served(setup, schedule, schedule->transfers[i].dst))
             return 1;
     return 0;
 }
@@ -76,7 +84,7 @@ static banyan_status choose_without_relays(const banyan_setup *setup, const bany
     for (int i = 0; i < count && !status && !*out; i++)
         if (all[i].schedule &&
             (!strcmp(setup->algorithm, "auto") || !strcmp(setup->algorithm, all[i].algorithm->name)) &&
-            !has_relays(all[i].schedule)) {
+            !leads_outside(setup, all[i].schedule)) {
             *out = all[i].schedule;
             all[i].schedule = NULL;
         }
@@ -105,7 +113,7 @@ static banyan_status choose(const banyan_setup *setup, const banyan_comm_plan *p
     *out = chosen.schedule;
     chosen.schedule = NULL; /* ours now */
     banyan_plan_fini(&chosen);
-    if (!setup->has_no_relays || !has_relays(*out))
+    if (!setup->has_no_relays || !leads_outside(setup, *out))
         return BANYAN_SUCCESS;
     banyan_schedule_destroy(*out);
     return choose_without_relays(setup, &problem, out, err);
@@ -191,7 +199,7 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_
     if (schedule->collective != plan->collective || schedule->root != plan->root ||
         schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
         memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
-        has_relays(schedule))
+        leads_outside(setup, schedule))
         return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
     return BANYAN_SUCCESS;
 }

@@ -18,8 +18,10 @@ typedef struct {
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */
-    int has_no_relays;       /* only ranks can take part */
-    int wants_probe;         /* the network is to be measured (comm/probing.c) */
+    int has_no_relays;       /* only ranks, and the workers in relays, can take part */
+    int *relays;             /* nodes that processes serve which are no ranks (banyan_comm_relay) */
+    int relay_count;
+    int wants_probe; /* the network is to be measured (comm/probing.c) */
 } banyan_setup;
 
 /* config may be NULL. On failure out is empty. */
