@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/status.h"
 #include "comm/store.h"
 #include "comm/world_internal.h"
 #include "core/alloc.h"
@@ -299,11 +300,19 @@ static banyan_status open_messages(banyan_world *world, const banyan_setup *setu
 static banyan_status begin(banyan_world *world, const banyan_setup *setup, banyan_error *err)
 {
     banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &world->meeting};
-    banyan_control_handler handler = {
-        world, fail, take_data, banyan_world_hear_left, banyan_world_hear_want, banyan_world_hear_plan};
+    banyan_control_handler handler = {world,
+                                      fail,
+                                      take_data,
+                                      banyan_world_hear_left,
+                                      banyan_world_hear_want,
+                                      banyan_world_hear_plan,
+                                      banyan_world_tell_state};
+    char folder[BANYAN_STATUS_FOLDER_TEXT];
     banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
 
     world->endpoint = world->tcp;
+    banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
+    banyan_control_set_status_folder(world->control, folder);
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);

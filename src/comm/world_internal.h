@@ -35,6 +35,8 @@ struct banyan_world {
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */
+    uint64_t done;    /* and ended */
+    int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
     char *has_left; /* by rank */
     uint64_t *left_after;
@@ -47,6 +49,7 @@ void banyan_world_close_calls(banyan_world *world);
 void banyan_world_hear_left(void *context, int rank, uint64_t calls);
 void banyan_world_hear_want(void *context, int rank, const unsigned char *body, size_t bytes);
 void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes);
+void banyan_world_tell_state(void *context, banyan_rank_state *out);
 
 /* AF_INET, AF_INET6 or 0. */
 int banyan_family_of(const banyan_settings *settings);
