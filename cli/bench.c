@@ -20,7 +20,7 @@ enum { MOST_RANKS = 512 };
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --topo, else 4)"},
-    {"topo", 't', "SPEC", "plan for this network (default: all ranks on one switch)"},
+    {"topo", 't', "SPEC", "plan for this network, or probe to measure it (default: all ranks on one switch)"},
     {"algo", 'a', "NAME", "algorithm, or auto (default: auto)"},
     {"collective", 0, "NAME",
      "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
@@ -489,7 +489,7 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     banyan_status status;
 
     *out = 0;
-    if (!spec)
+    if (!spec || !strcmp(spec, "probe"))
         return BANYAN_SUCCESS;
     status = banyan_topology_load(spec, &topology, err);
     if (status)

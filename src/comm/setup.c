@@ -98,12 +98,14 @@ banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *nam
 
 static banyan_status find_topology(banyan_setup *setup, const char *spec, banyan_error *err)
 {
-    banyan_status status = spec && *spec ? banyan_topology_load(spec, &setup->topology, err)
-                                         : make_star(setup->size, &setup->topology, err);
+    int is_probe = spec && !strcmp(spec, BANYAN_TOPO_PROBE), is_given = spec && *spec && !is_probe;
+    banyan_status status = is_given ? banyan_topology_load(spec, &setup->topology, err)
+                                    : make_star(setup->size, &setup->topology, err);
 
     if (status)
         return status;
-    setup->is_default_topology = !spec || !*spec;
+    setup->is_default_topology = !is_given;
+    setup->wants_probe = is_probe;
     if (setup->topology->node_count > BANYAN_TRANSPORT_MAX_MEMBERS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the topology has %d nodes; a group has at most %d",
                            setup->topology->node_count, BANYAN_TRANSPORT_MAX_MEMBERS);
@@ -188,6 +190,9 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
     setup->timeout_ms = config->timeout_ms
                             ? config->timeout_ms
                             : (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
+    setup->wisdom_file = banyan_strdup(banyan_settings_string(settings, BANYAN_SETTING_WISDOM_FILE));
+    if (!status && !setup->wisdom_file)
+        status = banyan_fail_memory(err);
     setup->slice_bytes = config->slice_bytes
                              ? config->slice_bytes
                              : (size_t)banyan_settings_integer(settings, BANYAN_SETTING_SLICE_BYTES);
@@ -277,8 +282,21 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     return init(out, setup, &known, err);
 }
 
+banyan_status banyan_setup_open_log(banyan_setup *setup, int rank, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status && banyan_settings_integer(settings, BANYAN_SETTING_DEBUG) != BANYAN_LOG_NONE)
+        status = banyan_log_create(settings, rank, &setup->log, err);
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 void banyan_setup_fini(banyan_setup *setup)
 {
+    banyan_free(setup->wisdom_file);
+    banyan_log_destroy(setup->log);
     banyan_topology_destroy(setup->topology);
     banyan_free(setup->active);
     banyan_free(setup->algorithm);

@@ -16,6 +16,7 @@ struct banyan_world {
     int rank, size;
     const banyan_setup *setup;
     banyan_settings *settings;
+    banyan_log *log; /* the setup's, which outlives us */
     banyan_secret secret;
     banyan_card *cards; /* by rank */
     int node_count;

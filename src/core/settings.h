@@ -22,12 +22,14 @@
  * is what is allowed: «A|B» for a choice, «LOW..HIGH» for numbers, NULL for any string. */
 #define BANYAN_SETTING_MAP(X)                                                                                \
     X(DEBUG, CHOICE, "NONE", "NONE|VERSION|WARN|INFO|TRACE", "how much is logged")                           \
-    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV", NULL,                                                      \
+    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV,GRAPH,TUNING", NULL,                                         \
       "what INFO and TRACE lines are about: INIT, BOOTSTRAP, ENV, GRAPH, PLAN, TUNING, COLL, NET, SHM, RAS " \
       "or ALL, separated by commas; ^ in front means all but these")                                         \
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
-    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
+    X(TOPO, STRING, "", NULL,                                                                                \
+      "the network: a file, a generator such as hosts:2+3, or probe to measure it; empty: by hosts")         \
+    X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
