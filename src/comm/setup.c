@@ -214,6 +214,9 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
     setup->timeout_ms = config->timeout_ms
                             ? config->timeout_ms
                             : (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
+    setup->wisdom_file = banyan_strdup(banyan_settings_string(settings, BANYAN_SETTING_WISDOM_FILE));
+    if (!status && !setup->wisdom_file)
+        status = banyan_fail_memory(err);
     setup->slice_bytes = config->slice_bytes
                              ? config->slice_bytes
                              : (size_t)banyan_settings_integer(settings, BANYAN_SETTING_SLICE_BYTES);
@@ -304,8 +307,21 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     return init(out, setup, &known, err);
 }
 
+banyan_status banyan_setup_open_log(banyan_setup *setup, int rank, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status && banyan_settings_integer(settings, BANYAN_SETTING_DEBUG) != BANYAN_LOG_NONE)
+        status = banyan_log_create(settings, rank, &setup->log, err);
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 void banyan_setup_fini(banyan_setup *setup)
 {
+    banyan_free(setup->wisdom_file);
+    banyan_log_destroy(setup->log);
     banyan_topology_destroy(setup->topology);
     banyan_free(setup->active);
     banyan_free(setup->algorithm);

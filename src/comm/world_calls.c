@@ -214,6 +214,7 @@ static banyan_status note_call(banyan_world *world, const unsigned char *label, 
     pthread_mutex_lock(&world->lock);
     memcpy(world->recent[world->calls_made % BANYAN_WORLD_RECENT], label, BANYAN_LABEL_BYTES);
     world->current = world->calls_made + 1;
+    world->changed_ns = banyan_clock_ns();
     while (*w) {
         banyan_wish *wish = *w;
 
@@ -443,6 +444,35 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
     world->calls_made++;
     *out = entry;
     return BANYAN_SUCCESS;
+}
+
+void banyan_world_finish(banyan_world *world)
+{
+    pthread_mutex_lock(&world->lock);
+    world->done = world->calls_made;
+    world->changed_ns = banyan_clock_ns();
+    pthread_mutex_unlock(&world->lock);
+}
+
+void banyan_world_tell_state(void *context, banyan_rank_state *out)
+{
+    banyan_world *world = context;
+    unsigned char label[BANYAN_LABEL_BYTES];
+    uint64_t number;
+    banyan_call call;
+
+    *out = (banyan_rank_state){0};
+    pthread_mutex_lock(&world->lock);
+    out->begun = world->current;
+    out->done = world->done < world->current ? world->done : world->current;
+    out->since_s = world->changed_ns ? (double)(banyan_clock_ns() - world->changed_ns) * 1e-9 : 0;
+    if (world->current)
+        memcpy(label, world->recent[(world->current - 1) % BANYAN_WORLD_RECENT], sizeof label);
+    pthread_mutex_unlock(&world->lock);
+    if (!out->begun)
+        return;
+    banyan_world_read_label(label, &number, &call);
+    banyan_call_describe(&call, out->call, sizeof out->call);
 }
 
 void banyan_world_label(const banyan_call_entry *entry, unsigned char out[BANYAN_LABEL_BYTES])

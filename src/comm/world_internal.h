@@ -24,6 +24,7 @@ struct banyan_world {
     int rank, size;
     const banyan_setup *setup;
     banyan_settings *settings;
+    banyan_log *log; /* the setup's, which outlives us */
     banyan_secret secret;
     banyan_card *cards; /* by rank */
     int node_count;
@@ -42,6 +43,8 @@ struct banyan_world {
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */
+    uint64_t done;    /* and ended */
+    int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
     char *has_left; /* by rank */
     uint64_t *left_after;
@@ -54,6 +57,7 @@ void banyan_world_close_calls(banyan_world *world);
 void banyan_world_hear_left(void *context, int rank, uint64_t calls);
 void banyan_world_hear_want(void *context, int rank, const unsigned char *body, size_t bytes);
 void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes);
+void banyan_world_tell_state(void *context, banyan_rank_state *out);
 void banyan_world_hear_call(void *context, const unsigned char *body, size_t bytes);
 
 /* world_calls.c, for world_follow.c: */
