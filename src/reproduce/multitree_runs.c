@@ -11,23 +11,26 @@
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
+#include "schedule/slice.h"
 
 const multitree_rival multitree_rivals[RIVAL_COUNT] = {
-    [RIVAL_RING] = {"ring", "ring", NULL, BANYAN_FLOW_PACKET},
-    [RIVAL_RING_2D] = {"2d-ring", "ring2d", NULL, BANYAN_FLOW_PACKET},
-    [RIVAL_DOUBLE_TREE] = {"double-tree", "double-tree", NULL, BANYAN_FLOW_PACKET},
-    [RIVAL_HDRM] = {"hdrm", "hdrm", NULL, BANYAN_FLOW_PACKET},
-    [RIVAL_MULTITREE] = {"multitree", "multitree", "yx", BANYAN_FLOW_PACKET},
-    [RIVAL_MULTITREE_MSG] = {"multitree-msg", "multitree", "yx", BANYAN_FLOW_MESSAGE},
-    [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split", "multitree", "split", BANYAN_FLOW_MESSAGE},
-    [RIVAL_BIDIRECTIONAL] = {"bidirectional-ring, msg", "bidirectional-ring", NULL, BANYAN_FLOW_MESSAGE},
-    [RIVAL_MULTI_RING] = {"multi-ring, msg", "multi-ring", NULL, BANYAN_FLOW_MESSAGE},
-    [RIVAL_FOREST] = {"forest, msg", "forest", NULL, BANYAN_FLOW_MESSAGE}};
+    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET},
+    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET},
+    [RIVAL_DOUBLE_TREE] = {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET},
+    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET},
+    [RIVAL_MULTITREE] = {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET},
+    [RIVAL_MULTITREE_MSG] = {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE},
+    [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split", "multitree", {"order", "split"}, BANYAN_FLOW_MESSAGE},
+    [RIVAL_BIDIRECTIONAL] = {"bidirectional-ring, msg",
+                             "bidirectional-ring",
+                             {NULL, NULL},
+                             BANYAN_FLOW_MESSAGE},
+    [RIVAL_MULTI_RING] = {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE},
+    [RIVAL_FOREST] = {"forest, msg", "forest", {"trees", "packed"}, BANYAN_FLOW_MESSAGE}};
 
-const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10,  (size_t)64 << 10,  (size_t)128 << 10,
-                                                 (size_t)256 << 10, (size_t)512 << 10, (size_t)1 << 20,
-                                                 (size_t)2 << 20,   (size_t)4 << 20,   (size_t)8 << 20,
-                                                 (size_t)16 << 20,  (size_t)32 << 20,  (size_t)64 << 20};
+const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10, (size_t)128 << 10, (size_t)512 << 10,
+                                                 (size_t)1 << 20,  (size_t)4 << 20,   (size_t)16 << 20,
+                                                 (size_t)64 << 20};
 
 void multitree_name_size(size_t bytes, char *out, size_t size)
 {
@@ -65,12 +68,13 @@ banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_e
     banyan_topology *topology = NULL;
     banyan_problem problem;
     banyan_rate rate;
+    double reached;
     int *active = NULL;
     banyan_status status = load_problem(network, &topology, &active, &problem, err);
 
     if (!status)
         status = banyan_bound_allreduce(topology, active, problem.active_count, BANYAN_RELAYS_ADD, &rate,
-                                        NULL, err);
+                                        &reached, err);
     if (!status) {
         *bytes_per_s = rate.bytes_per_s;
         banyan_rate_fini(&rate);
@@ -78,6 +82,19 @@ banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_e
     banyan_free(active);
     banyan_topology_destroy(topology);
     return status;
+}
+
+static banyan_status slice(banyan_schedule **schedule, const multitree_run *run, banyan_error *err)
+{
+    int count = banyan_schedule_slice_count(*schedule, run->bytes, run->slice_bytes);
+    banyan_schedule *sliced;
+    banyan_status status = banyan_schedule_slice(*schedule, count, &sliced, err);
+
+    if (status)
+        return status;
+    banyan_schedule_destroy(*schedule);
+    *schedule = sliced;
+    return BANYAN_SUCCESS;
 }
 
 static banyan_status simulate(multitree_run *run, const banyan_problem *problem, banyan_error *err)
@@ -95,6 +112,8 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
     settings.flow = run->flow < 0 ? rival->flow : (banyan_flow_control)run->flow;
     if (!status)
         status = banyan_algorithm_build(algorithm, problem, &schedule, err);
+    if (!status && run->slice_bytes)
+        status = slice(&schedule, run, err);
     if (!status)
         status = banyan_flit_run(schedule, problem->topology, run->bytes, &settings, NULL, &report, err);
     if (!status)
@@ -107,7 +126,7 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
 static banyan_status run_one(void *context, int i, banyan_error *err)
 {
     multitree_run *run = ((multitree_run **)context)[i];
-    banyan_parameter parameter = {"order", multitree_rivals[run->rival].order};
+    banyan_parameter parameter = multitree_rivals[run->rival].parameter;
     banyan_topology *topology = NULL;
     banyan_problem problem;
     int *active = NULL;
@@ -115,7 +134,7 @@ static banyan_status run_one(void *context, int i, banyan_error *err)
 
     problem.bytes = run->bytes;
     problem.parameters = &parameter;
-    problem.parameter_count = parameter.value ? 1 : 0;
+    problem.parameter_count = parameter.key ? 1 : 0;
     if (!status)
         status = simulate(run, &problem, err);
     if (status) {
@@ -127,12 +146,12 @@ static banyan_status run_one(void *context, int i, banyan_error *err)
     return status;
 }
 
-/* Packets cost some ten times as much to simulate as messages. */
+/* Packets and slices cost some ten times as much to simulate as whole messages. */
 static double work_of(const multitree_run *run)
 {
     int flow = run->flow < 0 ? (int)multitree_rivals[run->rival].flow : run->flow;
 
-    return (double)run->bytes * (flow == BANYAN_FLOW_PACKET ? 10 : 1);
+    return (double)run->bytes * (flow == BANYAN_FLOW_PACKET || run->slice_bytes ? 10 : 1);
 }
 
 static int by_work(const void *a, const void *b)

@@ -36,3 +36,19 @@ done
 for script in "$source"/examples/*.sh; do
     (cd "$place" && PATH=$build:$PATH "$script") > "$place/log" 2>&1 || fail "$(basename "$script") ended with $?"
 done
+
+# With each MPI that the library has an engine for: built by its compiler, run by its launcher.
+for kind in openmpi mpich; do
+    if [ ! -e "$build/banyan-transport-mpi-$kind.so" ]; then
+        echo "skipped with $kind: it was not there when Banyan was built"
+        continue
+    fi
+    root=
+    [ "$kind" != openmpi ] || root="--allow-run-as-root --oversubscribe"
+    OMPI_CC=$(cached CMAKE_C_COMPILER) MPICH_CC=$(cached CMAKE_C_COMPILER) mpicc.$kind -std=c11 -Wall -Wextra -Werror \
+        ${sanitize:+-fsanitize=$sanitize} -I"$source/include" "$source/examples/mpi/allreduce.c" -o "$place/$kind" -L"$build" \
+        -lbanyan > "$place/log" 2>&1 || fail "mpi/allreduce.c does not build with $kind"
+    ASAN_OPTIONS=detect_leaks=0 LD_LIBRARY_PATH=$build BANYAN_SOCKET_IFNAME=lo mpirun.$kind $root -n 4 "$place/$kind" \
+        > "$place/log" 2>&1 || fail "mpi/allreduce with $kind ended with $?"
+    [ "$(grep -c 'the sum is 10' "$place/log")" = 4 ] || fail "mpi/allreduce with $kind does not print the sum four times"
+done

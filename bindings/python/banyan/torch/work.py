@@ -4,11 +4,12 @@ objects and futures that torch looks at.
 
 Two traps of torch lie here. A Work made from a future says that all went well, whatever the future says; so Work is
 a class of ours, whose wait() raises. But C++ keeps only its own half of a Python object, and waits for ever once
-the other half is gone; so every Work is remembered for a while. It does not keep tensors alive: those are held by
-the call while it is made, and by weak references later.
+the other half is gone; so every Work is remembered for a while. It does not keep tensors alive for so long: once
+nobody in Python holds a Work that is done, its outputs become weak references.
 """
 
 import collections
+import sys
 import threading
 import weakref
 
@@ -18,6 +19,19 @@ from torch._C._distributed_c10d import Work
 _REMEMBERED = 8192  # more than C++ ever leaves unwaited for
 
 _recent = collections.deque(maxlen=_REMEMBERED)
+_lock = threading.Lock()
+_with_outputs = []  # those of them that hold their outputs
+
+
+def _let_go_of_outputs():
+    """Of works that are done and that only this file holds: the two lists, the loop and the question make four."""
+    kept = []
+    for work in _with_outputs:
+        if work._is_done and sys.getrefcount(work) <= 4:
+            work._outputs = _weak(work._outputs)
+        else:
+            kept.append(work)
+    _with_outputs[:] = kept
 
 
 def _weak(value):
@@ -28,7 +42,7 @@ def _weak(value):
 
 def _strong(value):
     if isinstance(value, weakref.ref):
-        return value()
+        return value()  # None, when nobody has wanted it for long
     return [_strong(one) for one in value] if isinstance(value, list) else value
 
 
@@ -37,12 +51,15 @@ class BanyanWork(Work):
 
     def __init__(self, outputs, changed):
         super().__init__()
-        self._outputs = _weak(outputs)
+        self._outputs = outputs
         self._changed = changed  # the group's condition
         self._is_done = False
         self._error = None
         self._futures = []
-        _recent.append(self)
+        with _lock:
+            _let_go_of_outputs()
+            _with_outputs.append(self)
+            _recent.append(self)
 
     # The thread's.
 
