@@ -202,7 +202,7 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
     *out = NULL;
     if (!control)
         return banyan_fail_memory(err);
-    control->size = most_ranks;
+    control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
     control->status_door.fd = -1;
     control->outbox_end = &control->outbox;
@@ -238,6 +238,11 @@ static void open_status(banyan_control *control)
     if (*control->status_folder && !banyan_status_open(&control->status_door, control->status_folder,
                                                        &control->secret, control->rank, NULL))
         epoll_ctl(control->epoll, EPOLL_CTL_ADD, control->status_door.fd, &event);
+}
+
+void banyan_control_name_relays(banyan_control *control, int rank_count)
+{
+    control->rank_count = rank_count;
 }
 
 /* With the lock held. 0: the deadline has passed. */
@@ -408,6 +413,12 @@ banyan_status banyan_control_publish(banyan_control *control, const void *body, 
                                      banyan_error *err)
 {
     return post_locked(control, TO_ALL, PLAN, body, bytes, err);
+}
+
+banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
+                                  banyan_error *err)
+{
+    return post_locked(control, relay, CALL, body, bytes, err);
 }
 
 banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err)

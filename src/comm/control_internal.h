@@ -9,7 +9,7 @@
 #include "comm/status.h"
 #include "transport/channel.h"
 
-enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED };
+enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL };
 
 #define TO_ALL (-1)
 #define KEY_WAKE UINT64_MAX
@@ -41,6 +41,7 @@ struct joiner {
 
 struct banyan_control {
     int rank, size, timeout_ms;
+    int rank_count; /* the others are relays */
     int64_t beat_ns;
     banyan_secret secret;
     const banyan_card *cards;

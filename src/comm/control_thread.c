@@ -59,8 +59,10 @@ static void lose_member(banyan_control *control, int rank, banyan_status status,
     if (has_left)
         return;
     if (control->rank == 0)
-        snprintf(sentence, sizeof sentence, "rank %d (process %d on %.64s) %s: %.200s", rank, card->process,
-                 card->host, status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
+        snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
+                 rank < control->rank_count ? "rank" : "relay",
+                 rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
+                 status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
     else /* who is cut off itself sees no more than this */
         snprintf(sentence, sizeof sentence,
                  "rank %d lost its connection to rank 0 (process %d on %.64s): %.200s", control->rank,
@@ -219,6 +221,8 @@ static int hear(banyan_control *control, int from, int type, const unsigned char
         hear_silent(control, body, bytes);
     else if (type == PLAN && !is_hub)
         control->handler.plan(control->handler.context, body, bytes);
+    else if (type == CALL && !is_hub)
+        control->handler.call(control->handler.context, body, bytes);
     else if (type == GATHERED && !is_hub)
         finish_gather(control, body, bytes);
     else if (type == WANT && is_hub)
