@@ -8,7 +8,9 @@
 #include "core/file.h"
 #include "core/near.h"
 #include "core/value.h"
+#include "train_accelerator.h"
 #include "train_measure.h"
+#include "train_print.h"
 
 static const cli_option options[] = {
     {"model", 'm', "NAME", "a model that comes with Banyan, such as resnet152, or a CSV file"},
@@ -25,6 +27,14 @@ static const cli_option options[] = {
     {"svg", 0, "FILE", "draw the timelines"},
     {"trace", 0, "FILE", "write the timelines as Chrome trace JSON"},
     CLI_MEASURE_OPTIONS,
+    {"accelerator", 0, "ARRAY",
+     "layers on systolic arrays: default, or RxC[xN][,clock=HZ][,bytes=N]; needs --topo"},
+    {"samples", 0, "N", "with --accelerator: of the mini-batch, on each worker (default: 16)"},
+    {"overlap", 0, "HOW", "with --accelerator: none, layers or both (default: both)"},
+    {"simulator", 0, "NAME", "with --accelerator: fluid, walk or flit (default: fluid)"},
+    {"largest", 0, "SIZE", "with --accelerator: simulate no larger all-reduce (default with flit: 4MiB)"},
+    {"flow", 0, "KIND", "with --simulator flit: packet or message (default: packet)"},
+    {"flit", 0, "SETTINGS", "with --simulator flit: as banyan-sim(1) lists them"},
     {NULL, 0, NULL, NULL}};
 
 static banyan_status unknown_policy(const char *name, banyan_error *err)
@@ -228,6 +238,8 @@ static int run(const cli_arguments *arguments)
 
     if (!cli_has(arguments, "model"))
         return cli_usage_error(arguments, "name a model: --model resnet152, or a CSV file");
+    if (cli_has(arguments, "accelerator"))
+        return cli_train_accelerator(arguments);
     if (is_measured && (code = cli_job_join(arguments, &job)) >= 0)
         return code;
     r = banyan_alloc(1, sizeof *r);
@@ -248,7 +260,8 @@ const cli_verb cli_verb_train = {
     .usage =
         "--model NAME|FILE [--policy LIST] --cost linear:A,B[,GAMMA[,LINK]] [--svg FILE] [--trace FILE]\n"
         "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]\n"
-        "--model NAME|FILE [--policy LIST] --measure [-n RANKS] [--iterations N]",
+        "--model NAME|FILE [--policy LIST] --measure [-n RANKS] [--iterations N]\n"
+        "--accelerator ARRAY --model NAME|FILE --topo SPEC [--algo NAMES] [--simulator NAME] [--overlap HOW]",
     .summary = "iteration time of a model under each gradient policy, and how good it can get",
     .takes_parameters = 1,
     .options = options,

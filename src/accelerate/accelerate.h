@@ -21,6 +21,9 @@ typedef struct {
 /* 16 arrays of 32 x 32, 1 GHz, 32 bit. */
 banyan_accelerator banyan_accelerator_default(void);
 
+/* «default», or «32x32», «128x128x4» (arrays), with «,clock=1.5GHz» and «,bytes=2» (of a value) after it. */
+banyan_status banyan_accelerator_parse(const char *text, banyan_accelerator *out, banyan_error *err);
+
 /* A convolution; a fully connected layer is one of a 1 x 1 input. Padding is part of the input's size. */
 typedef struct {
     char name[48];

@@ -74,7 +74,9 @@ banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, ban
 
     for (int i = 0; i < size; i++)
         comms[i] = NULL;
-    status = banyan_group_create(setup, NULL, &group, err);
+    status = banyan_setup_open_log(setup, 0, err);
+    if (!status)
+        status = banyan_group_create(setup, NULL, &group, err);
     for (int i = 0; i < size && !status; i++)
         status = make_handle(group, i, &comms[i], err);
     for (int i = 0; i < size && status; i++) {
@@ -114,15 +116,14 @@ banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_c
 banyan_status banyan_comm_destroy(banyan_comm *comm)
 {
     banyan_group *group;
-    int is_last;
 
     if (!comm)
         return BANYAN_SUCCESS;
     group = comm->group;
     banyan_worker_stop(comm);
-    is_last = banyan_group_part(group, comm->rank, comm->endpoint);
+    banyan_group_part(group, comm->rank, comm->endpoint);
     free_handle(comm);
-    if (is_last)
+    if (banyan_group_release(group))
         banyan_group_destroy(group);
     return BANYAN_SUCCESS;
 }

@@ -241,8 +241,6 @@ banyan_status banyan_train_commit(banyan_train *train)
         return BANYAN_INVALID_ARGUMENT;
     if (train->is_committed || train->failure)
         return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "commit is called once");
-    if (!train->tensor_count)
-        return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "no gradient is registered");
     status = commit(train, &err);
     if (status) {
         banyan_engine_fail(train, status, err.text);
@@ -251,6 +249,7 @@ banyan_status banyan_train_commit(banyan_train *train)
     pthread_mutex_lock(&train->lock);
     train->comm = NULL;
     train->patience = BANYAN_ENGINE_WINDOW;
+    train->scale = 1;
     train->is_committed = 1;
     pthread_mutex_unlock(&train->lock);
     return BANYAN_SUCCESS;

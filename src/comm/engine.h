@@ -67,6 +67,13 @@ typedef struct {
     uint64_t digest;
 } banyan_engine_plan;
 
+/* What a rank has seen, by the engine's tensors: medians. */
+typedef struct {
+    double *ready_s;
+    double other_s; /* between two iterations */
+    double busy_s;  /* of an iteration, with something in flight; 0: not known */
+} banyan_engine_times;
+
 typedef struct {
     int count, next;
     double step_s[BANYAN_ENGINE_RECENT], exposed_s[BANYAN_ENGINE_RECENT], comm_s[BANYAN_ENGINE_RECENT];
@@ -79,7 +86,8 @@ struct banyan_train {
     char *policy_text, *cost_text;
     const banyan_policy *policy;
     int policy_streams; /* 0: it chooses */
-    banyan_cost cost;
+    banyan_cost cost;   /* guarded by lock once it is committed */
+    double scale;       /* of it against what commit measured */
     int tensor_count;
     size_t tensor_capacity;
     banyan_engine_tensor *tensors; /* as registered here */
@@ -133,7 +141,7 @@ banyan_status banyan_engine_measure(banyan_train *train, banyan_error *err);
 
 /* engine_plan.c: the plan before anything is known, and the one by what was observed, with all ranks. */
 banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
-banyan_status banyan_engine_plan_again(banyan_train *train, const double *median_s, double other_s,
+banyan_status banyan_engine_plan_again(banyan_train *train, const banyan_engine_times *times,
                                        banyan_engine_plan **out, banyan_error *err);
 void banyan_engine_plan_destroy(banyan_engine_plan *plan); /* accepts NULL */
 

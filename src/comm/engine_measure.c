@@ -137,7 +137,7 @@ static banyan_status measure_alone(measurement *m, double budget_s, banyan_error
         int is_last = bytes >= most && m->count > 1;
         banyan_status status;
 
-        if (is_last && most > m->bytes[m->count - 1])
+        if (is_last && (double)most > m->bytes[m->count - 1])
             bytes = most / 8 * 8;
         /* At twice the time of its share of bytes, two runs and two to warm up. */
         if (m->count > 2 &&

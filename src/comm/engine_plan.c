@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/engine_plan.c: plans of a training engine.
  *
- *     medians of every rank ── MAX ──> the slowest rank's ready times, the same on all
+ *     medians of every rank ── MAX ──> the slowest rank's ready times, the same on all; costs are corrected by
+ *                                      what the iterations before took
  *     rank 0: policy ── the grouping's text ──> all ── digests ──> the same everywhere, or MISMATCH
  *
  * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of registration, as
@@ -14,6 +15,9 @@
 #include "core/digest.h"
 
 enum { MOST_TEXT_BYTES = 64 << 20 };
+
+#define LEAST_SCALE 0.25
+#define MOST_SCALE 8.0
 
 void banyan_engine_plan_destroy(banyan_engine_plan *plan)
 {
@@ -84,7 +88,7 @@ static banyan_status make_model(const banyan_train *train, const double *ready_s
         backward_s = ready_s[i] > backward_s ? ready_s[i] : backward_s;
     }
     if (!count)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no gradient has any element");
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no gradient is registered that has elements");
     if (!status)
         status = banyan_model_create("training", count, p.names, p.bytes, p.ready_s, other_s, backward_s,
                                      p.order, &plan->model, err);
@@ -246,52 +250,6 @@ static banyan_status compare_digests(banyan_train *train, const banyan_engine_pl
     return BANYAN_SUCCESS;
 }
 
-/* The slowest rank's times, by rank 0's numbers; other_s is the last. */
-static banyan_status share_times(banyan_train *train, const double *median_s, double other_s, double **out,
-                                 banyan_error *err)
-{
-    banyan_comm *comm = train->streams[0].comm;
-    size_t count = (size_t)train->tensor_count + 1;
-    double *times_s = banyan_alloc(count, sizeof *times_s);
-    banyan_status status;
-
-    if (!times_s)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < train->tensor_count; i++)
-        times_s[i] = median_s[train->local_of[i]];
-    times_s[count - 1] = other_s;
-    status = told(comm, banyan_allreduce(times_s, times_s, count, BANYAN_FLOAT64, BANYAN_MAX, comm), err);
-    if (status)
-        banyan_free(times_s);
-    else
-        *out = times_s;
-    return status;
-}
-
-banyan_status banyan_engine_plan_again(banyan_train *train, const double *median_s, double other_s,
-                                       banyan_engine_plan **out, banyan_error *err)
-{
-    banyan_engine_plan *plan = banyan_alloc(1, sizeof *plan);
-    double *times_s = NULL;
-    banyan_status status =
-        plan ? share_times(train, median_s, other_s, &times_s, err) : banyan_fail_memory(err);
-
-    if (!status)
-        status = make_model(train, times_s, times_s[train->tensor_count], plan, err);
-    if (!status)
-        status = share_grouping(train, plan, err);
-    if (!status)
-        status = complete(train, plan, median_s, err);
-    if (!status)
-        status = compare_digests(train, plan, err);
-    banyan_free(times_s);
-    if (status)
-        banyan_engine_plan_destroy(plan);
-    else
-        *out = plan;
-    return status;
-}
-
 /* The plan's model, as this rank saw it or sees it now: only ready times differ. Fails where memory ran out. */
 static int look(const banyan_engine_plan *plan, const double *ready_s, const int *tensor_of,
                 banyan_model *out)
@@ -308,6 +266,100 @@ static int look(const banyan_engine_plan *plan, const double *ready_s, const int
             out->backward_s = out->tensors[i].ready_s;
     }
     return out->tensors != NULL;
+}
+
+/* Becomes the slowest rank's times, by rank 0's numbers, and the shortest time in flight: the rank that came last did
+ * not wait for others. */
+static banyan_status share_times(banyan_train *train, const banyan_engine_times *mine,
+                                 banyan_engine_times *out, banyan_error *err)
+{
+    banyan_comm *comm = train->streams[0].comm;
+    size_t count = (size_t)train->tensor_count + 2;
+    double *times_s = banyan_alloc(count, sizeof *times_s);
+    banyan_status status;
+
+    if (!times_s)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < train->tensor_count; i++)
+        times_s[i] = mine->ready_s[train->local_of[i]];
+    times_s[count - 2] = mine->other_s;
+    times_s[count - 1] = -mine->busy_s;
+    status = told(comm, banyan_allreduce(times_s, times_s, count, BANYAN_FLOAT64, BANYAN_MAX, comm), err);
+    if (status)
+        banyan_free(times_s);
+    else
+        *out = (banyan_engine_times){times_s, times_s[count - 2], -times_s[count - 1]};
+    return status;
+}
+
+/* How long something is in flight when the current plan runs with these ready times; 0: memory ran out. */
+static double predict_busy(const banyan_train *train, const double *ready_s)
+{
+    const banyan_engine_plan *plan = train->plan;
+    double *local_s = banyan_alloc((size_t)train->tensor_count, sizeof *local_s), busy_s = 0, until_s = 0;
+    banyan_grouping played = *plan->grouping;
+    banyan_model model = {0};
+
+    played.groups = banyan_alloc((size_t)played.group_count, sizeof *played.groups);
+    if (local_s && played.groups) {
+        memcpy(played.groups, plan->grouping->groups, (size_t)played.group_count * sizeof *played.groups);
+        for (int i = 0; i < train->tensor_count; i++)
+            local_s[train->local_of[i]] = ready_s[i];
+        if (look(plan, local_s, plan->tensor_of, &model) &&
+            !banyan_grouping_judge(&played, &model, &train->cost, NULL))
+            for (int g = 0; g < played.group_count; g++) {
+                double from_s = played.groups[g].start_s > until_s ? played.groups[g].start_s : until_s;
+
+                until_s = played.groups[g].end_s > until_s ? played.groups[g].end_s : until_s;
+                busy_s += until_s > from_s ? until_s - from_s : 0;
+            }
+    }
+    banyan_free(model.tensors);
+    banyan_free(local_s);
+    banyan_free(played.groups);
+    return busy_s;
+}
+
+/* Between iterations the network rests, and backward wants the processors, too: so all-reduces take another time than
+ * when they were measured. What the last iterations took in all, against what they should have, goes for all
+ * sizes. Every rank computes the same from the same numbers. */
+static void calibrate(banyan_train *train, const banyan_engine_times *shared)
+{
+    double predicted_s = shared->busy_s > 0 ? predict_busy(train, shared->ready_s) : 0;
+    double scale = predicted_s > 0 ? train->scale * shared->busy_s / predicted_s : train->scale;
+
+    if (*train->cost_text)
+        return; /* the program knows better */
+    scale = scale < LEAST_SCALE ? LEAST_SCALE : scale > MOST_SCALE ? MOST_SCALE : scale;
+    pthread_mutex_lock(&train->lock);
+    banyan_cost_scale(&train->cost, scale / train->scale);
+    train->scale = scale;
+    pthread_mutex_unlock(&train->lock);
+}
+
+banyan_status banyan_engine_plan_again(banyan_train *train, const banyan_engine_times *times,
+                                       banyan_engine_plan **out, banyan_error *err)
+{
+    banyan_engine_plan *plan = banyan_alloc(1, sizeof *plan);
+    banyan_engine_times shared = {0};
+    banyan_status status = plan ? share_times(train, times, &shared, err) : banyan_fail_memory(err);
+
+    if (!status)
+        calibrate(train, &shared);
+    if (!status)
+        status = make_model(train, shared.ready_s, shared.other_s, plan, err);
+    if (!status)
+        status = share_grouping(train, plan, err);
+    if (!status)
+        status = complete(train, plan, times->ready_s, err);
+    if (!status)
+        status = compare_digests(train, plan, err);
+    banyan_free(shared.ready_s);
+    if (status)
+        banyan_engine_plan_destroy(plan);
+    else
+        *out = plan;
+    return status;
 }
 
 double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *ready_s)

@@ -44,7 +44,7 @@ static void note_figures(banyan_train *train, double now_s)
     banyan_engine_figures *figures = &train->figures;
     double last_s = 0;
 
-    if (train->is_disturbed)
+    if (train->is_disturbed || train->iterations < 2) /* the first makes plans and connections */
         return;
     for (int i = 0; i < train->tensor_count; i++)
         last_s = fmax(last_s, train->tensors[i].ready_s);
@@ -81,7 +81,19 @@ static void end_iteration(banyan_train *train)
     train->votes = 0;
 }
 
-/* What this rank says with its last group: whether ready times have moved. */
+/* How far steps are from what the plan promised, where costs are ours to correct. */
+static double step_error(const banyan_train *train)
+{
+    double predicted_s = train->plan->grouping->iteration_s - train->plan->grouping->forward_s;
+    double steps_s[BANYAN_ENGINE_RECENT];
+
+    if (*train->cost_text || train->figures.count < BANYAN_ENGINE_WINDOW || !(predicted_s > 0))
+        return 0;
+    memcpy(steps_s, train->figures.step_s, sizeof steps_s);
+    return fabs(banyan_median(steps_s, train->figures.count) / predicted_s - 1);
+}
+
+/* What this rank says with its last group: whether ready times have moved, or steps take another time than planned. */
 static int own_vote(banyan_train *train)
 {
     if (!train->plan_number)
@@ -92,7 +104,7 @@ static int own_vote(banyan_train *train)
         return 0;
     banyan_observations_median(&train->observed, train->row_s);
     train->drift = banyan_engine_plan_drift(train->plan, train->row_s);
-    return train->drift > train->config.drift;
+    return train->drift > train->config.drift || step_error(train) > train->config.drift;
 }
 
 /* ---- A group. */
@@ -190,19 +202,22 @@ static void install(banyan_train *train, banyan_engine_plan *plan)
 static void make_plan(banyan_train *train)
 {
     int others = train->other_count < BANYAN_ENGINE_RECENT ? train->other_count : BANYAN_ENGINE_RECENT;
-    double *median_s = banyan_alloc((size_t)train->tensor_count, sizeof *median_s);
-    double other_s[BANYAN_ENGINE_RECENT];
+    double other_s[BANYAN_ENGINE_RECENT], busy_s[BANYAN_ENGINE_RECENT];
+    banyan_engine_times times = {banyan_alloc((size_t)train->tensor_count, sizeof *times.ready_s), 0, 0};
     banyan_engine_plan *plan = NULL;
     banyan_error err = {""};
-    banyan_status status = median_s ? BANYAN_SUCCESS : banyan_fail_memory(&err);
+    banyan_status status = times.ready_s ? BANYAN_SUCCESS : banyan_fail_memory(&err);
 
     memcpy(other_s, train->other_s, sizeof other_s);
+    memcpy(busy_s, train->figures.comm_s, sizeof busy_s);
+    times.other_s = banyan_median(other_s, others);
+    times.busy_s = banyan_median(busy_s, train->figures.count);
     if (!status)
-        banyan_observations_median(&train->observed, median_s);
+        banyan_observations_median(&train->observed, times.ready_s);
     pthread_mutex_unlock(&train->lock);
     if (!status)
-        status = banyan_engine_plan_again(train, median_s, banyan_median(other_s, others), &plan, &err);
-    banyan_free(median_s);
+        status = banyan_engine_plan_again(train, &times, &plan, &err);
+    banyan_free(times.ready_s);
     if (status)
         banyan_engine_fail(train, status, err.text);
     pthread_mutex_lock(&train->lock);

@@ -66,10 +66,14 @@ banyan_status banyan_comm_plan_from_probe(banyan_comm **comm, banyan_error *err)
     banyan_comm *first = *comm;
     banyan_setup *setup = &first->group->setup;
     banyan_topology *topology = NULL;
-    banyan_status status = banyan_comm_probe(first, NULL, NULL, &topology, NULL);
+    banyan_probe_report report;
+    banyan_status status = banyan_comm_probe(first, NULL, NULL, &topology, &report);
 
     *comm = NULL;
     if (!status) {
+        BANYAN_INFO(setup->log, GRAPH, "probed %d hosts, %d racks: %d measurements, %llu bytes in %.2f s",
+                    report.host_count, report.rack_count, report.measurement_count,
+                    (unsigned long long)report.bytes, report.seconds);
         banyan_topology_destroy(setup->topology);
         setup->topology = topology; /* worker r is rank r, as before */
         setup->is_default_topology = 0;

@@ -22,12 +22,14 @@
  * is what is allowed: «A|B» for a choice, «LOW..HIGH» for numbers, NULL for any string. */
 #define BANYAN_SETTING_MAP(X)                                                                                \
     X(DEBUG, CHOICE, "NONE", "NONE|VERSION|WARN|INFO|TRACE", "how much is logged")                           \
-    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV", NULL,                                                      \
+    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV,GRAPH,TUNING", NULL,                                         \
       "what INFO and TRACE lines are about: INIT, BOOTSTRAP, ENV, GRAPH, PLAN, TUNING, COLL, NET, SHM, RAS " \
       "or ALL, separated by commas; ^ in front means all but these")                                         \
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
-    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
+    X(TOPO, STRING, "", NULL,                                                                                \
+      "the network: a file, a generator such as hosts:2+3, or probe to measure it; empty: by hosts")         \
+    X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
@@ -53,6 +55,8 @@
     X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \
     X(SECRET, HIDDEN, "", NULL, "what the processes of the job prove to each other that they know")          \
     X(SECRET_FILE, STRING, "", NULL, "a file with the secret, readable by its owner alone")                  \
+    X(STATUS_FOLDER, STRING, "", NULL,                                                                       \
+      "where banyan status finds the ranks of a job; off: nowhere; empty: /tmp/banyan-UID")                  \
     X(CONF_FILE, STRING, "", NULL, "a file of settings, read before ~/.banyan.conf and /etc/banyan.conf")    \
     X(COLOR, CHOICE, "auto", "auto|always|never", "colours on a terminal")
 

@@ -186,8 +186,7 @@ static banyan_status measure_distances(const banyan_probe_findings *f, distances
     for (int i = 0; i < f->load_count && !status; i++) {
         const banyan_probe_load *load = &f->loads[i];
 
-        note(d, load->src, load->dst,
-             load->bytes_per_s < FAR * calm * calm * could_be(d, load->src, load->dst), 1);
+        note(d, load->src, load->dst, load->bytes_per_s < FAR * calm * could_be(d, load->src, load->dst), 1);
     }
     /* What one flow alone shows is beyond doubt. */
     for (int i = 0; i < f->host_count * f->host_count && !status; i++) {

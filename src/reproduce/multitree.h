@@ -9,9 +9,9 @@
 
 /* An algorithm as it competes. */
 typedef struct {
-    const char *name;      /* in figures */
-    const char *algorithm; /* ours */
-    const char *order;     /* of multitree's neighbours, or NULL */
+    const char *name;           /* in figures */
+    const char *algorithm;      /* ours */
+    banyan_parameter parameter; /* an option of it; key NULL: none */
     banyan_flow_control flow;
 } multitree_rival;
 
@@ -35,9 +35,11 @@ extern const multitree_rival multitree_rivals[RIVAL_COUNT];
 typedef struct {
     const char *network; /* «torus:4x4», to which the paper's links are added */
     int rival;
-    int flow; /* a banyan_flow_control, or -1: the rival's own */
+    int flow;           /* a banyan_flow_control, or -1: the rival's own */
+    size_t slice_bytes; /* messages are cut to this; 0: they travel whole */
     size_t bytes;
     double seconds; /* NAN where the algorithm does not apply there */
+    int by_fluid;   /* the fluid engine in lockstep, whole messages, with the same adder */
 } multitree_run;
 
 /* Simulates all, side by side, the longest first. */
@@ -54,7 +56,7 @@ banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_e
 void multitree_name_size(size_t bytes, char *out, size_t size);
 
 /* What the parts hand on: the 8x8 torus of Fig. 9 gives the costs of Fig. 11. */
-enum { MULTITREE_SIZES = 12 };
+enum { MULTITREE_SIZES = 7 };
 
 typedef struct {
     double seconds[RIVAL_COUNT][MULTITREE_SIZES]; /* NAN: not there */

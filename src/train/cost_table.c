@@ -84,6 +84,15 @@ banyan_status banyan_cost_table(const double *bytes, const double *seconds, int 
     return BANYAN_SUCCESS;
 }
 
+void banyan_cost_scale(banyan_cost *cost, double factor)
+{
+    cost->start_s *= factor;
+    cost->s_per_byte *= factor;
+    cost->least_s_per_byte *= factor;
+    for (int i = 0; i < cost->point_count; i++)
+        cost->points[i].work_s *= factor;
+}
+
 /* ---- As text. */
 
 static banyan_status bad_table(const char *text, banyan_error *err)

@@ -96,6 +96,9 @@ banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_err
 /* cost.c's helper for «table:...». */
 banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
 
+/* Everything takes so many times as long. */
+void banyan_cost_scale(banyan_cost *cost, double factor);
+
 /* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the
  * joint rate grows no more. */
 banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, int count, banyan_error *err);

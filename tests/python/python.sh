@@ -20,8 +20,11 @@ export BANYAN_LIBRARY=$build/libbanyan.so PYTHONDONTWRITEBYTECODE=1
 unset BANYAN_TOPO BANYAN_ALGO BANYAN_TIMEOUT_MS RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
 sanitize=$(sed -n 's/^BANYAN_SANITIZE:[A-Z]*=//p' "$build/CMakeCache.txt")
 case $sanitize in
-*address*) # a sanitized library wants its run time loaded before all others; the interpreter's own leaks are not ours
-    LD_PRELOAD=$("$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")" -print-file-name=libasan.so)
+*address*)
+    # A sanitized library wants its run time loaded before all others, and that one wants to see C++'s exceptions, which
+    # torch throws. The interpreter's own leaks are not ours.
+    compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+    LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libstdc++.so.6)"
     export LD_PRELOAD ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
     ;;
 esac

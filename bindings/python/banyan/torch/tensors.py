@@ -39,7 +39,10 @@ def op_name(op):
     for name, ours in _OPS.items():
         if op == getattr(torch.distributed.ReduceOp, name):
             return ours
-    raise Unsupported(f"the backend banyan has sum, avg, product, min and max, not {op}")
+    others = ("BAND", "BOR", "BXOR", "PREMUL_SUM", "UNUSED")
+    known = torch.distributed.ReduceOp
+    found = [name for name in others if hasattr(known, name) and op == getattr(known, name)]
+    raise Unsupported(f"the backend banyan has sum, avg, product, min and max, not {found[0] if found else op}")
 
 
 def sum_type(tensor, op):
