@@ -9,7 +9,7 @@ jobs=${JOBS:-2}
 
 cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
-BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
+BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
 
 # Every record of the seed paper's clusters, in an optimised build.

@@ -115,7 +115,8 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
             out_left = out_left > 0 ? out_left : packing->weight[out];
             share = in_left < out_left ? in_left : out_left;
             if (share > 1e-9 * packing->total)
-                banyan_flows_add_pair(flows, graph, &packing->trees, in, out, root, share);
+                banyan_flows_add_pair(flows, graph, &packing->trees, in, out, root,
+                                      packing->kind[out] == BANYAN_TREE_OUT_LATER, share);
             in_left -= share;
             out_left -= share;
             if (in_left <= 1e-9 * packing->total) {

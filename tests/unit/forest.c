@@ -22,13 +22,14 @@ typedef struct {
     banyan_limits limits;
 } outcome;
 
-static outcome plan(const banyan_topology *topology, const int *active, int active_count,
-                    const banyan_parameter *parameters, int parameter_count)
+static outcome plan_for(size_t bytes, const banyan_topology *topology, const int *active, int active_count,
+                        const banyan_parameter *parameters, int parameter_count)
 {
     banyan_problem problem = {.topology = topology,
                               .active = active,
                               .active_count = active_count,
                               .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .bytes = bytes,
                               .parameters = parameters,
                               .parameter_count = parameter_count};
     outcome result;
@@ -40,6 +41,12 @@ static outcome plan(const banyan_topology *topology, const int *active, int acti
         banyan_bandwidth_limit(result.schedule, topology, &result.limits, &err))
         fail_msg("%s: %s", topology->name, err.text);
     return result;
+}
+
+static outcome plan(const banyan_topology *topology, const int *active, int active_count,
+                    const banyan_parameter *parameters, int parameter_count)
+{
+    return plan_for(0, topology, active, active_count, parameters, parameter_count);
 }
 
 static outcome plan_spec(const char *spec)
@@ -352,6 +359,47 @@ TEST(the_number_of_trees_suits_the_size)
     banyan_topology_destroy(topology);
 }
 
+/* The paper's systems on one network: the time in many slices agrees with what the stages add up to. */
+static double simulated_rate(const banyan_topology *topology, const int *active, int count,
+                             const char *stages, double least)
+{
+    const double bytes = (double)((size_t)1 << 40);
+    banyan_parameter parameter = {"stages", stages};
+    outcome result = plan_for((size_t)bytes, topology, active, count, &parameter, 1);
+    banyan_fluid_options options = {.slice_bytes = (size_t)1 << 28};
+    banyan_fluid_result r;
+    banyan_error err;
+    double rate;
+
+    if (banyan_fluid(result.schedule, topology, (size_t)bytes, &options, &r, &err))
+        fail_msg("%s", err.text);
+    rate = bytes / r.timeline->total_s;
+    print_message("%-12s %.4g bytes/s, simulated %.4g\n", stages, result.limits.bytes_per_s, rate);
+    assert_true(rate <= result.limits.bytes_per_s * (1 + 1e-9) && rate > least * result.limits.bytes_per_s);
+    if (strcmp(stages, "overlap")) /* whose second stage may be empty */
+        assert_int_equal(result.schedule->barrier > 0, strcmp(stages, "sequential") == 0);
+    banyan_fluid_fini(&r);
+    banyan_schedule_destroy(result.schedule);
+    return rate;
+}
+
+TEST(stages_take_as_long_as_their_rates_say)
+{
+    static const int some[] = {0, 1, 4, 6};
+    banyan_topology *topology;
+    double pipelined, sequential, overlap;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("dgx1,latency=0s", &topology, &err), BANYAN_SUCCESS);
+    pipelined = simulated_rate(topology, some, 4, "pipelined", 0.99);
+    sequential = simulated_rate(topology, some, 4, "sequential", 0.95);
+    overlap = simulated_rate(topology, some, 4, "overlap", 0.85);
+    /* 14/3, 4 and 4 links' worth: equal directions gain nothing by the paper's overlap. */
+    assert_true(fabs(sequential / pipelined - 6.0 / 7) < 0.05);
+    assert_true(overlap < 0.88 * pipelined);
+    banyan_topology_destroy(topology);
+}
+
 TEST(small_vectors_get_few_and_shallow_trees)
 {
     banyan_topology *topology;
@@ -484,6 +532,7 @@ int main(void)
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),
         cmocka_unit_test(no_link_is_used_twice_in_a_round),
         cmocka_unit_test(the_number_of_trees_suits_the_size),
+        cmocka_unit_test(stages_take_as_long_as_their_rates_say),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
