@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: the conformance and mutation tests with more cases, the report's page in a
+# What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the report's page in a
 # browser, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,6 +10,11 @@ cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
 BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
+
+# Every record of the seed paper's clusters, in an optimised build.
+cmake --preset release --log-level=NOTICE > /dev/null
+cmake --build build/release -j "$jobs" --target test_unit_clusters -- --quiet
+BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 
 scripts/browser.sh build/dev/banyan
 

@@ -58,6 +58,16 @@ banyan_status banyan_machines_find(const banyan_problem *problem, banyan_machine
     return BANYAN_SUCCESS;
 }
 
+banyan_status banyan_machines_apply(const banyan_problem *problem, banyan_error *err)
+{
+    banyan_machines machines;
+    banyan_status status = banyan_machines_find(problem, &machines, err);
+
+    if (!status)
+        banyan_machines_fini(&machines);
+    return status;
+}
+
 static int is_linked(const banyan_topology *topology, int a, int b)
 {
     return banyan_topology_find_link(topology, a, b) >= 0 && banyan_topology_find_link(topology, b, a) >= 0;

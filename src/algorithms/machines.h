@@ -18,6 +18,9 @@ typedef struct {
 banyan_status banyan_machines_find(const banyan_problem *problem, banyan_machines *out, banyan_error *err);
 void banyan_machines_fini(banyan_machines *machines);
 
+/* Whether they can be found: the `applies` of algorithms that need machines. */
+banyan_status banyan_machines_apply(const banyan_problem *problem, banyan_error *err);
+
 /* A breadth-first tree over the machine's own links from its leader-th member; who has none hangs on the
  * leader. Fills parent (-1 at the leader) and depth of the members. Returns the greatest depth. */
 int banyan_machines_tree(const banyan_machines *machines, const banyan_topology *topology, int machine,

@@ -6,17 +6,9 @@
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
 #include "solve/flatten.h"
+#include "solve/oracle.h"
 #include "solve/peel.h"
-#include "solve/spanning.h"
 #include "solve/strength.h"
-
-int banyan_packed_all_active(const banyan_graph *graph)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1])
-            return 0;
-    return 1;
-}
 
 /* Hops from the node to the farthest one. */
 static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
@@ -61,18 +53,18 @@ static banyan_status find_radius(const banyan_graph *graph, int *out, banyan_err
 static banyan_status pack_combs(const banyan_topology *topology, const banyan_graph *graph, double enough,
                                 int max_trees, banyan_flows *flows, int *good, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_packed_oracle, .tolerance = 1e-9};
+    banyan_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
     banyan_packing packing;
     banyan_trees combs;
-    banyan_spanning *spanning = NULL;
+    banyan_oracle *oracle = NULL;
     banyan_status status;
 
     *good = 0;
     banyan_trees_init(&combs);
     status = banyan_grid_trees_add(topology, graph, (size_t)max_trees, &combs, err);
     if (!status)
-        status = banyan_spanning_create(graph, &spanning, err);
-    problem.context = spanning;
+        status = banyan_oracle_create(graph, &oracle, err);
+    problem.context = oracle;
     problem.seed = &combs;
     if (!status && combs.tree_count) {
         status = banyan_packing_solve(graph, &problem, &packing, err);
@@ -83,7 +75,7 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
         if (!status)
             banyan_packing_fini(&packing);
     }
-    banyan_spanning_destroy(spanning);
+    banyan_oracle_destroy(oracle);
     banyan_trees_fini(&combs);
     return status;
 }
@@ -102,7 +94,7 @@ static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_pa
     if (status)
         return status;
     if (peel.total < 0.99 * peel.optimum) {
-        status = banyan_packed_spanning(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
+        status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
     } else {
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1,

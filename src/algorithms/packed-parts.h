@@ -6,17 +6,18 @@
 #include "algorithms/packed.h"
 #include "solve/packing.h"
 
-/* The cheapest spanning tree; the context is a banyan_spanning. */
-int64_t banyan_packed_oracle(void *context, const int64_t *cost, banyan_trees *trees);
-
 /* The packing's trees as flows, each rooted at its centre. */
 void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const banyan_packing *packing);
 
 /* Column generation, from the seed's trees where there are some, until enough is packed (0: the optimum). */
-banyan_status banyan_packed_spanning(const banyan_graph *graph, const banyan_trees *seed, double enough,
-                                     banyan_flows *flows, banyan_error *err);
+banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_trees *seed, double enough,
+                                    banyan_flows *flows, banyan_error *err);
 
-int banyan_packed_all_active(const banyan_graph *graph);
+/* With switches or idle workers: the optimum; where only workers add, by shallow trees of equal weight if these
+ * reach it. With max_depth trees are no deeper, even at a loss. */
+banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_packed_options *options, banyan_flows *flows,
+                                     banyan_error *err);
 
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,

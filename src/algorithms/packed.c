@@ -10,9 +10,8 @@
 #include "core/alloc.h"
 #include "solve/ellipsoid.h"
 #include "solve/hubs.h"
+#include "solve/oracle.h"
 #include "solve/packing.h"
-#include "solve/spanning.h"
-#include "solve/steiner.h"
 
 #define MANY_WORKERS 96
 
@@ -44,34 +43,6 @@ banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_p
     return status;
 }
 
-int64_t banyan_packed_oracle(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    return banyan_spanning_tree(context, NULL, cost, trees);
-}
-
-typedef struct {
-    banyan_closure closure;
-    banyan_steiner *steiner;
-} steiner_oracle;
-
-static int64_t find_steiner(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    steiner_oracle *oracle = context;
-
-    banyan_closure_measure(&oracle->closure, cost);
-    banyan_steiner_prepare(oracle->steiner, 0);
-    return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
-                               trees);
-}
-
-static int has_idle_adders(const banyan_graph *graph)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & BANYAN_NODE_ADDS))
-            return 1;
-    return 0;
-}
-
 void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const banyan_packing *packing)
 {
     for (size_t t = 0; t < packing->trees.tree_count; t++)
@@ -80,46 +51,24 @@ void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const ba
 }
 
 /* Column generation, from the seed's trees where there are some, until enough is packed. */
-banyan_status banyan_packed_spanning(const banyan_graph *graph, const banyan_trees *seed, double enough,
-                                     banyan_flows *flows, banyan_error *err)
+banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_trees *seed, double enough,
+                                    banyan_flows *flows, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_packed_oracle,
+    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
                                       .tolerance = 1e-9,
                                       .good_enough = enough,
                                       .warm_trees = seed && seed->tree_count ? 1 : 60,
                                       .seed = seed,
                                       .round_limit = 3000};
     banyan_packing packing;
-    banyan_spanning *spanning;
-    banyan_status status = banyan_spanning_create(graph, &spanning, err);
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
-    problem.context = spanning;
+    problem.context = oracle;
     status = banyan_packing_solve(graph, &problem, &packing, err);
-    banyan_spanning_destroy(spanning);
-    if (status)
-        return status;
-    banyan_packed_take(flows, graph, &packing);
-    banyan_packing_fini(&packing);
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status pack_steiner(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
-{
-    banyan_packing_problem problem = {
-        .oracle = find_steiner, .tolerance = 1e-9, .warm_trees = 40, .round_limit = 1000};
-    banyan_packing packing;
-    steiner_oracle oracle = {.steiner = NULL};
-    banyan_status status = banyan_closure_init(&oracle.closure, graph, BANYAN_NODE_ADDS, err);
-
-    if (!status)
-        status = banyan_steiner_create(&oracle.closure, &oracle.steiner, err);
-    problem.context = &oracle;
-    if (!status)
-        status = banyan_packing_solve(graph, &problem, &packing, err);
-    banyan_steiner_destroy(oracle.steiner);
-    banyan_closure_fini(&oracle.closure);
+    banyan_oracle_destroy(oracle);
     if (status)
         return status;
     banyan_packed_take(flows, graph, &packing);
@@ -139,7 +88,7 @@ static banyan_status pack_hubs(const banyan_graph *graph, int tree_count, banyan
     for (size_t t = 0; !status && t < trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &trees, t, -1, 1);
     if (!status && trees.tree_count == 0)
-        status = banyan_packed_spanning(graph, NULL, 0, flows, err);
+        status = banyan_packed_columns(graph, NULL, 0, flows, err);
     banyan_trees_fini(&trees);
     return status;
 }
@@ -198,21 +147,21 @@ static banyan_status pack_coupled(const banyan_graph *graph, banyan_stages stage
 /* The paper's way: trees by the ellipsoid method, then one program over them. */
 static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_packed_oracle, .tolerance = 1e-9};
+    banyan_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
     banyan_ellipsoid_effort effort;
     banyan_packing packing;
     banyan_trees trees;
-    banyan_spanning *spanning = NULL;
+    banyan_oracle *oracle = NULL;
     banyan_status status;
 
-    if (has_idle_adders(graph))
+    if (banyan_graph_has_idle_adders(graph))
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "the ellipsoid method does not use relays: give relays=forward");
     banyan_trees_init(&trees);
-    status = banyan_spanning_create(graph, &spanning, err);
+    status = banyan_oracle_create(graph, &oracle, err);
     if (!status)
-        status = banyan_ellipsoid_trees(graph, banyan_packed_oracle, spanning, 1e-5, &trees, &effort, err);
-    problem.context = spanning;
+        status = banyan_ellipsoid_trees(graph, banyan_oracle_tree, oracle, 1e-5, &trees, &effort, err);
+    problem.context = oracle;
     problem.seed = &trees;
     if (!status) {
         status = banyan_packing_solve(graph, &problem, &packing, err);
@@ -222,7 +171,7 @@ static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *
         }
     }
     banyan_trees_fini(&trees);
-    banyan_spanning_destroy(spanning);
+    banyan_oracle_destroy(oracle);
     return status;
 }
 
@@ -230,13 +179,11 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
                                     const banyan_packed_options *options, banyan_flows *flows,
                                     banyan_error *err)
 {
-    if (banyan_packed_all_active(graph))
+    if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
-    if (has_idle_adders(graph))
-        return pack_steiner(graph, flows, err);
-    if (graph->active_count > MANY_WORKERS)
+    if (graph->active_count > MANY_WORKERS && !banyan_graph_has_idle_adders(graph))
         return pack_hubs(graph, options->max_trees, flows, err);
-    return banyan_packed_spanning(graph, NULL, 0, flows, err);
+    return banyan_packed_switched(topology, graph, options, flows, err);
 }
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those

@@ -39,16 +39,6 @@ static void across(banyan_builder *builder, const banyan_machines *machines, int
     }
 }
 
-static banyan_status applies(const banyan_problem *problem, banyan_error *err)
-{
-    banyan_machines machines;
-    banyan_status status = banyan_machines_find(problem, &machines, err);
-
-    if (!status)
-        banyan_machines_fini(&machines);
-    return status;
-}
-
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_machines machines;
@@ -86,6 +76,6 @@ const banyan_algorithm banyan_algorithm_plink = {
     .paper = "L. Luo et al., PLink: Discovering and Exploiting Datacenter Network Locality, 2020",
     .cost = "2 (depth + log2 m) a + 2 n b",
     .collectives = BANYAN_CAN(ALLREDUCE),
-    .applies = applies,
+    .applies = banyan_machines_apply,
     .build = build,
 };

@@ -19,29 +19,12 @@
 #include "solve/ascent.h"
 #include "solve/coupled.h"
 #include "solve/groups.h"
+#include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/spanning.h"
-#include "solve/steiner.h"
 #include "solve/strength.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
-
-static int has_role(const banyan_graph *graph, unsigned roles)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & roles) &&
-            graph->out_first[v] < graph->out_first[v + 1])
-            return 1;
-    return 0;
-}
-
-static int all_active(const banyan_graph *graph)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1])
-            return 0;
-    return 1;
-}
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -58,26 +41,6 @@ static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bou
     return status;
 }
 
-static int64_t spanning_oracle(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    return banyan_spanning_tree(context, NULL, cost, trees);
-}
-
-typedef struct {
-    banyan_closure closure;
-    banyan_steiner *steiner;
-} steiner_oracle;
-
-static int64_t find_steiner(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    steiner_oracle *oracle = context;
-
-    banyan_closure_measure(&oracle->closure, cost);
-    banyan_steiner_prepare(oracle->steiner, 0);
-    return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
-                               trees);
-}
-
 static banyan_status pack(const banyan_graph *graph, banyan_packing_problem problem,
                           banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -88,7 +51,7 @@ static banyan_status pack(const banyan_graph *graph, banyan_packing_problem prob
     if (graph->arc_count > 2 * MANY_CABLES) {
         group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
         status =
-            group ? banyan_groups_find(graph, group, &problem.group_count, err) : banyan_fail_memory(err);
+            group ? banyan_groups_find(graph, 0, group, &problem.group_count, err) : banyan_fail_memory(err);
         if (status)
             goto out;
         if (problem.group_count <= graph->arc_count / 8)
@@ -107,37 +70,18 @@ out:
     return status;
 }
 
-static banyan_status by_spanning_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                       banyan_error *err)
+static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_packing_problem problem = {
-        .oracle = spanning_oracle, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
-    banyan_spanning *spanning;
-    banyan_status status = banyan_spanning_create(graph, &spanning, err);
+        .oracle = banyan_oracle_tree, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
-    problem.context = spanning;
+    problem.context = oracle;
     status = pack(graph, problem, out, err);
-    banyan_spanning_destroy(spanning);
-    return status;
-}
-
-static banyan_status by_steiner_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                      banyan_error *err)
-{
-    banyan_packing_problem problem = {
-        .oracle = find_steiner, .tolerance = 1e-10, .warm_trees = 40, .round_limit = 1000};
-    steiner_oracle oracle = {.steiner = NULL};
-    banyan_status status = banyan_closure_init(&oracle.closure, graph, BANYAN_NODE_ADDS, err);
-
-    if (!status)
-        status = banyan_steiner_create(&oracle.closure, &oracle.steiner, err);
-    problem.context = &oracle;
-    if (!status)
-        status = pack(graph, problem, out, err);
-    banyan_steiner_destroy(oracle.steiner);
-    banyan_closure_fini(&oracle.closure);
+    banyan_oracle_destroy(oracle);
     return status;
 }
 
@@ -201,30 +145,56 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    status = graph->symmetric ? by_spanning_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
+    status = graph->symmetric ? by_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
     banyan_free(plain.role);
+    return status;
+}
+
+/* Directions alike, but some nodes only add or only copy: mostly that brings nothing, and then the prices of
+ * the network in which they just forward prove as much. *good says so. */
+static banyan_status by_even_roles(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                   banyan_error *err)
+{
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_graph even;
+    banyan_fraction fraction;
+    double value = HUGE_VAL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *good = 0;
+    if (!role)
+        return banyan_fail_memory(err);
+    even = banyan_graph_even_view(graph, role);
+    if (even.symmetric && !graph->symmetric && !banyan_network_has_many_helpers(&even)) {
+        status = banyan_graph_all_active(&even) ? by_strength(&even, out, err) : by_trees(&even, out, err);
+        if (!status)
+            status = banyan_allreduce_prove(graph, out->price, &fraction, &value, err);
+        *good = !status && value <= out->reached * (1 + 1e-9);
+    }
+    banyan_free(role);
     return status;
 }
 
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err)
 {
-    banyan_status status;
+    int good = 0;
+    banyan_status status = by_even_roles(graph, out, &good, err);
 
+    if (status || good)
+        goto prove;
     if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);
-    else if (all_active(graph))
+    else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
-    else if (!has_role(graph, BANYAN_NODE_ADDS))
-        status = by_spanning_trees(graph, out, err);
     else
-        status = by_steiner_trees(graph, out, err);
-    /* What a solver says is not taken on trust: the prices alone must prove it. */
+        status = by_trees(graph, out, err);
+prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
-    if (!status && graph->symmetric && !all_active(graph) && graph->arc_count <= 400)
+    if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
     return status;
 }
@@ -238,7 +208,7 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     int proven;
     banyan_status status;
 
-    if (graph->symmetric && !has_role(graph, BANYAN_NODE_ADDS)) {
+    if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
         status = banyan_spanning_create(graph, &spanning, err);
         if (!status)
             *out = 2 * (banyan_wide)banyan_spanning_tree(spanning, NULL, price, NULL);

@@ -164,6 +164,7 @@ static int find_predecessors(banyan_program *program, const banyan_dependencies 
 {
     int *operation_of = banyan_alloc(program->schedule->transfer_count, sizeof *operation_of);
     size_t count;
+    int done;
 
     if (!operation_of)
         return 0;
@@ -173,8 +174,9 @@ static int find_predecessors(banyan_program *program, const banyan_dependencies 
     program->predecessors = banyan_alloc(count, sizeof *program->predecessors);
     if (program->predecessors)
         list_predecessors(program, dependencies, operation_of);
+    done = program->predecessors && banyan_program_find_inputs(program, operation_of);
     banyan_free(operation_of);
-    return program->predecessors != NULL;
+    return done;
 }
 
 banyan_status banyan_program_compile(const banyan_schedule *schedule, const banyan_dependencies *dependencies,
@@ -206,6 +208,7 @@ void banyan_program_destroy(banyan_program *program)
     banyan_free(program->operations);
     banyan_free(program->streams);
     banyan_free(program->predecessors);
+    banyan_free(program->is_kept);
     banyan_free(program);
 }
 

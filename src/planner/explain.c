@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "planner/planner.h"
 
-static const char *const effort_names[] = {"estimate", "measure", "patient"};
+static const char *const effort_names[] = {"estimate", "measure", "patient", "timed"};
 
 const char *banyan_effort_name(banyan_effort effort)
 {
@@ -15,7 +15,7 @@ const char *banyan_effort_name(banyan_effort effort)
 
 banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (int)(sizeof effort_names / sizeof *effort_names); i++)
         if (!strcmp(text, effort_names[i])) {
             *out = (banyan_effort)i;
             return BANYAN_SUCCESS;

@@ -179,3 +179,37 @@ void banyan_graph_destroy(banyan_graph *graph)
     banyan_free(graph->in_arc);
     banyan_free(graph);
 }
+
+static int has_arcs(const banyan_graph *graph, int v)
+{
+    return graph->out_first[v] < graph->out_first[v + 1];
+}
+
+int banyan_graph_all_active(const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && has_arcs(graph, v))
+            return 0;
+    return 1;
+}
+
+int banyan_graph_has_idle_adders(const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & BANYAN_NODE_ADDS) &&
+            has_arcs(graph, v))
+            return 1;
+    return 0;
+}
+
+banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    banyan_graph view = *graph;
+
+    for (int v = 0; v < graph->node_count; v++)
+        role[v] = (graph->role[v] & both) == both ? graph->role[v] : 0;
+    view.role = role;
+    view.symmetric = is_symmetric(&view);
+    return view;
+}

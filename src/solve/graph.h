@@ -50,6 +50,16 @@ typedef struct {
 banyan_status banyan_graph_create(const banyan_graph_input *input, banyan_graph **out, banyan_error *err);
 void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
 
+/* Every node with an arc is active. */
+int banyan_graph_all_active(const banyan_graph *graph);
+
+/* Some node with an arc adds though it is not active. */
+int banyan_graph_has_idle_adders(const banyan_graph *graph);
+
+/* The same graph, but nodes that only add or only copy just forward. A view: role (node_count bytes, the
+ * caller's) and the original must live on; it is not destroyed. */
+banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role);
+
 /* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
 static inline int banyan_graph_cable(const banyan_graph *graph, int arc)
 {

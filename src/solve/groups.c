@@ -61,7 +61,8 @@ static int refine_once(const banyan_graph *graph, int *colour, keyed *keys)
     return number_keys(keys, graph->node_count, colour);
 }
 
-banyan_status banyan_groups_find(const banyan_graph *graph, int *group, int *group_count, banyan_error *err)
+banyan_status banyan_groups_find(const banyan_graph *graph, int directed, int *group, int *group_count,
+                                 banyan_error *err)
 {
     int size = graph->node_count > graph->arc_count ? graph->node_count : graph->arc_count, colours = 0,
         before;
@@ -79,8 +80,13 @@ banyan_status banyan_groups_find(const banyan_graph *graph, int *group, int *gro
         for (int i = 0; i < graph->arc_count; i++) {
             uint64_t a = (uint64_t)colour[graph->arcs[i].src], b = (uint64_t)colour[graph->arcs[i].dst];
 
-            keys[i].key = mix((a < b ? a : b) * 0x9e3779b97f4a7c15u + mix(a < b ? b : a)) +
-                          mix((uint64_t)graph->arcs[i].capacity);
+            if (!directed && a > b) {
+                uint64_t swap = a;
+
+                a = b;
+                b = swap;
+            }
+            keys[i].key = mix(a * 0x9e3779b97f4a7c15u + mix(b)) + mix((uint64_t)graph->arcs[i].capacity);
             keys[i].item = i;
         }
         *group_count = number_keys(keys, graph->arc_count, group);

@@ -5,8 +5,9 @@
 
 #include "solve/graph.h"
 
-/* group[arc]: 0..*group_count-1, equal on twins. Two cables share a group when colour refinement cannot tell
- * them apart: all that symmetry maps onto each other do. The graph must be symmetric. */
-banyan_status banyan_groups_find(const banyan_graph *graph, int *group, int *group_count, banyan_error *err);
+/* group[arc]: 0..*group_count-1. Two arcs share a group when colour refinement cannot tell them apart: all
+ * that symmetry maps onto each other do. Undirected: cables, so twins are alike. The graph must be symmetric. */
+banyan_status banyan_groups_find(const banyan_graph *graph, int directed, int *group, int *group_count,
+                                 banyan_error *err);
 
 #endif

@@ -49,17 +49,23 @@ static void generator_fini(generator *g)
     banyan_free(g->mixed);
 }
 
+/* The arc that stands for this one: itself, or the first of its cable. */
+static int owner_of(const generator *g, int arc)
+{
+    return g->problem->directed ? arc : banyan_graph_cable(g->graph, arc);
+}
+
 static void number_rows(generator *g)
 {
     const banyan_graph *graph = g->graph;
 
     for (int i = 0; i < graph->arc_count; i++) {
-        int cable = banyan_graph_cable(graph, i);
+        int owner = owner_of(g, i);
 
         if (g->problem->group)
-            g->row[i] = g->problem->group[cable];
+            g->row[i] = g->problem->group[owner];
         else
-            g->row[i] = cable == i ? g->row_count++ : g->row[cable];
+            g->row[i] = owner == i ? g->row_count++ : g->row[owner];
     }
     if (g->problem->group)
         g->row_count = g->problem->group_count;
@@ -70,7 +76,7 @@ static void sum_capacities(generator *g)
     double largest = 0;
 
     for (int i = 0; i < g->graph->arc_count; i++)
-        if (banyan_graph_cable(g->graph, i) == i)
+        if (owner_of(g, i) == i)
             g->capacity[g->row[i]] += (double)g->graph->arcs[i].capacity;
     for (int r = 0; r < g->row_count; r++)
         largest = g->capacity[r] > largest ? g->capacity[r] : largest;
@@ -152,7 +158,7 @@ static double ask(generator *g)
     cost = g->problem->oracle(g->problem->context, g->asked, &packing->trees);
     if (cost < 0 || packing->trees.failed)
         return -1;
-    value = banyan_packing_value(g->graph, g->asked);
+    value = banyan_packing_value(g->graph, g->asked, g->problem->directed);
     if (cost > 0 && (double)value / (double)cost < packing->bound_value) {
         packing->bound_value = (double)value / (double)cost;
         packing->bound = banyan_fraction_make(value, cost);
@@ -221,7 +227,7 @@ static void sharpen(generator *g)
     if (cost < 0 || packing->trees.failed)
         return;
     banyan_trees_drop_last(&packing->trees);
-    value = banyan_packing_value(g->graph, small);
+    value = banyan_packing_value(g->graph, small, g->problem->directed);
     if (cost > 0 && (double)value / (double)cost <= packing->bound_value * (1 + 1e-9)) {
         packing->bound = banyan_fraction_make(value, cost);
         packing->bound_value = (double)value / (double)cost;
@@ -353,12 +359,12 @@ void banyan_packing_fini(banyan_packing *packing)
     packing->price = NULL;
 }
 
-banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price)
+banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price, int directed)
 {
     banyan_wide sum = 0;
 
     for (int i = 0; i < graph->arc_count; i++)
-        if (banyan_graph_cable(graph, i) == i)
+        if (directed || banyan_graph_cable(graph, i) == i)
             sum += (banyan_wide)graph->arcs[i].capacity * price[i];
     return sum;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/packing.h: the heaviest packing of trees into a symmetric graph's cables, with prices that prove it.
+/* solve/packing.h: the heaviest packing of trees into a symmetric graph's cables, with prices that prove it;
+ * or of out-trees into any graph's arcs.
  *
  *     maximise sum of w(T)   subject to   sum over T of uses(T, e) w(T) <= capacity(e)  for every cable e
  *
@@ -11,13 +12,14 @@
 #include "solve/fraction.h"
 #include "solve/trees.h"
 
-/* The cheapest tree under the arcs' costs (equal on twins): appends it and returns its cost; -1: none. */
+/* The cheapest tree under the arcs' costs (undirected: equal on twins): appends it and returns its cost; -1: none. */
 typedef int64_t (*banyan_tree_oracle)(void *context, const int64_t *cost, banyan_trees *trees);
 
 typedef struct {
     banyan_tree_oracle oracle;
     void *context;
-    const int *group;   /* per arc: cables of one group share a row (0..group_count-1), as if by symmetry; */
+    int directed;       /* trees have a direction, and each arc has its own capacity and price */
+    const int *group;   /* per arc: those of one group share a row (0..group_count-1), as if by symmetry; */
     int group_count;    /* the weights are then no packing, but prices and bound hold. NULL: each its own */
     double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
     double good_enough; /* stop when the packing weighs this much; 0: never */
@@ -40,7 +42,7 @@ banyan_status banyan_packing_solve(const banyan_graph *graph, const banyan_packi
                                    banyan_packing *out, banyan_error *err);
 void banyan_packing_fini(banyan_packing *packing);
 
-/* Sum over the cables of capacity times price. */
-banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price);
+/* Sum over the cables (directed: over the arcs) of capacity times price. */
+banyan_wide banyan_packing_value(const banyan_graph *graph, const int64_t *price, int directed);
 
 #endif

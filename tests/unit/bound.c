@@ -7,7 +7,6 @@
 
 #include "reference.h"
 
-#include "bound/allreduce.h"
 #include "core/random.h"
 #include "solve/coupled.h"
 #include "topology/build.h"
@@ -79,94 +78,6 @@ static void check_stages(const reference *ref)
 TEST(stages_one_after_the_other_and_overlapped_match_the_reference)
 {
     for_each_reference(check_stages);
-}
-
-static int add_cables(const banyan_json *list, double gbps, int *src, int *dst, double *capacity, int count)
-{
-    for (size_t i = 0; i < banyan_json_count(list); i++) {
-        int64_t a, b;
-
-        assert_true(banyan_json_get_integer(banyan_json_item(banyan_json_item(list, i), 0), &a));
-        assert_true(banyan_json_get_integer(banyan_json_item(banyan_json_item(list, i), 1), &b));
-        src[count] = dst[count + 1] = (int)a;
-        dst[count] = src[count + 1] = (int)b;
-        capacity[count] = capacity[count + 1] = gbps;
-        count += 2;
-    }
-    return count;
-}
-
-static banyan_graph *cluster_graph(const banyan_json *topologies, const banyan_json *record)
-{
-    static const unsigned char switch_role[] = {0, BANYAN_NODE_COPIES, BANYAN_NODE_COPIES | BANYAN_NODE_ADDS};
-    static int src[1024], dst[1024];
-    static double capacity[1024];
-    unsigned char role[64];
-    const banyan_json *shape, *active = banyan_json_item(record, 4);
-    const char *name;
-    int64_t workers, nodes, node, semantics;
-    double intra, inter;
-    int count = 0;
-    banyan_graph *graph;
-    banyan_error err;
-
-    assert_true(banyan_json_get_string(banyan_json_item(record, 0), &name));
-    shape = banyan_json_field(topologies, name);
-    assert_true(banyan_json_get_integer(banyan_json_field(shape, "workers"), &workers));
-    assert_true(banyan_json_get_integer(banyan_json_field(shape, "nodes"), &nodes));
-    assert_true(banyan_json_get_number(banyan_json_item(record, 1), &intra));
-    assert_true(banyan_json_get_number(banyan_json_item(record, 2), &inter));
-    assert_true(banyan_json_get_integer(banyan_json_item(record, 3), &semantics));
-    count = add_cables(banyan_json_field(shape, "intra"), intra, src, dst, capacity, count);
-    count = add_cables(banyan_json_field(shape, "inter"), inter, src, dst, capacity, count);
-    count = add_cables(banyan_json_field(shape, "nic"), 100, src, dst, capacity, count);
-    for (int v = 0; v < nodes; v++)
-        role[v] = v >= workers                     ? switch_role[semantics]
-                  : banyan_json_count(active) == 0 ? BANYAN_NODE_ACTIVE
-                                                   : BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-    for (size_t i = 0; i < banyan_json_count(active); i++) {
-        assert_true(banyan_json_get_integer(banyan_json_item(active, i), &node));
-        role[node] = BANYAN_NODE_ACTIVE;
-    }
-    banyan_graph_input input = {(int)nodes, role, count, src, dst, capacity, NULL};
-    if (banyan_graph_create(&input, &graph, &err))
-        fail_msg("%s", err.text);
-    return graph;
-}
-
-/* Every fifth record: the whole list takes a while under the sanitizers. */
-TEST(clusters_of_the_seed_paper_have_the_rates_of_the_reference)
-{
-    banyan_json *document;
-    const banyan_json *records;
-    banyan_error err;
-    char *text;
-    size_t length;
-
-    if (banyan_file_load(TEST_DATA "/data/clusters.json", &text, &length, &err) ||
-        banyan_json_parse(text, length, &document, &err))
-        fail_msg("%s", err.text);
-    records = banyan_json_field(document, "records");
-    for (size_t i = 0; i < banyan_json_count(records); i += getenv("BANYAN_TEST_ALL") ? 1 : 5) {
-        const banyan_json *record = banyan_json_item(records, i);
-        banyan_graph *graph = cluster_graph(banyan_json_field(document, "topologies"), record);
-        banyan_allreduce_bound found = {.price = calloc((size_t)graph->arc_count, sizeof(int64_t))};
-        char name[32];
-        const char *wanted;
-        long num, den;
-
-        snprintf(name, sizeof name, "record %zu", i);
-        if (banyan_allreduce_solve(graph, &found, &err))
-            fail_msg("%s: %s", name, err.text);
-        assert_true(banyan_json_get_string(banyan_json_item(record, 5), &wanted));
-        assert_int_equal(sscanf(wanted, "%ld/%ld", &num, &den), 2);
-        CHECK_RATE(name, "pipelined", found.value * graph->unit, (double)num / (double)den);
-        CHECK_RATE(name, "the packing", found.reached * graph->unit, (double)num / (double)den);
-        free(found.price);
-        banyan_graph_destroy(graph);
-    }
-    banyan_json_destroy(document);
-    banyan_free(text);
 }
 
 static char *explain(const char *spec, const char *active_text, banyan_relays relays, banyan_bound *bound)
@@ -305,7 +216,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_of_the_reference_networks_are_met_with_proof),
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
-        cmocka_unit_test(clusters_of_the_seed_paper_have_the_rates_of_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),

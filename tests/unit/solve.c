@@ -292,7 +292,7 @@ TEST(cables_that_look_alike_share_a_group)
     add_cable(&s, 3, 5, 1);
     add_cable(&s, 4, 5, 2);
     graph = finish(&s, 6, role);
-    assert_int_equal(banyan_groups_find(graph, group, &count, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_groups_find(graph, 0, group, &count, NULL), BANYAN_SUCCESS);
     assert_int_equal(count, 2);
     assert_true(group[0] == group[6] && group[0] != group[8]);
     banyan_graph_destroy(graph);

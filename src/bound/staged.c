@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/staged.c: where every link has a twin, a broadcast packing turned round is a reduce packing with the
+ * same roots, so two stages need one packing of out-trees with free roots; and overlapping them gains nothing,
+ * for the reduce trees alone cannot weigh more. Switches that copy but do not add help the broadcast only, which
+ * then has to wait for the reduce all the same. Elsewhere both kinds are packed with common roots. */
+#include "bound/staged.h"
+
+#include <string.h>
+
+#include "bound/allreduce.h"
+#include "core/alloc.h"
+#include "solve/groups.h"
+#include "solve/oracle.h"
+#include "solve/packing.h"
+
+#define MANY_ARCS 100 /* beyond this, arcs that look alike share a row, if that makes few rows */
+
+banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
+{
+    static const char *const names[] = {"pipelined", "sequential", "overlap"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = (banyan_stages)i;
+            return BANYAN_SUCCESS;
+        }
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "stages is «%s»; it can be pipelined, sequential or overlap", text);
+}
+
+static banyan_status by_allreduce(const banyan_graph *graph, banyan_staged *out, banyan_error *err)
+{
+    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_status status = found.price ? banyan_allreduce_solve(graph, &found, err) : banyan_fail_memory(err);
+
+    if (!status)
+        *out = (banyan_staged){found.value, found.reached, 1};
+    banyan_free(found.price);
+    return status;
+}
+
+static banyan_status by_coupled(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
+                                banyan_error *err)
+{
+    banyan_coupled_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
+    banyan_coupled packing;
+    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+
+    if (status)
+        return status;
+    *out = (banyan_staged){packing.bound_value, packing.total, packing.proven};
+    banyan_coupled_fini(&packing);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status by_broadcast(const banyan_graph *graph, banyan_staged *out, banyan_error *err)
+{
+    banyan_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
+                                      .directed = 1,
+                                      .tolerance = 1e-9,
+                                      .warm_trees = 60,
+                                      .round_limit = 2000};
+    banyan_rooted_oracle *oracle = NULL;
+    banyan_packing packing;
+    int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
+    banyan_status status =
+        group ? banyan_rooted_oracle_create(graph, -1, &oracle, err) : banyan_fail_memory(err);
+
+    problem.context = oracle;
+    if (!status && graph->arc_count > MANY_ARCS) {
+        status = banyan_groups_find(graph, 1, group, &problem.group_count, err);
+        problem.group = problem.group_count <= graph->arc_count / 8 ? group : NULL;
+    }
+    if (!status)
+        status = banyan_packing_solve(graph, &problem, &packing, err);
+    if (!status) {
+        *out = (banyan_staged){packing.bound_value, packing.total, banyan_rooted_oracle_is_exact(oracle)};
+        banyan_packing_fini(&packing);
+    }
+    banyan_rooted_oracle_destroy(oracle);
+    banyan_free(group);
+    return status;
+}
+
+/* Some nodes may only add, or some only copy, but not both kinds: then one of the stages gains nothing, and
+ * the other must not run ahead of it. */
+static int helps_one_stage_at_most(const banyan_graph *graph)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    unsigned lone = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        if ((graph->role[v] & both) != both)
+            lone |= graph->role[v] & both;
+    return lone != both;
+}
+
+banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
+                                  banyan_error *err)
+{
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_graph even;
+    banyan_status status;
+
+    if (!role)
+        return banyan_fail_memory(err);
+    even = banyan_graph_even_view(graph, role);
+    if (stages == BANYAN_STAGES_PIPELINED)
+        status = by_allreduce(graph, out, err);
+    else if (even.symmetric && helps_one_stage_at_most(graph))
+        status = by_broadcast(&even, out, err);
+    else
+        status = by_coupled(graph, stages, out, err);
+    banyan_free(role);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/staged.h: the best rate when reduce and broadcast are stages, as in the seed paper's problems 4 (one
+ * after the other) and 8 (partly at once). */
+#ifndef BANYAN_BOUND_STAGED_H
+#define BANYAN_BOUND_STAGED_H
+
+#include "solve/coupled.h"
+
+typedef struct {
+    double chi;     /* no sum of chi over the roots is larger, in the graph's units */
+    double reached; /* a packing that was found */
+    int proven;     /* the trees that the bound rests on were the cheapest */
+} banyan_staged;
+
+/* A vector of C bytes takes C / chi pipelined, and 2 C / chi in two stages. */
+banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
+                                  banyan_error *err);
+
+/* Stages by name: pipelined, sequential, overlap. */
+banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err);
+
+#endif
