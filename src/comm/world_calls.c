@@ -471,7 +471,7 @@ void banyan_world_tell_state(void *context, banyan_rank_state *out)
     pthread_mutex_unlock(&world->lock);
     if (!out->begun)
         return;
-    read_label(label, &number, &call);
+    banyan_world_read_label(label, &number, &call);
     banyan_call_describe(&call, out->call, sizeof out->call);
 }
 

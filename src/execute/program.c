@@ -12,7 +12,7 @@
 
 /* A transfer with what decides its place. */
 typedef struct {
-    int is_send, peer, flow, lane, round, first_piece, end_piece, transfer;
+    int is_send, peer, flow, action, lane, round, first_piece, end_piece, transfer;
 } entry;
 
 static int compare(int a, int b)
@@ -26,6 +26,7 @@ static int by_stream(const entry *a, const entry *b)
 
     order = order ? order : compare(a->peer, b->peer);
     order = order ? order : compare(a->flow, b->flow);
+    order = order ? order : compare(a->action, b->action);
     return order ? order : compare(a->lane, b->lane);
 }
 
@@ -57,6 +58,7 @@ static entry *gather(const banyan_schedule *schedule, int node, int *count)
             entries[found++] = (entry){.is_send = t->src == node,
                                        .peer = t->src == node ? t->dst : t->src,
                                        .flow = t->flow,
+                                       .action = (int)t->action,
                                        .round = t->round,
                                        .first_piece = t->first_piece,
                                        .end_piece = t->first_piece + t->piece_count,

@@ -27,7 +27,7 @@ until_says() {
 out=$("$banyan" status) || complain "no job: exit $?"
 grep -q "no job of yours is running" <<< "$out" || complain "$out"
 
-"$banyan" run -n 3 -- "$banyan" bench -b 1K -e 1K --iters 100000000 --timeout 1min > /dev/null 2>&1 &
+"$banyan" run -n 3 -- "$banyan" bench -b 1K -e 1K --iters 1000000 --timeout 1min > /dev/null 2>&1 &
 job=$!
 until_says "allreduce(count 256, float32, sum)"
 [ $code = 0 ] || complain "a healthy job: exit $code"

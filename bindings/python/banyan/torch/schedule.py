@@ -58,7 +58,9 @@ class Schedule:
         self._names = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
-        self._address = [0] * len(named)  # of each gradient in its bucket
+        self._views = [None] * len(named)  # each gradient in its bucket
+        self._address = [0] * len(named)
+        self._size = dist.get_world_size(model.process_group)
         self._is_ready = bytearray(len(named))
         self._is_armed = False  # this iteration's gradients are to be sent
         self._has_begun = False
@@ -120,7 +122,7 @@ class Schedule:
         self._handle = self._trainer.handle
 
     def _make_trainer(self, comm):
-        trainer = Trainer(comm, op="avg", **self._options)
+        trainer = Trainer(comm, op="sum", **self._options)
         for name, parameter, address in zip(self._names, self._parameters, self._address):
             datatype, _, width = sum_type(parameter, "sum")
             trainer.register(name, parameter.numel() * width, datatype, address)
@@ -131,6 +133,7 @@ class Schedule:
         if self._is_ready[number] or self._error is not None:
             return
         self._is_ready[number] = 1
+        self._views[number].div_(self._size)  # here and now, while others travel; the sum is then the average
         status = lib.banyan_train_ready(self._handle, number, self._address[number])
         if status:
             self._fail(status)
@@ -183,11 +186,12 @@ class Schedule:
     def _reduce_plainly(self, bucket):
         group = self._model.process_group
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            self._views[self._number[parameter]] = gradient
             self._address[self._number[parameter]] = gradient.data_ptr()
         if bucket.is_last():
             self._iterations += 1
             self._is_armed = False
-        buffer = bucket.buffer().div_(dist.get_world_size(group))
+        buffer = bucket.buffer().div_(self._size)
         work = dist.all_reduce(buffer, group=group, async_op=True)
         return work.get_future().then(lambda future: future.value()[0])
 
