@@ -157,8 +157,10 @@ static const char *why_apart(int n, int rival, double ratio)
                "all "
                "links";
     case RIVAL_DOUBLE_TREE:
-        return "theirs lies between ours with whole halves, which pay for every level of the tree, and ours in "
-               "slices: 192,236 cycles on the 4x4 torus at 1 MiB in slices of 16 KiB, 374,950 whole, 243,656 theirs";
+        return "theirs lies between ours with whole halves, which pay for every level of the tree, and ours "
+               "in "
+               "slices: 192,236 cycles on the 4x4 torus at 1 MiB in slices of 16 KiB, 374,950 whole, 243,656 "
+               "theirs";
     case RIVAL_MULTITREE:
     case RIVAL_MULTITREE_MSG:
         return n == 2 || n == 3 ? "Algorithm 1 as printed takes 8 and 32 steps a phase on the meshes; their "
@@ -239,11 +241,11 @@ static void state_grid(banyan_figure *f, const results *r, int n)
                             "our 2D ring goes both ways along both dimensions at once, so it uses links that "
                             "theirs leaves idle");
     else
-        banyan_figure_state(f, "2D-RING is better than RING",
-                            beats(r, n, RIVAL_RING_2D, RIVAL_RING, FIRST, LAST, 0),
-                            n == 2 ? "only outside 128 to 512 KiB; the authors' program, too, has it 2 % slower "
-                                     "at 512 KiB"
-                                   : NULL);
+        banyan_figure_state(
+            f, "2D-RING is better than RING", beats(r, n, RIVAL_RING_2D, RIVAL_RING, FIRST, LAST, 0),
+            n == 2 ? "only outside 128 to 512 KiB; the authors' program, too, has it 2 % slower "
+                     "at 512 KiB"
+                   : NULL);
 }
 
 static void state_switches(banyan_figure *f, const results *r, int n)

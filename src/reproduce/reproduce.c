@@ -148,7 +148,8 @@ void banyan_figure_compare(banyan_figure *figure, const char *what, banyan_origi
     add_comparison(figure, (figure_comparison){.whose = whose, .theirs = theirs, .ours = ours}, what, reason);
 }
 
-static void add_statement(banyan_figure *f, banyan_origin whose, const char *what, int holds, const char *reason)
+static void add_statement(banyan_figure *f, banyan_origin whose, const char *what, int holds,
+                          const char *reason)
 {
     add_comparison(f,
                    (figure_comparison){.whose = whose, .is_statement = 1, .theirs = 1, .ours = holds ? 1 : 0},
