@@ -121,7 +121,7 @@ TEST(every_figure_is_written_as_text_json_csv_svg_and_on_the_page)
     const char *where = folder();
 
     assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
-    expect(where, "multitree.txt", "ring at 4                      17        16    0.941");
+    expect(where, "multitree.txt", "ring at 4                     17        16    0.941");
     expect(where, "multitree.txt", "paper  the ring is below 20");
     expect(where, "multitree.txt", "ours   we are below 20");
     expect(where, "multitree.txt", "printed (paper)");
