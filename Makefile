@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup demo build test check-long bench install fuzz format check-format clean
+.PHONY: help setup setup-engines demo build test check-long bench install fuzz format check-format clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -17,6 +17,10 @@ help: ## this list
 setup: ## install the Debian packages that are missing
 	@scripts/setup.sh
 
+setup-engines: ## install what the transports ucx and mpi are built and tested with; without it they are left out
+	@scripts/setup.sh openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev || \
+		echo "setup: the transports ucx and mpi are not built, and their tests are skipped"
+
 build: setup ## the optimised library and command line, in build/release
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
 	@$(CMAKE) --build build/release -j $(JOBS) -- --quiet
@@ -24,10 +28,10 @@ build: setup ## the optimised library and command line, in build/release
 demo: build ## plan, prove and run an all-reduce on two uneven hosts
 	@scripts/demo.sh build/release/banyan
 
-test: setup ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
+test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
-check-long: setup ## the long checks: more mutations, the report in a browser, ten minutes of fuzzing
+check-long: setup ## the long checks: more mutations, the report in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
 bench: build ## all-reduce in this machine's memory

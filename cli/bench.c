@@ -20,7 +20,7 @@ enum { MOST_RANKS = 512 };
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --topo, else 4)"},
-    {"topo", 't', "SPEC", "plan for this network (default: all ranks on one switch)"},
+    {"topo", 't', "SPEC", "plan for this network, or probe to measure it (default: all ranks on one switch)"},
     {"algo", 'a', "NAME", "algorithm, or auto (default: auto)"},
     {"collective", 0, "NAME",
      "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"op", 'o', "OP", "sum, prod, max, min or avg (default: sum)"},
     {"root", 'r', "RANK", "root of broadcast and reduce (default: 0)"},
     {"transport", 0, "NAME",
-     "memory: ranks are threads (default); shm, tcp or auto: they are processes of this machine"},
+     "memory: ranks are threads (default); shm, tcp, ucx, mpi or auto: they are processes of this machine"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {NULL, 0, NULL, NULL}};
 
@@ -489,7 +489,7 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     banyan_status status;
 
     *out = 0;
-    if (!spec)
+    if (!spec || !strcmp(spec, "probe"))
         return BANYAN_SUCCESS;
     status = banyan_topology_load(spec, &topology, err);
     if (status)
@@ -504,12 +504,13 @@ static banyan_status choose_transport(const cli_arguments *arguments, settings *
                                       banyan_error *err)
 {
     const char *name = cli_get(arguments, "transport");
+    int choice;
 
     set->transport = name ? name : is_launched ? "auto" : "memory";
-    if (strcmp(set->transport, "memory") && strcmp(set->transport, "shm") && strcmp(set->transport, "tcp") &&
-        strcmp(set->transport, "auto"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, shm, tcp or auto",
-                           name);
+    if (strcmp(set->transport, "memory") &&
+        banyan_value_choice(set->transport, banyan_setting_at(BANYAN_SETTING_TRANSPORT)->form, &choice, NULL))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, %s", name,
+                           "shm, tcp, ucx, mpi, shm+ucx, shm+mpi or auto");
     return BANYAN_SUCCESS;
 }
 

@@ -103,7 +103,7 @@ static void begin_bash(banyan_text *text)
                           "_banyan()\n{\n"
                           "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
                           "    local verb=${COMP_WORDS[1]} words= files=\n\n"
-                          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='help --help --version");
+                          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='--help --version");
     for (int i = 0; i < cli_verb_count(); i++)
         banyan_text_add(text, " %s", cli_verb_at(i)->name);
     banyan_text_add(text, "'\n    else\n        case $verb in\n        help) words='");
@@ -155,7 +155,7 @@ static void end_bash(banyan_text *text)
 static void begin_zsh(banyan_text *text)
 {
     banyan_text_add(text, "#compdef banyan\n# zsh completion for banyan, made by «banyan completion zsh»\n"
-                          "_banyan() {\n    local -a verbs\n    verbs=(\n        'help:show help'\n");
+                          "_banyan() {\n    local -a verbs\n    verbs=(\n");
     for (int i = 0; i < cli_verb_count(); i++) {
         banyan_text_add(text, "        '%s:", cli_verb_at(i)->name);
         add_quoted(text, cli_verb_at(i)->summary, "\\:");
@@ -220,8 +220,7 @@ static void end_zsh(banyan_text *text)
 static void begin_fish(banyan_text *text)
 {
     banyan_text_add(text, "# fish completion for banyan, made by «banyan completion fish»\n"
-                          "complete -c banyan -f\n"
-                          "complete -c banyan -n __fish_use_subcommand -a help -d 'show help'\n");
+                          "complete -c banyan -f\n");
 }
 
 static void add_fish_option(banyan_text *text, const cli_verb *verb, const cli_option *option)

@@ -34,17 +34,6 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
-static void print_overview(void)
-{
-    printf("banyan: all-reduce for networks as they really are: plan, prove, simulate, run\n\n"
-           "Usage:\n  banyan VERB [ARGUMENTS]\n  banyan help VERB\n  banyan --version\n\nVerbs:\n");
-    for (int i = 0; i < cli_verb_count(); i++)
-        printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    printf("\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
-           "(«banyan list»).\n"
-           "Try: banyan compare hosts:2+3\n");
-}
-
 static int unknown_verb(const char *word)
 {
     const char *names[64];
@@ -60,16 +49,6 @@ static int unknown_verb(const char *word)
     return CLI_USAGE;
 }
 
-static int help(const char *word)
-{
-    const cli_verb *verb = cli_verb_find(word);
-
-    if (!verb)
-        return unknown_verb(word);
-    cli_help(verb);
-    return CLI_OK;
-}
-
 int main(int count, char **words)
 {
     cli_arguments arguments;
@@ -77,15 +56,11 @@ int main(int count, char **words)
     int code;
 
     if (count < 2) {
-        print_overview();
+        cli_verb_help.run(&(cli_arguments){.verb = &cli_verb_help});
         return CLI_USAGE;
     }
-    if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h") || !strcmp(words[1], "help")) {
-        if (count > 2)
-            return help(words[2]);
-        print_overview();
-        return CLI_OK;
-    }
+    if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h"))
+        words[1] = "help";
     if (!strcmp(words[1], "--version") || !strcmp(words[1], "-V") || !strcmp(words[1], "version")) {
         printf("banyan %d.%d.%d\n", BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH);
         return CLI_OK;

@@ -200,6 +200,9 @@ static banyan_status search(const cli_arguments *arguments, const cli_problem *p
     banyan_wisdom wisdom;
     banyan_status status = text ? banyan_effort_parse(text, &effort, err) : BANYAN_SUCCESS;
 
+    if (!status && effort == BANYAN_EFFORT_TIMED)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "only «banyan tune» times plans; effort is estimate, measure or patient");
     if (!status)
         status = load_wisdom(path, &wisdom, err);
     if (status)

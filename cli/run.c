@@ -18,6 +18,7 @@ static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
+    {"spare", 0, "N", "so many ranks may fail while the others go on (default: 0)"},
     {"timeout", 'T', "TIME", "end the job when it takes longer, with exit code 124"},
     {NULL, 0, NULL, NULL}};
 
@@ -59,8 +60,9 @@ static banyan_status find_root(run_job *job, banyan_error *err)
 
 static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
 {
-    const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout");
-    int64_t count = 2;
+    const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout"),
+               *spare = cli_get(arguments, "spare");
+    int64_t count = 2, spare_count = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     job->command = arguments->command;
@@ -74,6 +76,12 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
         if (status)
             banyan_error_prefix(err, "--ranks");
     }
+    if (!status && spare) {
+        status = banyan_value_integer(spare, 0, RUN_MOST_RANKS, &spare_count, err);
+        if (status)
+            banyan_error_prefix(err, "--spare");
+    }
+    job->spare_count = (int)spare_count;
     if (!status && timeout) {
         status = banyan_value_seconds(timeout, 1, &job->timeout_s, err);
         if (!status && !(job->timeout_s > 0))
@@ -145,8 +153,8 @@ static int run(const cli_arguments *arguments)
 }
 
 const cli_verb cli_verb_run = {.name = "run",
-                               .usage = "[-n N] [--tag] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-                                        "--net SPEC [--tag] [--timeout TIME] COMMAND [ARGUMENTS]",
+                               .usage = "[-n N] [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+                                        "--net SPEC [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
                                .summary = "starts the ranks of a job here, or in a test network of its own",
                                .takes_command = 1,
                                .options = options,

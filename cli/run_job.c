@@ -37,6 +37,7 @@ typedef struct {
     pid_t *pids;     /* by rank; 0: not running */
     run_pipe *pipes; /* two a rank, when output is tagged */
     int running, width;
+    int spared; /* ranks that have failed, which was allowed */
     int signal_fd;
     sigset_t old_mask;
     run_watcher watcher;
@@ -200,25 +201,36 @@ static void start_rank(show *s, int rank)
         fail_start(s, rank, problem);
 }
 
+static void tell_how(const siginfo_t *info, char *out, size_t bytes)
+{
+    if (info->si_code == CLD_EXITED)
+        snprintf(out, bytes, "exited with code %d", info->si_status);
+    else
+        snprintf(out, bytes, "was ended by signal %d (%s)%s", info->si_status, strsignal(info->si_status),
+                 info->si_code == CLD_DUMPED ? " and dumped core" : "");
+}
+
 static void note_end(show *s, int rank, pid_t pid, const siginfo_t *info)
 {
     run_outcome *o = s->outcome;
-    char sentence[240];
+    int is_spare = s->spared < s->job->spare_count && s->spared < s->job->rank_count - 1;
+    char how[sizeof o->how], sentence[240];
 
     if ((info->si_code == CLD_EXITED && !info->si_status) || o->failed_rank >= 0 || o->exit_code)
         return;
-    o->failed_rank = rank;
-    if (info->si_code == CLD_EXITED) {
-        o->exit_code = info->si_status;
-        snprintf(o->how, sizeof o->how, "exited with code %d", info->si_status);
-    } else {
-        o->exit_code = SIGNALLED + info->si_status;
-        snprintf(o->how, sizeof o->how, "was ended by signal %d (%s)%s", info->si_status,
-                 strsignal(info->si_status), info->si_code == CLD_DUMPED ? " and dumped core" : "");
-    }
-    snprintf(sentence, sizeof sentence, "rank %d (process %d) %s%s", rank, (int)pid, o->how,
-             s->running > 1 ? "; the others are ended" : "");
+    tell_how(info, how, sizeof how);
+    snprintf(sentence, sizeof sentence, "rank %d (process %d) %s%s", rank, (int)pid, how,
+             s->running <= 1 ? ""
+             : is_spare      ? "; the others go on"
+                             : "; the others are ended");
     say(s, sentence);
+    if (is_spare) {
+        s->spared++;
+        return;
+    }
+    o->failed_rank = rank;
+    o->exit_code = info->si_code == CLD_EXITED ? info->si_status : SIGNALLED + info->si_status;
+    memcpy(o->how, how, sizeof how);
     end_all(s);
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     int rank_count;
     int is_tagged;    /* each line of output begins with its rank */
     int is_quiet;     /* say nothing about failures */
+    int spare_count;  /* so many ranks may fail before the others are ended */
     double timeout_s; /* 0: none */
     const char *spec; /* of the network; NULL: none */
     const run_tree *tree;

@@ -13,6 +13,7 @@
 #include "core/progress.h"
 #include "planner/planner.h"
 #include "schedule/export.h"
+#include "schedule/slice.h"
 #include "sim_flit.h"
 
 static const cli_option options[] = {
@@ -26,6 +27,8 @@ static const cli_option options[] = {
     {"model", 'm', "NAME", "fluid, walk or flit (default: fluid)"},
     {"slice", 0, "SIZE",
      "transfers travel in messages of this size, or whole (default: chosen for each schedule)"},
+    {"service", 0, "KIND",
+     "messages with one route: shared, all at once, or turns, one by one (default: turns where sliced)"},
     {"lockstep", 0, NULL, "a round begins when the one before has ended everywhere"},
     {"overhead", 0, "TIME", "what every message costs before its first byte, such as 2us (default: 0)"},
     {"reduce-speed", 0, "RATE", "bytes that a worker adds a second, such as 128GB (default: no limit)"},
@@ -39,6 +42,7 @@ static const cli_option options[] = {
 typedef struct {
     const banyan_algorithm *algorithm; /* NULL: from a file */
     banyan_schedule *schedule;
+    banyan_schedule *sliced; /* the same one where it was cut here, else NULL */
     size_t bytes;
     sim_outcome outcome;
     double closed_form_s;
@@ -186,20 +190,41 @@ static banyan_status show_tables(sim *s, const row *r, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+/* The flit engine sends transfers whole: slices are made in the schedule. */
+static banyan_status slice(const sim *s, row *r, banyan_error *err)
+{
+    size_t slice_bytes = s->request.settings.fluid.slice_bytes;
+    banyan_schedule *sliced;
+    banyan_status status;
+
+    if (!slice_bytes || s->request.engine->run != sim_flit_run)
+        return BANYAN_SUCCESS;
+    status = banyan_schedule_slice(
+        r->schedule, banyan_schedule_slice_count(r->schedule, r->bytes, slice_bytes), &sliced, err);
+    if (status)
+        return status;
+    if (r->schedule != s->request.given)
+        banyan_schedule_destroy(r->schedule);
+    r->schedule = r->sliced = sliced;
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status simulate(sim *s, row *r, banyan_error *err)
 {
     const banyan_topology *topology = s->request.problem.topology;
-    banyan_status status;
+    banyan_status status = cli_closed_form(r->algorithm, r->schedule, topology, (double)r->bytes,
+                                           s->request.settings.fluid.overhead_s, &r->closed_form_s, err);
 
-    if (cli_has(s->request.arguments, "tables") && s->request.engine->run == sim_flit_run)
+    if (!status)
+        status = slice(s, r, err);
+    if (!status && cli_has(s->request.arguments, "tables") && s->request.engine->run == sim_flit_run)
         return show_tables(s, r, err);
     s->label = name_of(r);
-    status = s->request.engine->run(&s->request.settings, r->schedule, topology, r->bytes, &r->outcome, err);
+    if (!status)
+        status =
+            s->request.engine->run(&s->request.settings, r->schedule, topology, r->bytes, &r->outcome, err);
     if (!s->label)
         banyan_progress_end(&s->bar);
-    if (!status)
-        status = cli_closed_form(r->algorithm, r->schedule, topology, (double)r->bytes,
-                                 s->request.settings.fluid.overhead_s, &r->closed_form_s, err);
     if (!status)
         status = write_trace(s, r, err);
     if (!status && cli_has(s->request.arguments, "json"))
@@ -253,6 +278,7 @@ static banyan_status simulate_all(sim *s, banyan_error *err)
 
         if (s->request.given)
             status = simulate(s, &r, err);
+        banyan_schedule_destroy(r.sliced);
         for (int j = 0; !status && j < s->request.algorithm_count; j++)
             status = simulate_algorithm(s, s->request.algorithms[j], i, err);
     }

@@ -153,18 +153,17 @@ static banyan_status read_list(const char *list, banyan_flit_settings *s, banyan
 
 static banyan_status read_settings(const sim_settings *settings, banyan_flit_settings *out, banyan_error *err)
 {
-    static const char *const not_here[] = {"slice", "overhead", "reduce-speed"};
+    static const char *const not_here[] = {"overhead", "reduce-speed"};
     const char *flow = cli_get(settings->arguments, "flow"), *list = cli_get(settings->arguments, "flit");
     int choice = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     *out = banyan_flit_defaults();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 2; i++)
         if (cli_has(settings->arguments, not_here[i]))
             return banyan_fail(
                 err, BANYAN_INVALID_ARGUMENT,
-                "--%s is not for --model flit: messages travel whole, and --flit adder=BYTES sets how "
-                "many an interface adds a cycle",
+                "--%s is not for --model flit: --flit adder=BYTES sets how many an interface adds a cycle",
                 not_here[i]);
     if (flow) {
         status = banyan_value_choice(flow, "packet|message", &choice, err);

@@ -88,6 +88,17 @@ static banyan_status read_rate(const char *text, double *out, banyan_error *err)
     return status;
 }
 
+static banyan_status read_service(const char *name, banyan_service *out, banyan_error *err)
+{
+    *out = BANYAN_SERVICE_AUTO;
+    if (!name)
+        return BANYAN_SUCCESS;
+    if (strcmp(name, "shared") && strcmp(name, "turns"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.40s» is neither shared nor turns", name);
+    *out = strcmp(name, "turns") ? BANYAN_SERVICE_SHARED : BANYAN_SERVICE_TURNS;
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status read_settings(sim_request *s, banyan_error *err)
 {
     const char *slice = cli_get(s->arguments, "slice"), *overhead = cli_get(s->arguments, "overhead");
@@ -108,6 +119,10 @@ static banyan_status read_settings(sim_request *s, banyan_error *err)
         s->settings.fluid.slice_bytes = status ? 0 : (size_t)number;
         if (!status && !number)
             status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a slice has at least one byte");
+    }
+    if (!status) {
+        option = "--service";
+        status = read_service(cli_get(s->arguments, "service"), &s->settings.fluid.service, err);
     }
     if (!status && overhead) {
         option = "--overhead";

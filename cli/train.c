@@ -8,6 +8,8 @@
 #include "core/file.h"
 #include "core/near.h"
 #include "core/value.h"
+#include "train_accelerator.h"
+#include "train_measure.h"
 #include "train_print.h"
 
 static const cli_option options[] = {
@@ -24,6 +26,15 @@ static const cli_option options[] = {
     {"output", 'o', "FILE", "write the grouping of the last policy"},
     {"svg", 0, "FILE", "draw the timelines"},
     {"trace", 0, "FILE", "write the timelines as Chrome trace JSON"},
+    CLI_MEASURE_OPTIONS,
+    {"accelerator", 0, "ARRAY",
+     "layers on systolic arrays: default, or RxC[xN][,clock=HZ][,bytes=N]; needs --topo"},
+    {"samples", 0, "N", "with --accelerator: of the mini-batch, on each worker (default: 16)"},
+    {"overlap", 0, "HOW", "with --accelerator: none, layers or both (default: both)"},
+    {"simulator", 0, "NAME", "with --accelerator: fluid, walk or flit (default: fluid)"},
+    {"largest", 0, "SIZE", "with --accelerator: simulate no larger all-reduce (default with flit: 4MiB)"},
+    {"flow", 0, "KIND", "with --simulator flit: packet or message (default: packet)"},
+    {"flit", 0, "SETTINGS", "with --simulator flit: as banyan-sim(1) lists them"},
     {NULL, 0, NULL, NULL}};
 
 static banyan_status unknown_policy(const char *name, banyan_error *err)
@@ -187,15 +198,21 @@ static banyan_status load_model(const cli_arguments *arguments, banyan_model **o
     return status;
 }
 
-static banyan_status work(const cli_arguments *arguments, cli_trainings *r, banyan_error *err)
+/* job is NULL where nothing is measured; of a job rank 0 speaks for all. */
+static banyan_status work(const cli_arguments *arguments, cli_job *job, cli_trainings *r, banyan_error *err)
 {
     const char *list = cli_get(arguments, "policy");
     banyan_status status = load_model(arguments, &r->model, err);
 
     if (!status)
-        status = cli_cost_load(arguments, r->model, &r->cost, err);
+        status = job ? cli_job_measure(job, r->model, &r->cost, err)
+                     : cli_cost_load(arguments, r->model, &r->cost, err);
     if (!status)
-        status = add_list(r, list ? list : "all", err);
+        status = add_list(r, list ? list : job ? "single,ddp,asc-wfbp,optimal" : "all", err);
+    if (!status && job)
+        status = cli_job_run(job, r, err);
+    if (!status && job && job->rank)
+        return BANYAN_SUCCESS;
     if (!status)
         status = write_grouping(arguments, r->groupings[r->count - 1], err);
     if (!status && cli_has(arguments, "grouping"))
@@ -213,19 +230,28 @@ static banyan_status work(const cli_arguments *arguments, cli_trainings *r, bany
 
 static int run(const cli_arguments *arguments)
 {
+    int is_measured = cli_has(arguments, "measure"), code;
+    cli_job job = {0};
     cli_trainings *r;
     banyan_error err;
     banyan_status status;
 
     if (!cli_has(arguments, "model"))
         return cli_usage_error(arguments, "name a model: --model resnet152, or a CSV file");
+    if (cli_has(arguments, "accelerator"))
+        return cli_train_accelerator(arguments);
+    if (is_measured && (code = cli_job_join(arguments, &job)) >= 0)
+        return code;
     r = banyan_alloc(1, sizeof *r);
-    status = r ? work(arguments, r, &err) : banyan_fail_memory(&err);
+    status = r ? work(arguments, is_measured ? &job : NULL, r, &err) : banyan_fail_memory(&err);
     for (int i = 0; r && i < r->count; i++)
         banyan_grouping_destroy(r->groupings[i]);
     if (r)
         banyan_model_destroy(r->model);
     banyan_free(r);
+    banyan_comm_destroy(job.comm);
+    if (status && job.rank > 0) /* rank 0 says it */
+        return CLI_FAILED;
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 
@@ -233,7 +259,9 @@ const cli_verb cli_verb_train = {
     .name = "train",
     .usage =
         "--model NAME|FILE [--policy LIST] --cost linear:A,B[,GAMMA[,LINK]] [--svg FILE] [--trace FILE]\n"
-        "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]",
+        "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]\n"
+        "--model NAME|FILE [--policy LIST] --measure [-n RANKS] [--iterations N]\n"
+        "--accelerator ARRAY --model NAME|FILE --topo SPEC [--algo NAMES] [--simulator NAME] [--overlap HOW]",
     .summary = "iteration time of a model under each gradient policy, and how good it can get",
     .takes_parameters = 1,
     .options = options,

@@ -30,6 +30,27 @@ static double best_of(const cli_trainings *r)
     return best_s;
 }
 
+static void print_lives(const cli_trainings *r)
+{
+    char a[32], b[32], c[32], d[32];
+
+    printf("\nthe same on these ranks:\n%-18s %7s %7s %12s %12s %12s %12s %9s %8s\n", "policy", "streams",
+           "groups", "predicted", "measured", "exposed", "measured", "off by", "hidden");
+    for (int i = 0; i < r->live_count; i++) {
+        const cli_live *live = &r->lives[i];
+
+        printf("%-18s %7d %7d %12s %12s %12s %12s %+7.1f %% %6.1f %%\n", r->names[i], live->streams,
+               live->groups, cli_format_seconds(live->predicted_s, a, sizeof a),
+               cli_format_seconds(live->measured_s, b, sizeof b),
+               cli_format_seconds(live->predicted_exposed_s, c, sizeof c),
+               cli_format_seconds(live->measured_exposed_s, d, sizeof d),
+               live->predicted_exposed_s > 0
+                   ? 100 * (live->measured_exposed_s / live->predicted_exposed_s - 1)
+                   : 0,
+               100 * live->hidden);
+    }
+}
+
 void cli_trainings_print(const cli_trainings *r)
 {
     char bytes[32], forward[32], backward[32], start[32], rate[32];
@@ -42,9 +63,10 @@ void cli_trainings_print(const cli_trainings *r)
     printf("an all-reduce (%s): %s and %s; two at a time each at %.3g of that\n", r->cost.source,
            cli_format_seconds(cost->start_s, start, sizeof start),
            cli_format_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
-    if (r->cost.worst_error > 0.005)
-        printf("the line through the planner's predictions errs by at most %.0f %%\n",
-               100 * r->cost.worst_error);
+    if (cost->point_count)
+        printf("that is the line nearest to a table of %d sizes, which is what counts; they differ by up to "
+               "%.0f %%\n",
+               cost->point_count, 100 * r->cost.worst_error);
     printf("\n%-18s %7s %7s %12s %12s %8s %9s %7s\n", "policy", "streams", "groups", "iteration", "exposed",
            "hidden", "to bound", "x best");
     for (int i = 0; i < r->count; i++) {
@@ -62,6 +84,25 @@ void cli_trainings_print(const cli_trainings *r)
     printf(
         "\nexposed: what neither forward nor backward hides; to bound: above what no grouping with as many "
         "streams beats\n");
+    if (r->live_count)
+        print_lives(r);
+}
+
+static void add_live(banyan_text *text, const char *name, const cli_live *live)
+{
+    banyan_text_add(text, "{\"policy\":");
+    banyan_text_add_json_string(text, name);
+    banyan_text_add(text, ",\"streams\":%d,\"groups\":%d,", live->streams, live->groups);
+    cli_json_number(text, "predicted_iteration_s", live->predicted_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "measured_iteration_s", live->measured_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "predicted_exposed_s", live->predicted_exposed_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "measured_exposed_s", live->measured_exposed_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "hidden", live->hidden);
+    banyan_text_add(text, "}");
 }
 
 static void add_result(banyan_text *text, const char *name, const banyan_grouping *g)
@@ -117,6 +158,12 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
         banyan_text_add(&text, "%s", c > 1 ? "," : "");
         banyan_text_add_number(&text, cost->speed[c]);
     }
+    banyan_text_add(&text, "],\"points\":[");
+    for (int i = 0; i < cost->point_count; i++) {
+        banyan_text_add(&text, "%s[%.0f,", i ? "," : "", cost->points[i].bytes);
+        banyan_text_add_number(&text, cost->start_s + cost->points[i].work_s);
+        banyan_text_add(&text, "]");
+    }
     banyan_text_add(&text, "]},");
     cli_json_number(&text, "bound_s", bound_s);
     banyan_text_add(&text, ",\"results\":[");
@@ -124,7 +171,12 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
         banyan_text_add(&text, "%s\n", i ? "," : "");
         add_result(&text, r->names[i], r->groupings[i]);
     }
-    banyan_text_add(&text, "]}");
+    banyan_text_add(&text, "]");
+    for (int i = 0; i < r->live_count; i++) {
+        banyan_text_add(&text, "%s\n", i ? "," : ",\"live\":[");
+        add_live(&text, r->names[i], &r->lives[i]);
+    }
+    banyan_text_add(&text, "%s}", r->live_count ? "]" : "");
     status = banyan_text_take(&text, &out, err);
     if (!status)
         printf("%s\n", out);

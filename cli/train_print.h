@@ -7,6 +7,14 @@
 
 enum { CLI_MOST_TRAININGS = 64 };
 
+/* What became of a policy on real ranks. */
+typedef struct {
+    int streams, groups;
+    double predicted_s, predicted_exposed_s; /* by the profile that its plan was made from */
+    double measured_s, measured_exposed_s;
+    double hidden; /* share of the communication */
+} cli_live;
+
 typedef struct {
     banyan_model *model;
     cli_cost cost;
@@ -14,6 +22,8 @@ typedef struct {
     char names[CLI_MOST_TRAININGS][48];
     banyan_training trainings[CLI_MOST_TRAININGS]; /* the same, for pictures */
     banyan_grouping *groupings[CLI_MOST_TRAININGS];
+    int live_count; /* 0: nothing was run */
+    cli_live lives[CLI_MOST_TRAININGS];
 } cli_trainings;
 
 void cli_trainings_print(const cli_trainings *trainings);

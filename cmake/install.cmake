@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS banyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/banyan/banyan.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
+install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
 
 # pkg-config. Paths are found from the file's own place, so the tree may be moved or installed with DESTDIR.
 file(RELATIVE_PATH banyan_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -28,10 +28,25 @@ install(FILES docs/schemas/banyan-topology.schema.json docs/schemas/banyan-sched
 # Layer tables of networks; the library finds them from its own place.
 install(DIRECTORY data/networks DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
 
-# Gradient lists of models, for `banyan train`: found from the program's own place first, from here last.
+# Results of papers, as `banyan reproduce` must find them again.
+install(DIRECTORY data/reproduce DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.json")
+
+# Gradient lists of models, for `banyan train`. Data are found from the program's own place first, from here last.
 install(DIRECTORY data/models DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
-set_source_files_properties(src/train/find.c PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(src/core/data.c PROPERTIES COMPILE_DEFINITIONS
                             "BANYAN_DATA_FOLDER=\"${CMAKE_INSTALL_FULL_DATADIR}/banyan\"")
+
+# The Python package, which is only text. Debian's interpreter looks here where the prefix is /usr or /usr/local; others
+# are told by PYTHONPATH, or take it from bindings/python with pip.
+if(NOT BANYAN_PYTHON_DIR)
+  execute_process(COMMAND /usr/bin/python3 -c "import sys; print('python%d.%d' % sys.version_info[:2])"
+                  OUTPUT_VARIABLE python ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT python)
+    set(python python3)
+  endif()
+  set(BANYAN_PYTHON_DIR lib/${python}/dist-packages CACHE STRING "Where the Python package goes, under the prefix")
+endif()
+install(DIRECTORY bindings/python/banyan DESTINATION ${BANYAN_PYTHON_DIR} FILES_MATCHING PATTERN "*.py")
 
 # Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one.
 find_program(LOWDOWN lowdown)

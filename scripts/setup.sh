@@ -10,6 +10,7 @@ build-essential cmake ninja-build pkg-config
 clang clang-format libclang-rt-dev
 libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev libsodium-dev
 libcmocka-dev lowdown iproute2
+python3 python3-numpy python3-torch libopenblas0-openmp
 "
 [ $# -eq 0 ] || packages=$*
 

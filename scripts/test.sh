@@ -23,6 +23,9 @@ make --no-print-directory check-format
 say "clang, all warnings are errors"
 build clang
 
+say "the commands that the documents show"
+bash tests/docs_commands.sh . build/clang/banyan
+
 say "TSan: the tests with threads"
 threaded='execute transport comm log shm'
 targets=

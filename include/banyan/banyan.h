@@ -96,7 +96,7 @@ typedef struct banyan_comm banyan_comm;
 
 /* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
  * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES) or its default. Texts are copied. */
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT) or its default. Texts are copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -109,12 +109,15 @@ typedef struct {
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
+    const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
+    const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
-        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0     \
+        sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
+            NULL, NULL                                                                                       \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
@@ -125,11 +128,13 @@ typedef struct {
 BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
 
 /* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it,
- * at the latest when the time-out has passed. Besides the statuses of init_all: TIMEOUT            the
- * sentence names the ranks that did not come MISMATCH           ranks disagree on their number, a setting or
- * the secret; both are named, and both values VERSION_MISMATCH   they speak different protocols or have
- * different versions PEER_LOST          a rank died meanwhile INVALID_USAGE      no launcher, or the secret's
- * file can be read by others On failure *comm is NULL. */
+ * at the latest when the time-out has passed. On failure *comm is NULL. Besides the statuses of init_all:
+ *
+ * TIMEOUT            the sentence names the ranks that did not come
+ * MISMATCH           ranks disagree on their number, a setting or the secret; both are named, and both values
+ * VERSION_MISMATCH   they speak different protocols or have different versions
+ * PEER_LOST          a rank died meanwhile
+ * INVALID_USAGE      no launcher, or the secret's file can be read by others */
 
 /* What one process makes and gives to all others by whatever way it has; it holds the job's secret. */
 typedef struct {
@@ -154,6 +159,15 @@ typedef banyan_status (*banyan_allgather_function)(void *context, const void *mi
 BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
                                                    banyan_allgather_function allgather, void *context,
                                                    const banyan_config *config);
+
+/* Serves the group as a worker without data: relay i is the i-th worker of config->relays. Its ranks use
+ * banyan_comm_init_rank with the same size, id and config; the group begins when all ranks and all relays have
+ * come. Plans may then lead through the relays, which pass bytes on and add them up. Returns when rank 0 has
+ * destroyed its communicator, or with the failure that has ended the group, whose sentence is where
+ * config->error points. A relay that is lost is a PEER_LOST for all others; a group that is shrunk has no
+ * relays, and one that has some cannot be split. */
+BANYAN_API banyan_status banyan_comm_relay(int size, banyan_unique_id id, int relay,
+                                           const banyan_config *config);
 
 /* Every rank calls it; those with the same color make a group, ordered by key, then by rank. A negative color
  * takes part in none: *out is NULL. The old group works on. */
@@ -204,6 +218,18 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                           banyan_op op, banyan_comm *comm);
 
+/* The same over many buffers as if they were one: the elements of segment 0, then those of segment 1, and so on.
+ * Nothing is gathered into one buffer before. Ranks need the same number of elements in all, not the same
+ * segments; counts may be 0. */
+typedef struct {
+    const void *send;
+    void *recv; /* the same as send, or it does not overlap any segment's send */
+    size_t count;
+} banyan_segment;
+
+BANYAN_API banyan_status banyan_allreduce_segments(const banyan_segment *segments, size_t segment_count,
+                                                   banyan_datatype type, banyan_op op, banyan_comm *comm);
+
 /* send holds size * recv_count elements; rank r gets part r of the result in recv. In place when recv is
  * send + rank * recv_count elements: then only that part of send changes. */
 BANYAN_API banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count,
@@ -235,11 +261,143 @@ BANYAN_API banyan_status banyan_allreduce_async(const void *send, void *recv, si
                                                 banyan_datatype type, banyan_op op, banyan_comm *comm,
                                                 banyan_request **request);
 
+/* The list of segments is copied, what they point to is lent. */
+BANYAN_API banyan_status banyan_allreduce_segments_async(const banyan_segment *segments, size_t segment_count,
+                                                         banyan_datatype type, banyan_op op,
+                                                         banyan_comm *comm, banyan_request **request);
+
 /* The outcome, or IN_PROGRESS; wait looks for so long, a negative time-out until it is done (which a call's
  * own time-out sees to). */
 BANYAN_API banyan_status banyan_request_test(banyan_request *request);
 BANYAN_API banyan_status banyan_request_wait(banyan_request *request, int timeout_ms);
 BANYAN_API void banyan_request_free(banyan_request *request); /* NULL is fine */
+
+/* Training: gradients travel while backward still computes, in groups that are planned for this model on this
+ * network (docs/training.md). One handle a rank:
+ *
+ *     create, register every gradient, commit                 once
+ *     begin, ready each as backward yields it, wait_all       each iteration
+ *
+ * The first iterations are profiled; then rank 0 plans which gradients travel together and how many all-reduces
+ * at a time, and all ranks run that, until ready times have drifted. Gradients may become ready in any order,
+ * and in another one on every rank; ready, test, wait and abort may be called from any thread at any time. The
+ * engine has communicators of its own: comm stays free for other calls, and must outlive create and commit only.
+ *
+ * After SYSTEM_ERROR, REMOTE_ERROR, TIMEOUT, PEER_LOST or MISMATCH the engine is dead on all ranks: each call
+ * returns that status. Destroy it, shrink the communicator, and make a new one. */
+typedef struct banyan_train banyan_train;
+
+typedef enum {
+    BANYAN_TRAIN_UNUSED_ERROR = 0, /* wait_all fails with INVALID_USAGE and names it; the others' REMOTE_ERROR
+                                      does, too, and the engine is dead */
+    BANYAN_TRAIN_UNUSED_ZEROS = 1  /* it counts as zeros, and its memory, if there is any, gets the sum of the
+                                      others' */
+} banyan_train_unused;
+
+/* Begin with BANYAN_TRAIN_CONFIG_INITIALIZER. What is NULL or 0 takes its default. Texts are copied. All but
+ * done, context, error and error_bytes must be the same on all ranks. */
+typedef struct {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    banyan_op op;           /* AVG (the initializer's) or SUM */
+    const char *policy;     /* of `banyan list policies`, «optimal» by default, «ddp:2» for two streams */
+    const char *cost;       /* «linear:A,B[,GAMMA[,LINK]]»; default: measured in commit */
+    int streams;            /* the most all-reduces at a time; default 4, at most 8 */
+    int profile_iterations; /* how many are profiled, after one to warm up; default 3 */
+    int measure_ms;         /* about so long commit measures; default 2000 */
+    double drift;           /* plan again when ready times move by this share of backward; default 0.1,
+                                     negative: never */
+    banyan_train_unused unused; /* what wait_all does with a gradient that was never ready */
+    /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies for
+     * each that is not. Those of an iteration come before its wait_all returns. It may call ready and test, and
+     * must not wait. */
+    void (*done)(void *context, int tensor, banyan_status status);
+    void *context;
+    char *error; /* where a failed create writes its sentence; NULL: nowhere */
+    size_t error_bytes;
+} banyan_train_config;
+
+#define BANYAN_TRAIN_CONFIG_MAGIC 0xba27a201u
+#define BANYAN_TRAIN_CONFIG_INITIALIZER                                                                      \
+    {                                                                                                        \
+        sizeof(banyan_train_config), BANYAN_TRAIN_CONFIG_MAGIC, BANYAN_VERSION_CODE, BANYAN_AVG, NULL, NULL, \
+            0, 0, 0, 0, BANYAN_TRAIN_UNUSED_ERROR, NULL, NULL, NULL, 0                                       \
+    }
+
+/* No communication yet. config may be NULL. */
+BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *comm,
+                                             const banyan_train_config *config);
+
+/* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
+ * register in different orders: gradients that have the same name belong together. A name of NULL stands for
+ * «tensor N», N being the number that *tensor gets: 0, 1, ... */
+BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
+                                               size_t count, banyan_datatype type, int *tensor);
+
+/* Every rank calls it once: the ranks compare what they have registered, and measure the network. MISMATCH
+ * names two ranks and the gradient. */
+BANYAN_API banyan_status banyan_train_commit(banyan_train *train);
+
+/* Backward begins now. INVALID_USAGE: the iteration before has not been waited for. */
+BANYAN_API banyan_status banyan_train_begin(banyan_train *train);
+
+/* The gradient has its value; it is the engine's until it is reduced. data NULL: where it was last time. Without
+ * begin, the first one ready begins the iteration. */
+BANYAN_API banyan_status banyan_train_ready(banyan_train *train, int tensor, void *data);
+
+/* Of one gradient in this iteration, or the last: SUCCESS once it is reduced, IN_PROGRESS before. wait looks for so
+ * long, a negative time-out until it is done. It is done at the latest when the communicator's time-out has
+ * passed since the last gradient of the model was ready; a wait for one that never becomes ready ends after
+ * that time as well, with TIMEOUT and its name. */
+BANYAN_API banyan_status banyan_train_test(banyan_train *train, int tensor);
+BANYAN_API banyan_status banyan_train_wait(banyan_train *train, int tensor, int timeout_ms);
+
+/* Backward is over: returns when everything is reduced, and ends the iteration. What was not ready is treated
+ * as the config says. Without an iteration there is nothing to wait for. */
+BANYAN_API banyan_status banyan_train_wait_all(banyan_train *train);
+
+/* Asks for a new plan; one rank is enough. It is made at the end of this iteration or the next. */
+BANYAN_API banyan_status banyan_train_replan(banyan_train *train);
+
+/* Ends it on all ranks, from any thread: what waits returns REMOTE_ERROR. */
+BANYAN_API banyan_status banyan_train_abort(banyan_train *train);
+
+/* Times are in seconds. Predicted ones are the plan's, 0 while none is made; measured ones are this rank's, medians
+ * of up to 16 iterations since. A step lasts from begin until everything is reduced. */
+typedef struct {
+    size_t size; /* sizeof(banyan_train_stats), set by the caller */
+    int tensors;
+    int plan; /* 0 while profiling, then 1, 2, ... */
+    int streams, groups;
+    uint64_t iterations;
+    double other_s; /* from wait_all's end to begin: optimizer and forward */
+    double predicted_step_s, measured_step_s;
+    double predicted_exposed_s,
+        measured_exposed_s;     /* of a step, what comes after the last gradient is ready */
+    double measured_comm_s;     /* of a step, while something was in flight */
+    double hidden_share;        /* 1 - exposed / comm, as measured */
+    double bound_s;             /* no grouping has a shorter step */
+    double drift;               /* as last seen, a share of backward */
+    double start_s, s_per_byte; /* an all-reduce alone: start-up, and what a byte adds */
+    double speed[9];            /* of each of 1, 2, ... at a time, against one alone */
+    double planning_s;
+    uint64_t digest; /* of the plan */
+} banyan_train_stats;
+
+BANYAN_API banyan_status banyan_train_get_stats(banyan_train *train, banyan_train_stats *stats);
+
+/* The plan in its text form (banyan-grouping(5)) into the buffer, whose tensors are numbered in the plan's order;
+ * *needed gets its length and one more, also where the buffer is too small (INVALID_ARGUMENT) or NULL. */
+BANYAN_API banyan_status banyan_train_get_plan(banyan_train *train, char *buffer, size_t bytes,
+                                               size_t *needed);
+
+/* The sentence of the last call that failed. Never NULL. Valid until another call fails on the handle. */
+BANYAN_API const char *banyan_train_last_error(const banyan_train *train);
+
+/* Gives everything back (NULL is fine); no other call may be running. In the middle of an iteration it ends
+ * the engine on all ranks. */
+BANYAN_API banyan_status banyan_train_destroy(banyan_train *train);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,9 @@ typedef struct {
 /* 16 arrays of 32 x 32, 1 GHz, 32 bit. */
 banyan_accelerator banyan_accelerator_default(void);
 
+/* «default», or «32x32», «128x128x4» (arrays), with «,clock=1.5GHz» and «,bytes=2» (of a value) after it. */
+banyan_status banyan_accelerator_parse(const char *text, banyan_accelerator *out, banyan_error *err);
+
 /* A convolution; a fully connected layer is one of a 1 x 1 input. Padding is part of the input's size. */
 typedef struct {
     char name[48];
@@ -58,10 +61,6 @@ banyan_status banyan_dnn_load(const char *path_or_name, banyan_dnn **out, banyan
 void banyan_dnn_destroy(banyan_dnn *dnn); /* accepts NULL */
 
 int64_t banyan_dnn_parameters(const banyan_dnn *dnn);
-
-/* The folder of the networks that came with Banyan, into the caller's buffer: beside the program or the
- * library when installed, in the source tree when built there. 0 when there is none. */
-int banyan_dnn_folder(char *buffer, size_t size);
 
 /* Seconds that a mini-batch of so many samples takes on one accelerator: its arrays share them. */
 double banyan_accelerate_seconds(const banyan_accelerator *accelerator, int64_t cycles, int samples);

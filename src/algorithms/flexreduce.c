@@ -16,6 +16,8 @@
  *     directly     in turns, each child first to the next one, then to the one after: least latency
  *     in a chain   from child to child, adding up, to the owner: only neighbours among the children talk,
  *                  which spares links that many children share, such as those of racks
+ *     in a tree    binomial, the owner's child its root: fewer hops in a row than a chain, and fewer of them
+ *                  over shared links than directly
  *
  * whichever takes less time on the routes of the network, level by level. All-gather takes the same way back.
  * Where links of a level differ, slower ones may get smaller shares (flexreduce-shares.c): that plan is taken
@@ -37,7 +39,9 @@
 
 #define LARGE_BYTES 67108864.0
 
-typedef enum { DIRECT, CHAIN } call_form;
+typedef enum { DIRECT, CHAIN, TREE, FORM_COUNT } call_form;
+
+static const char *const form_names[FORM_COUNT] = {"direct", "chain", "tree"};
 
 typedef struct {
     banyan_call_plan plan;
@@ -97,10 +101,21 @@ static int piece_at(const work *w, int64_t where)
 
 /* The reduces of a call, one by one: in its turn, from whom to whom, and whether it overwrites. Directly a
  * child that is `turn` before the owner's sends to the owner; in a chain the children after the owner's
- * begin. Turn 0 is the part of the owner's own child, where the owner has not got it itself. */
+ * begin; in a tree a child that is an odd multiple of 2^t after the owner's sends in turn t to the one 2^t before
+ * it. The part of the owner's own child, where the owner has not got it itself, goes first directly, else last. */
 typedef struct {
     int turn, from, to, overwrites;
 } call_hop;
+
+/* Turns of a binomial tree over so many children. */
+static int count_turns(int count)
+{
+    int turns = 0;
+
+    while (1 << turns < count)
+        turns++;
+    return turns;
+}
 
 static call_hop find_hop(const banyan_call_plan *plan, const banyan_call *call, call_form form, int i)
 {
@@ -114,7 +129,13 @@ static call_hop find_hop(const banyan_call_plan *plan, const banyan_call *call, 
         return (call_hop){i, holder[(child + count - turn) % count], call->owner, turn == 0};
     }
     if (i == count - 1)
-        return (call_hop){i, holder[child], call->owner, 1};
+        return (call_hop){form == TREE ? count_turns(count) : i, holder[child], call->owner, 1};
+    if (form == TREE) {
+        int turn = __builtin_ctz((unsigned)(i + 1));
+
+        return (call_hop){turn, holder[(child + i + 1) % count],
+                          holder[(child + i + 1 - (1 << turn)) % count], 0};
+    }
     return (call_hop){i, holder[(child + 1 + i) % count], holder[(child + 2 + i) % count], 0};
 }
 
@@ -164,8 +185,7 @@ static double find_busiest(const work *w)
     return busiest;
 }
 
-/* Seconds that a level takes in a form: its busiest link, and one hop after the other where they form a
- * chain. Shares by bandwidth count on the all-gather at the same time. */
+/* Seconds that a level takes in a form: its busiest link, and one hop after the other in a chain or tree. Shares by bandwidth count on the all-gather at the same time. */
 static banyan_status time_level(work *w, int level, call_form form, double *seconds, banyan_error *err)
 {
     const banyan_problem *problem = w->plan.problem;
@@ -184,44 +204,67 @@ static banyan_status time_level(work *w, int level, call_form form, double *seco
             if (status)
                 return status;
         }
-        longest = hops > longest ? hops : longest;
+        if (hops > longest)
+            longest = hops;
     }
-    *seconds = bytes * find_busiest(w) + latency_s * (form == CHAIN ? longest : 1);
+    if (form == TREE)
+        longest = count_turns(longest + 1);
+    *seconds = bytes * find_busiest(w) + latency_s * (form == DIRECT ? 1 : longest);
+    return BANYAN_SUCCESS;
+}
+
+/* The fastest form of a level; of equals the first. */
+static banyan_status choose_form(work *w, int level, banyan_error *err)
+{
+    double best_s = INFINITY;
+
+    for (int form = 0; form < FORM_COUNT; form++) {
+        double seconds;
+        banyan_status status = time_level(w, level, (call_form)form, &seconds, err);
+
+        if (status)
+            return status;
+        if (seconds < best_s * (1 - 1e-9)) {
+            best_s = seconds;
+            w->form[level] = (call_form)form;
+        }
+    }
     return BANYAN_SUCCESS;
 }
 
 static banyan_status choose_forms(work *w, banyan_error *err)
 {
     const char *text = banyan_problem_parameter(w->plan.problem, "calls", "auto");
-    int is_auto = !strcmp(text, "auto");
+    banyan_status status = BANYAN_SUCCESS;
+    int form = 0;
 
-    if (!is_auto && strcmp(text, "direct") && strcmp(text, "chain"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "option 'calls' must be auto, direct or chain, not '%s'", text);
-    for (int level = 0; level < w->plan.level_count; level++) {
-        double direct_s = 0, chain_s = 0;
-        banyan_status status = BANYAN_SUCCESS;
-
-        if (is_auto)
-            status = time_level(w, level, DIRECT, &direct_s, err);
-        if (!status && is_auto)
-            status = time_level(w, level, CHAIN, &chain_s, err);
-        if (status)
-            return status;
-        w->form[level] = chain_s < direct_s * (1 - 1e-9) || !strcmp(text, "chain") ? CHAIN : DIRECT;
+    if (!strcmp(text, "auto")) {
+        for (int level = 0; !status && level < w->plan.level_count; level++)
+            status = choose_form(w, level, err);
+        return status;
     }
+    while (form < FORM_COUNT && strcmp(text, form_names[form]) != 0)
+        form++;
+    if (form == FORM_COUNT)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "option 'calls' must be auto, direct, chain or tree, not '%s'", text);
+    for (int level = 0; level < w->plan.level_count; level++)
+        w->form[level] = (call_form)form;
     return BANYAN_SUCCESS;
 }
 
-/* A level takes as many rounds as its longest call has hops. */
+/* A level takes as many rounds as its longest call has turns. */
 static void find_rounds(work *w)
 {
     for (size_t i = 0; i < w->plan.call_count; i++) {
         const banyan_call *call = &w->plan.calls[i];
-        int hops = count_hops(&w->plan, call);
 
-        if (hops > w->level_round[call->level + 1])
-            w->level_round[call->level + 1] = hops;
+        for (int k = 0; k < count_hops(&w->plan, call); k++) {
+            int turns = find_hop(&w->plan, call, w->form[call->level], k).turn + 1;
+
+            if (turns > w->level_round[call->level + 1])
+                w->level_round[call->level + 1] = turns;
+        }
     }
     for (int level = 0; level < w->plan.level_count; level++)
         w->level_round[level + 1] += w->level_round[level];
@@ -345,7 +388,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 
 static const banyan_algorithm_option options[] = {
     BANYAN_TREE_OPTION,
-    {"calls", "auto|direct|chain",
+    {"calls", "auto|direct|chain|tree",
      "how a part gets to its owner (default auto: what the routes make faster)"},
     {"shares", "auto|degree|bandwidth",
      "equal parts for the children of a branch, or smaller ones for slower links (default auto: what leaves "

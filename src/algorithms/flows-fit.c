@@ -1,26 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/flows-fit.c: how many trees for the size at hand.
  *
- * With hops a seconds long and rate X, slices of the best size pass D hops up and down in
- *     (sqrt(n / X) + sqrt((D - 1) a))^2 ,
- * and a link that serves k flows pays a further k - 1 times. We try the shallowest flow alone, then 2, 4, 8,
- * ... of the heaviest, then all, and keep the quickest. */
+ * The fullest link is busy for n / X. Before it has anything to do, and after it is done, slices pass D hops
+ * up and down, and each takes
+ *     a + slice b ,    a slice no larger than the tree's piece of the vector:
+ * so more trees not only have more rate X, their pieces are also smaller and pass their hops sooner. But every
+ * further flow on a link is a message more to handle, which costs a small part of a. We try the shallowest
+ * flow alone, then 2, 4, 8, ... of the heaviest, then all, and keep the quickest. */
 #include <math.h>
 #include <string.h>
 
 #include "algorithms/flows.h"
 #include "core/alloc.h"
 
-#define MUCH_QUICKER 0.75
+#define SLICE_BYTES 131072.0 /* what executor and simulator cut transfers into */
+#define HANDLING 0.0625      /* of a hop's latency, for each further message on a link */
+#define MUCH_QUICKER 0.9     /* to do without some of them */
 
-static double longest_latency(const banyan_topology *topology)
+static double heaviest_share(const banyan_flows *flows)
 {
-    double longest = 0;
+    double total = 0, heaviest = 0;
 
-    for (int i = 0; i < topology->link_count; i++)
-        if (topology->links[i].latency_s > longest)
-            longest = topology->links[i].latency_s;
-    return longest;
+    for (size_t f = 0; f < flows->flow_count; f++) {
+        total += flows->flows[f].weight;
+        heaviest = fmax(heaviest, flows->flows[f].weight);
+    }
+    return heaviest / total;
+}
+
+/* What the slowest hop takes for so many bytes; and its latency alone. */
+static double slowest_hop(const banyan_flows *flows, const banyan_topology *topology, double bytes,
+                          double *latency_s)
+{
+    double slowest = 0;
+
+    for (size_t f = 0; f < flows->flow_count; f++) {
+        const banyan_flow_tree *flow = &flows->flows[f];
+        size_t end = flow->first_hop + (size_t)(flow->in_count + flow->out_count);
+
+        for (size_t h = flow->first_hop; h < end; h++) {
+            double wait_s = 0, s_per_byte = 0;
+
+            for (int j = 0; j < flows->hops[h].link_count; j++) {
+                const banyan_link *link =
+                    &topology->links[flows->links[flows->hops[h].first_link + (size_t)j]];
+
+                wait_s += link->latency_s;
+                s_per_byte = fmax(s_per_byte, 1 / link->bytes_per_s);
+            }
+            if (wait_s + bytes * s_per_byte > slowest) {
+                slowest = wait_s + bytes * s_per_byte;
+                *latency_s = wait_s;
+            }
+        }
+    }
+    return slowest;
 }
 
 /* The most flows that one link serves. */
@@ -46,13 +80,15 @@ static int busiest_link(const banyan_flows *flows, int *uses, int link_count)
 static banyan_status predict(const banyan_flows *flows, const banyan_topology *topology, size_t bytes,
                              int *uses, double *seconds, banyan_error *err)
 {
-    double rate, latency = longest_latency(topology), hops = 2.0 * banyan_flows_depth(flows);
+    double rate, hops = 2.0 * banyan_flows_depth(flows), latency_s = 0;
+    double slice = fmin(SLICE_BYTES, heaviest_share(flows) * (double)bytes);
     banyan_status status = banyan_flows_rate(flows, topology, &rate, err);
 
     if (!status) {
-        double root = sqrt((double)bytes / rate) + sqrt((hops - 1) * latency);
+        double hop_s = slowest_hop(flows, topology, slice, &latency_s);
+        int more = busiest_link(flows, uses, topology->link_count) - 1;
 
-        *seconds = root * root + latency * (busiest_link(flows, uses, topology->link_count) - 1);
+        *seconds = (double)bytes / rate + (hops - 1) * hop_s + latency_s + more * HANDLING * latency_s;
     }
     return status;
 }

@@ -13,6 +13,12 @@ void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const ba
 banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_trees *seed, double enough,
                                     banyan_flows *flows, banyan_error *err);
 
+/* With switches or idle workers: the optimum; where only workers add, by shallow trees of equal weight if these
+ * reach it. With max_depth trees are no deeper, even at a loss. */
+banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_packed_options *options, banyan_flows *flows,
+                                     banyan_error *err);
+
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
                                    const banyan_packed_options *options, banyan_flows *flows,

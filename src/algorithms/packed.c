@@ -165,7 +165,7 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph))
         return banyan_packed_large(graph, options, flows, err);
-    return banyan_packed_columns(graph, NULL, 0, flows, err);
+    return banyan_packed_switched(topology, graph, options, flows, err);
 }
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those

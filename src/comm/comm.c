@@ -12,6 +12,7 @@ static void free_handle(banyan_comm *comm)
     if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
     banyan_free(comm->scratch);
+    banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
     banyan_free(comm);
 }
@@ -37,7 +38,8 @@ static banyan_status make_handle(banyan_group *group, int rank, banyan_comm **ou
 
 void banyan_comm_report(const banyan_config *config, const banyan_error *err)
 {
-    if (config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->error &&
+    if (config && config->magic == BANYAN_CONFIG_MAGIC &&
+        config->size >= offsetof(banyan_config, error_bytes) + sizeof config->error_bytes && config->error &&
         config->error_bytes)
         snprintf(config->error, config->error_bytes, "%s", err->text);
 }
@@ -61,20 +63,20 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
     *out = comm;
-    return BANYAN_SUCCESS;
+    return group->setup.wants_probe ? banyan_comm_plan_from_probe(out, err) : BANYAN_SUCCESS;
 }
 
-static banyan_status init_all(banyan_comm **comms, int size, const banyan_config *config, banyan_error *err)
+banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, banyan_error *err)
 {
-    banyan_setup setup;
     banyan_group *group = NULL;
-    banyan_status status = banyan_setup_init(&setup, config, size, err);
+    int size = setup->size;
+    banyan_status status;
 
-    if (status)
-        return status;
     for (int i = 0; i < size; i++)
         comms[i] = NULL;
-    status = banyan_group_create(&setup, NULL, &group, err);
+    status = banyan_setup_open_log(setup, 0, err);
+    if (!status)
+        status = banyan_group_create(setup, NULL, &group, err);
     for (int i = 0; i < size && !status; i++)
         status = make_handle(group, i, &comms[i], err);
     for (int i = 0; i < size && status; i++) {
@@ -83,6 +85,17 @@ static banyan_status init_all(banyan_comm **comms, int size, const banyan_config
     }
     if (status)
         banyan_group_destroy(group);
+    return status;
+}
+
+static banyan_status init_all(banyan_comm **comms, int size, const banyan_config *config, banyan_error *err)
+{
+    banyan_setup setup;
+    banyan_status status = banyan_setup_init(&setup, config, size, err);
+
+    if (status)
+        return status;
+    status = banyan_comm_open_all(&setup, comms, err);
     banyan_setup_fini(&setup); /* empty when the group has it */
     return status;
 }
@@ -103,17 +116,24 @@ banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_c
 banyan_status banyan_comm_destroy(banyan_comm *comm)
 {
     banyan_group *group;
-    int is_last;
 
     if (!comm)
         return BANYAN_SUCCESS;
     group = comm->group;
     banyan_worker_stop(comm);
-    is_last = banyan_group_part(group, comm->rank, comm->endpoint);
+    banyan_group_part(group, comm->rank, comm->endpoint);
     free_handle(comm);
-    if (is_last)
+    if (banyan_group_release(group))
         banyan_group_destroy(group);
     return BANYAN_SUCCESS;
+}
+
+void banyan_comm_end(banyan_comm *comm, banyan_status status, const char *sentence)
+{
+    if (comm->group->world)
+        banyan_control_abort(banyan_world_control(comm->group->world), status, sentence);
+    else
+        comm->endpoint->transport->abort(comm->endpoint, status, sentence);
 }
 
 banyan_status banyan_comm_abort(banyan_comm *comm)
@@ -123,10 +143,7 @@ banyan_status banyan_comm_abort(banyan_comm *comm)
     if (!comm)
         return BANYAN_INVALID_ARGUMENT;
     snprintf(sentence, sizeof sentence, "rank %d aborted the communicator", comm->rank);
-    if (comm->group->world)
-        banyan_control_abort(banyan_world_control(comm->group->world), BANYAN_REMOTE_ERROR, sentence);
-    else
-        comm->endpoint->transport->abort(comm->endpoint, BANYAN_REMOTE_ERROR, sentence);
+    banyan_comm_end(comm, BANYAN_REMOTE_ERROR, sentence);
     return BANYAN_SUCCESS;
 }
 

@@ -47,6 +47,7 @@ void banyan_group_destroy(banyan_group *group)
     pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->lock);
     banyan_relays_join(group);
+    banyan_clones_destroy(group);
     while (group->entries) {
         banyan_call_entry *next = group->entries->next;
 
@@ -193,6 +194,7 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry)
 {
     if (group->world) {
+        banyan_world_finish(group->world);
         banyan_free(entry);
         return;
     }
@@ -207,15 +209,14 @@ void banyan_group_leave(banyan_group *group, banyan_call_entry *entry)
     pthread_mutex_unlock(&group->lock);
 }
 
-int banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint)
+void banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint)
 {
     banyan_call_entry *missed;
     char text[160], sentence[256];
-    int is_last;
 
     if (group->world) {
         banyan_world_leave(group->world);
-        return 1;
+        return;
     }
     pthread_mutex_lock(&group->lock);
     missed = banyan_group_find(group, group->calls_made[rank]);
@@ -225,6 +226,14 @@ int banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint)
         endpoint->transport->abort(endpoint, BANYAN_PEER_LOST, sentence);
     }
     group->has_left[rank] = 1;
+    pthread_mutex_unlock(&group->lock);
+}
+
+int banyan_group_release(banyan_group *group)
+{
+    int is_last;
+
+    pthread_mutex_lock(&group->lock);
     is_last = --group->handle_count == 0;
     pthread_mutex_unlock(&group->lock);
     return is_last;

@@ -36,6 +36,7 @@ struct banyan_call_entry {
 };
 
 typedef struct banyan_relay banyan_relay;
+typedef struct banyan_clone banyan_clone;
 typedef struct banyan_world banyan_world;
 
 typedef struct {
@@ -50,6 +51,7 @@ typedef struct {
     banyan_relay *relays;
     int relay_count;
     int handle_count;
+    banyan_clone *clones; /* groups made from this one, of which some rank has not taken its handle */
     int is_closing;
     uint64_t *calls_made; /* by rank */
     char *has_left;       /* by rank */
@@ -71,8 +73,10 @@ int banyan_call_is_same(const banyan_call *a, const banyan_call *b);
 /* The member is done with the entry. */
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry);
 
-/* The rank's handle goes away. Returns whether it was the last. */
-int banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint);
+/* The rank's handle goes away; once nothing of it uses the group any more, it is released, which returns whether it was
+ * the last. */
+void banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint);
+int banyan_group_release(banyan_group *group);
 
 /* Finds call number `number` with the lock held, or NULL. */
 banyan_call_entry *banyan_group_find(banyan_group *group, uint64_t number);
@@ -81,5 +85,8 @@ banyan_call_entry *banyan_group_find(banyan_group *group, uint64_t number);
 banyan_status banyan_relays_start(banyan_group *group, banyan_comm_plan *plan, uint64_t first_call,
                                   banyan_error *err);
 void banyan_relays_join(banyan_group *group);
+
+/* clone.c: gives back the handles that nobody has taken. */
+void banyan_clones_destroy(banyan_group *group);
 
 #endif

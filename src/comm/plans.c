@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "planner/planner.h"
+#include "core/file.h"
+#include "core/text.h"
+#include "planner/wisdom.h"
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -54,37 +56,120 @@ static void destroy_plan(banyan_comm_plan *plan)
     banyan_free(plan);
 }
 
-/* Nodes that are not ranks need a process that serves them. */
-static int has_relays(const banyan_schedule *schedule)
+static int is_served(const banyan_setup *setup, const banyan_schedule *schedule, int node)
+{
+    for (int i = 0; i < setup->relay_count; i++)
+        if (setup->relays[i] == node)
+            return 1;
+    return banyan_schedule_rank(schedule, node) >= 0;
+}
+
+/* Nodes that are neither ranks nor relays have no process that serves them. */
+static int leads_outside(const banyan_setup *setup, const banyan_schedule *schedule)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
+        if (!is_served(setup, schedule, schedule->transfers[i].src) ||
+            !is_served(setup, schedule, schedule->transfers[i].dst))
             return 1;
     return 0;
 }
 
-/* The best prediction among those that lead through ranks alone. */
-static banyan_status choose_without_relays(const banyan_setup *setup, const banyan_problem *problem,
-                                           banyan_schedule **out, banyan_error *err)
+static int is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
+{
+    return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
+}
+
+/* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants it. */
+static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
+                                 banyan_schedule **out, char **why, banyan_error *err)
 {
     banyan_plan *all = NULL;
-    int count = 0;
+    int count = 0, best = 0;
     banyan_status status = banyan_plan_all(problem, &all, &count, err);
 
-    *out = NULL;
-    for (int i = 0; i < count && !status && !*out; i++)
-        if (all[i].schedule &&
-            (!strcmp(setup->algorithm, "auto") || !strcmp(setup->algorithm, all[i].algorithm->name)) &&
-            !has_relays(all[i].schedule)) {
-            *out = all[i].schedule;
-            all[i].schedule = NULL;
-        }
+    if (status)
+        return status;
+    while (best < count && !is_usable(setup, all[best].schedule))
+        best++;
+    if (best == count)
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", all[0].why_not.text);
+    else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
+        status = banyan_plan_explain(problem, all + best, count - best, why, err);
+    if (!status) {
+        *out = all[best].schedule;
+        all[best].schedule = NULL; /* ours now */
+    }
     banyan_plans_destroy(all, count);
-    if (!status && !*out)
-        return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "algorithm %s leads through nodes that are not ranks, and no process serves them",
-                           setup->algorithm);
+    return status;
+}
+
+static banyan_status choose_named(const banyan_setup *setup, const banyan_problem *problem,
+                                  banyan_schedule **out, banyan_error *err)
+{
+    banyan_plan chosen;
+    banyan_status status = banyan_plan_choose(setup->algorithm, problem, &chosen, err);
+
+    if (status)
+        return status;
+    if (is_usable(setup, chosen.schedule)) {
+        *out = chosen.schedule;
+        chosen.schedule = NULL;
+    } else {
+        status =
+            banyan_fail(err, BANYAN_UNSUPPORTED,
+                        "algorithm %s leads through nodes that are not ranks, and no process serves them",
+                        setup->algorithm);
+    }
+    banyan_plan_fini(&chosen);
+    return status;
+}
+
+/* What wisdom, or whoever forces a plan, says; *out stays NULL where that is of no use here. */
+static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry *entry,
+                            const banyan_problem *problem, banyan_schedule **out, char **why,
+                            banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_plan plan = {0};
+    banyan_status status = banyan_wisdom_recall(entry, problem, &plan, err);
+
+    if (status == BANYAN_UNSUPPORTED && !setup->forced)
+        return BANYAN_SUCCESS;
+    if (status)
+        return status;
+    if (is_usable(setup, plan.schedule)) {
+        *out = plan.schedule;
+        plan.schedule = NULL;
+        banyan_text_add(&text, "%s%s%s%s%s", entry->key, *entry->key ? "=" : "", entry->value,
+                        *entry->key ? ", " : "", setup->forced ? "being timed" : "known from wisdom");
+        if (!setup->forced)
+            banyan_text_add(&text, " (%s, %.3g s)", banyan_effort_name(entry->effort), entry->predicted_s);
+        status = banyan_text_take(&text, why, err);
+    }
+    banyan_plan_fini(&plan);
+    return status;
+}
+
+static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem *problem,
+                                banyan_schedule **out, char **why, banyan_error *err)
+{
+    const banyan_wisdom_entry *entry;
+    banyan_wisdom wisdom;
+    char *text = NULL;
+    size_t length = 0;
+    banyan_status status = banyan_file_load(setup->wisdom_file, &text, &length, err);
+
+    if (!status)
+        status = banyan_wisdom_parse(text, length, &wisdom, err);
+    banyan_free(text);
+    if (status) {
+        banyan_error_prefix(err, "BANYAN_WISDOM_FILE");
+        return status;
+    }
+    entry = banyan_wisdom_find(&wisdom, problem, BANYAN_EFFORT_ESTIMATE);
+    if (entry)
+        status = recall(setup, entry, problem, out, why, err);
+    banyan_wisdom_fini(&wisdom);
     return status;
 }
 
@@ -97,18 +182,25 @@ static banyan_status choose(const banyan_setup *setup, const banyan_comm_plan *p
                               .collective = plan->collective,
                               .root = plan->root,
                               .bytes = plan->size_class};
-    banyan_plan chosen;
-    banyan_status status = banyan_plan_choose(setup->algorithm, &problem, &chosen, err);
+    int is_auto = !strcmp(setup->algorithm, "auto");
+    char *why = NULL;
+    banyan_status status = BANYAN_SUCCESS;
 
-    if (status)
-        return status;
-    *out = chosen.schedule;
-    chosen.schedule = NULL; /* ours now */
-    banyan_plan_fini(&chosen);
-    if (!setup->has_no_relays || !has_relays(*out))
-        return BANYAN_SUCCESS;
-    banyan_schedule_destroy(*out);
-    return choose_without_relays(setup, &problem, out, err);
+    *out = NULL;
+    if (setup->forced)
+        status = recall(setup, setup->forced, &problem, out, &why, err);
+    else if (is_auto && setup->wisdom_file && *setup->wisdom_file)
+        status = ask_wisdom(setup, &problem, out, &why, err);
+    if (!status && !*out && is_auto)
+        status = choose_best(setup, &problem, out, &why, err);
+    else if (!status && !*out)
+        status = choose_named(setup, &problem, out, err);
+    if (!status)
+        BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s; %s",
+                    banyan_collective_name(plan->collective), plan->size_class,
+                    (*out)->algorithm ? (*out)->algorithm : "?", why ? why : "asked for by name");
+    banyan_free(why);
+    return status;
 }
 
 /* All that running the plan's schedule needs. */
@@ -191,7 +283,7 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_
     if (schedule->collective != plan->collective || schedule->root != plan->root ||
         schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
         memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
-        has_relays(schedule))
+        leads_outside(setup, schedule))
         return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
     return BANYAN_SUCCESS;
 }
@@ -211,6 +303,10 @@ banyan_status banyan_comm_plan_adopt(banyan_comm_plan **plans, const banyan_setu
     status = check_adopted(setup, plan, err);
     if (!status)
         status = complete(plan, err);
+    if (!status)
+        BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s, as rank 0 plans",
+                    banyan_collective_name(collective), size_class,
+                    schedule->algorithm ? schedule->algorithm : "?");
     return add_plan(plans, plan, status, out);
 }
 

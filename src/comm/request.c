@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,8 +20,7 @@ struct banyan_request {
     banyan_request *next;
     banyan_worker *worker;
     banyan_collective_function function;
-    const void *send;
-    void *recv;
+    banyan_buffers buffers;
     banyan_call call;
     int is_done;
     banyan_status status;
@@ -64,7 +64,7 @@ static void *work(void *argument)
         banyan_status status;
 
         pthread_mutex_lock(&worker->comm->lock);
-        status = request->function(request->send, request->recv, &request->call, worker->comm);
+        status = request->function(&request->buffers, &request->call, worker->comm);
         pthread_mutex_unlock(&worker->comm->lock);
         pthread_mutex_lock(&worker->lock);
         request->status = status;
@@ -144,11 +144,11 @@ static void enqueue(banyan_worker *worker, banyan_request *request)
     pthread_cond_broadcast(&worker->changed);
 }
 
-int banyan_worker_run(banyan_comm *comm, banyan_collective_function function, const void *send, void *recv,
+int banyan_worker_run(banyan_comm *comm, banyan_collective_function function, const banyan_buffers *buffers,
                       const banyan_call *call, banyan_status *status)
 {
     banyan_worker *worker = atomic_load(&comm->worker);
-    banyan_request request = {.function = function, .send = send, .recv = recv, .call = *call};
+    banyan_request request = {.function = function, .buffers = *buffers, .call = *call};
 
     if (!worker)
         return 0;
@@ -179,30 +179,73 @@ void banyan_worker_stop(banyan_comm *comm)
     release(worker);
 }
 
-banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count, banyan_datatype type,
-                                     banyan_op op, banyan_comm *comm, banyan_request **out)
+size_t banyan_buffers_count(const banyan_buffers *buffers)
 {
-    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
-    banyan_request *request;
-    banyan_worker *worker;
-    banyan_status status;
+    size_t count = 0;
 
-    if (!comm || !out)
-        return BANYAN_INVALID_ARGUMENT;
-    *out = NULL;
-    status = get_worker(comm, &worker);
-    if (status)
+    for (size_t i = 0; i < buffers->segment_count; i++)
+        if (__builtin_add_overflow(count, buffers->segments[i].count, &count))
+            return SIZE_MAX; /* no check of a call lets that pass */
+    return count;
+}
+
+/* Takes over the buffers as they are; the list of segments has been copied behind the request. */
+static banyan_status begin(banyan_comm *comm, banyan_request *request, banyan_request **out)
+{
+    banyan_worker *worker;
+    banyan_status status = request ? get_worker(comm, &worker) : BANYAN_SYSTEM_ERROR;
+
+    if (status) {
+        banyan_free(request);
         return status;
-    request = banyan_alloc(1, sizeof *request);
-    if (!request)
-        return BANYAN_SYSTEM_ERROR;
-    *request = (banyan_request){.function = banyan_comm_allreduce, .send = send, .recv = recv, .call = call};
+    }
     pthread_mutex_lock(&worker->lock);
     worker->users++;
     enqueue(worker, request);
     pthread_mutex_unlock(&worker->lock);
     *out = request;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count, banyan_datatype type,
+                                     banyan_op op, banyan_comm *comm, banyan_request **out)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
+    banyan_request *request;
+
+    if (!comm || !out)
+        return BANYAN_INVALID_ARGUMENT;
+    *out = NULL;
+    request = banyan_alloc(1, sizeof *request);
+    if (request)
+        *request = (banyan_request){
+            .function = banyan_comm_allreduce, .buffers = {.send = send, .recv = recv}, .call = call};
+    return begin(comm, request, out);
+}
+
+banyan_status banyan_allreduce_segments_async(const banyan_segment *segments, size_t segment_count,
+                                              banyan_datatype type, banyan_op op, banyan_comm *comm,
+                                              banyan_request **out)
+{
+    banyan_request *request = NULL;
+    banyan_segment *own;
+
+    if (!comm || !out || (!segments && segment_count))
+        return BANYAN_INVALID_ARGUMENT;
+    *out = NULL;
+    if (segment_count <= (SIZE_MAX - sizeof *request) / sizeof *segments)
+        request = banyan_alloc(1, sizeof *request + segment_count * sizeof *segments);
+    if (request) {
+        own = (banyan_segment *)(request + 1);
+        if (segment_count)
+            memcpy(own, segments, segment_count * sizeof *segments);
+        *request =
+            (banyan_request){.function = banyan_comm_allreduce,
+                             .buffers = {.segments = own, .segment_count = segment_count},
+                             .call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .type = type, .op = op}};
+        request->call.count = banyan_buffers_count(&request->buffers);
+    }
+    return begin(comm, request, out);
 }
 
 banyan_status banyan_request_test(banyan_request *request)

@@ -9,6 +9,7 @@
 #include "core/alloc.h"
 #include "core/near.h"
 #include "core/settings.h"
+#include "core/value.h"
 #include "topology/build.h"
 #include "transport/transport.h"
 
@@ -97,12 +98,14 @@ banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *nam
 
 static banyan_status find_topology(banyan_setup *setup, const char *spec, banyan_error *err)
 {
-    banyan_status status = spec && *spec ? banyan_topology_load(spec, &setup->topology, err)
-                                         : make_star(setup->size, &setup->topology, err);
+    int is_probe = spec && !strcmp(spec, BANYAN_TOPO_PROBE), is_given = spec && *spec && !is_probe;
+    banyan_status status = is_given ? banyan_topology_load(spec, &setup->topology, err)
+                                    : make_star(setup->size, &setup->topology, err);
 
     if (status)
         return status;
-    setup->is_default_topology = !spec || !*spec;
+    setup->is_default_topology = !is_given;
+    setup->wants_probe = is_probe;
     if (setup->topology->node_count > BANYAN_TRANSPORT_MAX_MEMBERS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the topology has %d nodes; a group has at most %d",
                            setup->topology->node_count, BANYAN_TRANSPORT_MAX_MEMBERS);
@@ -134,6 +137,28 @@ static banyan_status find_active(banyan_setup *setup, const char *text, banyan_e
     return banyan_topology_check_connected(topology, setup->active, count, err);
 }
 
+/* Workers that are no ranks, each served by a process of its own. */
+static banyan_status find_relays(banyan_setup *setup, const char *text, banyan_error *err)
+{
+    banyan_status status;
+
+    if (!text || !*text)
+        return BANYAN_SUCCESS;
+    if (setup->is_default_topology)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relays \"%.80s\" are workers of no topology", text);
+    status = banyan_topology_parse_active(setup->topology, text, &setup->relays, &setup->relay_count, err);
+    if (status) {
+        banyan_error_prefix(err, "relays");
+        return status;
+    }
+    for (int i = 0; i < setup->relay_count; i++)
+        for (int r = 0; r < setup->size; r++)
+            if (setup->relays[i] == setup->active[r])
+                return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "worker %s is rank %d and cannot be a relay",
+                                   banyan_topology_node_name(setup->topology, setup->relays[i]), r);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status find_algorithm(banyan_setup *setup, const char *name, banyan_error *err)
 {
     if (strcmp(name, "auto") != 0 && !banyan_algorithm_find(name)) {
@@ -150,6 +175,20 @@ static banyan_status find_algorithm(banyan_setup *setup, const char *name, banya
     return setup->algorithm ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
+static banyan_status find_transport(banyan_setup *setup, const char *name, banyan_error *err)
+{
+    int choice;
+    banyan_status status =
+        banyan_value_choice(name, banyan_setting_at(BANYAN_SETTING_TRANSPORT)->form, &choice, err);
+
+    if (status) {
+        banyan_error_prefix(err, "transport");
+        return status;
+    }
+    setup->transport = banyan_strdup(name);
+    return setup->transport ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
 static banyan_status merge(banyan_setup *setup, const banyan_config *config, const banyan_settings *settings,
                            banyan_error *err)
 {
@@ -157,18 +196,27 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         config->topology ? config->topology : banyan_settings_string(settings, BANYAN_SETTING_TOPO);
     const char *algorithm =
         config->algorithm ? config->algorithm : banyan_settings_string(settings, BANYAN_SETTING_ALGO);
+    const char *transport =
+        config->transport ? config->transport : banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
     banyan_status status = BANYAN_SUCCESS;
 
     if (!setup->topology) { /* not inherited */
         status = find_topology(setup, spec, err);
         if (!status)
             status = find_active(setup, config->active, err);
+        if (!status)
+            status = find_relays(setup, config->relays, err);
     }
     if (!status)
         status = find_algorithm(setup, algorithm, err);
+    if (!status)
+        status = find_transport(setup, transport, err);
     setup->timeout_ms = config->timeout_ms
                             ? config->timeout_ms
                             : (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
+    setup->wisdom_file = banyan_strdup(banyan_settings_string(settings, BANYAN_SETTING_WISDOM_FILE));
+    if (!status && !setup->wisdom_file)
+        status = banyan_fail_memory(err);
     setup->slice_bytes = config->slice_bytes
                              ? config->slice_bytes
                              : (size_t)banyan_settings_integer(settings, BANYAN_SETTING_SLICE_BYTES);
@@ -254,13 +302,30 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     known.timeout_ms = known.timeout_ms ? known.timeout_ms : parent->timeout_ms;
     known.slice_bytes = known.slice_bytes ? known.slice_bytes : parent->slice_bytes;
     known.algorithm = known.algorithm ? known.algorithm : parent->algorithm;
+    known.relays = NULL; /* their processes serve the old group alone */
+    known.transport = known.transport ? known.transport : parent->transport;
     return init(out, setup, &known, err);
+}
+
+banyan_status banyan_setup_open_log(banyan_setup *setup, int rank, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status && banyan_settings_integer(settings, BANYAN_SETTING_DEBUG) != BANYAN_LOG_NONE)
+        status = banyan_log_create(settings, rank, &setup->log, err);
+    banyan_settings_destroy(settings);
+    return status;
 }
 
 void banyan_setup_fini(banyan_setup *setup)
 {
+    banyan_free(setup->wisdom_file);
+    banyan_log_destroy(setup->log);
     banyan_topology_destroy(setup->topology);
     banyan_free(setup->active);
     banyan_free(setup->algorithm);
+    banyan_free(setup->transport);
+    banyan_free(setup->relays);
     *setup = (banyan_setup){0};
 }

@@ -3,18 +3,31 @@
 #ifndef BANYAN_COMM_SETUP_H
 #define BANYAN_COMM_SETUP_H
 
+#include "core/log.h"
 #include "core/status.h"
+#include "planner/wisdom.h"
 #include "topology/topology.h"
+
+/* Instead of a network's name: measure it. */
+#define BANYAN_TOPO_PROBE "probe"
 
 typedef struct {
     banyan_topology *topology;
     int *active; /* node of rank r */
     int size;
     char *algorithm;
+    char *transport; /* as BANYAN_TRANSPORT */
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */
-    int has_no_relays;       /* only ranks can take part */
+    int has_no_relays;       /* only ranks, and the workers in relays, can take part */
+    int *relays;             /* nodes that processes serve which are no ranks (banyan_comm_relay) */
+    int relay_count;
+    char *wisdom_file;       /* "": none */
+    banyan_log *log;         /* NULL: nobody wants one */
+    const banyan_wisdom_entry
+        *forced;     /* borrowed: what to plan, whatever is better (banyan tune); NULL: nothing */
+    int wants_probe; /* the network is to be measured (comm/probing.c) */
 } banyan_setup;
 
 /* config may be NULL. On failure out is empty. */
@@ -28,6 +41,9 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
 /* The network as the names of the ranks' hosts suggest it, where nobody has said what it is: each host's
  * ranks close together, hosts on one switch. names[r] is rank r's host. */
 banyan_status banyan_setup_use_hosts(banyan_setup *setup, const char *const *names, banyan_error *err);
+
+/* When the rank is known. */
+banyan_status banyan_setup_open_log(banyan_setup *setup, int rank, banyan_error *err);
 void banyan_setup_fini(banyan_setup *setup);
 
 #endif

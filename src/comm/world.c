@@ -8,12 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/status.h"
+#include "comm/store.h"
 #include "comm/world_internal.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/settings.h"
+#include "transport/messages.h"
 #include "transport/several.h"
 #include "transport/shm.h"
 
@@ -21,8 +24,11 @@ static void fail(void *context, banyan_status status, const char *sentence)
 {
     banyan_world *world = context;
 
+    BANYAN_WARN(world->log, "the group is over: %s: %s", banyan_status_string(status), sentence);
     banyan_tcp_fail(world->tcp, status, sentence);
     pthread_mutex_lock(&world->lock);
+    if (world->messages)
+        banyan_messages_fail(world->messages, status, sentence);
     if (world->shm)
         world->shm->transport->abort(world->shm, status, sentence);
     pthread_cond_broadcast(&world->changed);
@@ -46,6 +52,8 @@ static const char *name_member(void *context, int member, char *buffer, size_t s
 
     if (rank < 0)
         snprintf(buffer, size, "node %d", member);
+    else if (rank >= world->setup->size)
+        snprintf(buffer, size, "relay %d (on %.40s)", rank - world->setup->size, world->cards[rank].host);
     else
         snprintf(buffer, size, "rank %d (on %.40s)", rank, world->cards[rank].host);
     return buffer;
@@ -121,8 +129,6 @@ static void find_place(char out[BANYAN_CARD_TEXT])
 static void write_card(const banyan_world *world, const banyan_world_options *options,
                        const banyan_setup *setup, banyan_card *card)
 {
-    const char *transport = banyan_settings_string(world->settings, BANYAN_SETTING_TRANSPORT);
-
     *card = (banyan_card){.protocol = BANYAN_PROTOCOL,
                           .version = BANYAN_VERSION_CODE,
                           .byte_order = 1,
@@ -145,7 +151,7 @@ static void write_card(const banyan_world *world, const banyan_world_options *op
         snprintf(card->topology, sizeof card->topology, "%s", digest);
     }
     snprintf(card->algorithm, sizeof card->algorithm, "%s", setup->algorithm);
-    snprintf(card->transport, sizeof card->transport, "%s", transport);
+    snprintf(card->transport, sizeof card->transport, "%s", setup->transport);
 }
 
 static banyan_status read_settings(banyan_world *world, banyan_error *err)
@@ -172,11 +178,17 @@ static banyan_status use_hosts(const banyan_world *world, banyan_setup *setup, b
 
     if (!names)
         return banyan_fail_memory(err);
-    for (int i = 0; i < world->size; i++)
+    for (int i = 0; i < setup->size; i++)
         names[i] = world->cards[i].place;
     status = banyan_setup_use_hosts(setup, names, err);
     banyan_free(names);
     return status;
+}
+
+/* Relays come after the ranks. */
+static int node_of(const banyan_setup *setup, int process)
+{
+    return process < setup->size ? setup->active[process] : setup->relays[process - setup->size];
 }
 
 /* Members of the data plane are nodes of the topology. */
@@ -192,8 +204,8 @@ static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, b
     for (size_t i = 0; i < count; i++)
         world->rank_of[i] = -1;
     for (int r = 0; r < world->size; r++) {
-        world->rank_of[setup->active[r]] = r;
-        world->addresses[setup->active[r]] = world->cards[r].address;
+        world->rank_of[node_of(setup, r)] = r;
+        world->addresses[node_of(setup, r)] = world->cards[r].address;
     }
     world->meeting.addresses = world->addresses;
     return BANYAN_SUCCESS;
@@ -221,7 +233,9 @@ static banyan_status gather_by_node(void *context, const void *mine, size_t byte
 /* The same answer on every rank: all take part in the exchange, or none. */
 static int wants_shm(const banyan_world *world)
 {
-    if (!strcmp(world->cards[0].transport, "tcp"))
+    const char *wish = world->cards[0].transport;
+
+    if (strcmp(wish, "auto") != 0 && strncmp(wish, "shm", 3) != 0)
         return 0;
     for (int i = 0; i < world->size; i++)
         for (int k = 0; k < i; k++)
@@ -236,14 +250,14 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     banyan_shm_meeting meeting = {.exchange = {gather_by_node, world},
                                   .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
                                   .ranks = world->rank_of};
-    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &meeting};
     banyan_endpoint *shm = NULL, *both = NULL;
     banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
 
     if (status)
-        return !strcmp(world->cards[0].transport, "shm") ? status
-                                                         : banyan_control_failure(world->control, err);
-    status = banyan_several_create(shm, world->tcp, &both, err);
+        return strcmp(world->cards[0].transport, "auto") != 0 ? status
+                                                              : banyan_control_failure(world->control, err);
+    status = banyan_several_create(shm, world->endpoint, &both, err);
     if (status) {
         shm->transport->close(shm);
         return status;
@@ -255,17 +269,65 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     return BANYAN_SUCCESS;
 }
 
+/* The last part of «shm+ucx», where it is a message engine. */
+static const banyan_transport *wanted_engine(const banyan_world *world)
+{
+    const char *wish = world->cards[0].transport, *plus = strchr(wish, '+');
+    const banyan_transport *found = banyan_transport_find(plus ? plus + 1 : wish);
+
+    return found == &banyan_transport_mpi || found == &banyan_transport_ucx ? found : NULL;
+}
+
+/* An engine that has lost a rank before may not be used again: then TCP has to do. */
+static banyan_status open_messages(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    banyan_messages_meeting meeting = {
+        .exchange = {gather_by_node, world},
+        .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
+        .folder = banyan_settings_string(world->settings, BANYAN_SETTING_PLUGIN_FOLDER),
+        .mpi = banyan_settings_string(world->settings, BANYAN_SETTING_MPI),
+        .message_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_MESSAGE_BYTES),
+        .context = world,
+        .name = name_member,
+        .spread = spread};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &meeting};
+    banyan_endpoint *messages = NULL;
+    banyan_status status = wanted_engine(world)->open(&opening, &messages, err);
+
+    if (status == BANYAN_PEER_LOST)
+        return banyan_control_failure(world->control, err);
+    if (status)
+        return status;
+    world->endpoint = messages;
+    pthread_mutex_lock(&world->lock);
+    world->messages = messages;
+    pthread_mutex_unlock(&world->lock);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status begin(banyan_world *world, const banyan_setup *setup, banyan_error *err)
 {
-    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &world->meeting};
-    banyan_control_handler handler = {
-        world, fail, take_data, banyan_world_hear_left, banyan_world_hear_want, banyan_world_hear_plan};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &world->meeting};
+    banyan_control_handler handler = {world,
+                                      fail,
+                                      take_data,
+                                      banyan_world_hear_left,
+                                      banyan_world_hear_want,
+                                      banyan_world_hear_plan,
+                                      banyan_world_hear_call,
+                                      banyan_world_tell_state};
+    char folder[BANYAN_STATUS_FOLDER_TEXT];
     banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
 
     world->endpoint = world->tcp;
+    banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
+    banyan_control_set_status_folder(world->control, folder);
+    banyan_control_name_relays(world->control, setup->size);
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);
+    if (!status && wanted_engine(world))
+        status = open_messages(world, setup, err);
     if (!status && wants_shm(world))
         status = open_shm(world, setup, err);
     return status;
@@ -306,6 +368,52 @@ static banyan_status meet(banyan_world *world, const banyan_world_options *optio
     return banyan_cards_compare(world->cards, world->size, err);
 }
 
+/* How bytes come from each peer; ranks that are reached alike stand together. */
+static void log_peers(const banyan_world *world, const banyan_setup *setup)
+{
+    const banyan_transport *transport = world->endpoint->transport;
+    char way[120], other[120], ranks[160];
+    char *is_told = banyan_alloc((size_t)world->size, 1), *is_alike = banyan_alloc((size_t)world->size, 1);
+
+    for (int i = 0; is_told && is_alike && i < world->size; i++) {
+        if (i == world->rank || is_told[i])
+            continue;
+        memset(is_alike, 0, (size_t)world->size);
+        snprintf(way, sizeof way, "%s",
+                 transport->describe
+                     ? transport->describe(world->endpoint, setup->active[i], other, sizeof other)
+                     : transport->name);
+        for (int k = i; k < world->size; k++) {
+            const char *words = transport->describe ? transport->describe(world->endpoint, setup->active[k],
+                                                                          other, sizeof other)
+                                                    : transport->name;
+
+            is_told[k] = is_alike[k] = k != world->rank && (is_told[k] || !strcmp(words, way));
+        }
+        BANYAN_INFO(setup->log, NET, "rank %s: %s",
+                    banyan_ranks_format(is_alike, world->size, ranks, sizeof ranks), way);
+    }
+    banyan_free(is_told);
+    banyan_free(is_alike);
+}
+
+static void log_start(const banyan_world *world, const banyan_setup *setup)
+{
+    char digest[17], address[BANYAN_ADDRESS_TEXT];
+
+    if (!setup->log)
+        return;
+    banyan_topology_digest(setup->topology, digest);
+    BANYAN_INFO(setup->log, INIT, "rank %d of %d, listening at %s, time-out %d ms", world->rank, world->size,
+                banyan_address_format(&world->cards[world->rank].address, address), setup->timeout_ms);
+    BANYAN_INFO(setup->log, GRAPH, "network %s (%s): %d workers, %d nodes, %d links, digest %s",
+                setup->topology->name ? setup->topology->name : "",
+                setup->is_default_topology ? "by hosts" : "given", setup->topology->worker_count,
+                setup->topology->node_count, setup->topology->link_count, digest);
+    if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_NET))
+        log_peers(world, setup);
+}
+
 banyan_status banyan_world_create(const banyan_world_options *options, banyan_setup *setup,
                                   banyan_world **out, banyan_error *err)
 {
@@ -322,6 +430,9 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
     if (!status)
         status = meet(world, options, setup, err);
     if (!status)
+        status = banyan_setup_open_log(setup, world->rank, err);
+    world->log = setup->log;
+    if (!status)
         status = use_hosts(world, setup, err);
     if (!status)
         status = map_nodes(world, setup, err);
@@ -329,10 +440,13 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
         status = banyan_world_open_calls(world, err);
     if (!status)
         status = begin(world, setup, err);
-    if (status)
-        banyan_world_destroy(world);
-    else
+    if (!status) {
+        log_start(world, setup);
         *out = world;
+        return BANYAN_SUCCESS;
+    }
+    BANYAN_WARN(setup->log, "joining failed: %s", err ? err->text : banyan_status_string(status));
+    banyan_world_destroy(world);
     return status;
 }
 
@@ -343,6 +457,8 @@ void banyan_world_destroy(banyan_world *world)
     banyan_world_leave(world);
     if (world->endpoint)
         world->endpoint->transport->close(world->endpoint);
+    if (world->tcp && world->messages)
+        world->tcp->transport->close(world->tcp); /* it stood by */
     banyan_control_destroy(world->control);
     banyan_world_close_calls(world);
     banyan_settings_destroy(world->settings);

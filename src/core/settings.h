@@ -22,20 +22,26 @@
  * is what is allowed: «A|B» for a choice, «LOW..HIGH» for numbers, NULL for any string. */
 #define BANYAN_SETTING_MAP(X)                                                                                \
     X(DEBUG, CHOICE, "NONE", "NONE|VERSION|WARN|INFO|TRACE", "how much is logged")                           \
-    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV", NULL,                                                      \
+    X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV,GRAPH,TUNING", NULL,                                         \
       "what INFO and TRACE lines are about: INIT, BOOTSTRAP, ENV, GRAPH, PLAN, TUNING, COLL, NET, SHM, RAS " \
       "or ALL, separated by commas; ^ in front means all but these")                                         \
     X(DEBUG_FILE, STRING, "stdout", NULL,                                                                    \
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
-    X(TOPO, STRING, "", NULL, "the network: a file or a generator such as hosts:2+3; empty: one switch")     \
+    X(TOPO, STRING, "", NULL,                                                                                \
+      "the network: a file, a generator such as hosts:2+3, or probe to measure it; empty: by hosts")         \
+    X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
-    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp",                                                             \
+    X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp|ucx|mpi|shm+tcp|shm+ucx|shm+mpi",                             \
       "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
+    X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
+    X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
+    X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \
+      "where banyan-transport-*.so are; empty: beside the library or the program")                           \
     X(SOCKET_IFNAME, STRING, "", NULL,                                                                       \
       "which interface others reach us at: eth, =eth0,eth1, ^docker,lo, an address or a network such as "    \
       "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \
@@ -49,6 +55,8 @@
     X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \
     X(SECRET, HIDDEN, "", NULL, "what the processes of the job prove to each other that they know")          \
     X(SECRET_FILE, STRING, "", NULL, "a file with the secret, readable by its owner alone")                  \
+    X(STATUS_FOLDER, STRING, "", NULL,                                                                       \
+      "where banyan status finds the ranks of a job; off: nowhere; empty: /tmp/banyan-UID")                  \
     X(CONF_FILE, STRING, "", NULL, "a file of settings, read before ~/.banyan.conf and /etc/banyan.conf")    \
     X(COLOR, CHOICE, "auto", "auto|always|never", "colours on a terminal")
 

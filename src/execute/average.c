@@ -5,31 +5,47 @@
 
 #include "execute/kernels.h"
 
-static int is_result(const banyan_schedule *schedule, int rank, int piece)
+int banyan_is_result(const banyan_schedule *schedule, int rank, int piece)
 {
     switch (schedule->collective) {
-    case BANYAN_COLLECTIVE_ALLREDUCE:
-        return 1;
     case BANYAN_COLLECTIVE_REDUCE:
         return rank == schedule->root;
     case BANYAN_COLLECTIVE_REDUCE_SCATTER:
         return rank == schedule->owner[piece];
+    case BANYAN_COLLECTIVE_ALLREDUCE:
     case BANYAN_COLLECTIVE_ALLGATHER:
     case BANYAN_COLLECTIVE_BROADCAST:
     case BANYAN_COLLECTIVE_COUNT:
         break;
     }
-    return 0;
+    return 1;
 }
 
-void banyan_average(const banyan_schedule *schedule, int rank, void *buffer, size_t count,
+static int is_sum(const banyan_schedule *schedule)
+{
+    return schedule->collective != BANYAN_COLLECTIVE_ALLGATHER &&
+           schedule->collective != BANYAN_COLLECTIVE_BROADCAST;
+}
+
+static void divide(const banyan_vector *vector, size_t begin, size_t end, banyan_datatype type, int divisor)
+{
+    while (begin < end) {
+        size_t elements = end - begin;
+        char *memory = banyan_vector_into(vector, begin, &elements);
+
+        banyan_kernel_divide(type, memory, elements, divisor);
+        begin += elements;
+    }
+}
+
+void banyan_average(const banyan_schedule *schedule, int rank, const banyan_vector *vector,
                     banyan_datatype type)
 {
-    size_t bytes = banyan_datatype_bytes(type), begin, end;
+    size_t begin, end;
 
     for (int piece = 0; piece < schedule->piece_count; piece++)
-        if (is_result(schedule, rank, piece)) {
-            banyan_schedule_elements(schedule, count, piece, 1, &begin, &end);
-            banyan_kernel_divide(type, (char *)buffer + begin * bytes, end - begin, schedule->active_count);
+        if (is_sum(schedule) && banyan_is_result(schedule, rank, piece)) {
+            banyan_schedule_elements(schedule, vector->count, piece, 1, &begin, &end);
+            divide(vector, begin, end, type, schedule->active_count);
         }
 }

@@ -139,18 +139,27 @@ NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
 /* The loops, once for the instructions that every processor of the architecture has, and on x86-64 once more
  * for AVX2. It is the same code, without fused multiply-add, so the bits are the same. */
 
+/* No element depends on another one, also where the result overwrites a. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 #define LOOP_AS(set, attribute, function, type)                                                              \
-    attribute static void set##_##function(void *restrict into, const void *restrict from, size_t count)     \
+    attribute static void set##_##function(void *into, const void *a, const void *b, size_t count)           \
     {                                                                                                        \
-        type *restrict x = into;                                                                             \
-        const type *restrict y = from;                                                                       \
+        const type *x = a, *y = b;                                                                           \
+        type *z = into;                                                                                      \
         size_t done = 0;                                                                                     \
                                                                                                              \
-        for (; count - done >= BLOCK; done += BLOCK, x += BLOCK, y += BLOCK)                                 \
+        for (; count - done >= BLOCK; done += BLOCK, x += BLOCK, y += BLOCK, z += BLOCK) {                   \
+            INDEPENDENT                                                                                      \
             for (int i = 0; i < BLOCK; i++)                                                                  \
-                x[i] = function(x[i], y[i]);                                                                 \
-        for (; done < count; done++, x++, y++)                                                               \
-            *x = function(*x, *y);                                                                           \
+                z[i] = function(x[i], y[i]);                                                                 \
+        }                                                                                                    \
+        for (; done < count; done++, x++, y++, z++)                                                          \
+            *z = function(*x, *y);                                                                           \
     }
 
 #if defined(__x86_64__)
@@ -186,14 +195,14 @@ LOOP(min_int64, any_int64)
 
 /* There are instructions for these that compilers do not find. */
 #if defined(__x86_64__)
-static void avx2_sum_float16(void *restrict into, const void *restrict from, size_t count)
+static void avx2_sum_float16(void *into, const void *a, const void *b, size_t count)
 {
-    banyan_kernel_f16c_sum(into, from, count);
+    banyan_kernel_f16c_sum(into, a, b, count);
 }
 
-static void avx2_prod_float16(void *restrict into, const void *restrict from, size_t count)
+static void avx2_prod_float16(void *into, const void *a, const void *b, size_t count)
 {
-    banyan_kernel_f16c_prod(into, from, count);
+    banyan_kernel_f16c_prod(into, a, b, count);
 }
 #endif
 

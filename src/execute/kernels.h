@@ -14,8 +14,8 @@
 
 #include "core/status.h"
 
-/* into[i] = into[i] op from[i]. The two do not overlap; neither needs to be aligned. */
-typedef void (*banyan_kernel)(void *restrict into, const void *restrict from, size_t count);
+/* into[i] = a[i] op b[i]. into may be a; otherwise none overlap, and none needs to be aligned. */
+typedef void (*banyan_kernel)(void *into, const void *a, const void *b, size_t count);
 
 /* AVG adds (the division comes last, once); NULL for numbers outside the lists. The best set that works here.
  */

@@ -37,23 +37,22 @@ TARGET static inline __m128i prod(__m128i a, __m128i b)
     return narrow(_mm256_mul_ps(_mm256_cvtph_ps(a), _mm256_cvtph_ps(b)));
 }
 
+#define LOAD(from) _mm_loadu_si128((const __m128i *)(const void *)(from))
+#define STORE(to, value) _mm_storeu_si128((__m128i *)(void *)(to), value)
+
 #define LOOP(name)                                                                                           \
-    TARGET void banyan_kernel_f16c_##name(void *restrict into, const void *restrict from, size_t count)      \
+    TARGET void banyan_kernel_f16c_##name(void *into, const void *a, const void *b, size_t count)            \
     {                                                                                                        \
-        char *x = into;                                                                                      \
-        const char *y = from;                                                                                \
-        size_t done = 0, left;                                                                               \
-        uint16_t a[8] = {0}, b[8] = {0};                                                                     \
+        uint16_t x[8] = {0}, y[8] = {0};                                                                     \
+        size_t done = 0, at = 0, left;                                                                       \
                                                                                                              \
-        for (; count - done >= 8; done += 8, x += 16, y += 16)                                               \
-            _mm_storeu_si128((__m128i *)(void *)x, name(_mm_loadu_si128((const __m128i *)(const void *)x),   \
-                                                        _mm_loadu_si128((const __m128i *)(const void *)y))); \
-        left = (count - done) * sizeof *a;                                                                   \
-        memcpy(a, x, left);                                                                                  \
-        memcpy(b, y, left);                                                                                  \
-        _mm_storeu_si128((__m128i *)(void *)a, name(_mm_loadu_si128((const __m128i *)(const void *)a),       \
-                                                    _mm_loadu_si128((const __m128i *)(const void *)b)));     \
-        memcpy(x, a, left);                                                                                  \
+        for (; count - done >= 8; done += 8, at += 16)                                                       \
+            STORE((char *)into + at, name(LOAD((const char *)a + at), LOAD((const char *)b + at)));          \
+        left = (count - done) * sizeof *x;                                                                   \
+        memcpy(x, (const char *)a + at, left);                                                               \
+        memcpy(y, (const char *)b + at, left);                                                               \
+        STORE(x, name(LOAD(x), LOAD(y)));                                                                    \
+        memcpy((char *)into + at, x, left);                                                                  \
     }
 
 LOOP(sum)

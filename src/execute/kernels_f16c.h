@@ -9,8 +9,8 @@
 
 int banyan_kernels_f16c_work(void);
 
-void banyan_kernel_f16c_sum(void *restrict into, const void *restrict from, size_t count);
-void banyan_kernel_f16c_prod(void *restrict into, const void *restrict from, size_t count);
+void banyan_kernel_f16c_sum(void *into, const void *a, const void *b, size_t count);
+void banyan_kernel_f16c_prod(void *into, const void *a, const void *b, size_t count);
 #endif
 
 #endif

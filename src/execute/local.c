@@ -70,7 +70,10 @@ static banyan_status prepare_worker(local_run *run, int node, banyan_run_request
         return BANYAN_SUCCESS;
     w->gate = &run->gate;
     w->request = request;
-    if (w->program->rank >= 0) {
+    if (w->program->rank >= 0 && run->options.parts) {
+        w->request.parts = run->options.parts[w->program->rank];
+        w->request.part_count = run->options.part_counts[w->program->rank];
+    } else if (w->program->rank >= 0) {
         w->request.buffer = buffers[w->program->rank];
     } else {
         w->relay_memory = banyan_alloc(request.count, banyan_datatype_bytes(request.type));

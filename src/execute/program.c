@@ -12,7 +12,7 @@
 
 /* A transfer with what decides its place. */
 typedef struct {
-    int is_send, peer, flow, lane, round, first_piece, end_piece, transfer;
+    int is_send, peer, flow, action, lane, round, first_piece, end_piece, transfer;
 } entry;
 
 static int compare(int a, int b)
@@ -26,6 +26,7 @@ static int by_stream(const entry *a, const entry *b)
 
     order = order ? order : compare(a->peer, b->peer);
     order = order ? order : compare(a->flow, b->flow);
+    order = order ? order : compare(a->action, b->action);
     return order ? order : compare(a->lane, b->lane);
 }
 
@@ -57,6 +58,7 @@ static entry *gather(const banyan_schedule *schedule, int node, int *count)
             entries[found++] = (entry){.is_send = t->src == node,
                                        .peer = t->src == node ? t->dst : t->src,
                                        .flow = t->flow,
+                                       .action = (int)t->action,
                                        .round = t->round,
                                        .first_piece = t->first_piece,
                                        .end_piece = t->first_piece + t->piece_count,
@@ -164,6 +166,7 @@ static int find_predecessors(banyan_program *program, const banyan_dependencies 
 {
     int *operation_of = banyan_alloc(program->schedule->transfer_count, sizeof *operation_of);
     size_t count;
+    int done;
 
     if (!operation_of)
         return 0;
@@ -173,8 +176,9 @@ static int find_predecessors(banyan_program *program, const banyan_dependencies 
     program->predecessors = banyan_alloc(count, sizeof *program->predecessors);
     if (program->predecessors)
         list_predecessors(program, dependencies, operation_of);
+    done = program->predecessors && banyan_program_find_inputs(program, operation_of);
     banyan_free(operation_of);
-    return program->predecessors != NULL;
+    return done;
 }
 
 banyan_status banyan_program_compile(const banyan_schedule *schedule, const banyan_dependencies *dependencies,
@@ -206,6 +210,7 @@ void banyan_program_destroy(banyan_program *program)
     banyan_free(program->operations);
     banyan_free(program->streams);
     banyan_free(program->predecessors);
+    banyan_free(program->is_kept);
     banyan_free(program);
 }
 

@@ -64,7 +64,7 @@ static void change_round(interpreter *run, size_t first, size_t end)
         char *into = piece_at(run, t, t->dst, &elements);
 
         if (elements && t->action == BANYAN_ACTION_REDUCE)
-            run->kernel(into, run->store + at, elements);
+            run->kernel(into, into, run->store + at, elements);
         else if (elements)
             memcpy(into, run->store + at, elements * run->element_bytes);
         at += elements * run->element_bytes;
@@ -124,9 +124,12 @@ banyan_status banyan_reference_run(const banyan_schedule *schedule, size_t count
     run.memory = banyan_alloc((size_t)schedule->node_count, sizeof *run.memory);
     is_ours = banyan_alloc((size_t)schedule->node_count, 1);
     done = run.memory && is_ours && give_memory(&run, buffers, is_ours) && run_rounds(&run);
-    if (done && op == BANYAN_AVG)
-        for (int rank = 0; rank < schedule->active_count; rank++)
-            banyan_average(schedule, rank, buffers[rank], count, type);
+    for (int rank = 0; done && op == BANYAN_AVG && rank < schedule->active_count; rank++) {
+        banyan_part whole = {.into = buffers[rank], .from = buffers[rank]};
+        banyan_vector vector = {&whole, 1, count, run.element_bytes};
+
+        banyan_average(schedule, rank, &vector, type);
+    }
     for (int i = 0; run.memory && is_ours && i < schedule->node_count; i++)
         if (is_ours[i])
             banyan_free(run.memory[i]);

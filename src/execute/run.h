@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/run.h: one node's part in a collective, on real memory, over a transport.
  *
- * A runner binds a program to an endpoint once; it can then run again and again, on any buffer and count,
+ * A runner binds a program to an endpoint once; it can then run again and again, on any memory and count,
  * without allocating. The group's members are the nodes of the schedule: peer numbers are node ids. */
 #ifndef BANYAN_EXECUTE_RUN_H
 #define BANYAN_EXECUTE_RUN_H
 
 #include "execute/program.h"
+#include "execute/vector.h"
 #include "schedule/timeline.h"
 #include "transport/transport.h"
 
@@ -16,7 +17,11 @@
 typedef struct banyan_runner banyan_runner;
 
 typedef struct {
-    void *buffer; /* count elements, changed in place; no alignment needed */
+    void *buffer;      /* count elements; no alignment needed. It ends as if it had held the input. */
+    const void *input; /* what stays as it is and does not overlap the buffer; NULL: the buffer holds it */
+    const banyan_part
+        *parts; /* instead of both: the vector in parts, see execute/vector.h; NULL: one buffer */
+    size_t part_count;
     size_t count; /* the whole vector of the schedule */
     banyan_datatype type;
     banyan_op op;

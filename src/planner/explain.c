@@ -2,10 +2,11 @@
 /* planner/explain.c: efforts by name, and why a plan was chosen, in a sentence. */
 #include <string.h>
 
+#include "core/show.h"
 #include "core/text.h"
 #include "planner/planner.h"
 
-static const char *const effort_names[] = {"estimate", "measure", "patient"};
+static const char *const effort_names[] = {"estimate", "measure", "patient", "timed"};
 
 const char *banyan_effort_name(banyan_effort effort)
 {
@@ -14,7 +15,7 @@ const char *banyan_effort_name(banyan_effort effort)
 
 banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (int)(sizeof effort_names / sizeof *effort_names); i++)
         if (!strcmp(text, effort_names[i])) {
             *out = (banyan_effort)i;
             return BANYAN_SUCCESS;
@@ -25,13 +26,9 @@ banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_e
 
 static void add_time(banyan_text *text, double seconds)
 {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double value = seconds * 1e9;
-    int i = 0;
+    char buffer[32];
 
-    for (; i < 3 && value >= 1000; i++)
-        value /= 1000;
-    banyan_text_add(text, "%.3g %s", value, units[i]);
+    banyan_text_add(text, "%s", banyan_show_seconds(seconds, buffer, sizeof buffer));
 }
 
 static void add_name(banyan_text *text, const banyan_plan *plan)
@@ -56,10 +53,11 @@ banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_pl
                                   char **out, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
+    char size[32];
     int next = 1;
 
     add_name(&text, &plans[0]);
-    banyan_text_add(&text, ": %zu bytes in ", problem->bytes);
+    banyan_text_add(&text, ": %s in ", banyan_show_bytes((double)problem->bytes, size, sizeof size));
     add_time(&text, plans[0].predicted_s);
     add_limit(&text, problem, &plans[0]);
     while (next < count && plans[next].schedule && plans[next].algorithm == plans[0].algorithm)

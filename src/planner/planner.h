@@ -22,7 +22,8 @@ typedef struct {
 typedef enum {
     BANYAN_EFFORT_ESTIMATE, /* every algorithm, judged by the walk */
     BANYAN_EFFORT_MEASURE,  /* every algorithm, judged by the fluid simulator */
-    BANYAN_EFFORT_PATIENT   /* and every variant of its settings */
+    BANYAN_EFFORT_PATIENT,  /* and every variant of its settings */
+    BANYAN_EFFORT_TIMED     /* not predicted, but run on the real network; only wisdom has it */
 } banyan_effort;
 
 const char *banyan_effort_name(banyan_effort effort);

@@ -85,9 +85,8 @@ banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem
     return BANYAN_SUCCESS;
 }
 
-/* Builds what the entry says; UNSUPPORTED where the entry is of no use (an algorithm that is gone, say). */
-static banyan_status recall(const banyan_wisdom_entry *entry, const banyan_problem *problem, banyan_plan *out,
-                            banyan_error *err)
+banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banyan_problem *problem,
+                                   banyan_plan *out, banyan_error *err)
 {
     const banyan_algorithm *algorithm = banyan_algorithm_find(entry->algorithm);
     banyan_parameter variant = {entry->key, entry->value};
@@ -158,7 +157,7 @@ banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort ef
     if (explanation)
         *explanation = NULL;
     if (known)
-        status = recall(known, problem, out, err);
+        status = banyan_wisdom_recall(known, problem, out, err);
     if (!status && explanation) {
         status = explain_recall(problem, out, explanation, err);
         if (status)

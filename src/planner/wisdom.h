@@ -14,7 +14,7 @@ typedef struct {
     int root;
     size_t min_bytes, max_bytes;            /* inclusive */
     char algorithm[48], key[32], value[32]; /* key "": no variant */
-    double predicted_s;                     /* at the size that was asked */
+    double predicted_s;                     /* at the size that was asked; effort timed: measured */
     banyan_effort effort;
 } banyan_wisdom_entry;
 
@@ -39,6 +39,10 @@ const banyan_wisdom_entry *banyan_wisdom_find(const banyan_wisdom *wisdom, const
  */
 banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem *problem,
                                      const banyan_plan *plan, banyan_effort effort, banyan_error *err);
+
+/* The plan that the entry speaks of; UNSUPPORTED where the entry is of no use (an algorithm that is gone, say). */
+banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banyan_problem *problem,
+                                   banyan_plan *out, banyan_error *err);
 
 /* The plan that wisdom knows, or the best of all candidates, which is then remembered. wisdom may be NULL.
  * *explanation (the caller frees it) says why; it may be NULL. */

@@ -85,16 +85,29 @@ static int must_wait(banyan_engine *e, const banyan_dependency_list *on, int unt
     return 0;
 }
 
-/* The first byte of the next message leaves. */
-static void leave(banyan_engine *e, int transfer)
+/* The part of its flow that will have been sent over the path after the transfer's next message. */
+static double turn_of(const banyan_engine *e, int transfer)
+{
+    const banyan_turn *turn = &e->turns[transfer];
+
+    return turn->before + turn->part * (e->transfers[transfer].sent + 1) / e->slices[transfer].count;
+}
+
+static int is_carried(const banyan_engine *e, int transfer)
 {
     int path = e->paths->path_of[transfer];
-    double bytes = e->slices[transfer].bytes;
 
+    return e->slices[transfer].bytes > 0 && e->paths->first[path] < e->paths->first[path + 1];
+}
+
+/* The next message goes to its path. */
+static void leave(banyan_engine *e, int transfer)
+{
     if (e->transfers[transfer].sent == 0)
         e->timeline->begin_s[transfer] = e->now_s;
-    if (bytes > 0 && e->paths->first[path] < e->paths->first[path + 1])
-        banyan_flows_start(e->flows, transfer, bytes, e->now_s);
+    if (is_carried(e, transfer))
+        banyan_flows_start(e->flows, transfer, e->slices[transfer].bytes, e->turns ? turn_of(e, transfer) : 0,
+                           e->now_s);
     else
         at(e, e->now_s, transfer, IS_SENT);
 }
@@ -117,7 +130,8 @@ static void is_sent(banyan_engine *e, int transfer)
     banyan_transfer_state *t = &e->transfers[transfer];
     int path = e->paths->path_of[transfer];
 
-    t->sent++;
+    if (t->sent++ == 0 && is_carried(e, transfer))
+        e->timeline->begin_s[transfer] = banyan_flows_began_s(e->flows, transfer);
     e->path_bytes[path] += e->slices[transfer].bytes;
     at(e, e->now_s + e->path_latency_s[path], transfer, ARRIVES);
     wake(e, &t->waits_for_sent);
@@ -287,6 +301,13 @@ static double shortest_message(const banyan_engine *e)
     return e->schedule->transfer_count ? shortest_s : 0;
 }
 
+static int is_in_turn(const banyan_engine *e)
+{
+    if (e->options->service == BANYAN_SERVICE_AUTO)
+        return e->message_count > e->schedule->transfer_count;
+    return e->options->service == BANYAN_SERVICE_TURNS;
+}
+
 banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
 {
     const banyan_schedule *schedule = e->schedule;
@@ -307,8 +328,11 @@ banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
             e->path_latency_s[p] += e->topology->links[paths->link[i]].latency_s;
     e->shortest_s = shortest_message(e);
     status = banyan_timeline_create(schedule->transfer_count, &e->timeline, err);
+    if (!status && is_in_turn(e))
+        status = banyan_turns_find(schedule, paths, &e->turns, err);
     if (!status)
-        status = banyan_flows_create(e->topology, paths, schedule->transfer_count, &e->flows, err);
+        status = banyan_flows_create(e->topology, paths, schedule->transfer_count, e->turns != NULL,
+                                     &e->flows, err);
     return status;
 }
 
@@ -336,6 +360,7 @@ void banyan_engine_fini(banyan_engine *e)
     banyan_events_fini(&e->events);
     banyan_timeline_destroy(e->timeline);
     banyan_free(e->transfers);
+    banyan_free(e->turns);
     banyan_free(e->path_latency_s);
     banyan_free(e->path_bytes);
     banyan_free(e->adder_free_s);

@@ -8,6 +8,7 @@
 #include "simulate/flows.h"
 #include "simulate/fluid.h"
 #include "simulate/slices.h"
+#include "simulate/turns.h"
 
 /* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
  * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. */
@@ -28,6 +29,7 @@ typedef struct {
     size_t message_count;
 
     banyan_flows *flows;
+    banyan_turn *turns; /* by transfer; NULL: messages share their path */
     banyan_events events;
     banyan_transfer_state *transfers;
     double *path_latency_s, *path_bytes;         /* by path */

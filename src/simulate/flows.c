@@ -1,40 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flows.c: a pairing heap of flows for each path, by the meter's reading at which they are through,
- * and one heap of all moving paths, by the time at which their first flow is. Ties go to the lower
- * number, so that the order never depends on anything but the input. Cost: O(log) a flow and a rate. */
+/* simulate/flows.c: a pairing heap of flows for each path, by the meter's reading at which they are through
+ * or by their turns, and an alarm for each path, set to when its next flow is through. Ties go to the lower
+ * number, so that the order never depends on anything but the input.
+ *
+ * A path that shares none of its links has all of their bandwidth all the time, so sharing need not hear of
+ * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed. */
 #include "simulate/flows.h"
 
 #include <math.h>
 
 #include "core/alloc.h"
+#include "simulate/alarms.h"
 
 typedef struct {
-    double until; /* the meter's reading at which it is through */
+    double key;     /* shared: the meter's reading at which it is through; in turn: its turn */
+    double bytes;   /* in turn only */
+    double since_s; /* it waits or moves */
     int child, sibling;
 } flow;
 
 typedef struct {
     double meter, read_s; /* the reading at that time */
-    int first;            /* the flow that is through first, or -1 */
-    int place;            /* in the heap of paths, or -1 */
+    double speed;         /* of the meter */
+    double until;         /* the reading at which the next flow is through */
+    double alone;         /* the bandwidth of a path that shares no link, else 0 */
+    int first;            /* shared: the flow that is through next; in turn: that goes next; or -1 */
+    int count, is_used;
+    int in_turn;
+    int moving;     /* in turn: the flow that moves, or -1 */
+    int is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not certain yet */
 } lane;
-
-typedef struct {
-    double time_s;
-    int path;
-} alarm;
 
 struct banyan_flows {
     const banyan_paths *paths;
     banyan_sharing *sharing;
-    flow *flows;   /* by transfer */
-    lane *lanes;   /* by path */
-    alarm *alarms; /* the heap of paths */
-    int alarm_count;
+    flow *flows; /* by transfer */
+    lane *lanes; /* by path */
+    banyan_alarms alarms;
+    int *waiting, waiting_count;
+    int finished; /* in turn: the path whose flow has just been taken out and whose alarm is stale, or -1 */
 };
 
 banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
-                                  size_t transfer_count, banyan_flows **out, banyan_error *err)
+                                  size_t transfer_count, int in_turn, banyan_flows **out, banyan_error *err)
 {
     banyan_flows *f = banyan_alloc(1, sizeof *f);
     banyan_status status = BANYAN_SUCCESS;
@@ -43,17 +51,22 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
     if (!f)
         return banyan_fail_memory(err);
     f->paths = paths;
+    f->finished = -1;
     f->flows = banyan_alloc(transfer_count, sizeof *f->flows);
     f->lanes = banyan_alloc((size_t)paths->path_count, sizeof *f->lanes);
-    f->alarms = banyan_alloc((size_t)paths->path_count, sizeof *f->alarms);
-    status = f->flows && f->lanes && f->alarms ? banyan_sharing_create(topology, paths, &f->sharing, err)
-                                               : banyan_fail_memory(err);
+    f->waiting = banyan_alloc((size_t)paths->path_count, sizeof *f->waiting);
+    status = f->flows && f->lanes && f->waiting && banyan_alarms_init(&f->alarms, paths->path_count)
+                 ? banyan_sharing_create(topology, paths, &f->sharing, err)
+                 : banyan_fail_memory(err);
     if (status) {
         banyan_flows_destroy(f);
         return status;
     }
-    for (int i = 0; i < paths->path_count; i++)
-        f->lanes[i].first = f->lanes[i].place = -1;
+    for (int i = 0; i < paths->path_count; i++) {
+        f->lanes[i].first = f->lanes[i].moving = -1;
+        f->lanes[i].alone = banyan_sharing_alone(f->sharing, i);
+        f->lanes[i].in_turn = in_turn && f->lanes[i].alone > 0;
+    }
     *out = f;
     return BANYAN_SUCCESS;
 }
@@ -63,24 +76,25 @@ void banyan_flows_destroy(banyan_flows *f)
     if (!f)
         return;
     banyan_sharing_destroy(f->sharing);
+    banyan_alarms_fini(&f->alarms);
     banyan_free(f->flows);
     banyan_free(f->lanes);
-    banyan_free(f->alarms);
+    banyan_free(f->waiting);
     banyan_free(f);
 }
 
 /* --- flows of one path ---------------------------------------------------------------------------- */
 
-static int is_through_before(const banyan_flows *f, int a, int b)
+static int comes_before(const banyan_flows *f, int a, int b)
 {
-    return f->flows[a].until < f->flows[b].until || (f->flows[a].until == f->flows[b].until && a < b);
+    return f->flows[a].key < f->flows[b].key || (f->flows[a].key == f->flows[b].key && a < b);
 }
 
 static int join(banyan_flows *f, int a, int b)
 {
     if (a < 0 || b < 0)
         return a < 0 ? b : a;
-    if (is_through_before(f, b, a)) {
+    if (comes_before(f, b, a)) {
         int swap = a;
 
         a = b;
@@ -113,148 +127,215 @@ static int join_children(banyan_flows *f, int child)
     return all;
 }
 
-static void add_flow(banyan_flows *f, int transfer, double bytes)
+static int take_first(banyan_flows *f, lane *l)
 {
-    lane *l = &f->lanes[f->paths->path_of[transfer]];
+    int transfer = l->first;
 
-    f->flows[transfer] = (flow){l->meter + bytes, -1, -1};
-    l->first = join(f, l->first, transfer);
+    l->first = join_children(f, f->flows[transfer].child);
+    return transfer;
 }
 
-/* --- paths by time -------------------------------------------------------------------------------- */
+/* --- one path ------------------------------------------------------------------------------------- */
 
-static int rings_before(alarm a, alarm b)
+static void read_meter(lane *l, double now_s)
 {
-    return a.time_s < b.time_s || (a.time_s == b.time_s && a.path < b.path);
-}
-
-static void place(banyan_flows *f, int at, alarm a)
-{
-    f->alarms[at] = a;
-    f->lanes[a.path].place = at;
-}
-
-/* The heap has four children a place: half as deep as one of two, and they lie side by side. */
-static int first_child(const banyan_flows *f, int at)
-{
-    int first = 4 * at + 1, last = first + 4 < f->alarm_count ? first + 4 : f->alarm_count, best = first;
-
-    for (int child = first + 1; child < last; child++)
-        if (rings_before(f->alarms[child], f->alarms[best]))
-            best = child;
-    return best;
-}
-
-static void sink(banyan_flows *f, int at, alarm a)
-{
-    while (4 * at + 1 < f->alarm_count) {
-        int child = first_child(f, at);
-
-        if (!rings_before(f->alarms[child], a))
-            break;
-        place(f, at, f->alarms[child]);
-        at = child;
-    }
-    place(f, at, a);
-}
-
-static void rise(banyan_flows *f, int at, alarm a)
-{
-    for (; at > 0 && rings_before(a, f->alarms[(at - 1) / 4]); at = (at - 1) / 4)
-        place(f, at, f->alarms[(at - 1) / 4]);
-    place(f, at, a);
-}
-
-static void move_alarm(banyan_flows *f, int at, alarm a)
-{
-    if (at > 0 && rings_before(a, f->alarms[(at - 1) / 4]))
-        rise(f, at, a);
-    else
-        sink(f, at, a);
-}
-
-static void silence(banyan_flows *f, int path)
-{
-    int at = f->lanes[path].place;
-    alarm last;
-
-    if (at < 0)
+    if (now_s <= l->read_s)
         return;
-    f->lanes[path].place = -1;
-    last = f->alarms[--f->alarm_count];
-    if (at < f->alarm_count)
-        move_alarm(f, at, last);
+    l->meter += l->speed * (now_s - l->read_s);
+    l->read_s = now_s;
 }
 
-/* Sets or moves the time at which the path's first flow is through. */
 static void set_alarm(banyan_flows *f, int path)
 {
-    lane *l = &f->lanes[path];
-    double rate = banyan_sharing_rate(f->sharing, path);
+    const lane *l = &f->lanes[path];
 
-    if (l->first < 0 || !(rate > 0)) {
-        silence(f, path);
+    if (l->count && l->speed > 0)
+        banyan_alarms_set(&f->alarms, path, l->read_s + (l->until - l->meter) / l->speed);
+    else
+        banyan_alarms_silence(&f->alarms, path);
+}
+
+/* The speed of each flow that fair sharing grants. */
+static double granted(const banyan_flows *f, int path)
+{
+    const lane *l = &f->lanes[path];
+
+    if (!l->count)
+        return 0;
+    if (l->alone > 0)
+        return l->alone / l->count;
+    return banyan_sharing_rate(f->sharing, path);
+}
+
+static void change_count(banyan_flows *f, int path, int change)
+{
+    lane *l = &f->lanes[path];
+
+    l->count += change;
+    if (l->alone <= 0)
+        banyan_sharing_change(f->sharing, path, change);
+    else if (!l->is_used)
+        banyan_sharing_use_alone(f->sharing, path);
+    l->is_used = 1;
+}
+
+/* --- shared --------------------------------------------------------------------------------------- */
+
+/* What is through next, and when: at the speed of now, until settling says otherwise. */
+static void go_on_sharing(banyan_flows *f, int path)
+{
+    lane *l = &f->lanes[path];
+
+    if (l->first >= 0)
+        l->until = f->flows[l->first].key;
+    l->speed = granted(f, path);
+    set_alarm(f, path);
+}
+
+static void start_shared(banyan_flows *f, int transfer, double bytes, int path, double now_s)
+{
+    lane *l = &f->lanes[path];
+
+    if (l->first >= 0) {
+        read_meter(l, now_s);
+    } else { /* idle: begins anew, so that sums do not grow for ever */
+        l->meter = 0;
+        l->read_s = now_s;
+    }
+    f->flows[transfer] = (flow){l->meter + bytes, bytes, now_s, -1, -1};
+    l->first = join(f, l->first, transfer);
+    change_count(f, path, 1);
+    go_on_sharing(f, path);
+}
+
+static int finish_shared(banyan_flows *f, int path)
+{
+    int transfer = take_first(f, &f->lanes[path]);
+
+    change_count(f, path, -1);
+    go_on_sharing(f, path);
+    return transfer;
+}
+
+/* --- in turn -------------------------------------------------------------------------------------- */
+
+static void look_at_settling(banyan_flows *f, int path)
+{
+    if (f->lanes[path].is_waiting)
+        return;
+    f->lanes[path].is_waiting = 1;
+    f->waiting[f->waiting_count++] = path;
+}
+
+static void start_in_turn(banyan_flows *f, int transfer, double bytes, double turn, int path, double now_s)
+{
+    lane *l = &f->lanes[path];
+
+    f->flows[transfer] = (flow){turn, bytes, now_s, -1, -1};
+    l->first = join(f, l->first, transfer);
+    change_count(f, path, 1);
+    if (l->moving < 0)
+        look_at_settling(f, path);
+}
+
+static int finish_in_turn(banyan_flows *f, int path)
+{
+    lane *l = &f->lanes[path];
+    int transfer = l->moving;
+
+    l->moving = -1;
+    l->count--;
+    f->finished = path;
+    look_at_settling(f, path);
+    return transfer;
+}
+
+/* The next flow begins when the one before was through, or when it came, if that was later. */
+static void give_turn(banyan_flows *f, int path)
+{
+    lane *l = &f->lanes[path];
+    flow *next;
+
+    if (l->first < 0) {
+        banyan_alarms_silence(&f->alarms, path);
         return;
     }
-    if (l->place < 0)
-        l->place = f->alarm_count++;
-    move_alarm(f, l->place, (alarm){l->read_s + (f->flows[l->first].until - l->meter) / rate, path});
+    l->moving = take_first(f, l);
+    next = &f->flows[l->moving];
+    if (next->since_s < l->read_s)
+        next->since_s = l->read_s;
+    banyan_alarms_set(&f->alarms, path, next->since_s + next->bytes / l->alone);
+}
+
+/* Whoever went on at once gives way to those who have come at the same moment and are before it, so that the
+ * choice does not depend on who came first. */
+static void confirm_turn(banyan_flows *f, int path)
+{
+    lane *l = &f->lanes[path];
+    int early = l->moving;
+
+    l->is_waiting = 0;
+    if (early >= 0 && (l->first < 0 || comes_before(f, early, l->first)))
+        return;
+    l->moving = -1;
+    if (early >= 0) {
+        f->flows[early].child = f->flows[early].sibling = -1;
+        l->first = join(f, l->first, early);
+    }
+    give_turn(f, path);
 }
 
 /* --- what the engine calls ------------------------------------------------------------------------ */
 
-static void read_meter(lane *l, double rate, double now_s)
-{
-    if (now_s <= l->read_s)
-        return;
-    l->meter += rate * (now_s - l->read_s);
-    l->read_s = now_s;
-}
-
-void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double now_s)
+void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double turn, double now_s)
 {
     int path = f->paths->path_of[transfer];
-    lane *l = &f->lanes[path];
 
-    if (l->first < 0) { /* idle: begins anew, so that sums do not grow for ever */
-        l->meter = 0;
-        l->read_s = now_s;
-    } else {
-        read_meter(l, banyan_sharing_rate(f->sharing, path), now_s);
-    }
-    add_flow(f, transfer, bytes);
-    banyan_sharing_change(f->sharing, path, 1);
-    set_alarm(f, path);
+    if (f->lanes[path].in_turn)
+        start_in_turn(f, transfer, bytes, turn, path, now_s);
+    else
+        start_shared(f, transfer, bytes, path, now_s);
 }
 
-double banyan_flows_next_s(const banyan_flows *f)
+double banyan_flows_next_s(banyan_flows *f)
 {
-    return f->alarm_count ? f->alarms[0].time_s : HUGE_VAL;
+    if (f->finished >= 0 && f->lanes[f->finished].moving < 0)
+        give_turn(f, f->finished);
+    f->finished = -1;
+    return f->alarms.count ? f->alarms.heap[0].time_s : HUGE_VAL;
 }
 
 int banyan_flows_finish(banyan_flows *f)
 {
-    int path = f->alarms[0].path, transfer = f->lanes[path].first;
+    int path = f->alarms.heap[0].number;
     lane *l = &f->lanes[path];
 
-    l->read_s = f->alarms[0].time_s;
-    l->meter = f->flows[transfer].until;
-    l->first = join_children(f, f->flows[transfer].child);
-    banyan_sharing_change(f->sharing, path, -1);
-    set_alarm(f, path);
-    return transfer;
+    l->read_s = f->alarms.heap[0].time_s;
+    l->meter = l->until;
+    return l->in_turn ? finish_in_turn(f, path) : finish_shared(f, path);
+}
+
+double banyan_flows_began_s(const banyan_flows *f, int transfer)
+{
+    return f->flows[transfer].since_s;
 }
 
 void banyan_flows_settle(banyan_flows *f, double now_s)
 {
     const int *changed;
-    int count = banyan_sharing_settle(f->sharing, &changed);
+    int count;
 
+    for (int i = 0; i < f->waiting_count; i++)
+        confirm_turn(f, f->waiting[i]);
+    f->waiting_count = 0;
+    count = banyan_sharing_settle(f->sharing, &changed);
     for (int i = 0; i < count; i++) {
-        double before = banyan_sharing_rate_before(f->sharing, changed[i]);
+        lane *l = &f->lanes[changed[i]];
+        double speed = granted(f, changed[i]);
 
-        if (before != banyan_sharing_rate(f->sharing, changed[i]))
-            read_meter(&f->lanes[changed[i]], before, now_s);
+        if (l->speed != speed)
+            read_meter(l, now_s);
+        l->speed = speed;
         set_alarm(f, changed[i]);
     }
 }

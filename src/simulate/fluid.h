@@ -2,7 +2,7 @@
 /* simulate/fluid.h: the planner's judge: transfers as fluids that share links max-min fairly.
  *
  * A message leaves as soon as its elements are there, moves at the rate that fair sharing grants along its
- * route, arrives the route's latency after its last byte has left, and is added or copied in the order that
+ * route (slices of transfers with one route take turns, as they do on a real connection), arrives the route's latency after its last byte has left, and is added or copied in the order that
  * the schedule demands. Nobody waits for rounds unless lockstep is asked for. Switches that can multicast or
  * reduce act like workers whose additions are free. docs/simulation.md tells more. */
 #ifndef BANYAN_SIMULATE_FLUID_H
@@ -12,12 +12,20 @@
 #include "schedule/timeline.h"
 #include "topology/topology.h"
 
+/* How transfers with the same route divide what they get of it. */
+typedef enum {
+    BANYAN_SERVICE_AUTO,   /* in turn where transfers travel in slices, shared where they all travel whole */
+    BANYAN_SERVICE_SHARED, /* all of their messages move at once, equally fast */
+    BANYAN_SERVICE_TURNS   /* one message moves, the others wait; simulate/turns.h says who is next */
+} banyan_service;
+
 typedef struct {
     size_t slice_bytes;        /* transfers travel in messages of this size; 0: chosen for the schedule */
     double overhead_s;         /* before the first byte of every message */
     double reduce_bytes_per_s; /* at which a worker adds, one message after the other; 0: at once */
-    int lockstep;              /* a round begins when the one before has ended everywhere */
-    size_t work_limit;         /* give up with UNSUPPORTED after so many steps; 0: never */
+    banyan_service service;
+    int lockstep;      /* a round begins when the one before has ended everywhere */
+    size_t work_limit; /* give up with UNSUPPORTED after so many steps; 0: never */
     void (*progress)(void *context, size_t done, size_t total); /* messages; NULL: none */
     void *context;
 } banyan_fluid_options;

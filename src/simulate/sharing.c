@@ -34,7 +34,8 @@ typedef struct {
     int held_next, held_previous; /* among those that this link holds back */
     unsigned member_mark, frozen_mark;
     int is_dirty;
-    double rate, rate_before;
+    double rate;
+    double alone; /* bandwidth, if no other path has a link of it; else 0 */
 } path_state;
 
 typedef struct {
@@ -42,8 +43,9 @@ typedef struct {
     double load;    /* weight times rate of all its paths; while filling, of all but members */
     double ceiling; /* no path on it is faster */
     double peak;
-    int head; /* first place of a moving path, or -1 */
-    int held; /* first path that it holds back, or -1 */
+    int path_count; /* places on it, moving or not */
+    int head;       /* first place of a moving path, or -1 */
+    int held;       /* first path that it holds back, or -1 */
 
     /* While filling: */
     unsigned touched_mark;
@@ -84,6 +86,21 @@ static int allocate(banyan_sharing *s, size_t paths, size_t links, size_t places
            s->member && s->touched && s->heap;
 }
 
+/* The narrowest of its links, if nobody else has a place on any of them. */
+static double find_alone(const banyan_sharing *s, int path)
+{
+    double narrowest = HUGE_VAL;
+
+    for (int i = s->paths->first[path]; i < s->paths->first[path + 1]; i++) {
+        const link_state *link = &s->link[s->paths->link[i]];
+
+        if (link->path_count > 1)
+            return 0;
+        narrowest = fmin(narrowest, link->capacity);
+    }
+    return s->paths->first[path] < s->paths->first[path + 1] ? narrowest : 0;
+}
+
 banyan_status banyan_sharing_create(const banyan_topology *topology, const banyan_paths *paths,
                                     banyan_sharing **out, banyan_error *err)
 {
@@ -102,9 +119,13 @@ banyan_status banyan_sharing_create(const banyan_topology *topology, const banya
         s->link[i] = (link_state){.capacity = topology->links[i].bytes_per_s, .head = -1, .held = -1};
     for (int p = 0; p < paths->path_count; p++) {
         s->path[p].bottleneck = -1;
-        for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
+        for (int i = paths->first[p]; i < paths->first[p + 1]; i++) {
             s->owner[i] = p;
+            s->link[paths->link[i]].path_count++;
+        }
     }
+    for (int p = 0; p < paths->path_count; p++)
+        s->path[p].alone = find_alone(s, p);
     *out = s;
     return BANYAN_SUCCESS;
 }
@@ -252,7 +273,6 @@ static void add_member(banyan_sharing *s, int path)
     if (p->member_mark == s->mark)
         return;
     p->member_mark = s->mark;
-    p->rate_before = p->rate;
     let_go(s, path);
     if (p->rate > 0)
         add_load(s, path, -p->weight * p->rate);
@@ -495,9 +515,18 @@ double banyan_sharing_rate(const banyan_sharing *s, int path)
     return s->path[path].rate;
 }
 
-double banyan_sharing_rate_before(const banyan_sharing *s, int path)
+double banyan_sharing_alone(const banyan_sharing *s, int path)
 {
-    return s->path[path].rate_before;
+    return s->path[path].alone;
+}
+
+void banyan_sharing_use_alone(banyan_sharing *s, int path)
+{
+    for (int i = s->paths->first[path]; i < s->paths->first[path + 1]; i++) {
+        link_state *link = &s->link[s->paths->link[i]];
+
+        link->peak = s->path[path].alone / link->capacity;
+    }
 }
 
 double banyan_sharing_peak(const banyan_sharing *s, int link)

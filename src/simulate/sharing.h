@@ -22,9 +22,13 @@ void banyan_sharing_change(banyan_sharing *sharing, int path, int change);
 /* Makes the rates fair again. Gives the paths whose rate may have changed; borrowed until the next call. */
 int banyan_sharing_settle(banyan_sharing *sharing, const int **changed);
 
-/* Bytes per second of each transfer on the path, and what it was before the last settling. */
+/* Bytes per second of each transfer on the path. */
 double banyan_sharing_rate(const banyan_sharing *sharing, int path);
-double banyan_sharing_rate_before(const banyan_sharing *sharing, int path);
+
+/* The bandwidth of a path whose links are on no other path, else 0. Such a path need not be named in changes:
+ * it is enough to say once that it is used. */
+double banyan_sharing_alone(const banyan_sharing *sharing, int path);
+void banyan_sharing_use_alone(banyan_sharing *sharing, int path);
 
 /* The largest share of the link's bandwidth that was in use at any moment. */
 double banyan_sharing_peak(const banyan_sharing *sharing, int link);

@@ -6,6 +6,7 @@
  *   down=g3             g3 loses all its links; it stays as a node
  *   degrade=h0:0.5      every link of h0 at half its bandwidth
  *   degrade=h0-net:0.5  these links only; -> works here, too
+ *   deal=rr             no damage: workers in another order (deal.c)
  *
  * Options may be repeated; factors multiply. The result is a new topology, because links are numbered without
  * gaps. Names may hold dashes and colons: the first reading that names nodes counts. */
@@ -26,6 +27,7 @@ typedef struct {
 typedef struct {
     const banyan_topology *topology;
     double *left;
+    int is_dealt;
 } damage;
 
 /* Also « (did you mean g1?)», or an empty text. */
@@ -144,6 +146,14 @@ static banyan_status apply_one(damage *work, const char *option, char *value, in
     return status ? status : scale(work, option, &what, factor, err);
 }
 
+static banyan_status apply_deal(damage *work, const char *option, const char *value, banyan_error *err)
+{
+    work->is_dealt = !strcmp(value, "rr");
+    if (!work->is_dealt)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: only rr (round robin) is known", option);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status apply_all(damage *work, const char *options, banyan_error *err)
 {
     while (*options) {
@@ -157,13 +167,15 @@ static banyan_status apply_all(damage *work, const char *options, banyan_error *
             memcpy(option, options, length);
             if (!banyan_damage_is_option(options, length))
                 status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                     "«%s» is neither down=... nor degrade=..., the options that every "
-                                     "network has",
+                                     "«%s» is neither down=..., degrade=... nor deal=rr, the options that "
+                                     "every network has",
                                      option);
         }
         if (!status) {
             memcpy(value, strchr(option, '=') + 1, strlen(strchr(option, '=') + 1));
-            status = apply_one(work, option, value, *option == 'd' && option[1] == 'o', err);
+            status = !strncmp(option, "deal=", 5)
+                         ? apply_deal(work, option, value, err)
+                         : apply_one(work, option, value, *option == 'd' && option[1] == 'o', err);
         }
         banyan_free(option);
         banyan_free(value);
@@ -212,13 +224,15 @@ static banyan_status rebuild(const damage *work, const char *name, banyan_topolo
 
 int banyan_damage_is_option(const char *option, size_t length)
 {
-    return (length > 5 && !strncmp(option, "down=", 5)) || (length > 8 && !strncmp(option, "degrade=", 8));
+    return (length > 5 && (!strncmp(option, "down=", 5) || !strncmp(option, "deal=", 5))) ||
+           (length > 8 && !strncmp(option, "degrade=", 8));
 }
 
 banyan_status banyan_damage_apply(const banyan_topology *topology, const char *options, const char *name,
                                   banyan_topology **out, banyan_error *err)
 {
-    damage work = {topology, banyan_alloc((size_t)topology->link_count, sizeof *work.left)};
+    damage work = {topology, banyan_alloc((size_t)topology->link_count, sizeof *work.left), 0};
+    banyan_topology *whole = NULL;
     banyan_status status;
 
     *out = NULL;
@@ -228,7 +242,13 @@ banyan_status banyan_damage_apply(const banyan_topology *topology, const char *o
         work.left[i] = 1;
     status = apply_all(&work, options, err);
     if (!status)
-        status = rebuild(&work, name, out, err);
+        status = rebuild(&work, name, &whole, err);
+    if (!status && work.is_dealt) {
+        status = banyan_topology_deal(whole, out, err);
+        banyan_topology_destroy(whole);
+    } else if (!status) {
+        *out = whole;
+    }
     banyan_free(work.left);
     return status;
 }

@@ -258,6 +258,9 @@ static int load(hwloc_topology_t *machine)
 {
     if (hwloc_topology_init(machine))
         return 0;
+    /* GPUs are found on the PCI bus; these two start drivers and talk to displays. */
+    hwloc_topology_set_components(*machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "opencl");
+    hwloc_topology_set_components(*machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "gl");
     hwloc_topology_set_io_types_filter(*machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (!hwloc_topology_load(*machine))
         return 1;

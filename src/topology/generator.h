@@ -86,6 +86,9 @@ int banyan_damage_is_option(const char *option, size_t length);
 banyan_status banyan_damage_apply(const banyan_topology *topology, const char *options, const char *name,
                                   banyan_topology **out, banyan_error *err);
 
+/* deal.c: the same network with its workers dealt to hosts in turn. */
+banyan_status banyan_topology_deal(const banyan_topology *topology, banyan_topology **out, banyan_error *err);
+
 #define BANYAN_GBPS(x) ((x)*1e9 / 8)
 #define BANYAN_DEFAULT_LATENCY_S 1e-6
 

@@ -109,7 +109,7 @@ static double finish(climb *c, const banyan_cuts *cuts, int g, double limit_s, b
 
     for (; g < cuts->count; g++) {
         int end = cuts->cuts[g].end;
-        double rest_s = (whole - units->bytes_before[end]) * cost->s_per_byte;
+        double rest_s = (whole - units->bytes_before[end]) * cost->least_s_per_byte;
 
         banyan_traffic_send_units(&traffic, cost, units, begin_of(cuts, g), end, cuts->cuts[g].level);
         c->steps--;

@@ -31,6 +31,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                            link_s_per_byte);
     out->start_s = start_s;
     out->s_per_byte = fmax(s_per_byte, link_s_per_byte);
+    out->least_s_per_byte = out->s_per_byte;
+    out->point_count = 0;
     out->gamma = gamma;
     out->speed[0] = 1;
     for (int c = 1; c <= BANYAN_MOST_STREAMS; c++)
@@ -42,7 +44,7 @@ static banyan_status bad_form(const char *text, banyan_error *err)
 {
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                        "cost '%.60s' is not linear:A,B[,GAMMA[,LINK]] with A in seconds, B and LINK in "
-                       "seconds per byte, such as linear:1.4e-3,1.7e-9,1.5",
+                       "seconds per byte, such as linear:1.4e-3,1.7e-9,1.5, and no table:BYTES=SECONDS,...",
                        text);
 }
 
@@ -73,6 +75,8 @@ banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error
     double numbers[4] = {0, 0, 2, 0};
     int count;
 
+    if (!strncmp(text, "table:", 6))
+        return banyan_cost_parse_table(text, out, err);
     if (strncmp(text, "linear:", 7) != 0)
         return bad_form(text, err);
     count = scan_numbers(text + 7, numbers);
@@ -144,9 +148,4 @@ banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, in
     }
     cost->gamma = 1 / cost->speed[2];
     return BANYAN_SUCCESS;
-}
-
-double banyan_cost_seconds(const banyan_cost *cost, double bytes)
-{
-    return cost->start_s + cost->s_per_byte * bytes;
 }

@@ -28,7 +28,7 @@ static void fill(banyan_units *units, const banyan_model *model, size_t most_byt
         for (size_t i = 0; i < parts; i++, unit++) {
             size_t offset = part_offset(bytes, parts, i), next = part_offset(bytes, parts, i + 1);
 
-            units->parts[unit] = (banyan_part){t, offset, next - offset};
+            units->parts[unit] = (banyan_gradient_part){t, offset, next - offset};
             units->ready_s[unit] = model->tensors[t].ready_s;
             units->bytes_before[unit + 1] = units->bytes_before[unit] + (double)(next - offset);
         }

@@ -9,7 +9,7 @@
 /* Tensors, or parts of them, as searches want them: flat, with prefix sums. */
 typedef struct {
     int count;
-    banyan_part *parts;
+    banyan_gradient_part *parts;
     double *ready_s;
     double *bytes_before; /* count + 1 of them: bytes of all units before i */
 } banyan_units;

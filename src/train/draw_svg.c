@@ -33,8 +33,8 @@ static void add_row_name(picture *p, const char *name)
 
 static void add_group(picture *p, const banyan_grouping *g, int i, int is_odd)
 {
-    const banyan_group *group = &g->groups[i];
-    const banyan_part *first = &g->parts[group->first_part], *last = first + group->part_count - 1;
+    const banyan_gradient_group *group = &g->groups[i];
+    const banyan_gradient_part *first = &g->parts[group->first_part], *last = first + group->part_count - 1;
     double from_s = g->forward_s + group->start_s, to_s = g->forward_s + group->end_s;
     char title[400];
 

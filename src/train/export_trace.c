@@ -23,8 +23,8 @@ static void begin_slice(banyan_text *text, int process, int lane, double from_s,
 static void add_groups(banyan_text *text, const banyan_model *model, const banyan_grouping *g, int process)
 {
     for (int i = 0; i < g->group_count; i++) {
-        const banyan_group *group = &g->groups[i];
-        const banyan_part *first = &g->parts[group->first_part];
+        const banyan_gradient_group *group = &g->groups[i];
+        const banyan_gradient_part *first = &g->parts[group->first_part];
 
         begin_slice(text, process, group->stream + 1, g->forward_s + group->start_s,
                     g->forward_s + group->end_s);

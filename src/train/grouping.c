@@ -15,10 +15,10 @@ void banyan_grouping_destroy(banyan_grouping *grouping)
     banyan_free(grouping);
 }
 
-static double ready_s_of(const banyan_grouping *grouping, const banyan_group *group,
+static double ready_s_of(const banyan_grouping *grouping, const banyan_gradient_group *group,
                          const banyan_model *model)
 {
-    const banyan_part *parts = &grouping->parts[group->first_part];
+    const banyan_gradient_part *parts = &grouping->parts[group->first_part];
     double ready_s = 0;
 
     for (int i = 0; i < group->part_count; i++)
@@ -46,7 +46,7 @@ static double play(banyan_grouping *grouping, const banyan_model *model, const b
     banyan_traffic traffic = {.now_s = 0};
 
     for (int g = 0; g < grouping->group_count; g++) {
-        banyan_group *group = &grouping->groups[g];
+        banyan_gradient_group *group = &grouping->groups[g];
         double ready_s = fmax(group->release_s, ready_s_of(grouping, group, model));
 
         banyan_traffic_send(&traffic, cost, g, (double)group->bytes, ready_s, group->level, ends_s);
@@ -67,13 +67,13 @@ static double bound(const banyan_grouping *grouping, const banyan_model *model, 
     double bytes = 0, first_s = INFINITY, bound_s = 0;
 
     for (int i = grouping->part_count - 1; i >= 0; i--) {
-        const banyan_part *part = &grouping->parts[i];
+        const banyan_gradient_part *part = &grouping->parts[i];
         double ready_s = model->tensors[part->tensor].ready_s;
 
         bytes += (double)part->bytes;
         first_s = fmin(first_s, ready_s);
-        bound_s = fmax(bound_s, cost->start_s + fmax(first_s + bytes / gain * cost->s_per_byte,
-                                                     ready_s + (double)part->bytes * cost->s_per_byte));
+        bound_s = fmax(bound_s, cost->start_s + fmax(first_s + bytes / gain * cost->least_s_per_byte,
+                                                     ready_s + banyan_cost_work(cost, (double)part->bytes)));
     }
     return bound_s;
 }
@@ -101,7 +101,7 @@ double banyan_grouping_drift(const banyan_grouping *grouping, const banyan_model
     double drift_s = fabs(observed->backward_s - planned->backward_s);
 
     for (int g = 0; g < grouping->group_count; g++) {
-        const banyan_group *group = &grouping->groups[g];
+        const banyan_gradient_group *group = &grouping->groups[g];
 
         drift_s =
             fmax(drift_s, fabs(ready_s_of(grouping, group, observed) - ready_s_of(grouping, group, planned)));

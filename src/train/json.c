@@ -93,7 +93,7 @@ static banyan_status read_parts(const banyan_json *array, const banyan_model *mo
         if (!(bytes >= 1) || bytes != floor(bytes) || bytes > (double)(model->tensors[tensor].bytes - offset))
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "part %d: tensor %d has no %g bytes left", i,
                                tensor, bytes);
-        out->parts[i] = (banyan_part){tensor, offset, (size_t)bytes};
+        out->parts[i] = (banyan_gradient_part){tensor, offset, (size_t)bytes};
         offset += (size_t)bytes;
         if (offset == model->tensors[tensor].bytes) {
             tensor++;
@@ -111,7 +111,7 @@ static banyan_status read_groups(const banyan_json *array, banyan_grouping *out,
     int first = 0;
 
     for (int g = 0; g < out->group_count; g++) {
-        banyan_group *group = &out->groups[g];
+        banyan_gradient_group *group = &out->groups[g];
         int64_t count, level;
         double release_s;
 
@@ -127,7 +127,7 @@ static banyan_status read_groups(const banyan_json *array, banyan_grouping *out,
                                out->streams - 1);
         if (!(release_s >= 0) || release_s > 1e9)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "group %d: no time is %g s", g, release_s);
-        *group = (banyan_group){
+        *group = (banyan_gradient_group){
             .first_part = first, .part_count = (int)count, .level = (int)level, .release_s = release_s};
         for (int i = 0; i < group->part_count; i++)
             group->bytes += out->parts[first + i].bytes;

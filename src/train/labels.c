@@ -83,7 +83,7 @@ static double score(const dynamics *in, const banyan_traffic *traffic, int place
 {
     const banyan_units *units = in->search->units;
     double work_s = (units->bytes_before[units->count] - units->bytes_before[end_of(in, place)]) *
-                    in->search->cost->s_per_byte;
+                    in->search->cost->least_s_per_byte;
 
     if (place == in->count)
         return banyan_traffic_end(traffic, in->search->cost);
@@ -175,7 +175,7 @@ static void find_rests(dynamics *in)
     for (int place = in->count - 1; place >= 0; place--) {
         for (int i = end_of(in, place); i < end_of(in, place + 1); i++)
             rest_s = fmax(rest_s, units->ready_s[i] + cost->start_s +
-                                      (whole - units->bytes_before[i]) * cost->s_per_byte / in->gain);
+                                      (whole - units->bytes_before[i]) * cost->least_s_per_byte / in->gain);
         in->rest_s[place] = rest_s;
     }
 }

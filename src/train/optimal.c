@@ -65,8 +65,7 @@ static banyan_status search_all(banyan_search *search, long steps, banyan_error 
     banyan_status status;
 
     if (search->streams == 1) {
-        status = banyan_cuts_one_by_one(search->units, search->cost->start_s, search->cost->s_per_byte, 0,
-                                        &search->best, err);
+        status = banyan_cuts_one_by_one(search->units, search->cost, 1, 1, 0, &search->best, err);
         if (!status)
             search->best_s = banyan_cuts_end(&search->best, search->units, search->cost);
         return status;
@@ -151,7 +150,7 @@ static int can_gain(const banyan_train_problem *problem, const candidate *found,
     double work_s = 0, bound_s = 0, gain = banyan_cost_gain(problem->cost, streams);
 
     for (int i = model->tensor_count - 1; i >= 0; i--) {
-        work_s += (double)model->tensors[i].bytes * problem->cost->s_per_byte;
+        work_s += (double)model->tensors[i].bytes * problem->cost->least_s_per_byte;
         bound_s = fmax(bound_s, model->tensors[i].ready_s + problem->cost->start_s + work_s / gain);
     }
     return found->iteration_s * (1 - WORTH_IT) > model->forward_s + fmax(model->backward_s, bound_s);
@@ -179,11 +178,13 @@ static banyan_status refine(const banyan_train_problem *problem, candidate *foun
 static banyan_status find_number(const banyan_train_problem *problem, candidate *out, banyan_error *err)
 {
     candidate found[MOST_OWN_STREAMS];
+    int most = problem->most_streams && problem->most_streams < MOST_OWN_STREAMS ? problem->most_streams
+                                                                                 : MOST_OWN_STREAMS;
     int count = 0, best = 0, chosen = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     memset(found, 0, sizeof found);
-    for (int streams = 1; !status && streams <= MOST_OWN_STREAMS; streams++) {
+    for (int streams = 1; !status && streams <= most; streams++) {
         if (count && !can_gain(problem, &found[best], streams))
             continue;
         status =

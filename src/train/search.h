@@ -22,9 +22,10 @@ void banyan_search_offer(banyan_search *search, const banyan_cuts *cuts);
 /* Whether the best is so near the goal that looking further is of no use. */
 int banyan_search_is_done(const banyan_search *search);
 
-/* single_stream.c: the best for one all-reduce at a time, in O(L^2); every cut gets the level. */
-banyan_status banyan_cuts_one_by_one(const banyan_units *units, double start_s, double s_per_byte, int level,
-                                     banyan_cuts *out, banyan_error *err);
+/* single_stream.c: the best for one all-reduce at a time, in O(L^2), where so much of the start-up counts and
+ * bytes travel faster by gain; every cut gets the level. */
+banyan_status banyan_cuts_one_by_one(const banyan_units *units, const banyan_cost *cost, double start_share,
+                                     double gain, int level, banyan_cuts *out, banyan_error *err);
 
 /* asc-wfbp.c: normal, merged or simultaneous, tensor by tensor, by exact evaluation. */
 void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, int streams, banyan_cuts *out);

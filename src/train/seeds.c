@@ -62,13 +62,11 @@ static void buckets(const banyan_search *search, double bytes, banyan_cuts *out)
 static banyan_status try_partly_hidden(banyan_search *search, banyan_cuts *cuts, banyan_error *err)
 {
     static const double shares[] = {1, 0.5, 0.25, 0.1};
-    const banyan_cost *cost = search->cost;
-    double gain = banyan_cost_gain(cost, search->streams);
+    double gain = banyan_cost_gain(search->cost, search->streams);
 
     for (int i = 0; i < 4; i++) {
-        banyan_status status =
-            banyan_cuts_one_by_one(search->units, shares[i] * cost->start_s, cost->s_per_byte / gain,
-                                   search->streams - 1, cuts, err);
+        banyan_status status = banyan_cuts_one_by_one(search->units, search->cost, shares[i], gain,
+                                                      search->streams - 1, cuts, err);
 
         if (status)
             return status;

@@ -22,9 +22,10 @@ static void trace_back(const int *from, int count, int level, banyan_cuts *out)
         out->cuts[--groups] = (banyan_cut){j, level, 0};
 }
 
-banyan_status banyan_cuts_one_by_one(const banyan_units *units, double start_s, double s_per_byte, int level,
-                                     banyan_cuts *out, banyan_error *err)
+banyan_status banyan_cuts_one_by_one(const banyan_units *units, const banyan_cost *cost, double start_share,
+                                     double gain, int level, banyan_cuts *out, banyan_error *err)
 {
+    double start_s = start_share * cost->start_s;
     size_t room = (size_t)units->count + 1;
     double *done_s = banyan_alloc(room, sizeof *done_s);
     int *from = banyan_alloc(room, sizeof *from);
@@ -40,7 +41,7 @@ banyan_status banyan_cuts_one_by_one(const banyan_units *units, double start_s, 
         done_s[j] = INFINITY;
         for (int i = j - 1; i >= 0; i--) {
             double end_s = (done_s[i] > ready_s ? done_s[i] : ready_s) + start_s +
-                           s_per_byte * (units->bytes_before[j] - units->bytes_before[i]);
+                           banyan_cost_work(cost, units->bytes_before[j] - units->bytes_before[i]) / gain;
 
             if (end_s < done_s[j]) {
                 done_s[j] = end_s;

@@ -103,7 +103,7 @@ void banyan_traffic_send(banyan_traffic *traffic, const banyan_cost *cost, int g
 {
     banyan_traffic_wait(traffic, cost, ready_s, level, ends_s);
     traffic->flights[traffic->count++] =
-        (banyan_flight){traffic->now_s + cost->start_s, bytes * cost->s_per_byte, group};
+        (banyan_flight){traffic->now_s + cost->start_s, banyan_cost_work(cost, bytes), group};
 }
 
 double banyan_traffic_end(const banyan_traffic *traffic, const banyan_cost *cost)
@@ -149,10 +149,10 @@ double banyan_units_bound(const banyan_units *units, const banyan_cost *cost, in
     double gain = banyan_cost_gain(cost, streams), bound = 0, whole = units->bytes_before[units->count];
 
     for (int i = 0; i < units->count; i++) {
-        double alone = units->bytes_before[i + 1] - units->bytes_before[i];
-        double rest = (whole - units->bytes_before[i]) / gain;
+        double alone_s = banyan_cost_work(cost, units->bytes_before[i + 1] - units->bytes_before[i]);
+        double rest_s = (whole - units->bytes_before[i]) / gain * cost->least_s_per_byte;
 
-        bound = fmax(bound, units->ready_s[i] + cost->start_s + fmax(alone, rest) * cost->s_per_byte);
+        bound = fmax(bound, units->ready_s[i] + cost->start_s + fmax(alone_s, rest_s));
     }
     return bound;
 }

@@ -65,12 +65,12 @@ static void fill_groups(banyan_grouping *grouping, const banyan_decision *decisi
     for (int g = 0; g < grouping->group_count; g++) {
         const banyan_cut *cut = &decision->cuts.cuts[g];
 
-        grouping->groups[g] =
-            (banyan_group){.first_part = first,
-                           .part_count = cut->end - first,
-                           .bytes = (size_t)(units->bytes_before[cut->end] - units->bytes_before[first]),
-                           .level = cut->level,
-                           .release_s = cut->release_s};
+        grouping->groups[g] = (banyan_gradient_group){
+            .first_part = first,
+            .part_count = cut->end - first,
+            .bytes = (size_t)(units->bytes_before[cut->end] - units->bytes_before[first]),
+            .level = cut->level,
+            .release_s = cut->release_s};
         first = cut->end;
     }
 }

@@ -51,14 +51,23 @@ banyan_status banyan_model_create(const char *name, int count, const char *const
                                   banyan_model **out, banyan_error *err);
 void banyan_model_destroy(banyan_model *model); /* accepts NULL */
 
-/* ---- What the network asks for: t(m) = start_s + m s_per_byte alone; while c are on the wire at a time each
- * proceeds at speed[c] of that. */
+/* ---- What the network asks for: t(m) = start_s + work(m) alone, work being m s_per_byte, or what a table says;
+ * while c are on the wire at a time each proceeds at speed[c] of that. */
+
+#define BANYAN_MOST_POINTS 24
 
 typedef struct {
-    double start_s; /* start-up: takes time but no bandwidth */
-    double s_per_byte;
-    double gamma;                          /* slow-down of each of two, as the paper's rules see it */
-    double speed[BANYAN_MOST_STREAMS + 1]; /* speed[1] = 1; never increases; [0] is unused */
+    double bytes, work_s;
+} banyan_cost_point;
+
+typedef struct {
+    double start_s;                               /* start-up: takes time but no bandwidth */
+    double s_per_byte;                            /* the line, or the one that comes nearest to the table */
+    double least_s_per_byte;                      /* no size takes less work a byte */
+    double gamma;                                 /* slow-down of each of two, as the paper's rules see it */
+    double speed[BANYAN_MOST_STREAMS + 1];        /* speed[1] = 1; never increases; [0] is unused */
+    int point_count;                              /* 0: a line */
+    banyan_cost_point points[BANYAN_MOST_POINTS]; /* ascending; straight between, from nothing at 0 bytes */
 } banyan_cost;
 
 /* gamma: each of two takes gamma times as long per byte, each of c gamma^log2(c) times; link_s_per_byte: what
@@ -67,7 +76,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                                  banyan_cost *out, banyan_error *err);
 
 /* «linear:A,B[,GAMMA[,LINK]]». GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
- * «none» takes the cap away. */
+ * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those of each
+ * of two, three, ... at a time. */
 banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error *err);
 
 /* The line through measured (bytes, seconds) that errs least in proportion; worst_error is the largest
@@ -75,10 +85,25 @@ banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error
 banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int count, banyan_cost *out,
                               double *worst_error, banyan_error *err);
 
+/* A table through measured (bytes, seconds), bytes ascending; where seconds fall, they are taken to stay. Start-up is
+ * what the first two sizes leave for none at all. worst_error is that of the line beside it. */
+banyan_status banyan_cost_table(const double *bytes, const double *seconds, int count, banyan_cost *out,
+                                double *worst_error, banyan_error *err);
+
+/* The cost as text that reads back as the same table; the caller frees it. A line becomes a table of two sizes. */
+banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err);
+
+/* cost.c's helper for «table:...». */
+banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
+
+/* Everything takes so many times as long. */
+void banyan_cost_scale(banyan_cost *cost, double factor);
+
 /* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the
  * joint rate grows no more. */
 banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, int count, banyan_error *err);
 
+double banyan_cost_work(const banyan_cost *cost, double bytes);    /* without start-up */
 double banyan_cost_seconds(const banyan_cost *cost, double bytes); /* of one all-reduce alone */
 
 /* ---- The outcome. */
@@ -87,7 +112,7 @@ double banyan_cost_seconds(const banyan_cost *cost, double bytes); /* of one all
 typedef struct {
     int tensor;
     size_t offset_bytes, bytes;
-} banyan_part;
+} banyan_gradient_part;
 
 typedef struct {
     int first_part, part_count;
@@ -96,13 +121,13 @@ typedef struct {
     double release_s;      /* it waits for this moment, and for its last tensor */
     int stream;            /* 0..streams-1: which of them it takes */
     double start_s, end_s; /* since backward began */
-} banyan_group;
+} banyan_gradient_group;
 
 /* Groups start in their order on every rank, whatever the order of readiness there. */
 typedef struct {
     int part_count, group_count, streams;
-    banyan_part *parts;
-    banyan_group *groups;
+    banyan_gradient_part *parts;
+    banyan_gradient_group *groups;
     double forward_s, backward_s;
     double iteration_s;    /* forward + the later of backward and the last all-reduce */
     double exposed_comm_s; /* of that, what is neither forward nor backward */
@@ -136,7 +161,8 @@ banyan_status banyan_grouping_parse(const char *text, size_t length, const banya
 typedef struct {
     const banyan_model *model;
     const banyan_cost *cost;
-    int streams; /* the most all-reduces in flight; 0: as the policy likes it */
+    int streams;      /* the most all-reduces in flight; 0: as the policy likes it */
+    int most_streams; /* what it may choose from then; 0: its own limit */
 } banyan_train_problem;
 
 struct banyan_decision; /* train/decision.h */

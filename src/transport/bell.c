@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include "core/clock.h"
 
 #define SPINS 200 /* a few microseconds: about what a sleep and a wake-up cost */
+
+/* Whoever is to ring may need this core. */
+#define SPINS_BEFORE_YIELD 64
 
 static void relax(void)
 {
@@ -45,8 +49,13 @@ int banyan_bell_wait_spinning(banyan_bell *bell, uint32_t *heard, int64_t deadli
 {
     uint32_t rings = atomic_load(&bell->rings);
 
-    for (int i = 0; i < spins && rings == *heard; i++) {
-        relax();
+    if (deadline_ns <= 0) /* who only asks does not wait */
+        spins = 0;
+    for (int i = 1; i <= spins && rings == *heard; i++) {
+        if (i % SPINS_BEFORE_YIELD)
+            relax();
+        else
+            sched_yield();
         rings = atomic_load(&bell->rings);
     }
     while (rings == *heard) {

@@ -18,8 +18,8 @@ typedef struct {
 
 void banyan_bell_ring(banyan_bell *bell);
 
-/* Waits until the bell has rung since *heard, and notes how far it has. Returns 0 when the deadline passed.
- */
+/* Waits until the bell has rung since *heard, and notes how far it has. Returns 0 when the deadline passed;
+ * with a deadline of 0 it only looks. */
 int banyan_bell_wait(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns);
 
 /* The same with so many looks before the sleep: more where every member has a core of its own, none where

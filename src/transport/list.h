@@ -4,3 +4,5 @@
 X(memory)
 X(shm)
 X(tcp)
+X(ucx)
+X(mpi)

@@ -334,12 +334,11 @@ static void consume(banyan_endpoint *base, int peer, int stream, size_t bytes)
 {
     shm_endpoint *e = own(base);
     shm_receiver *r = &e->peers[peer].from[stream];
+    int is_news = bytes && banyan_shm_stream_drop(r, bytes);
 
-    if (bytes)
-        banyan_shm_stream_drop(r, bytes);
     if (atomic_load_explicit(&r->mine->is_looking, memory_order_relaxed))
         atomic_store_explicit(&r->mine->is_looking, 0, memory_order_release);
-    if (bytes)
+    if (is_news)
         banyan_shm_ring(e, peer);
 }
 

@@ -38,7 +38,8 @@ typedef struct {
     int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
     int spins;
     uint32_t heard;
-    int knock[2]; /* the pipe for sleeps in poll; made with the first */
+    int knock[2];   /* the pipe for sleeps in poll; made with the first */
+    int is_polling; /* since the last sleep_fd there was no wait */
     int64_t next_check_ns;
     _Atomic int has_aborted;
     shm_area regions[BANYAN_SHM_MAX_REGIONS];

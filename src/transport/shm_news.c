@@ -69,7 +69,7 @@ static void ring_member(shm_endpoint *endpoint, int member)
     if (!header)
         return;
     banyan_bell_ring(&header->bell);
-    if (atomic_load(&header->polls))
+    if (atomic_load(&header->polls) && atomic_exchange(&header->polls, 0)) /* one knock is enough */
         knock(endpoint, member);
 }
 
@@ -131,13 +131,16 @@ static void look_for_lost(shm_endpoint *e)
         }
 }
 
+/* Whoever took the flag has knocked or is about to; a knock that comes late ends the next sleep early, no more. */
 static void end_poll(shm_endpoint *e)
 {
     char rubbish[64];
 
-    if (!atomic_load_explicit(&e->own.header->polls, memory_order_relaxed))
+    if (!e->is_polling)
         return;
-    atomic_store(&e->own.header->polls, 0);
+    e->is_polling = 0;
+    if (atomic_exchange(&e->own.header->polls, 0))
+        return;
     while (read(e->knock[0], rubbish, sizeof rubbish) == (ssize_t)sizeof rubbish)
         ;
 }
@@ -185,6 +188,7 @@ int banyan_shm_sleep_fd(banyan_endpoint *base)
 
     if (!make_pipe(e))
         return -1;
+    e->is_polling = 1;
     atomic_store(&e->own.header->polls, 1);
     if (atomic_load(&e->own.header->bell.rings) != e->heard || banyan_shm_failure(base, NULL))
         return -1;

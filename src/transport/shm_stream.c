@@ -8,7 +8,10 @@
  *
  * A short offer is copied into slots: it is sent at once, and the receiver finds it in its cache. A long one
  * stays where it is when the receiver can read it there. With slots alone a long offer goes in parts of half
- * the slots, so that one end writes while the other reads. */
+ * the slots, so that one end writes while the other reads.
+ *
+ * Sender and receiver wake each other seldom: what lies in slots is sent already, so the sender hears of its end
+ * only when it waits for room, and then when half of the slots are free. */
 #include "transport/shm_stream.h"
 
 #include <string.h>
@@ -63,15 +66,62 @@ static size_t copy_in(shm_sender *stream, const void *memory, size_t bytes, int 
     return bytes;
 }
 
+/* Up to where the stream must be consumed for half of what is in use to be free. */
+static uint64_t half_way(const shm_sender *stream)
+{
+    uint64_t position = stream->offered, in_use = stream->written - stream->freed, freed = 0;
+    uint32_t i = stream->filled;
+
+    while (i != stream->emptied)
+        position -= stream->mine->entries[--i % SHM_ENTRIES].bytes;
+    for (; i != stream->filled; i++) {
+        position += stream->mine->entries[i % SHM_ENTRIES].bytes;
+        freed += stream->taken[i % SHM_ENTRIES];
+        if (2 * freed >= in_use)
+            break;
+    }
+    return position;
+}
+
+/* There is no room: asks to be told when there is much. Returns whether there is some already: either the receiver
+ * sees the wish, or we see what it has emptied. */
+static int wait_for_room(shm_sender *stream)
+{
+    uint32_t emptied = stream->emptied;
+
+    atomic_store(&stream->mine->wanted, half_way(stream));
+    atomic_thread_fence(memory_order_seq_cst);
+    reclaim(stream);
+    return stream->emptied != emptied;
+}
+
+static int has_entry(const shm_sender *stream)
+{
+    return stream->filled - stream->emptied < SHM_ENTRIES;
+}
+
+/* With slots alone. */
+static size_t offer_copy(shm_sender *stream, const void *memory, size_t bytes)
+{
+    size_t part = least(bytes, (stream->slot_bytes + 1) / 2), taken = 0;
+
+    do
+        taken = has_entry(stream) ? copy_in(stream, memory, part, 0) : 0;
+    while (!taken && wait_for_room(stream));
+    return taken;
+}
+
 size_t banyan_shm_stream_offer(shm_sender *stream, const void *memory, size_t bytes, const shm_place *place)
 {
     int is_readable = place->kind == SHM_IN_REGION || stream->theirs->reads_process;
 
     reclaim(stream);
-    if (!bytes || stream->filled - stream->emptied == SHM_ENTRIES)
+    if (!bytes)
         return 0;
     if (!is_readable)
-        return copy_in(stream, memory, least(bytes, (stream->slot_bytes + 1) / 2), 0);
+        return offer_copy(stream, memory, bytes);
+    if (!has_entry(stream) && !wait_for_room(stream))
+        return 0;
     if (bytes <= SHORT_BYTES && copy_in(stream, memory, bytes, 1))
         return bytes;
     stream->borrowed = stream->offered + bytes;
@@ -117,14 +167,23 @@ const char *banyan_shm_stream_slots(const shm_receiver *stream, const shm_entry 
     return stream->slots + entry->where + stream->used;
 }
 
-void banyan_shm_stream_drop(shm_receiver *stream, size_t bytes)
+int banyan_shm_stream_drop(shm_receiver *stream, size_t bytes)
 {
+    const shm_entry *entry = &stream->theirs->entries[stream->emptied % SHM_ENTRIES];
+    uint64_t before = stream->total, wanted;
+    int is_borrowed = entry->kind != SHM_IN_SLOTS;
+
     stream->used += bytes;
     stream->total += bytes;
-    if (stream->used == stream->theirs->entries[stream->emptied % SHM_ENTRIES].bytes) {
+    if (stream->used == entry->bytes) {
         stream->used = 0;
         stream->emptied++;
         atomic_store_explicit(&stream->mine->emptied, stream->emptied, memory_order_release);
     }
-    atomic_store_explicit(&stream->mine->consumed, stream->total, memory_order_release);
+    atomic_store(&stream->mine->consumed, stream->total);
+    if (is_borrowed)
+        return 1;
+    atomic_thread_fence(memory_order_seq_cst);
+    wanted = atomic_load(&stream->theirs->wanted);
+    return wanted > before && wanted <= stream->total;
 }

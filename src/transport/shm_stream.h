@@ -44,6 +44,7 @@ uint64_t banyan_shm_stream_sent(shm_sender *stream);
 /* The first entry and how much of it is left; NULL when there is none. */
 const shm_entry *banyan_shm_stream_first(const shm_receiver *stream, uint64_t *left);
 const char *banyan_shm_stream_slots(const shm_receiver *stream, const shm_entry *entry); /* NULL: nonsense */
-void banyan_shm_stream_drop(shm_receiver *stream, size_t bytes);
+/* Returns whether the sender should hear of it. */
+int banyan_shm_stream_drop(shm_receiver *stream, size_t bytes);
 
 #endif

@@ -19,7 +19,7 @@
 
 #define BANYAN_TCP_SLOTS 16u /* offers of one stream; a power of two */
 #define BANYAN_TCP_FRAMES 16 /* that a link has ready for one system call */
-#define BANYAN_TCP_FRAME_BYTES ((size_t)256 << 10)
+#define BANYAN_TCP_FRAME_BYTES ((size_t)64 << 10)
 #define BANYAN_TCP_STRIPE_BYTES ((uint64_t)64 << 10)
 #define BANYAN_TCP_HEADER 16
 
@@ -82,6 +82,7 @@ typedef struct {
     size_t in_begin, in_end;
     int in_stream;
     size_t in_left; /* bytes of the frame that are still to come */
+    int least_news; /* bytes below which the socket keeps still (SO_RCVLOWAT) */
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {

@@ -12,7 +12,7 @@ static void plan(const banyan_model *model)
     if (banyan_cost_parse("linear:1e-3,1e-9,1.5", &cost, NULL))
         abort();
     for (int i = 0; i < banyan_policy_count(); i++) {
-        banyan_train_problem problem = {model, &cost, 2};
+        banyan_train_problem problem = {model, &cost, 2, 0};
         banyan_grouping *grouping;
 
         if (banyan_policy_plan(banyan_policy_at(i), &problem, &grouping, NULL) ||

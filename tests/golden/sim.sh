@@ -73,6 +73,7 @@ refuse 2 "--model slow is not one of fluid, walk" ring:4 --model slow
 refuse 2 "--bytes" ring:4 --bytes 1MiB,lots
 refuse 2 "--bytes names no size" ring:4 --bytes ""
 refuse 2 "--slice" ring:4 --slice 0
+refuse 2 "«fair» is neither shared nor turns" ring:4 --service fair
 refuse 2 "--overhead" ring:4 --overhead never
 refuse 2 "--reduce-speed" ring:4 --reduce-speed quick
 refuse 2 "--lockstep is not for the walk" ring:4 --model walk --lockstep

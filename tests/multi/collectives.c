@@ -2,73 +2,8 @@
 /* tests/multi/collectives.c: ranks that are processes compute, over TCP, the very bits that threads of one
  * process compute. */
 #include "algorithms/algorithms.h"
+#include "bits.h"
 #include "jobs.h"
-
-enum { COUNT = 5003 };
-
-static const banyan_datatype types[] = {BANYAN_FLOAT32, BANYAN_BFLOAT16, BANYAN_INT8, BANYAN_FLOAT64};
-enum { TYPES = sizeof types / sizeof *types };
-
-/* Numbers whose sums depend on the order of additions. */
-static void fill(int rank, banyan_datatype type, void *out)
-{
-    uint32_t seed = (uint32_t)rank * 2654435761u + 12345u;
-
-    for (int i = 0; i < COUNT; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        if (type == BANYAN_FLOAT32)
-            ((float *)out)[i] = (float)(int)(seed >> 8) * 1e-5f;
-        else if (type == BANYAN_FLOAT64)
-            ((double *)out)[i] = (double)(int)(seed >> 4) * 1e-7;
-        else if (type == BANYAN_BFLOAT16)
-            ((uint16_t *)out)[i] = (uint16_t)(0x3f00u + (seed >> 25));
-        else
-            ((int8_t *)out)[i] = (int8_t)(seed >> 24);
-    }
-}
-
-typedef struct {
-    banyan_comm *comm;
-    int rank;
-    double data[COUNT];
-    banyan_datatype type;
-    banyan_status status;
-} thread_rank;
-
-static void *run_thread(void *argument)
-{
-    thread_rank *t = argument;
-
-    fill(t->rank, t->type, t->data);
-    t->status = banyan_allreduce(t->data, t->data, COUNT, t->type, BANYAN_SUM, t->comm);
-    return NULL;
-}
-
-/* What threads of one process compute; 0: this algorithm does not apply. */
-static int expect_bits(const char *algorithm, const char *topology, int size, banyan_datatype type, void *out)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    static thread_rank ranks[MOST_RANKS];
-    banyan_comm *comms[MOST_RANKS];
-    pthread_t threads[MOST_RANKS];
-
-    config.algorithm = algorithm;
-    config.topology = topology;
-    if (banyan_comm_init_all(comms, size, &config))
-        return 0;
-    for (int i = 0; i < size; i++) {
-        ranks[i] = (thread_rank){.comm = comms[i], .rank = i, .type = type};
-        pthread_create(&threads[i], NULL, run_thread, &ranks[i]);
-    }
-    for (int i = 0; i < size; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < size; i++)
-        banyan_comm_destroy(comms[i]);
-    if (ranks[0].status)
-        return 0;
-    memcpy(out, ranks[0].data, COUNT * banyan_datatype_bytes(type));
-    return 1;
-}
 
 static int check_algorithm(job_rank *self, const char *algorithm, const char *topology, int connections)
 {

@@ -87,6 +87,11 @@ expect 127 "cannot start nosuchcommand: No such file or directory" -n 3 nosuchco
 check "quiet says nothing" [ "$("$banyan" run -q -n 2 false 2>&1)" = "" ]
 expect 124 "not done after 0.3 s; still running: rank 0, rank 1" -n 2 --timeout 300ms sleep 60
 expect 124 "still running: rank 1" -n 2 --timeout 0.5 sh -c '[ $BANYAN_RANK = 0 ] || sleep 60'
+expect 0 "rank 1 (process" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && kill -9 $$; sleep 0.3'
+expect 0 "the others go on" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && exit 4; sleep 0.3; exit 0'
+expect 6 "exited with code 6; the others are ended" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && sleep 60; sleep 0.$BANYAN_RANK; exit $((BANYAN_RANK + 4))'
+expect 3 "exited with code 3" -n 2 --spare 9 sh -c 'exit 3'
+expect 2 '--spare: "x" is not an integer from 0 to 1024' --spare x true
 expect 2 "no command is given"
 expect 2 '--ranks: "0" is not an integer from 1 to 1024' -n 0 true
 expect 2 "--timeout: " --timeout never true

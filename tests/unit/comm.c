@@ -119,6 +119,55 @@ static void do_allreduce(rank_thread *self)
     free(recv);
 }
 
+/* Each rank cuts the same vector in its own way: segments of 1, 0, r, 2r, ... elements, some in place. */
+static size_t cut(int rank, float *send, float *recv, banyan_segment *out)
+{
+    size_t made = 0, at = 0;
+
+    for (size_t next = 1; at < COUNT; next = next == 1 ? 0 : next == 0 ? (size_t)rank + 2 : next * 2) {
+        size_t count = next < COUNT - at ? next : COUNT - at;
+
+        out[made] = (banyan_segment){made % 3 == 2 ? recv + at : send + at, recv + at, count};
+        if (made % 3 == 2 && count)
+            memcpy(recv + at, send + at, count * sizeof *send);
+        at += count;
+        made++;
+    }
+    return made;
+}
+
+static void do_segments(rank_thread *self)
+{
+    float *send = malloc(COUNT * sizeof *send), *recv = malloc(2 * COUNT * sizeof *recv);
+    banyan_segment segments[2][64];
+    banyan_request *requests[2] = {NULL, NULL};
+    size_t counts[2];
+
+    for (size_t i = 0; i < COUNT; i++)
+        send[i] = input(self->rank, i);
+    for (int k = 0; k < 2; k++)
+        counts[k] = cut(self->rank + k, send, recv + k * COUNT, segments[k]);
+    note(self, banyan_allreduce_segments(segments[0], counts[0], BANYAN_FLOAT32, BANYAN_SUM, self->comm));
+    for (size_t i = 0; i < COUNT; i++)
+        self->wrong += recv[i] != sum(self->size, i) || send[i] != input(self->rank, i);
+    note(self, banyan_allreduce_segments(NULL, 0, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
+    memset(recv, 0, 2 * COUNT * sizeof *recv);
+    for (int k = 0; k < 2; k++) { /* both in flight; the lists need not live on */
+        counts[k] = cut(self->rank + k, send, recv + k * COUNT, segments[k]);
+        note(self, banyan_allreduce_segments_async(segments[k], counts[k], BANYAN_FLOAT32, BANYAN_SUM,
+                                                   self->comm, &requests[k]));
+        memset(segments[k], 0, sizeof segments[k]);
+    }
+    for (int k = 0; k < 2; k++) {
+        note(self, banyan_request_wait(requests[k], -1));
+        banyan_request_free(requests[k]);
+    }
+    for (size_t i = 0; i < 2 * COUNT; i++)
+        self->wrong += recv[i] != sum(self->size, i % COUNT);
+    free(send);
+    free(recv);
+}
+
 static void do_reduce_scatter(rank_thread *self)
 {
     size_t whole = (size_t)self->size * COUNT, mine = (size_t)self->rank * COUNT;
@@ -202,6 +251,7 @@ static void do_reduce(rank_thread *self)
 static void do_everything(rank_thread *self)
 {
     do_allreduce(self);
+    do_segments(self);
     note(self, banyan_barrier(self->comm));
     do_reduce_scatter(self);
     do_all_gather(self);
@@ -296,6 +346,10 @@ static void bad_arguments_have_no_effect_and_are_named(void **state)
     assert_int_equal(banyan_allreduce(&x, NULL, 1, BANYAN_FLOAT32, BANYAN_SUM, comms[0]),
                      BANYAN_INVALID_ARGUMENT);
     assert_string_equal(banyan_last_error(comms[0]), "the recv buffer is NULL");
+    assert_int_equal(
+        banyan_allreduce_segments(&(banyan_segment){&x, NULL, 1}, 1, BANYAN_FLOAT32, BANYAN_SUM, comms[0]),
+        BANYAN_INVALID_ARGUMENT);
+    assert_string_equal(banyan_last_error(comms[0]), "the recv buffer of segment 0 is NULL");
     assert_int_equal(banyan_broadcast(&x, &y, 1, BANYAN_FLOAT32, 1, comms[0]), BANYAN_INVALID_ARGUMENT);
     assert_string_equal(banyan_last_error(comms[0]), "root 1 is not a rank from 0 to 0");
     assert_int_equal(banyan_allreduce(&x, &y, SIZE_MAX / 2, BANYAN_FLOAT32, BANYAN_SUM, comms[0]),
@@ -520,6 +574,9 @@ static void survives_the_failure_of_each_allocation(void **state)
             status = banyan_allreduce(x, y, 4, BANYAN_FLOAT32, BANYAN_SUM, comms[0]);
         if (!status)
             status = banyan_reduce_scatter(x, y, 4, BANYAN_FLOAT32, BANYAN_SUM, comms[0]);
+        if (!status)
+            status = banyan_allreduce_segments(&(banyan_segment){x, y, 4}, 1, BANYAN_FLOAT32, BANYAN_SUM,
+                                               comms[0]);
         banyan_alloc_fail_after(-1);
         done = !status;
         if (!done)

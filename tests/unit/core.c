@@ -16,6 +16,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/data.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "core/near.h"
@@ -502,6 +503,20 @@ static void the_clock_never_goes_back(void **state)
     assert_true(banyan_clock_cpu_s() >= 0);
 }
 
+static void data_that_came_along_are_found_from_the_program_upwards(void **state)
+{
+    char path[BANYAN_DATA_PATH_SIZE];
+
+    (void)state;
+    assert_true(banyan_data_find("models", "resnet50.csv", path));
+    assert_non_null(strstr(path, "models/resnet50.csv"));
+    assert_true(banyan_data_find("networks", "", path));
+    assert_false(banyan_data_find("models", "nonesuch.csv", path));
+    assert_true(banyan_data_is_word("resnet50"));
+    assert_false(banyan_data_is_word("./resnet50"));
+    assert_false(banyan_data_is_word(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +532,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_comes_back_byte_by_byte, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(file_errors_name_the_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_survive_each_failing_allocation, make_folder, remove_folder),
+        cmocka_unit_test(data_that_came_along_are_found_from_the_program_upwards),
         cmocka_unit_test(json_values_are_read_by_kind),
         cmocka_unit_test(wrong_json_is_told_with_line_and_column),
         cmocka_unit_test(deep_json_is_refused_before_the_stack_ends),

@@ -84,6 +84,77 @@ static void check_against_reference(const banyan_schedule *schedule, size_t coun
     drop(&b);
 }
 
+/* Cuts a rank's vector into parts of uneven lengths, each in memory of its own with a gap before it; every third
+ * part is in place. Returns the parts; memory holds them all. */
+static size_t scatter(const char *input, size_t count, size_t width, uint64_t seed, banyan_part *parts,
+                      char **memory)
+{
+    banyan_random random = {seed};
+    size_t made = 0, at = 0;
+    char *into = malloc(count * width + 3 * count + 8), *place = into;
+
+    while (at < count) {
+        size_t length = 1 + (size_t)banyan_random_below(&random, (int)(count / 3 + 1));
+
+        length = length < count - at ? length : count - at;
+        place += banyan_random_below(&random, 3);
+        parts[made] = (banyan_part){at, place, input + at * width};
+        if (made % 3 == 2) {
+            memcpy(place, input + at * width, length * width);
+            parts[made].from = place;
+        }
+        place += length * width;
+        at += length;
+        made++;
+    }
+    *memory = into;
+    return made;
+}
+
+/* The same result when inputs lie apart, in pieces, and stay as they were. Every piece counts as a result here. */
+static void check_apart(banyan_schedule *schedule, size_t count, banyan_datatype type, banyan_op op,
+                        size_t slice_bytes, const char *what)
+{
+    enum { MOST_PARTS = 512 };
+    size_t width = banyan_datatype_bytes(type), part_counts[MOST_RANKS];
+    static banyan_part parts[MOST_RANKS][MOST_PARTS];
+    const banyan_part *lists[MOST_RANKS];
+    char *memory[MOST_RANKS], *before;
+    banyan_collective collective = schedule->collective;
+    banyan_local_options options = {.slice_bytes = slice_bytes, .parts = lists, .part_counts = part_counts};
+    banyan_error err = {""};
+    buffers b;
+
+    assert_true(count < MOST_PARTS);
+    fill(&b, schedule, count * width, 23 + count);
+    before = malloc(b.bytes + 1);
+    schedule->collective = BANYAN_COLLECTIVE_ALLREDUCE;
+    for (int rank = 0; rank < b.ranks; rank++) {
+        lists[rank] = parts[rank];
+        part_counts[rank] =
+            scatter(b.run[rank], count, width, (uint64_t)rank + count, parts[rank], &memory[rank]);
+    }
+    memcpy(before, b.run[0], b.bytes);
+    if (banyan_execute_local(schedule, count, type, op, NULL, &options, NULL, &err))
+        fail_msg("%s: %s", what, err.text);
+    assert_memory_equal(before, b.run[0], b.bytes);
+    assert_int_equal(banyan_reference_run(schedule, count, type, op, b.reference, &err), BANYAN_SUCCESS);
+    for (int rank = 0; rank < b.ranks; rank++)
+        for (size_t i = 0; i < part_counts[rank]; i++) {
+            const banyan_part *p = &parts[rank][i];
+            size_t end = i + 1 < part_counts[rank] ? p[1].first : count;
+
+            if (memcmp(p->into, (char *)b.reference[rank] + p->first * width, (end - p->first) * width))
+                fail_msg("%s: rank %d, part %zu differs from the reference (%zu %s, slices of %zu bytes)",
+                         what, rank, i, count, banyan_datatype_string(type), slice_bytes);
+        }
+    schedule->collective = collective;
+    for (int rank = 0; rank < b.ranks; rank++)
+        free(memory[rank]);
+    free(before);
+    drop(&b);
+}
+
 static banyan_schedule *finish(banyan_builder *builder)
 {
     banyan_schedule *schedule = NULL;
@@ -229,6 +300,8 @@ static void random_schedules_match_the_reference_and_never_stand_still(void **st
         snprintf(what, sizeof what, "random schedule, seed %d", (int)seed);
         check_against_reference(schedule, 11, BANYAN_INT32, BANYAN_SUM, 1, what);
         check_against_reference(schedule, 100, BANYAN_FLOAT32, BANYAN_SUM, 12, what);
+        check_apart(schedule, 100, BANYAN_INT32, BANYAN_SUM, 12, what);
+        check_apart(schedule, 7, BANYAN_INT64, BANYAN_MAX, 0, what);
         banyan_schedule_destroy(schedule);
     }
 }
@@ -269,6 +342,8 @@ static void check_algorithm(const banyan_algorithm *algorithm, const banyan_topo
         check_all(schedule, BANYAN_FLOAT32, BANYAN_SUM, what);
         check_against_reference(schedule, 501, BANYAN_BFLOAT16, BANYAN_AVG, 100, what);
         check_against_reference(schedule, 77, BANYAN_INT64, BANYAN_PROD, 8, what);
+        check_apart(schedule, 501, BANYAN_FLOAT32, BANYAN_AVG, 64, what);
+        check_apart(schedule, 3, BANYAN_BFLOAT16, BANYAN_SUM, 0, what);
         banyan_schedule_destroy(schedule);
     }
 }

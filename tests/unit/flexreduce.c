@@ -356,6 +356,8 @@ static void draw_tree(banyan_random *random, banyan_text *text, int begin, int e
 
 TEST(random_ragged_trees_are_proven)
 {
+    static const char *const forms[] = {"direct", "chain", "tree"};
+
     for (uint64_t seed = 1; seed <= 1000; seed++) {
         banyan_random random = {seed};
         network net = make_star(2 + banyan_random_below(&random, 39), 0);
@@ -364,7 +366,7 @@ TEST(random_ragged_trees_are_proven)
         banyan_verdict verdict;
 
         draw_tree(&random, &text, 0, net.active_count, 0);
-        schedule = plan_with(&net, seed % 2 ? "direct" : "chain", text.bytes[0] == '(' ? text.bytes : NULL);
+        schedule = plan_with(&net, forms[seed % 3], text.bytes[0] == '(' ? text.bytes : NULL);
         assert_int_equal(banyan_verify(schedule, net.topology, &verdict, NULL), BANYAN_SUCCESS);
         if (verdict.problem_count)
             fail_msg("seed %d, tree %s: %s", (int)seed, text.bytes, verdict.problems[0]);
@@ -427,6 +429,20 @@ TEST(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable)
     assert_true(count_chain_hops("hosts:2+2+2+2", "chain") > 0);
     assert_true(count_chain_hops("racks:2x4x2,rack_gbps=2", "auto") > 0);
     assert_int_equal(count_chain_hops("racks:2x4x2,rack_gbps=2", "direct"), 0);
+}
+
+/* Sixteen children: a chain adds to a part fifteen times in a row, a binomial tree four times. */
+TEST(in_a_tree_few_hops_follow_each_other)
+{
+    network net = make_star(16, 0);
+    banyan_schedule *chain = plan_with(&net, "chain", "flat"), *tree = plan_with(&net, "tree", "flat");
+
+    assert_int_equal(chain->round_count, 30);
+    assert_int_equal(tree->round_count, 8);
+    assert_true(meaning_is_right(tree));
+    banyan_schedule_destroy(chain);
+    banyan_schedule_destroy(tree);
+    banyan_topology_destroy(net.topology);
 }
 
 /* The hierarchy of a topology as text with brackets. */
@@ -695,6 +711,7 @@ int main(void)
         cmocka_unit_test(random_ragged_trees_are_proven),
         cmocka_unit_test(trees_whose_shares_have_no_common_unit_are_rounded_and_still_proven),
         cmocka_unit_test(calls_are_direct_on_one_switch_and_chains_where_racks_share_a_cable),
+        cmocka_unit_test(in_a_tree_few_hops_follow_each_other),
         cmocka_unit_test(the_tree_comes_from_switches_hosts_or_speeds),
         cmocka_unit_test(wrong_trees_are_refused_with_a_sentence),
         cmocka_unit_test(a_slow_link_gets_a_smaller_share_and_the_rate_that_is_possible),

@@ -242,6 +242,38 @@ TEST(a_flow_released_midway_slows_the_others_from_then_on)
     banyan_topology_destroy(t);
 }
 
+TEST(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow)
+{
+    banyan_topology *t = load("line:3,GBps=1,latency=0s");
+    banyan_builder b = begin(t, 4);
+    banyan_schedule *s;
+    banyan_fluid_result r;
+
+    /* Flow 0 has 3 MB and flow 1 has 1 MB for one link, in slices of 1 MB. A third of flow 0 is less than all
+     * of flow 1: so it is 0, 0, then 0 and 1 on a par, and the lower number goes first. Whole, they share. */
+    banyan_builder_copy(&b, 0, 0, 1, 0, 3, 0);
+    banyan_builder_copy(&b, 0, 0, 1, 3, 1, 1);
+    s = end(&b);
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = 1000000});
+    near(r.timeline->end_s[0], 3e-3);
+    near(r.timeline->begin_s[1], 3e-3);
+    near(r.timeline->end_s[1], 4e-3);
+    banyan_fluid_fini(&r);
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE});
+    near(r.timeline->end_s[1], 2e-3);
+    near(r.timeline->end_s[0], 4e-3);
+    banyan_fluid_fini(&r);
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = 1000000, .service = BANYAN_SERVICE_SHARED});
+    near(r.timeline->end_s[1], 2e-3);
+    banyan_fluid_fini(&r);
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE, .service = BANYAN_SERVICE_TURNS});
+    near(r.timeline->end_s[0], 3e-3); /* all of each: on a par */
+    near(r.timeline->end_s[1], 4e-3);
+    banyan_fluid_fini(&r);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
 static banyan_schedule *make_chain(const banyan_topology *t, banyan_action action)
 {
     banyan_builder b = begin(t, 1);
@@ -486,8 +518,10 @@ TEST(survives_the_failure_of_each_allocation)
     banyan_fluid_result r = {.timeline = NULL};
 
     for (long calls = 0; !r.timeline; calls++) {
+        banyan_fluid_options options = {.slice_bytes = 100000};
+
         banyan_alloc_fail_after(calls);
-        banyan_fluid(s, t, 1 << 20, NULL, &r, NULL);
+        banyan_fluid(s, t, 1 << 20, &options, &r, NULL);
     }
     banyan_alloc_fail_after(-1);
     banyan_fluid_fini(&r);
@@ -505,6 +539,7 @@ int main(void)
         cmocka_unit_test(three_flows_over_two_links_are_max_min_fair),
         cmocka_unit_test(a_flow_that_is_held_back_leaves_its_share_to_others),
         cmocka_unit_test(a_flow_released_midway_slows_the_others_from_then_on),
+        cmocka_unit_test(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow),
         cmocka_unit_test(slices_pipeline_a_chain),
         cmocka_unit_test(every_message_pays_its_overhead),
         cmocka_unit_test(workers_add_at_their_speed_one_message_after_the_other),

@@ -11,7 +11,10 @@
 
 #include "algorithms/algorithms.h"
 #include "algorithms/forest.h"
+#include "core/alloc.h"
 #include "core/random.h"
+#include "simulate/fluid.h"
+#include "simulate/paths.h"
 #include "simulate/simulate.h"
 #include "topology/build.h"
 #include "verify/verify.h"
@@ -229,6 +232,128 @@ TEST(the_ellipsoid_method_finds_the_same_rate)
     }
 }
 
+/* How many hops, and which part of the rate without a limit, max-depth gives. */
+static void check_depth(const char *spec, int max_depth, double share)
+{
+    char text[16];
+    banyan_parameter parameter = {"max-depth", text};
+    outcome free_depth = plan_spec(spec), limited;
+    banyan_topology *topology;
+    banyan_error err;
+
+    snprintf(text, sizeof text, "%d", max_depth);
+    assert_int_equal(banyan_topology_load(spec, &topology, &err), BANYAN_SUCCESS);
+    limited = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+    if (limited.limits.depth > max_depth ||
+        !(limited.limits.bytes_per_s > share * free_depth.limits.bytes_per_s))
+        fail_msg("%s, max-depth %d: %d hops, %g of the rate", spec, max_depth, limited.limits.depth,
+                 limited.limits.bytes_per_s / free_depth.limits.bytes_per_s);
+    banyan_schedule_destroy(free_depth.schedule);
+    banyan_schedule_destroy(limited.schedule);
+    banyan_topology_destroy(topology);
+}
+
+TEST(depth_is_limited_behind_switches_too)
+{
+    check_depth("fattree:8x8:4", 2, 0.999);
+    check_depth("fattree:8x8:4", 1, 0.25);
+    check_depth("racks:2x2x4", 3, 0.999);
+    check_depth("racks:2x2x4", 2, 0.35);
+    check_depth("dgxa100:2", 2, 0.1);
+    check_depth("hosts:3+3+4", 1, 0.25);
+}
+
+TEST(behind_switches_trees_of_equal_weight_reach_the_bound)
+{
+    static const char *const specs[] = {"fattree:4x4", "fattree:3x5:2.5", "bigraph:4x8", "dgxa100:4",
+                                        "racks:2x2x4", "pcie:4x4:10",     "switch:7"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome result = plan_spec(specs[i]);
+        const banyan_schedule *s = result.schedule;
+
+        for (int p = 0; p < s->piece_count; p++)
+            if (s->cut[p + 1] - s->cut[p] != s->cut[1])
+                fail_msg("%s: tree %d has another weight", specs[i], p);
+        banyan_schedule_destroy(result.schedule);
+    }
+}
+
+/* Rounds are there for this: whoever keeps them never waits for a link. */
+static void check_rounds(const char *spec)
+{
+    outcome result = plan_spec(spec);
+    const banyan_schedule *s = result.schedule;
+    banyan_topology *topology;
+    banyan_paths *paths;
+    banyan_error err;
+    int *used;
+
+    assert_int_equal(banyan_topology_load(spec, &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_paths_find(s, topology, &paths, &err), BANYAN_SUCCESS);
+    used = banyan_alloc((size_t)topology->link_count, sizeof *used);
+    for (size_t i = 0; i < s->transfer_count; i++)
+        for (int j = paths->first[paths->path_of[i]]; j < paths->first[paths->path_of[i] + 1]; j++) {
+            if (used[paths->link[j]] == s->transfers[i].round + 1)
+                fail_msg("%s: link %d is used twice in round %d", spec, paths->link[j],
+                         s->transfers[i].round);
+            used[paths->link[j]] = s->transfers[i].round + 1;
+        }
+    banyan_free(used);
+    banyan_paths_destroy(paths);
+    banyan_topology_destroy(topology);
+    banyan_schedule_destroy(result.schedule);
+}
+
+TEST(no_link_is_used_twice_in_a_round)
+{
+    static const char *const specs[] = {"torus:4x4", "mesh:3x7",    "dgx1",   "fattree:8x8:4",
+                                        "dgxa100:2", "hosts:3+3+4", "ring:5", "line:4,degrade=g0->g1:0.5"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        check_rounds(specs[i]);
+}
+
+/* The trade of depth, trees and rate: no fixed number of trees does much better at any size. */
+TEST(the_number_of_trees_suits_the_size)
+{
+    static const char *const counts[] = {"1", "2", "4", "8", "16", "32", "64"};
+    banyan_topology *topology;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("torus:4x4", &topology, &err), BANYAN_SUCCESS);
+    for (size_t bytes = 64; bytes <= (size_t)1 << 30; bytes *= 16) {
+        double chosen_s = 0, best_s = HUGE_VAL;
+
+        for (int i = -1; i < 7; i++) {
+            banyan_parameter parameter = {"max-trees", i < 0 ? "64" : counts[i]};
+            banyan_problem problem = {.topology = topology,
+                                      .active = topology->workers,
+                                      .active_count = topology->worker_count,
+                                      .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                                      .bytes = i < 0 ? bytes : 0,
+                                      .parameters = &parameter,
+                                      .parameter_count = 1};
+            banyan_schedule *s;
+            banyan_fluid_result r;
+
+            if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &s, &err) ||
+                banyan_fluid(s, topology, bytes, NULL, &r, &err))
+                fail_msg("%s", err.text);
+            if (i < 0)
+                chosen_s = r.timeline->total_s;
+            else
+                best_s = fmin(best_s, r.timeline->total_s);
+            banyan_fluid_fini(&r);
+            banyan_schedule_destroy(s);
+        }
+        print_message("%10zu bytes: %.4g us, the best fixed number of trees %.4g us\n", bytes, 1e6 * chosen_s,
+                      1e6 * best_s);
+        assert_true(chosen_s <= 1.25 * best_s);
+    }
+    banyan_topology_destroy(topology);
+}
+
 TEST(small_vectors_get_few_and_shallow_trees)
 {
     banyan_topology *topology;
@@ -369,9 +494,48 @@ TEST(survives_the_failure_of_each_allocation)
     }
 }
 
+TEST(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones)
+{
+    static const struct {
+        const char *spec;
+        size_t bytes;
+        int trees_of_every_rank;
+    } cases[] = {{"torus:8x8,GBps=16,latency=150ns", 1 << 20, 1},
+                 {"torus:8x8,GBps=16,latency=150ns", 64 << 20, 0},
+                 {"torus:8x8,GBps=16,latency=150ns", 0, 0},
+                 {"mesh:4x4,GBps=16,latency=150ns", 16 << 20, 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .bytes = cases[i].bytes};
+        banyan_parameter grown = {"trees", "grown"};
+        banyan_schedule *schedule, *trees;
+        banyan_topology *topology;
+        char digest[17], other[17];
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        problem.topology = topology;
+        problem.active = topology->workers;
+        problem.active_count = topology->worker_count;
+        if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err))
+            fail_msg("%s", err.text);
+        problem.parameters = &grown;
+        problem.parameter_count = 1;
+        if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &trees, &err))
+            fail_msg("%s", err.text);
+        banyan_schedule_digest(schedule, digest);
+        banyan_schedule_digest(trees, other);
+        assert_int_equal(!strcmp(digest, other), cases[i].trees_of_every_rank);
+        banyan_schedule_destroy(schedule);
+        banyan_schedule_destroy(trees);
+        banyan_topology_destroy(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones),
         cmocka_unit_test(reference_networks_are_filled_to_the_bound_with_at_most_64_trees),
         cmocka_unit_test(trees_are_shallow),
         cmocka_unit_test(the_same_network_gives_the_same_schedule),
@@ -379,6 +543,10 @@ int main(void)
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
+        cmocka_unit_test(depth_is_limited_behind_switches_too),
+        cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),
+        cmocka_unit_test(no_link_is_used_twice_in_a_round),
+        cmocka_unit_test(the_number_of_trees_suits_the_size),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
         cmocka_unit_test(large_clusters_are_filled_to_within_one_in_a_hundred),

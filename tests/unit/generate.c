@@ -366,7 +366,7 @@ TEST(names_with_dashes_and_colons_can_be_damaged)
     assert_string_equal(damaged->name, "x");
     banyan_topology_destroy(damaged);
     assert_int_equal(banyan_topology_damage(t, "gbps=1", &damaged, &err), BANYAN_INVALID_ARGUMENT);
-    CHECK_SAYS(err, "«gbps=1» is neither down=... nor degrade=...");
+    CHECK_SAYS(err, "«gbps=1» is neither down=..., degrade=... nor deal=rr");
     assert_null(damaged);
     banyan_topology_destroy(t);
 }
@@ -394,6 +394,29 @@ static void check_load(const char *spec, int nodes, int links, const char *words
     banyan_topology_destroy(t);
 }
 
+TEST(workers_can_be_dealt_to_hosts_in_turn)
+{
+    static const int hosts[] = {0, 1, 2, 0, 1, 2, 2};
+    banyan_topology *topology;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("hosts:2+2+3,gbps=3,deal=rr", &topology, &err), BANYAN_SUCCESS);
+    for (int i = 0; i < 7; i++) {
+        const banyan_node *node = &topology->nodes[topology->workers[i]];
+        int link = topology->out_link[topology->out_first[topology->workers[i]]];
+
+        assert_int_equal(node->host, hosts[i]);
+        assert_string_equal(banyan_topology_node_name(topology, topology->links[link].dst),
+                            banyan_topology_host_name(topology, node->host));
+    }
+    assert_string_equal(banyan_topology_node_name(topology, topology->workers[1]), "g2");
+    banyan_topology_destroy(topology);
+    assert_int_equal(banyan_topology_load("hosts:2+2,deal=odd", &topology, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "deal=odd: only rr");
+    assert_int_equal(banyan_topology_load("torus:2x2,deal=rr", &topology, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "is a grid");
+}
+
 TEST(loads_files_and_generators_by_one_name)
 {
     char folder[] = "/tmp/banyan-generate-XXXXXX", here[4096];
@@ -417,7 +440,7 @@ TEST(loads_files_and_generators_by_one_name)
     check_load("ring:8,down=g0", 3, 2, NULL);
     check_load("ring:5,gbps=1", 5, 10, NULL);
     check_load("matrix.csv", 2, 2, NULL);
-    check_load("a.json,gbps=3", 0, 0, "«gbps=3» is neither down=... nor degrade=...");
+    check_load("a.json,gbps=3", 0, 0, "«gbps=3» is neither down=..., degrade=... nor deal=rr");
     check_load("b.json", 0, 0, "b.json: there is no such file");
     check_load("x/y,down=g0", 0, 0, "x/y: there is no such file");
     check_load("empty.json", 0, 0, "empty.json: ");
@@ -473,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_link_or_node_can_be_down),
         cmocka_unit_test(a_link_or_node_can_be_slow_and_factors_multiply),
         cmocka_unit_test(names_with_dashes_and_colons_can_be_damaged),
+        cmocka_unit_test(workers_can_be_dealt_to_hosts_in_turn),
         cmocka_unit_test(loads_files_and_generators_by_one_name),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };

@@ -92,4 +92,15 @@ for file in bash-completion/completions/banyan zsh/site-functions/_banyan fish/v
     grep -q verify "$prefix/share/$file" 2> /dev/null || fail "the completion $file is missing or empty"
 done
 bash -n "$prefix/share/bash-completion/completions/banyan" || fail "bash cannot read its completion"
+
+# The Python package finds the library that was installed with it.
+if command -v /usr/bin/python3 > /dev/null; then
+    folder=$prefix/$(cached BANYAN_PYTHON_DIR)
+    [ -e "$folder/banyan/torch/group.py" ] || fail "there is no $folder/banyan/torch/group.py"
+    preload=
+    case $sanitize in *address*) preload=$("$compiler" -print-file-name=libasan.so) ;; esac
+    found=$(LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$folder PYTHONDONTWRITEBYTECODE=1 \
+        /usr/bin/python3 -c 'import banyan, banyan.library; print(banyan.__version__, banyan.library.lib._name)' 2>&1)
+    [ "$found" = "$(cached CMAKE_PROJECT_VERSION) $libdir/libbanyan.so.0" ] || fail "the Python package says: $found"
+fi
 echo "what is installed can be used"

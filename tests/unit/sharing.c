@@ -153,10 +153,10 @@ TEST(flows_on_one_path_are_through_in_the_order_of_their_sizes)
     double now_s = 0, served = 0;
     int last = 0;
 
-    assert_int_equal(banyan_flows_create(&topology, &paths, COUNT, &f, NULL), 0);
+    assert_int_equal(banyan_flows_create(&topology, &paths, COUNT, 0, &f, NULL), 0);
     for (int i = 0; i < COUNT; i++) {
         size[i] = 1 + banyan_random_below(&random, 50);
-        banyan_flows_start(f, i, size[i], 0);
+        banyan_flows_start(f, i, size[i], 0, 0);
     }
     banyan_flows_settle(f, 0);
     for (int left = COUNT; left > 0; left--) {
@@ -175,12 +175,59 @@ TEST(flows_on_one_path_are_through_in_the_order_of_their_sizes)
     banyan_flows_destroy(f);
 }
 
+TEST(flows_in_turn_go_one_by_one_and_the_least_turn_first)
+{
+    enum { COUNT = 5 };
+    static const double turn[COUNT] = {0.5, 0.25, 0.75, 0.25, 0}, size[COUNT] = {1, 2, 3, 4, 5};
+    static const int order[COUNT] = {4, 1, 3, 0, 2};
+    banyan_link links[1] = {{.bytes_per_s = 2}};
+    banyan_topology topology = {.link_count = 1, .links = links};
+    int first[] = {0, 1}, link[] = {0}, path_of[COUNT] = {0};
+    banyan_paths paths = {.path_count = 1, .first = first, .link = link, .path_of = path_of};
+    double now_s = 10;
+    banyan_flows *f;
+
+    assert_int_equal(banyan_flows_create(&topology, &paths, COUNT, 1, &f, NULL), 0);
+    for (int i = 0; i < COUNT; i++) /* the last is first: all are there when the first turn is given */
+        banyan_flows_start(f, i, size[i], turn[i], now_s);
+    banyan_flows_settle(f, now_s);
+    for (int i = 0; i < COUNT; i++) {
+        double end_s = banyan_flows_next_s(f);
+
+        assert_true(fabs(end_s - now_s - size[order[i]] / 2) < 1e-12);
+        assert_int_equal(banyan_flows_finish(f), order[i]);
+        assert_true(banyan_flows_began_s(f, order[i]) == now_s);
+        now_s = end_s;
+        banyan_flows_settle(f, now_s);
+    }
+    assert_true(isinf(banyan_flows_next_s(f)));
+    assert_true(banyan_sharing_peak(banyan_flows_sharing(f), 0) == 1);
+    banyan_flows_destroy(f);
+}
+
+TEST(only_paths_with_links_of_their_own_are_alone)
+{
+    banyan_link links[4] = {{.bytes_per_s = 3}, {.bytes_per_s = 2}, {.bytes_per_s = 5}, {.bytes_per_s = 1}};
+    banyan_topology topology = {.link_count = 4, .links = links};
+    int first[] = {0, 2, 3, 5, 5}, link[] = {0, 1, 2, 2, 3};
+    banyan_paths paths = {.path_count = 4, .first = first, .link = link};
+    banyan_sharing *s;
+
+    assert_int_equal(banyan_sharing_create(&topology, &paths, &s, NULL), 0);
+    assert_true(banyan_sharing_alone(s, 0) == 2); /* as wide as its narrower link */
+    assert_true(banyan_sharing_alone(s, 1) == 0 && banyan_sharing_alone(s, 2) == 0);
+    assert_true(banyan_sharing_alone(s, 3) == 0); /* without links */
+    banyan_sharing_destroy(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(repaired_rates_are_those_found_from_nothing),
         cmocka_unit_test(a_change_far_away_is_not_looked_at),
         cmocka_unit_test(flows_on_one_path_are_through_in_the_order_of_their_sizes),
+        cmocka_unit_test(flows_in_turn_go_one_by_one_and_the_least_turn_first),
+        cmocka_unit_test(only_paths_with_links_of_their_own_are_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static banyan_model *load(const char *name)
 static banyan_grouping *plan(const char *policy, const banyan_model *model, const banyan_cost *cost,
                              int streams)
 {
-    banyan_train_problem problem = {model, cost, streams};
+    banyan_train_problem problem = {model, cost, streams, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
@@ -235,7 +235,15 @@ TEST(wrong_costs_are_refused_with_a_sentence)
                  {"linear:1e-3,0", "0 s per byte is not above 0"},
                  {"linear:1e-3,inf", "inf s per byte"},
                  {"linear:1e-3,1e-9,0.5", "gamma 0.5 is not from 1 to 16"},
-                 {"linear:1e-3,1e-9,1.5,-1", "the link's -1 s per byte"}};
+                 {"linear:1e-3,1e-9,1.5,-1", "the link's -1 s per byte"},
+                 {"table:", "is not table:BYTES=SECONDS"},
+                 {"table:1=2,", "is not table:BYTES=SECONDS"},
+                 {"table:1=2,3", "is not table:BYTES=SECONDS"},
+                 {"table:1=2,3=4;", "is not table:BYTES=SECONDS"},
+                 {"table:1=2,3=4;0.5;", "is not table:BYTES=SECONDS"},
+                 {"table:1=2", "a table has 2 to 24 sizes, not 1"},
+                 {"table:3=2,1=4", "is not above the one before"},
+                 {"table:1=2,3=4;-1", "speed -1 of each of 2"}};
     banyan_cost cost;
     banyan_error err;
 
@@ -271,12 +279,65 @@ TEST(a_line_is_found_through_its_points)
     CHECK_SAYS(err, "fit no line");
 }
 
+TEST(a_table_is_straight_between_its_sizes_and_goes_on_beyond)
+{
+    double bytes[] = {1000, 3000, 10000}, seconds[] = {3, 5, 6}, worst;
+    banyan_cost cost;
+    banyan_error err;
+
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, NULL), 0);
+    near(cost.start_s, 2, 1e-12);
+    near(banyan_cost_seconds(&cost, 500), 2.5, 1e-12);
+    near(banyan_cost_seconds(&cost, 1000), 3, 1e-12);
+    near(banyan_cost_seconds(&cost, 2000), 4, 1e-12);
+    near(banyan_cost_seconds(&cost, 6500), 5.5, 1e-12);
+    near(banyan_cost_seconds(&cost, 17000), 7, 1e-12);
+    near(cost.least_s_per_byte, 1 / 7000.0, 1e-12);
+    seconds[1] = 2; /* faster than a smaller one: as fast */
+    seconds[2] = 20;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, NULL), 0);
+    near(banyan_cost_seconds(&cost, 3000), 3, 1e-12);
+    assert_int_equal(banyan_cost_table(bytes, seconds, 1, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "a table has 2 to 24 sizes, not 1");
+    bytes[1] = 1000;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "size 1, 1000 bytes, is not above the one before");
+    seconds[0] = 0;
+    assert_int_equal(banyan_cost_table(bytes, seconds, 3, &cost, &worst, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "1000 bytes in 0 s");
+}
+
+TEST(a_table_is_read_as_it_was_written)
+{
+    banyan_cost cost = cost_of("table:4096=1e-4,65536=3e-4,1048576=2e-3;0.7,0.5"), again;
+    char *text;
+
+    near(banyan_cost_seconds(&cost, 65536), 3e-4, 1e-12);
+    near(cost.speed[2], 0.7, 1e-12);
+    near(cost.speed[3], 0.5, 1e-12);
+    near(cost.speed[4], 0.375, 1e-12);
+    assert_int_equal(banyan_cost_format(&cost, &text, NULL), 0);
+    again = cost_of(text);
+    assert_int_equal(again.point_count, 3);
+    for (double bytes = 100; bytes < 1e8; bytes *= 3)
+        near(banyan_cost_seconds(&again, bytes), banyan_cost_seconds(&cost, bytes), 1e-12);
+    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++)
+        near(again.speed[c], cost.speed[c], 1e-12);
+    banyan_free(text);
+    cost = cost_of("linear:1e-3,2e-9,1.5,none");
+    assert_int_equal(banyan_cost_format(&cost, &text, NULL), 0);
+    again = cost_of(text);
+    near(banyan_cost_seconds(&again, 5e6), banyan_cost_seconds(&cost, 5e6), 1e-12);
+    near(again.speed[2], 1 / 1.5, 1e-12);
+    banyan_free(text);
+}
+
 TEST(impossible_problems_are_refused)
 {
     banyan_tensor tensors[] = {{(char *)"a", 4, 2}, {(char *)"b", 4, 1}};
     banyan_model model = {.name = (char *)"odd", .tensors = tensors, .tensor_count = 2, .backward_s = 2};
     banyan_cost cost = cost_of(PAPER);
-    banyan_train_problem problem = {&model, &cost, BANYAN_MOST_STREAMS + 1};
+    banyan_train_problem problem = {&model, &cost, BANYAN_MOST_STREAMS + 1, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
@@ -339,7 +400,7 @@ static banyan_status do_all(const char *policy, int streams, const char *cost_te
     char *picture = NULL, *trace = NULL;
 
     if (!status) {
-        banyan_train_problem problem = {model, &cost, streams};
+        banyan_train_problem problem = {model, &cost, streams, 0};
 
         status = banyan_policy_plan(banyan_policy_find(policy), &problem, &grouping, NULL);
     }
@@ -392,6 +453,8 @@ int main(void)
         cmocka_unit_test(costs_are_read_as_written),
         cmocka_unit_test(wrong_costs_are_refused_with_a_sentence),
         cmocka_unit_test(a_line_is_found_through_its_points),
+        cmocka_unit_test(a_table_is_straight_between_its_sizes_and_goes_on_beyond),
+        cmocka_unit_test(a_table_is_read_as_it_was_written),
         cmocka_unit_test(impossible_problems_are_refused),
         cmocka_unit_test(pictures_are_well_formed),
         cmocka_unit_test(every_policy_survives_the_failure_of_each_allocation),

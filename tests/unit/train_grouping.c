@@ -56,7 +56,7 @@ TEST(every_policys_grouping_survives_its_text)
 
     assert_int_equal(banyan_model_load("vgg16", 4, &vgg, NULL), 0);
     for (int i = 0; i < banyan_policy_count(); i++) {
-        banyan_train_problem problem = {vgg, &cost, 0};
+        banyan_train_problem problem = {vgg, &cost, 0, 0};
         banyan_grouping *made, *read;
         char *text, digests[2][17];
 

@@ -8,7 +8,7 @@
 static banyan_grouping *plan(const char *policy, const banyan_model *model, const banyan_cost *cost,
                              int streams)
 {
-    banyan_train_problem problem = {model, cost, streams};
+    banyan_train_problem problem = {model, cost, streams, 0};
     banyan_grouping *grouping;
     banyan_error err;
 
@@ -44,7 +44,7 @@ static void check_grouping(const banyan_grouping *g, const banyan_model *model, 
     }
     assert_int_equal(tensor, model->tensor_count);
     for (int i = 0; i < g->group_count; i++) {
-        const banyan_group *group = &g->groups[i];
+        const banyan_gradient_group *group = &g->groups[i];
 
         assert_int_equal(group->first_part, part);
         assert_true(group->part_count > 0 && group->level >= 0 && group->level < g->streams);

@@ -18,6 +18,23 @@ typedef struct {
     double start_s, left_s; /* start_s < 0: not yet; left_s < 0: done */
 } reference_group;
 
+static double reference_work(const banyan_cost *cost, double bytes)
+{
+    double below = 0, below_s = 0, above = 0, above_s = 0;
+
+    if (!cost->point_count)
+        return bytes * cost->s_per_byte;
+    for (int i = 0; i < cost->point_count; i++)
+        if (i < cost->point_count - 1 && cost->points[i].bytes < bytes) {
+            below = cost->points[i].bytes;
+            below_s = cost->points[i].work_s;
+        } else if (!(above > 0)) {
+            above = cost->points[i].bytes;
+            above_s = cost->points[i].work_s;
+        }
+    return below_s * (above - bytes) / (above - below) + above_s * (bytes - below) / (above - below);
+}
+
 /* When the last one ends. */
 static double reference_end(reference_group *groups, int count, const banyan_cost *cost)
 {
@@ -26,7 +43,7 @@ static double reference_end(reference_group *groups, int count, const banyan_cos
 
     for (int g = 0; g < count; g++) {
         groups[g].start_s = -1;
-        groups[g].left_s = groups[g].bytes * cost->s_per_byte;
+        groups[g].left_s = reference_work(cost, groups[g].bytes);
     }
     while (done < count) {
         double next_s = INFINITY;
@@ -109,6 +126,17 @@ static banyan_cost random_cost(banyan_random *random)
 
     if (banyan_cost_linear(a, b, gamma, banyan_random_below(random, 2) ? b : 0, &cost, NULL))
         abort();
+    if (!banyan_random_below(random, 3)) { /* bent: a table */
+        double bytes[8], seconds[8];
+
+        for (int i = 0; i < 8; i++) {
+            bytes[i] = 2048 << (2 * i);
+            seconds[i] = (a + 1e-6 + b * bytes[i]) * (0.8 + 0.4 * banyan_random_unit(random));
+        }
+        if (banyan_cost_table(bytes, seconds, 8, &cost, NULL, NULL) ||
+            banyan_cost_set_speeds(&cost, (double[]){1, 1 / gamma}, 2, NULL))
+            abort();
+    }
     return cost;
 }
 

@@ -64,6 +64,18 @@ takes single 0.008 # 1 forward, 2 backward, 1 start-up, 4000 bytes at 1 us
     > "$place/json" || complain "--grouping fails"
 [ "$(grep -o '"digest":"[^"]*"' "$place/json" | sort -u | wc -l)" = 1 ] || complain "--grouping reads something else"
 
+# Between real ranks: predicted and measured stand side by side, and all gradients are what they should be.
+printf 'name,elements,t_b\na,1000,1e-3\nb,20001,2e-3\nc,7,1e-3\n' > "$place/small.csv"
+"$banyan" train --model "$place/small.csv" --measure -n 2 --iterations 2 --policy wfbp,optimal --json > "$place/json" ||
+    complain "--measure fails"
+for key in predicted_iteration_s measured_iteration_s predicted_exposed_s measured_exposed_s hidden; do
+    [ "$(grep -c "\"policy\".*\"$key\":[0-9]" "$place/json")" = 2 ] || complain "--measure: no $key for both policies"
+done
+grep -q '"source":"measured between 2 ranks"' "$place/json" || complain "--measure: the cost is not measured"
+"$banyan" train --model "$place/small.csv" --measure --iterations 1 --policy single > "$place/log" ||
+    complain "--measure does not print"
+grep -q '^the same on these ranks' "$place/log" || complain "--measure prints no second table"
+
 refuses() { # SENTENCE ARGUMENTS
     local sentence=$1
     shift
@@ -79,6 +91,9 @@ refuses "no model is named vgg" --model vgg --cost linear:1,1
 refuses "did you mean optimal?" --model vgg16 --policy optimale --cost linear:1,1
 refuses 'optimal:9: "9" is not an integer from 1 to 8' --model vgg16 --policy optimal:9 --cost linear:1,1
 refuses "is not linear:A,B" --model vgg16 --cost cheap
+refuses "exclude one another" --model vgg16 --cost linear:1,1 --measure
+refuses "--transport pigeon is not auto" --model vgg16 --measure --transport pigeon
+refuses '--ranks: "0" is not an integer' --model vgg16 --measure -n 0
 refuses "--policy names none" --model vgg16 --cost linear:1,1 --policy ""
 refuses "a lone worker has nothing to all-reduce" --model vgg16 --topo ring:4 --active 0
 printf 'name,elements,t_b\na,x,0\n' > "$place/wrong.csv"

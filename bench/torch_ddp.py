@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Iteration time of DistributedDataParallel with Gloo and with Banyan and its schedule, side by side in one job: the
+same model, batches and ranks, a few steps of one and a few of the other in turn.
+
+    banyan run --net hosts:2+3,gbps=0.2 python3 bench/torch_ddp.py --model mlp
+
+Prints the medians of rank 0, their ratio, the hidden share of the communication, and the exposed time against what the
+scheduler predicted. --json gives the same as one line. The schedule is warm before anything is counted.
+"""
+import argparse
+import datetime
+import json
+import os
+import statistics
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "examples"), os.path.join(HERE, "..", "bindings", "python")]
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import banyan.torch
+from torch_ddp import MODELS, make_batch
+
+
+class Contestant:
+    def __init__(self, name, model, group):
+        self.name = name
+        self.model = DistributedDataParallel(model, process_group=group, gradient_as_bucket_view=True)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+        self.times, self.losses = [], []
+        self.number = 0
+
+    def step(self, options, is_counted):
+        inputs, labels = make_batch(MODELS[options.model][1], options.batch, self.number, dist.get_rank(), 1)
+        self.number += 1
+        dist.barrier(group=options.gloo)
+        begun = time.perf_counter()
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(inputs), labels)
+        loss.backward()
+        self.optimizer.step()
+        if is_counted:
+            self.times.append(time.perf_counter() - begun)
+        self.losses.append(loss.item())
+
+
+def compete(options):
+    options.gloo = dist.new_group(backend="gloo")
+    contestants = []
+    entered = [("gloo", options.gloo), ("banyan", dist.group.WORLD)]
+    if options.plain:
+        entered.append(("buckets", dist.group.WORLD))
+    for name, group in entered:
+        torch.manual_seed(1)
+        contestants.append(Contestant(name, MODELS[options.model][0](), group))
+    gloo, ours = contestants[:2]
+    schedule = banyan.torch.schedule(
+        ours.model, profile_iterations=options.profile, measure_ms=options.measure_ms, policy=options.policy
+    )
+    for _ in range(2):
+        for other in contestants[:1] + contestants[2:]:
+            other.step(options, False)
+    for _ in range(2 + 1 + options.profile + 1):
+        ours.step(options, False)
+    for _ in range(options.rounds):
+        for one in contestants:
+            for _ in range(options.steps):
+                one.step(options, True)
+    return gloo, ours, schedule.stats(), contestants[2:]
+
+
+def tell(options, gloo, ours, stats, others):
+    theirs_s, ours_s = statistics.median(gloo.times), statistics.median(ours.times)
+    common = min(len(gloo.losses), len(ours.losses))
+    drift = max(abs(a - b) / abs(a) for a, b in zip(gloo.losses[:common], ours.losses[:common]))
+    result = {
+        "model": options.model,
+        "network": os.environ.get("BANYAN_TOPO", "this machine"),
+        "parameters": sum(p.numel() for p in gloo.model.parameters()),
+        "gloo_s": theirs_s,
+        "banyan_s": ours_s,
+        "ratio": theirs_s / ours_s,
+        "hidden_share": stats.hidden_share,
+        "exposed_s": stats.measured_exposed_s,
+        "predicted_exposed_s": stats.predicted_exposed_s,
+        "step_s": stats.measured_step_s,
+        "predicted_step_s": stats.predicted_step_s,
+        "groups": stats.groups,
+        "streams": stats.streams,
+        "loss_difference": drift,
+        "other_s": stats.other_s,
+        "start_s": stats.start_s,
+        "s_per_byte": stats.s_per_byte,
+    }
+    for other in others:
+        result[f"{other.name}_s"] = statistics.median(other.times)
+    if options.json:
+        print(json.dumps(result))
+        return
+    print(
+        f"{result['model']:>6} {result['parameters'] / 1e6:5.1f} M  {result['network']:<20} gloo {theirs_s:6.3f} s  "
+        f"banyan {ours_s:6.3f} s  {result['ratio']:5.2f}x  hidden {100 * stats.hidden_share:3.0f} %  exposed "
+        f"{stats.measured_exposed_s:.3f} s (predicted {stats.predicted_exposed_s:.3f})  {stats.groups} groups, "
+        f"{stats.streams} at a time  losses within {drift:.0e}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--model", default="mlp", choices=sorted(MODELS))
+    parser.add_argument("--batch", type=int, default=0, help="of each rank (default: 32, 24 for the cnn)")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=3, help="of each, in each round")
+    parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
+    parser.add_argument("--measure-ms", type=int, default=2000)
+    parser.add_argument("--policy", default=None)
+    parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    options.batch = options.batch or (24 if options.model == "cnn" else 32)
+    torch.set_num_threads(1)
+    dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=120))
+    outcome = compete(options)
+    if dist.get_rank() == 0:
+        tell(options, *outcome)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process group «banyan»: torch's collectives as calls of the library.
+
+Each call goes to the group's thread (work.py), so it returns at once; tensors are lent until its Work is done. torch
+1.13 and 2.x both take a Python subclass of ProcessGroup; both call these methods from Python and from C++ (DDP).
+
+    all_reduce, reduce_scatter,     the library's own
+    all_gather, broadcast, reduce
+    gather                          all-gather, of which the root keeps all and the others nothing
+    scatter                         reduce-scatter of bytes, in which all but the root give zeros
+    all_to_all                      all-gather, of which everybody keeps what is his
+    send, recv                      a group of two for each direction (pairs.py)
+"""
+
+import atexit
+import os
+import weakref
+
+import torch
+import torch.distributed as dist
+
+from ..communicator import Communicator
+from ..errors import InvalidArgument, Unsupported
+from .exchange import by_store
+from .pairs import Pairs
+from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
+from .work import Worker
+
+_groups = weakref.WeakSet()
+
+
+def _one(tensors, what):
+    if len(tensors) != 1:
+        raise InvalidArgument(f"{what} takes one tensor a rank, not {len(tensors)}")
+    return tensors[0]
+
+
+def _option(opts, name, default):
+    value = getattr(opts, name, default)
+    return default if value is None else value
+
+
+def _config_of(ranks, workers, timeout):
+    """For a communicator of some of the ranks that lie on these workers of BANYAN_TOPO; None: on the first ones."""
+    config = {"timeout": timeout}
+    if os.environ.get("BANYAN_TOPO"):
+        chosen = [workers[rank] if workers else rank for rank in ranks]
+        if chosen == sorted(chosen):
+            config["active"] = chosen
+        else:  # the network's order is another
+            config["topology"] = f"switch:{len(ranks)}"
+    return config
+
+
+class BanyanGroup(dist.ProcessGroup):
+    """One rank of a process group. `communicator` is the library's handle."""
+
+    def __init__(self, comm, store=None, workers=None, timeout=None):
+        super().__init__(comm.rank, comm.size)
+        self.communicator = comm
+        self.timeout = timeout
+        self.workers = workers  # which workers of BANYAN_TOPO the ranks are; None: the first ones
+        self._worker = Worker(f"banyan rank {comm.rank}")
+        self._store = store
+        self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
+        self._sequence = 0
+        _groups.add(self)
+
+    def getBackendName(self):
+        return "banyan"
+
+    def name(self):
+        return "banyan"
+
+    def _get_backend_name(self):
+        return "banyan"
+
+    def run_in_turn(self, call):
+        """call() on the communicator, behind what has been submitted; waits for it."""
+        return self._worker.run(call)
+
+    def _do(self, call, outputs):
+        self._sequence += 1
+        return self._worker.submit(call, outputs)
+
+    # Sums.
+
+    def allreduce(self, tensors, opts=None):
+        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        flats = [Flat([tensor], is_read=True) for tensor in tensors]
+        kinds = [sum_type(flat.memory, op) for flat in flats]
+
+        def call():
+            for flat, (datatype, how, width) in zip(flats, kinds):
+                flat.load()
+                self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
+                flat.store()
+
+        return self._do(call, tensors)
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        return self.allreduce(tensors, opts)
+
+    def reduce(self, tensors, opts=None):
+        flat = Flat([_one(tensors, "reduce")], is_read=True)
+        datatype, op, width = sum_type(flat.memory, op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM)))
+        root = _option(opts, "rootRank", 0)
+
+        def call():
+            flat.load()
+            self.communicator.reduce_at(flat.address, flat.address, flat.count * width, datatype, op, root)
+            if self.rank() == root:
+                flat.store()
+
+        return self._do(call, tensors)
+
+    def reduce_scatter(self, outputs, inputs, opts=None):
+        output, parts = _one(outputs, "reduce_scatter"), _one(inputs, "reduce_scatter")
+        if len(parts) != self.size():
+            raise InvalidArgument(f"reduce_scatter: {len(parts)} inputs for {self.size()} ranks")
+        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        if any(part.numel() != output.numel() for part in parts):
+            return self._reduce_scatter_uneven(output, parts, op)
+        return self._reduce_scatter(output, Flat(parts, is_read=True), op)
+
+    def _reduce_scatter(self, output, flat, op):
+        datatype, how, width = sum_type(flat.memory, op)
+        result = Flat([output], is_read=False)
+
+        def call():
+            flat.load()
+            self.communicator.reduce_scatter_at(
+                flat.address, result.address, result.count * width, datatype, how
+            )
+            result.store()
+
+        return self._do(call, [output])
+
+    def _reduce_scatter_uneven(self, output, parts, op):
+        flat = Flat(parts, is_read=True)
+        if not flat.is_copy:  # one rank
+            flat.memory = flat.memory.clone()
+        datatype, how, width = sum_type(flat.memory, op)
+        first = sum(part.numel() for part in parts[: self.rank()])
+
+        def call():
+            flat.load()
+            self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
+            output.copy_(flat.memory[first : first + output.numel()].view(output.shape))
+
+        return self._do(call, [output])
+
+    def _reduce_scatter_base(self, output, input, opts=None):
+        if input.numel() != output.numel() * self.size():
+            raise InvalidArgument(
+                f"reduce_scatter: {input.numel()} elements are not {self.size()} parts of {output.numel()}"
+            )
+        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        return self._reduce_scatter(output, Flat([input], is_read=True), op)
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+        return [self._reduce_scatter_base(output, input, opts) for output, input in zip(outputs, inputs)][-1]
+
+    # Moves.
+
+    def broadcast(self, tensors, opts=None):
+        flat = Flat([_one(tensors, "broadcast")], is_read=True)
+        root = _option(opts, "rootRank", 0)
+
+        def call():
+            if self.rank() == root:
+                flat.load()
+            self.communicator.broadcast_at(flat.address, flat.address, flat.bytes, "uint8", root)
+            flat.store()
+
+        return self._do(call, tensors)
+
+    def _all_gather(self, into, input, outputs):
+        source = Flat([input], is_read=True)
+        if into.bytes != source.bytes * self.size():
+            raise InvalidArgument(f"all_gather: {into.bytes} bytes are not {self.size()} times {source.bytes}")
+
+        def call():
+            source.load()
+            self.communicator.all_gather_at(source.address, into.address, source.bytes, "uint8")
+            into.store()
+
+        return self._do(call, outputs)
+
+    def allgather(self, outputs, inputs, opts=None):
+        parts = _one(outputs, "all_gather")
+        return self._all_gather(Flat(parts, is_read=False), _one(inputs, "all_gather"), outputs)
+
+    def _allgather_base(self, output, input, opts=None):
+        return self._all_gather(Flat([output], is_read=False), input, output)
+
+    def allgather_coalesced(self, output_lists, inputs, opts=None):
+        works = []
+        for rank_outputs in zip(*output_lists):
+            works.append(self.allgather([list(rank_outputs)], [inputs[len(works)]]))
+        return works[-1]
+
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+        return [self._allgather_base(output, input) for output, input in zip(outputs, inputs)][-1]
+
+    def gather(self, outputs, inputs, opts=None):
+        input = _one(inputs, "gather")
+        if self.rank() == _option(opts, "rootRank", 0):
+            return self.allgather(outputs, inputs)
+        unwanted = torch.empty(self.size() * input.numel(), dtype=input.dtype)
+        return self._all_gather(Flat([unwanted], is_read=False), input, outputs)
+
+    def scatter(self, outputs, inputs, opts=None):
+        output = Flat([_one(outputs, "scatter")], is_read=False)
+        if self.rank() == _option(opts, "rootRank", 0):
+            source = Flat(_one(inputs, "scatter"), is_read=True)
+        else:
+            source = Flat([torch.zeros(self.size() * output.bytes, dtype=torch.uint8)], is_read=True)
+        if source.bytes != output.bytes * self.size():
+            raise InvalidArgument(f"scatter: {source.bytes} bytes are not {self.size()} times {output.bytes}")
+
+        def call():
+            source.load()
+            self.communicator.reduce_scatter_at(source.address, output.address, output.bytes, "uint8", "sum")
+            output.store()
+
+        return self._do(call, outputs)
+
+    def alltoall_base(self, output, input, output_splits, input_splits, opts=None):
+        def cut(tensor, splits):
+            return list(torch.split(tensor, splits if splits else tensor.shape[0] // self.size()))
+
+        return self._all_to_all(cut(output, output_splits), cut(input, input_splits), output)
+
+    def alltoall(self, outputs, inputs, opts=None):
+        return self._all_to_all(outputs, inputs, outputs)
+
+    def _all_to_all(self, outputs, inputs, given):
+        if len(outputs) != self.size() or len(inputs) != self.size():
+            raise InvalidArgument(f"all_to_all: {len(inputs)} and {len(outputs)} parts for {self.size()} ranks")
+        source = Flat(inputs, is_read=True)
+        splits = torch.tensor([bytes_of(check_tensor(part)) for part in inputs], dtype=torch.int64)
+
+        def call():
+            size, rank = self.size(), self.rank()
+            every = torch.empty(size, size, dtype=torch.int64)
+            self.communicator.all_gather_at(splits.data_ptr(), every.data_ptr(), size, "int64")
+            most = int(every.sum(1).max())
+            mine, all_bytes = torch.zeros(most, dtype=torch.uint8), torch.empty(size, most, dtype=torch.uint8)
+            _copy_bytes(mine.data_ptr(), source.load().address, source.bytes)
+            self.communicator.all_gather_at(mine.data_ptr(), all_bytes.data_ptr(), most, "uint8")
+            for other, output in enumerate(outputs):
+                first, count = int(every[other, :rank].sum()), int(every[other, rank])
+                if count != bytes_of(output):
+                    raise InvalidArgument(f"all_to_all: rank {other} sends {count} bytes, {bytes_of(output)} expected")
+                part = torch.empty(output.shape, dtype=output.dtype)
+                _copy_bytes(part.data_ptr(), all_bytes[other].data_ptr() + first, count)
+                output.copy_(part)
+
+        return self._do(call, given)
+
+    def send(self, tensors, target, tag=0):
+        flat, channel = Flat([_one(tensors, "send")], is_read=True), self._pairs.to(target)
+        return channel.worker.submit(lambda: channel.send(flat.load(), tag), tensors)
+
+    def recv(self, tensors, source, tag=0):
+        flat, channel = Flat([_one(tensors, "recv")], is_read=False), self._pairs.source(source)
+
+        def call():
+            channel.receive(flat, tag)
+            flat.store()
+
+        return channel.worker.submit(call, tensors)
+
+    def recv_anysource(self, tensors, tag=0):
+        raise Unsupported("the backend banyan receives from a rank that is named")
+
+    # The rest.
+
+    def barrier(self, opts=None):
+        return self._do(self.communicator.barrier, None)
+
+    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+        self.barrier().wait()  # its error names who did not come
+
+    def _set_sequence_number_for_group(self):
+        self._sequence = 0
+
+    def _get_sequence_number_for_group(self):
+        return self._sequence
+
+    def abort(self):
+        """Ends all calls, on all ranks."""
+        self.communicator.abort()
+
+    def close(self, wait=True):
+        """Gives the communicator back. Without waiting, one that is in use is left alone."""
+        self._pairs.close()
+        self._worker.stop(wait)
+        if not self._worker.is_busy:
+            self.communicator.close()
+
+    def shutdown(self):
+        self.close()
+
+    def __del__(self):
+        try:
+            self.close(wait=False)
+        except Exception:
+            pass
+
+
+def _copy_bytes(target, source, count):
+    import ctypes
+
+    ctypes.memmove(target, source, count)
+
+
+@atexit.register
+def _leave():
+    for group in list(_groups):
+        group.close(wait=False)
+
+
+def _timeout_of(given):
+    """What the user said; else BANYAN_TIMEOUT_MS; else torch's own."""
+    default = getattr(dist.distributed_c10d, "default_pg_timeout", None)
+    return None if given == default and os.environ.get("BANYAN_TIMEOUT_MS") else given
+
+
+def _create(options, _pg_options=None):
+    """Called by torch for every process group that this rank is in."""
+    store, rank, size = options.store, options.group_rank, options.group_size
+    workers = list(options.global_ranks_in_group) or None
+    timeout = _timeout_of(options.timeout)
+    config = _config_of(range(size), workers, timeout)
+    comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+    return BanyanGroup(comm, store, workers, timeout)
+
+
+def register():
+    """Makes the backend known to torch; twice is fine."""
+    if hasattr(dist.Backend, "BANYAN"):
+        return
+    try:
+        dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu"])
+    except TypeError:  # torch 1.13 knows no devices
+        dist.Backend.register_backend("banyan", _create, extended_api=True)
+
+
+def communicator(group=None):
+    """The banyan.Communicator of a process group, by default of the default one."""
+    group = group if group is not None else dist.distributed_c10d._get_default_group()
+    if not isinstance(group, BanyanGroup):
+        raise InvalidArgument("the process group's backend is not banyan")
+    return group.communicator
+
+
+def shrink(exclude=(), timeout=None):
+    """After a rank was lost: all others call this. A new default group of those that are left, which it returns;
+    rank and size are new. Process groups and DDP models of before are to be made again."""
+    old = dist.distributed_c10d._get_default_group()
+    comm = communicator(old).shrink(exclude, timeout=timeout if timeout is not None else old.timeout)
+    mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
+    every = torch.empty(comm.size, dtype=torch.int64)
+    comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
+    group = BanyanGroup(comm, old._store, every.tolist(), old.timeout)
+    _make_default(old, group)
+    old.close(wait=False)
+    return group
+
+
+def _make_default(old, group):
+    """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
+    c10d = dist.distributed_c10d
+    tables = {
+        "_pg_map": ("banyan", getattr(old, "_store", None)),
+        "_pg_names": "banyan shrunk",
+        "_pg_group_ranks": {rank: rank for rank in range(group.size())},
+        "_pg_backend_config": "cpu:banyan",
+    }
+    for name, value in tables.items():
+        table = getattr(c10d, name, None)
+        if isinstance(table, dict):
+            table.pop(old, None)
+            table[group] = value
+    c10d._update_default_pg(group)

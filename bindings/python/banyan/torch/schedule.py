@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of a DistributedDataParallel model, sent as is best for this model on this network.
+
+DDP sends gradients in buckets of 25 MiB, each when its last gradient has come. The scheduler knows when each gradient
+comes and what an all-reduce costs here, and plans which travel together, and how many at a time (docs/training.md).
+
+    autograd ─> DDP's hook: gradient into its bucket ─> our hook: ready(gradient) ─> engine: groups, streams
+                └> last gradient of a bucket: our bucket hook ─> last bucket: wait for all ─> DDP goes on
+
+DDP stays in charge of everything else: its buckets hold the gradients (nothing is copied to send them), unused
+parameters, no_sync, and what backward raises. The first two iterations go bucket by bucket, while DDP finds the
+order of its buckets; then the engine profiles a few, plans, and plans again when ready times have drifted.
+"""
+
+import logging
+
+import torch
+import torch.distributed as dist
+
+from ..communicator import Communicator
+from ..errors import Unsupported
+from ..library import check, lib
+from ..train import Trainer
+from .exchange import by_group
+from .group import BanyanGroup
+from .tensors import check_tensor, sum_type
+
+_PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
+
+_log = logging.getLogger("banyan")
+
+
+def _first_tensor(value):
+    """A tensor of a model's output that backward comes through, or None."""
+    if isinstance(value, torch.Tensor):
+        return value if value.requires_grad else None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return None
+    return next((found for found in map(_first_tensor, value) if found is not None), None)
+
+
+class Schedule:
+    """What `schedule` returns: the engine of one model on this rank."""
+
+    def __init__(self, model, **options):
+        self._model = model
+        self._options = options
+        ignored = set(getattr(model, "parameters_to_ignore", ()))
+        named = [
+            (name, parameter)
+            for name, parameter in model.module.named_parameters()
+            if parameter.requires_grad and name not in ignored
+        ]
+        for _, parameter in named:
+            check_tensor(parameter)  # CUDA parameters would be told apart here: the engine gets the stream's event
+        self._names = [name for name, _ in named]
+        self._parameters = [parameter for _, parameter in named]
+        self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
+        self._views = [None] * len(named)  # each gradient in its bucket
+        self._address = [0] * len(named)
+        self._size = dist.get_world_size(model.process_group)
+        self._is_ready = bytearray(len(named))
+        self._is_armed = False  # this iteration's gradients are to be sent
+        self._has_begun = False
+        self._iterations = 0
+        self._trainer = None
+        self._comm = None  # our own, where the model's group is not banyan's
+        self._pending = []  # (future to complete, ...) of the iteration's buckets
+        self._error = None
+        self._reported_plan = 0
+        self._install()
+
+    def _install(self):
+        model = self._model
+        model.register_comm_hook(None, self._on_bucket)
+        model.register_forward_pre_hook(self._on_forward)
+        model.register_forward_hook(self._on_output)
+        # A hook of the node that adds to .grad runs behind DDP's own, which was there first.
+        self._nodes = [parameter.expand_as(parameter).grad_fn.next_functions[0][0] for parameter in self._parameters]
+        for number, node in enumerate(self._nodes):
+            node.register_hook(lambda *_, number=number: self._on_gradient(number))
+
+    # What the user may ask.
+
+    @property
+    def is_planned(self):
+        return self._trainer is not None and self._trainer.stats().plan > 0
+
+    def stats(self):
+        """banyan.train.Stats: step, exposed and hidden time, predicted and measured; None while DDP warms up."""
+        return self._trainer.stats() if self._trainer is not None else None
+
+    def plan(self):
+        """The plan's text form, empty while there is none."""
+        return self._trainer.plan() if self._trainer is not None else ""
+
+    def __str__(self):
+        stats = self.stats()
+        return str(stats) if stats else f"{len(self._parameters)} gradients, waiting for DDP's first iterations"
+
+    def close(self):
+        """Gives the engine back; the model goes on bucket by bucket."""
+        trainer, self._trainer = self._trainer, None
+        self._iterations = -(1 << 60)
+        if trainer is not None:
+            trainer.close()
+        if self._comm is not None:
+            self._comm.close()
+
+    # The engine.
+
+    def _start_engine(self):
+        group = self._model.process_group
+        if isinstance(group, BanyanGroup):
+            self._trainer = group.run_in_turn(lambda: self._make_trainer(group.communicator))
+        else:
+            size, rank = dist.get_world_size(group), dist.get_rank(group)
+            self._comm = Communicator.init_exchange(size, rank, by_group(group))
+            self._trainer = self._make_trainer(self._comm)
+        self._handle = self._trainer.handle
+
+    def _make_trainer(self, comm):
+        trainer = Trainer(comm, op="sum", **self._options)
+        for name, parameter, address in zip(self._names, self._parameters, self._address):
+            datatype, _, width = sum_type(parameter, "sum")
+            trainer.register(name, parameter.numel() * width, datatype, address)
+        trainer.commit()
+        return trainer
+
+    def _send(self, number):
+        if self._is_ready[number] or self._error is not None:
+            return
+        self._is_ready[number] = 1
+        self._views[number].div_(self._size)  # here and now, while others travel; the sum is then the average
+        status = lib.banyan_train_ready(self._handle, number, self._address[number])
+        if status:
+            self._fail(status)
+
+    def _fail(self, status):
+        try:
+            check(status, lib.banyan_train_last_error(self._handle))
+        except Exception as error:
+            self._error = error
+
+    # Hooks, in the order in which an iteration meets them.
+
+    def _on_forward(self, _module, _inputs):
+        if not torch.is_grad_enabled() or not self._model.training:
+            return
+        self._is_armed = bool(self._model.require_backward_grad_sync)
+        if self._is_armed and self._trainer is None and self._iterations >= _PLAIN_ITERATIONS:
+            self._start_engine()
+
+    def _on_output(self, _module, _inputs, output):
+        if self._is_armed and self._trainer is not None:
+            tensor = _first_tensor(output)
+            if tensor is not None:
+                tensor.register_hook(self._on_backward)
+
+    def _on_backward(self, _gradient):
+        if self._is_armed and not self._has_begun and self._trainer is not None:
+            self._has_begun = True
+            status = lib.banyan_train_begin(self._handle)
+            if status:
+                self._fail(status)
+
+    def _on_gradient(self, number):
+        if self._is_armed and self._trainer is not None:
+            self._send(number)
+
+    def _on_bucket(self, _state, bucket):
+        if self._trainer is None:
+            return self._reduce_plainly(bucket)
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            number = self._number[parameter]
+            if gradient.data_ptr() != self._address[number] and self._error is None:
+                self._error = Unsupported(f"DDP has moved the gradient of {self._names[number]}: schedule the model anew")
+            self._send(number)
+        future = self._future_of(bucket.buffer())
+        if bucket.is_last():
+            self._finish()
+        return future
+
+    def _reduce_plainly(self, bucket):
+        group = self._model.process_group
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            self._views[self._number[parameter]] = gradient
+            self._address[self._number[parameter]] = gradient.data_ptr()
+        if bucket.is_last():
+            self._iterations += 1
+            self._is_armed = False
+        buffer = bucket.buffer().div_(self._size)
+        work = dist.all_reduce(buffer, group=group, async_op=True)
+        return work.get_future().then(lambda future: future.value()[0])
+
+    def _future_of(self, buffer):
+        """For DDP, which looks at it at the end of backward. Errors are raised in its callback, for DDP's C++ takes
+        an exception that is set as a result for a value."""
+        begun = torch.futures.Future()
+
+        def give(_):
+            if self._raised is not None:
+                raise self._raised
+            return buffer
+
+        self._pending.append(begun)
+        return begun.then(give)
+
+    def _finish(self):
+        """Backward is over: waits for all gradients."""
+        if self._error is None:
+            status = lib.banyan_train_wait_all(self._handle)
+            if status:
+                self._fail(status)
+        self._raised = self._error
+        pending, self._pending = self._pending, []
+        self._is_ready = bytearray(len(self._parameters))
+        self._is_armed = self._has_begun = False
+        self._iterations += 1
+        for future in pending:
+            future.set_result(None)
+        self._report()
+
+    def _report(self):
+        if self._error is None and _log.isEnabledFor(logging.INFO):
+            stats = self._trainer.stats()
+            if stats.plan != self._reported_plan and stats.iterations % 8 == 0:
+                self._reported_plan = stats.plan
+                _log.info("%s", stats)
+
+
+def schedule(model, **options):
+    """Sends the gradients of this DistributedDataParallel model as planned for it and for this network. Call it once,
+    on every rank, before training. The model's process group may be banyan's or another one with CPU tensors.
+
+    options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer). Returns a Schedule, whose
+    stats() tell the hidden share of the communication, and what was predicted and measured."""
+    if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
+        raise TypeError("schedule() takes a DistributedDataParallel model")
+    return Schedule(model, **options)

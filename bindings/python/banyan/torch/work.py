@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that goes on: one thread a process group, which makes the calls in the order in which they came, and the Work
+objects and futures that torch looks at.
+
+Two traps of torch lie here. A Work made from a future says that all went well, whatever the future says; so Work is
+a class of ours, whose wait() raises. But C++ keeps only its own half of a Python object, and waits for ever once
+the other half is gone; so every Work is remembered for a while. It does not keep tensors alive for so long: once
+nobody in Python holds a Work that is done, its outputs become weak references.
+"""
+
+import collections
+import sys
+import threading
+import weakref
+
+import torch
+from torch._C._distributed_c10d import Work
+
+_REMEMBERED = 8192  # more than C++ ever leaves unwaited for
+
+_recent = collections.deque(maxlen=_REMEMBERED)
+_lock = threading.Lock()
+_with_outputs = []  # those of them that hold their outputs
+
+
+def _let_go_of_outputs():
+    """Of works that are done and that only this file holds: the two lists, the loop and the question make four."""
+    kept = []
+    for work in _with_outputs:
+        if work._is_done and sys.getrefcount(work) <= 4:
+            work._outputs = _weak(work._outputs)
+        else:
+            kept.append(work)
+    _with_outputs[:] = kept
+
+
+def _weak(value):
+    if isinstance(value, torch.Tensor):
+        return weakref.ref(value)
+    return [_weak(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _strong(value):
+    if isinstance(value, weakref.ref):
+        return value()  # None, when nobody has wanted it for long
+    return [_strong(one) for one in value] if isinstance(value, list) else value
+
+
+class BanyanWork(Work):
+    """A call: waited for by Python and C++ alike."""
+
+    def __init__(self, outputs, changed):
+        super().__init__()
+        self._outputs = outputs
+        self._changed = changed  # the group's condition
+        self._is_done = False
+        self._error = None
+        self._futures = []
+        with _lock:
+            _let_go_of_outputs()
+            _with_outputs.append(self)
+            _recent.append(self)
+
+    # The thread's.
+
+    def finish(self, error):
+        with self._changed:
+            self._error = error
+            self._is_done = True
+            futures, self._futures = self._futures, []
+            self._changed.notify_all()
+        for future in futures:
+            future.set_result(None)
+
+    # torch's.
+
+    def wait(self, timeout=None):
+        seconds = timeout.total_seconds() if timeout else 0
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_done, seconds if seconds > 0 else None):
+                raise TimeoutError(f"the collective is not done after {seconds} s")
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def get_future(self):
+        """Of the output tensors. What goes wrong is raised in a callback: C++ would take an exception that is set
+        as a result for a value, and crash."""
+        begun = torch.futures.Future()
+        outputs = _strong(self._outputs)
+
+        def give(_):
+            if self._error is not None:
+                raise self._error
+            return outputs
+
+        future = begun.then(give)
+        with self._changed:
+            if not self._is_done:
+                self._futures.append(begun)
+                return future
+        begun.set_result(None)
+        return future
+
+    def is_completed(self):
+        return self._is_done
+
+    def is_success(self):
+        return self._is_done and self._error is None
+
+    def exception(self):
+        return self._error
+
+    def result(self):
+        self.wait()
+        return _strong(self._outputs)
+
+    def synchronize(self):
+        self.wait()
+
+
+class Worker:
+    """The thread. It starts with the first call and ends with stop(), or with the program."""
+
+    def __init__(self, name):
+        self._name = name
+        self._changed = threading.Condition()
+        self._calls = collections.deque()
+        self._thread = None
+        self._is_ending = False
+        self._is_calling = False
+
+    def submit(self, call, outputs):
+        """call() is made when all before it are done; outputs are the tensors that it fills."""
+        work = BanyanWork(outputs, self._changed)
+        with self._changed:
+            if self._is_ending:
+                raise RuntimeError("the process group has been destroyed")
+            self._calls.append((call, outputs, work))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return work
+
+    def run(self, call):
+        """The same, waited for; what call() returns."""
+        result = []
+        self.submit(lambda: result.append(call()), None).wait()
+        return result[0]
+
+    @property
+    def is_busy(self):
+        """A call is being made, or waits to be."""
+        return self._is_calling or bool(self._calls)
+
+    def stop(self, wait=True):
+        """No more calls; waits for those that were submitted, or forgets them."""
+        with self._changed:
+            self._is_ending = True
+            if not wait:
+                self._calls.clear()
+            self._changed.notify_all()
+        if wait and self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self):
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._calls or self._is_ending)
+                if not self._calls:
+                    return
+                call, outputs, work = self._calls.popleft()
+                self._is_calling = True
+            error = None
+            try:
+                call()
+            except BaseException as problem:
+                error = problem
+            self._is_calling = False
+            work.finish(error)
+            del call, outputs, work, error  # tensors are not kept while nothing is to do

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/help.c: banyan help [PAGE]: the manual on the terminal. Pages are Markdown (pages.h); what is printed is their
+ * text without its marks, bold and underlined on a terminal. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "core/near.h"
+#include "pages.h"
+
+#define MAX_PAGES 128
+
+static const char *const plain = "\033[0m", *const bold = "\033[1m", *const underlined = "\033[4m";
+
+static const cli_option options[] = {{NULL, 0, NULL, NULL}};
+
+static void print_overview(void)
+{
+    printf("banyan: all-reduce for networks as they really are: plan, prove, simulate, run\n\n"
+           "Usage:\n  banyan VERB [ARGUMENTS]\n  banyan help PAGE\n  banyan --version\n\nVerbs:\n");
+    for (int i = 0; i < cli_verb_count(); i++)
+        printf("  %-10s %s\n", cli_verb_at(i)->name, cli_verb_at(i)->summary);
+    printf("\nPages:");
+    for (const cli_page *page = cli_pages; page->name; page++)
+        if (!cli_verb_find(page->name))
+            printf(" %s", page->name);
+    printf("\n\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
+           "(«banyan list»).\n"
+           "Try: banyan compare hosts:2+3\n");
+}
+
+static void put(const char *text, size_t length, const char *style, int is_terminal)
+{
+    if (is_terminal)
+        printf("%s%.*s%s", style, (int)length, text, plain);
+    else
+        printf("%.*s", (int)length, text);
+}
+
+/* How much of the text stands between a mark and its like; 0: that mark is no mark. */
+static size_t find_marked(const char *text, const char *mark)
+{
+    size_t width = strlen(mark);
+    const char *end;
+
+    if (strncmp(text, mark, width) != 0 || isspace((unsigned char)text[width]))
+        return 0;
+    end = strstr(text + width, mark);
+    return end && end > text + width ? (size_t)(end - text) - width : 0;
+}
+
+/* The words of a link, and how long the whole of it is; 0: none begins here. */
+static size_t find_link(const char *text, size_t *whole)
+{
+    const char *middle = *text == '[' ? strstr(text, "](") : NULL;
+    const char *end = middle ? strchr(middle, ')') : NULL;
+
+    if (!end || memchr(text, '\n', (size_t)(end - text)))
+        return 0;
+    *whole = (size_t)(end - text) + 1;
+    return (size_t)(middle - text) - 1;
+}
+
+static void print_line(const char *text, int is_terminal)
+{
+    static const struct {
+        const char *mark, *const *style;
+    } marks[] = {{"`", &bold}, {"**", &bold}, {"*", &underlined}};
+
+    while (*text) {
+        size_t whole = 0, length = find_link(text, &whole);
+
+        if (length)
+            put(text + 1, length, underlined, is_terminal);
+        for (int i = 0; i < 3 && !length; i++) {
+            size_t width = strlen(marks[i].mark);
+
+            length = find_marked(text, marks[i].mark);
+            whole = length + 2 * width;
+            if (length)
+                put(text + width, length, *marks[i].style, is_terminal);
+        }
+        if (length)
+            text += whole;
+        else
+            putchar(*text++);
+    }
+    putchar('\n');
+}
+
+static void print_page(const char *text, int is_terminal)
+{
+    int in_code = 0;
+    char line[4096];
+
+    while (*text) {
+        size_t length = strcspn(text, "\n"), kept = length < sizeof line ? length : sizeof line - 1;
+
+        memcpy(line, text, kept);
+        line[kept] = 0;
+        text += length + (text[length] == '\n');
+        if (!strncmp(line, "```", 3))
+            in_code = !in_code;
+        else if (in_code)
+            printf("    %s\n", line);
+        else if (line[0] == '#') {
+            const char *title = line + strspn(line, "# ");
+
+            put(title, strlen(title), bold, is_terminal);
+            putchar('\n');
+        } else
+            print_line(line, is_terminal);
+    }
+}
+
+static int print_json(const cli_arguments *arguments, const char *word)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_error err = {""};
+    banyan_status status;
+
+    banyan_text_add(&text, "{\"pages\":[");
+    for (const cli_page *page = cli_pages; page->name; page++) {
+        if (word && strcmp(page->name, word) != 0)
+            continue;
+        banyan_text_add(&text, "%s{\"name\":\"%s\"", text.bytes[text.length - 1] == '[' ? "" : ",",
+                        page->name);
+        if (word) {
+            banyan_text_add(&text, ",\"text\":");
+            banyan_text_add_json_string(&text, page->text);
+        }
+        banyan_text_add(&text, "}");
+    }
+    banyan_text_add(&text, "]}\n");
+    status = cli_write(arguments, text.bytes, &err);
+    banyan_text_fini(&text);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    const char *names[MAX_PAGES], *word = arguments->word_count ? arguments->words[0] : NULL;
+    int count = 0, near;
+
+    if (word && !strncmp(word, "banyan-", 7))
+        word += 7;
+    if (!word && !cli_has(arguments, "json")) {
+        print_overview();
+        return CLI_OK;
+    }
+    if (!word)
+        return print_json(arguments, NULL);
+    for (const cli_page *page = cli_pages; page->name && count < MAX_PAGES; page++) {
+        names[count++] = page->name;
+        if (!strcmp(page->name, word)) {
+            if (cli_has(arguments, "json"))
+                return print_json(arguments, word);
+            print_page(page->text, isatty(STDOUT_FILENO));
+            return CLI_OK;
+        }
+    }
+    near = banyan_near_find(word, names, count);
+    if (near >= 0)
+        return cli_usage_error(arguments, "no page is named %s (did you mean %s?)", word, names[near]);
+    return cli_usage_error(arguments, "no page is named %s; «banyan help» lists them", word);
+}
+
+const cli_verb cli_verb_help = {
+    .name = "help",
+    .usage = "[PAGE]",
+    .summary = "the manual: a page about a verb, a format or a subject",
+    .word_limit = 1,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* examples/async.c: an all-reduce that runs while the program computes. Three processes on one host; the id that
+ * rank 0 makes reaches the others because they are its children.
+ *
+ *   cc async.c -lbanyan -o async && ./async */
+#include <banyan/banyan.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 3, COUNT = 1 << 20 };
+
+static int work(banyan_unique_id id, int rank)
+{
+    float *gradient = malloc(COUNT * sizeof *gradient);
+    banyan_comm *comm;
+    banyan_request *request;
+    banyan_status status =
+        gradient ? banyan_comm_init_rank(&comm, RANKS, id, rank, NULL) : BANYAN_SYSTEM_ERROR;
+    double elsewhere = 0;
+
+    if (status)
+        return 1;
+    for (int i = 0; i < COUNT; i++)
+        gradient[i] = (float)rank;
+    status = banyan_allreduce_async(gradient, gradient, COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm, &request);
+    for (int i = 1; i < 1000000; i++) /* what the program has to do meanwhile */
+        elsewhere += 1.0 / i;
+    if (!status) {
+        status = banyan_request_wait(request, -1);
+        banyan_request_free(request);
+    }
+    if (status)
+        fprintf(stderr, "rank %d: %s\n", rank, banyan_last_error(comm));
+    else
+        printf("rank %d: the sum is %g, and meanwhile 1 + 1/2 + 1/3 + ... became %.2f\n", rank,
+               gradient[COUNT - 1], elsewhere);
+    banyan_comm_destroy(comm);
+    free(gradient);
+    return status != BANYAN_SUCCESS;
+}
+
+int main(void)
+{
+    banyan_unique_id id;
+    int failed;
+
+    if (banyan_get_unique_id(&id))
+        return 1;
+    for (int rank = 1; rank < RANKS; rank++)
+        if (fork() == 0)
+            _exit(work(id, rank) | (fflush(stdout) != 0));
+    failed = work(id, 0);
+    for (int code; wait(&code) > 0;)
+        failed |= code != 0;
+    return failed;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-switched.c: workers behind switches that only forward. Column generation finds the best
+ * rate and the prices that prove it, but its trees are as deep and as unlike in weight as chance has it. Here
+ * much is equally good: under the prices many trees cost the same. So we grow trees anew, one from each
+ * worker, that are cheapest under the prices and shallow:
+ *
+ *      r ── v                from the root on, whoever can be joined at the least price is, but never
+ *      | \                   below depth_limit; among equals the one whose cables have carried the least
+ *      v  h ── v             in the trees so far, so that after some trees all have done the same.
+ *
+ * If these trees, with equal weights or weighed by one linear program, reach the rate, they replace the others:
+ * trees of equal weight share links fairly without being told to, and shallow ones fill their pipelines
+ * sooner. Depths are tried from 1 on. Cost: a shortest-path search for each node that has others below it. */
+#include <math.h>
+#include <string.h>
+
+#include "algorithms/packed-parts.h"
+#include "core/alloc.h"
+#include "solve/closure.h"
+#include "solve/oracle.h"
+
+#define AS_GOOD 0.9999     /* of the best rate */
+#define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
+#define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
+#define LOAD_STEPS 512     /* of a cable, up to the fullest */
+#define MOST_WAY 64        /* cables between two workers: one more weighs more than all loads on a way */
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_closure closure; /* on the active nodes */
+    int64_t *price;         /* per arc, in steps */
+    int64_t *cost;          /* per arc: price and load */
+    double *load;           /* per cable: uses so far over capacity */
+    int *parent, *depth;    /* per worker, in the tree at hand; depth -1: not in it yet */
+    int64_t *key;           /* per worker outside the tree: what joining it costs */
+    double *width;          /* per worker: bandwidth of its cables */
+    double *duty;           /* per worker: children so far, over width */
+} grower;
+
+static void grower_fini(grower *g)
+{
+    banyan_closure_fini(&g->closure);
+    banyan_free(g->price);
+    banyan_free(g->cost);
+    banyan_free(g->load);
+    banyan_free(g->parent);
+    banyan_free(g->depth);
+    banyan_free(g->key);
+    banyan_free(g->width);
+    banyan_free(g->duty);
+}
+
+static banyan_status grower_init(grower *g, const banyan_graph *graph, const int64_t *price,
+                                 banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count, workers = (size_t)graph->active_count;
+    int64_t highest = 1;
+    banyan_status status;
+
+    *g = (grower){.graph = graph};
+    status = banyan_closure_init(&g->closure, graph, BANYAN_NODE_ACTIVE, err);
+    if (status)
+        return status;
+    g->price = banyan_alloc(arcs, sizeof *g->price);
+    g->cost = banyan_alloc(arcs, sizeof *g->cost);
+    g->load = banyan_alloc(arcs, sizeof *g->load);
+    g->parent = banyan_alloc(workers, sizeof *g->parent);
+    g->depth = banyan_alloc(workers, sizeof *g->depth);
+    g->key = banyan_alloc(workers, sizeof *g->key);
+    g->width = banyan_alloc(workers, sizeof *g->width);
+    g->duty = banyan_alloc(workers, sizeof *g->duty);
+    if (!g->price || !g->cost || !g->load || !g->parent || !g->depth || !g->key || !g->width || !g->duty)
+        return banyan_fail_memory(err);
+    for (int v = 0; v < graph->active_count; v++)
+        for (int j = graph->out_first[g->closure.node[v]]; j < graph->out_first[g->closure.node[v] + 1]; j++)
+            g->width[v] += (double)graph->arcs[graph->out_arc[j]].capacity;
+    for (size_t i = 0; i < arcs; i++)
+        highest = price[i] > highest ? price[i] : highest;
+    for (size_t i = 0; i < arcs; i++)
+        g->price[i] = (int64_t)nearbyint((double)price[i] / (double)highest * PRICE_STEPS);
+    return BANYAN_SUCCESS;
+}
+
+static void set_costs(grower *g)
+{
+    double fullest = 1e-300;
+
+    for (int i = 0; i < g->graph->arc_count; i++)
+        fullest = g->load[i] > fullest ? g->load[i] : fullest;
+    for (int i = 0; i < g->graph->arc_count; i++) {
+        double part = g->load[banyan_graph_cable(g->graph, i)] / fullest;
+
+        g->cost[i] =
+            (g->price[i] * MOST_WAY + 1) * (LOAD_STEPS * MOST_WAY) + (int64_t)(part * (LOAD_STEPS - 1));
+    }
+}
+
+/* What a way costs, but for the loads on it: those only choose between ways. */
+static int64_t without_loads(int64_t cost)
+{
+    return cost / (LOAD_STEPS * MOST_WAY);
+}
+
+/* Offers everybody who is not in the tree a place below the worker, if that is cheaper than what they have. */
+static void offer_places(grower *g, int worker)
+{
+    const int64_t *distance = g->closure.distance + (size_t)worker * (size_t)g->closure.count;
+
+    banyan_closure_measure_from(&g->closure, g->cost, worker);
+    for (int v = 0; v < g->closure.count; v++)
+        if (g->depth[v] < 0 && distance[v] < BANYAN_FAR && without_loads(distance[v]) < g->key[v]) {
+            g->key[v] = without_loads(distance[v]);
+            g->parent[v] = worker;
+        }
+}
+
+/* Among equals the one with the least duty, then the next after the root. */
+static int cheapest_outside(const grower *g, int root)
+{
+    int best = -1, count = g->closure.count;
+
+    for (int i = 1; i < count; i++) {
+        int v = (root + i) % count;
+
+        if (g->depth[v] >= 0 || g->key[v] == BANYAN_FAR)
+            continue;
+        if (best < 0 || g->key[v] < g->key[best] || (g->key[v] == g->key[best] && g->duty[v] < g->duty[best]))
+            best = v;
+    }
+    return best;
+}
+
+static void add_edge(grower *g, banyan_trees *trees, int child)
+{
+    size_t begin = trees->arc_count;
+
+    g->duty[g->parent[child]] += 1 / g->width[g->parent[child]];
+    banyan_closure_add_path(&g->closure, g->parent[child], child, trees);
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        int cable = banyan_graph_cable(g->graph, trees->arcs[a]);
+
+        g->load[cable] += 1 / (double)g->graph->arcs[cable].capacity;
+    }
+}
+
+/* Prim's algorithm with a limit to the depth. 0: somebody cannot be reached. */
+static int grow(grower *g, int root, int depth_limit, banyan_trees *trees)
+{
+    int count = g->closure.count, next = root;
+
+    for (int v = 0; v < count; v++) {
+        g->depth[v] = -1;
+        g->key[v] = BANYAN_FAR;
+    }
+    set_costs(g);
+    banyan_trees_begin(trees);
+    for (int joined = 0; joined < count; joined++) {
+        if (next < 0)
+            return 0;
+        g->depth[next] = next == root ? 0 : g->depth[g->parent[next]] + 1;
+        if (next != root)
+            add_edge(g, trees, next);
+        if (g->depth[next] < depth_limit)
+            offer_places(g, next);
+        next = cheapest_outside(g, root);
+    }
+    return !trees->failed;
+}
+
+/* Each tree from the worker that has done the least so far. */
+static int grow_all(grower *g, int tree_count, int depth_limit, banyan_trees *trees)
+{
+    memset(g->load, 0, (size_t)g->graph->arc_count * sizeof *g->load);
+    memset(g->duty, 0, (size_t)g->closure.count * sizeof *g->duty);
+    for (int t = 0; t < tree_count; t++) {
+        int root = 0;
+
+        for (int v = 1; v < g->closure.count; v++)
+            if (g->duty[v] < g->duty[root])
+                root = v;
+        if (!grow(g, root, depth_limit, trees))
+            return 0;
+    }
+    return 1;
+}
+
+/* The trees with equal weights, or weighed anew where that may be enough; *rate in bytes per second. */
+static banyan_status take_equal(const banyan_topology *topology, const banyan_graph *graph,
+                                const banyan_trees *trees, double enough, banyan_flows *flows, double *rate,
+                                banyan_error *err)
+{
+    banyan_status status;
+
+    for (size_t t = 0; t < trees->tree_count; t++)
+        banyan_flows_add_tree(flows, graph, trees, t, -1, 1);
+    status = flows->failed ? banyan_fail_memory(err) : banyan_flows_rate(flows, topology, rate, err);
+    if (status || *rate >= enough || *rate < HOPELESS * enough)
+        return status;
+    status = banyan_flows_weigh(flows, topology, err);
+    if (!status)
+        status = banyan_flows_rate(flows, topology, rate, err);
+    return status;
+}
+
+/* Puts shallow trees in the place of the flows if they reach enough, or whatever they reach. */
+static banyan_status try_depth(grower *g, const banyan_topology *topology, int depth_limit, int tree_count,
+                               double enough, int whatever, banyan_flows *flows, int *good, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_flows shallow;
+    banyan_trees trees;
+    double rate = 0;
+
+    banyan_trees_init(&trees);
+    banyan_flows_init(&shallow);
+    if (grow_all(g, tree_count, depth_limit, &trees))
+        status = take_equal(topology, g->graph, &trees, enough, &shallow, &rate, err);
+    else if (trees.failed)
+        status = banyan_fail_memory(err);
+    *good = !status && (rate >= enough || (whatever && rate > 0));
+    if (*good) {
+        banyan_flows_fini(flows);
+        *flows = shallow;
+        banyan_flows_init(&shallow);
+    }
+    banyan_flows_fini(&shallow);
+    banyan_trees_fini(&trees);
+    return status;
+}
+
+static int is_too_deep(const banyan_flows *flows, const banyan_packed_options *options)
+{
+    return options->max_depth && options->max_depth < banyan_flows_depth(flows);
+}
+
+static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
+                                  const int64_t *price, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err)
+{
+    int is_limited = is_too_deep(flows, options), good = 0;
+    int deepest = is_limited ? options->max_depth : banyan_flows_depth(flows);
+    int tree_count = graph->active_count < options->max_trees ? graph->active_count : options->max_trees;
+    double best;
+    grower g;
+    banyan_status status = banyan_flows_rate(flows, topology, &best, err);
+
+    if (status || flows->flow_count == 0)
+        return status;
+    status = grower_init(&g, graph, price, err);
+    for (int depth = 1; !status && !good && depth <= deepest; depth++)
+        status = try_depth(&g, topology, depth, tree_count, AS_GOOD * best, is_limited && depth == deepest,
+                           flows, &good, err);
+    grower_fini(&g);
+    return status;
+}
+
+banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_packed_options *options, banyan_flows *flows,
+                                     banyan_error *err)
+{
+    banyan_packing_problem problem = {
+        .oracle = banyan_oracle_tree, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
+    banyan_packing packing;
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
+
+    if (status)
+        return status;
+    problem.context = oracle;
+    status = banyan_packing_solve(graph, &problem, &packing, err);
+    banyan_oracle_destroy(oracle);
+    if (status)
+        return status;
+    banyan_packed_take(flows, graph, &packing);
+    if (flows->failed)
+        status = banyan_fail_memory(err);
+    else if (!banyan_graph_has_idle_adders(graph) || is_too_deep(flows, options))
+        status = make_shallow(topology, graph, packing.price, options, flows, err);
+    banyan_packing_fini(&packing);
+    return status;
+}

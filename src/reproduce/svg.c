@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/svg.c: a figure as a picture: lines over an axis, groups of bars, or piles of parts.
+ *
+ * Ours are full lines and bars, a paper's own points are hollow diamonds, what comes from elsewhere (a bound,
+ * the authors' program) is dashed. Colours are Okabe and Ito's, and markers differ in shape, so that nothing
+ * rests on colour alone. The picture needs no other file and follows the reader's dark mode. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reproduce/svg.h"
+
+enum { COLOURS = 9 };
+
+static const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                                             "#56b4e9", "#7f6a00", "#777777", "#9a60d6"};
+
+const char *picture_colour(int i)
+{
+    return colours[i % COLOURS];
+}
+
+double picture_inner_width(void)
+{
+    return SVG_WIDTH - SVG_LEFT - SVG_RIGHT;
+}
+
+static double inner_height(void)
+{
+    return SVG_HEIGHT - SVG_TOP - SVG_BOTTOM;
+}
+
+static double scaled_x(const picture *p, double x)
+{
+    return p->figure->head.is_log_x ? log10(x) : x;
+}
+
+static double scaled_y(const picture *p, double y)
+{
+    return p->figure->head.is_log_y ? log10(y) : y;
+}
+
+static double place_x(const picture *p, double x)
+{
+    double span = p->high_x - p->low_x;
+
+    return SVG_LEFT + (span > 0 ? (scaled_x(p, x) - p->low_x) / span : 0.5) * picture_inner_width();
+}
+
+double picture_y(const picture *p, double y)
+{
+    return SVG_TOP + (1 - (scaled_y(p, y) - p->low_y) / (p->high_y - p->low_y)) * inner_height();
+}
+
+int picture_can_draw(const picture *p, const figure_point *q)
+{
+    return isfinite(q->value) && !*q->word && (!p->figure->head.is_log_y || q->value > 0) &&
+           (!p->figure->head.is_log_x || q->x > 0);
+}
+
+int picture_pile_length(const char *series)
+{
+    const char *slash = strrchr(series, '/');
+
+    return slash ? (int)(slash - series) : (int)strlen(series);
+}
+
+static double pile_height(const picture *p, const char *label, const char *pile)
+{
+    int length = picture_pile_length(pile);
+    double sum = 0;
+
+    for (size_t i = 0; i < p->figure->point_count; i++) {
+        const figure_point *q = &p->figure->points[i];
+
+        if (!strcmp(q->label, label) && picture_pile_length(q->series) == length &&
+            !strncmp(q->series, pile, (size_t)length) && isfinite(q->value))
+            sum += q->value;
+    }
+    return sum;
+}
+
+static void find_ranges(picture *p)
+{
+    const banyan_figure *f = p->figure;
+
+    p->low_x = p->low_y = INFINITY;
+    p->high_x = p->high_y = -INFINITY;
+    for (size_t i = 0; i < f->point_count; i++) {
+        const figure_point *q = &f->points[i];
+        double y = f->head.kind == BANYAN_FIGURE_STACKS ? pile_height(p, q->label, q->series) : q->value;
+
+        if (!picture_can_draw(p, q))
+            continue;
+        p->low_x = fmin(p->low_x, scaled_x(p, q->x));
+        p->high_x = fmax(p->high_x, scaled_x(p, q->x));
+        p->low_y = fmin(p->low_y, scaled_y(p, y));
+        p->high_y = fmax(p->high_y, scaled_y(p, y));
+    }
+    if (!isfinite(p->low_y)) {
+        p->low_x = p->low_y = 0;
+        p->high_x = p->high_y = 1;
+    }
+    if (f->head.is_log_y) {
+        p->low_y = floor(p->low_y * 4) / 4;
+        p->high_y = ceil(p->high_y * 4) / 4;
+    } else {
+        p->low_y = fmin(0, p->low_y);
+        p->high_y *= 1.05;
+    }
+    if (p->high_y <= p->low_y)
+        p->high_y = p->low_y + 1;
+}
+
+void picture_add_text(picture *p, const char *class, const char *anchor, double x, double y,
+                      const char *words)
+{
+    banyan_text_add(p->text, "<text class=\"%s\" text-anchor=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, anchor, x,
+                    y);
+    banyan_text_add_xml(p->text, words);
+    banyan_text_add(p->text, "</text>\n");
+}
+
+static void add_rule(picture *p, double value)
+{
+    char number[32];
+
+    snprintf(number, sizeof number, "%.4g", value);
+    banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", SVG_LEFT, picture_y(p, value),
+                    SVG_WIDTH - SVG_RIGHT);
+    picture_add_text(p, "soft", "end", SVG_LEFT - 7, picture_y(p, value) + 4, number);
+}
+
+static void add_rules(picture *p)
+{
+    double span = p->high_y - p->low_y, step;
+
+    if (p->figure->head.is_log_y) {
+        static const double within[] = {1, 2, 5};
+
+        for (double e = floor(p->low_y); e <= p->high_y; e++)
+            for (int i = 0; i < (span < 3 ? 3 : 1); i++)
+                if (e + log10(within[i]) >= p->low_y - 1e-9 && e + log10(within[i]) <= p->high_y + 1e-9)
+                    add_rule(p, within[i] * pow(10, e));
+        return;
+    }
+    step = pow(10, floor(log10(span)));
+    step = span / step < 2 ? step / 5 : span / step < 5 ? step / 2 : step;
+    for (double y = ceil(p->low_y / step - 1e-9) * step; y <= p->high_y; y += step)
+        add_rule(p, fabs(y) < step / 1e6 ? 0 : y);
+}
+
+static void add_frame(picture *p)
+{
+    const banyan_figure *f = p->figure;
+
+    banyan_text_add(
+        p->text,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+        "height=\"%d\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
+        SVG_WIDTH, SVG_HEIGHT, SVG_WIDTH, SVG_HEIGHT);
+    banyan_text_add_xml(p->text, f->head.title);
+    banyan_text_add(p->text,
+                    "</title>\n<style>.page{fill:#ffffff}.ink{fill:#222222}.soft{fill:#666666}"
+                    ".grid{stroke:#dddddd;stroke-width:0.7;fill:none}.line{fill:none;stroke-width:2}"
+                    ".dashed{stroke-dasharray:6 4;stroke-width:1.6}.hollow{fill:#ffffff;stroke-width:2}"
+                    "@media (prefers-color-scheme: dark){.page,.hollow{fill:#15181c}.ink{fill:#dddddd}"
+                    ".soft{fill:#aaaaaa}.grid{stroke:#3a3f45}}</style>\n");
+    banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", SVG_WIDTH, SVG_HEIGHT);
+    banyan_text_add(p->text, "<g font-size=\"14\">");
+    picture_add_text(p, "ink", "start", 12, 22, f->head.title);
+    banyan_text_add(p->text, "</g>");
+    add_rules(p);
+    picture_add_text(p, "soft", "middle", SVG_LEFT + picture_inner_width() / 2, SVG_HEIGHT - 10, f->head.x);
+    banyan_text_add(p->text, "<g transform=\"translate(16 %.1f) rotate(-90)\">",
+                    SVG_TOP + inner_height() / 2);
+    picture_add_text(p, "soft", "middle", 0, 0, f->head.y);
+    banyan_text_add(p->text, "</g>\n");
+}
+
+void picture_add_title(picture *p, const figure_point *point)
+{
+    banyan_text_add(p->text, "<title>");
+    banyan_text_add_xml(p->text, point->series);
+    banyan_text_add(p->text, ", ");
+    banyan_text_add_xml(p->text, point->label);
+    banyan_text_add(p->text, ": ");
+    add_short_number(p->text, point->value);
+    banyan_text_add(p->text, "</title>");
+}
+
+/* The marker's shape goes with the series, the diamond is the paper's. */
+static void add_marker(picture *p, const figure_point *q, int series)
+{
+    const char *colour = picture_colour(series);
+    double x = place_x(p, q->x), y = picture_y(p, q->value);
+
+    if (q->origin == BANYAN_PAPERS)
+        banyan_text_add(p->text, "<path class=\"hollow\" stroke=\"%s\" d=\"M%.1f %.1f l6 6 l-6 6 l-6 -6 z\">",
+                        colour, x, y - 6);
+    else if (q->origin == BANYAN_OTHERS)
+        banyan_text_add(p->text, "<circle r=\"2\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\">", colour, x, y);
+    else if (series % 3 == 0)
+        banyan_text_add(p->text, "<circle r=\"3.6\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\">", colour, x, y);
+    else if (series % 3 == 1)
+        banyan_text_add(p->text, "<rect width=\"6.6\" height=\"6.6\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">",
+                        colour, x - 3.3, y - 3.3);
+    else
+        banyan_text_add(p->text, "<path fill=\"%s\" d=\"M%.1f %.1f l4.4 7.6 h-8.8 z\">", colour, x, y - 4.6);
+    picture_add_title(p, q);
+    banyan_text_add(p->text, "</%s>\n",
+                    q->origin == BANYAN_PAPERS                      ? "path"
+                    : q->origin == BANYAN_OTHERS || series % 3 == 0 ? "circle"
+                    : series % 3 == 1                               ? "rect"
+                                                                    : "path");
+}
+
+static void add_line(picture *p, int series)
+{
+    const figure_point *head = &p->figure->points[p->series.first[series]];
+    int count = 0;
+
+    banyan_text_add(p->text, "<path class=\"line%s\" stroke=\"%s\" d=\"",
+                    head->origin == BANYAN_OTHERS ? " dashed" : "", picture_colour(series));
+    for (int k = 0; k < p->labels.count; k++) {
+        const figure_point *q =
+            figure_find(p->figure, head->series, p->figure->points[p->labels.first[k]].label);
+
+        if (q && picture_can_draw(p, q) && head->origin != BANYAN_PAPERS)
+            banyan_text_add(p->text, "%c%.1f %.1f", count++ ? 'L' : 'M', place_x(p, q->x),
+                            picture_y(p, q->value));
+    }
+    banyan_text_add(p->text, "\"/>\n");
+    for (int k = 0; k < p->labels.count; k++) {
+        const figure_point *q =
+            figure_find(p->figure, head->series, p->figure->points[p->labels.first[k]].label);
+
+        if (q && picture_can_draw(p, q))
+            add_marker(p, q, series);
+    }
+}
+
+void picture_add_legend(picture *p, int row, int colour, banyan_origin origin, const char *words)
+{
+    double x = SVG_WIDTH - SVG_RIGHT + 18, y = SVG_TOP + 10 + row * 18;
+    char name[96];
+
+    snprintf(name, sizeof name, "%s%s", words, origin == BANYAN_PAPERS ? " (paper)" : "");
+    if (p->figure->head.kind == BANYAN_FIGURE_LINES && origin == BANYAN_PAPERS)
+        banyan_text_add(p->text,
+                        "<path class=\"hollow\" stroke=\"%s\" d=\"M%.1f %.1f l6 6 l-6 6 l-6 -6 z\"/>",
+                        picture_colour(colour), x + 9, y - 10);
+    else if (p->figure->head.kind == BANYAN_FIGURE_LINES)
+        banyan_text_add(p->text, "<path class=\"line%s\" stroke=\"%s\" d=\"M%.1f %.1f h18\"/>",
+                        origin == BANYAN_OTHERS ? " dashed" : "", picture_colour(colour), x, y - 4);
+    else
+        banyan_text_add(p->text, "<rect fill=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"11\"/>",
+                        picture_colour(colour), x, y - 10);
+    picture_add_text(p, "ink", "start", x + 25, y, name);
+}
+
+static void add_lines(picture *p)
+{
+    const banyan_figure *f = p->figure;
+    double last = -1e9;
+
+    for (int k = 0; k < p->labels.count; k++) {
+        const figure_point *q = &f->points[p->labels.first[k]];
+
+        if (!isfinite(q->x) || place_x(p, q->x) < last + 52)
+            continue;
+        last = place_x(p, q->x);
+        picture_add_text(p, "soft", "middle", last, SVG_HEIGHT - SVG_BOTTOM + 20, q->label);
+    }
+    for (int i = 0; i < p->series.count; i++) {
+        add_line(p, i);
+        picture_add_legend(p, i, i, f->points[p->series.first[i]].origin,
+                           f->points[p->series.first[i]].series);
+    }
+}
+
+banyan_status figure_add_svg(const banyan_figure *figure, banyan_text *text, banyan_error *err)
+{
+    picture p = {.figure = figure, .text = text};
+    banyan_status status = figure_find_series(figure, &p.series, err);
+
+    if (!status)
+        status = figure_find_labels(figure, &p.labels, err);
+    if (!status) {
+        find_ranges(&p);
+        add_frame(&p);
+        if (figure->head.kind == BANYAN_FIGURE_LINES)
+            add_lines(&p);
+        else
+            status = picture_add_bars(&p, err);
+        banyan_text_add(text, "</svg>\n");
+    }
+    figure_names_fini(&p.series);
+    figure_names_fini(&p.labels);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/svg.h: a picture while it is drawn, shared by lines (svg.c) and bars (svg_bars.c). */
+#ifndef BANYAN_REPRODUCE_SVG_H
+#define BANYAN_REPRODUCE_SVG_H
+
+#include "reproduce/internal.h"
+
+enum { SVG_WIDTH = 760, SVG_HEIGHT = 400, SVG_LEFT = 76, SVG_RIGHT = 196, SVG_TOP = 44, SVG_BOTTOM = 62 };
+
+typedef struct {
+    const banyan_figure *figure;
+    banyan_text *text;
+    figure_names series, labels;
+    double low_x, high_x, low_y, high_y; /* logarithms on logarithmic axes */
+} picture;
+
+double picture_inner_width(void);
+double picture_y(const picture *p, double value);
+int picture_can_draw(const picture *p, const figure_point *point);
+const char *picture_colour(int i);
+void picture_add_text(picture *p, const char *class, const char *anchor, double x, double y,
+                      const char *words);
+void picture_add_legend(picture *p, int row, int colour, banyan_origin origin, const char *words);
+void picture_add_title(picture *p, const figure_point *point); /* what the mouse shows */
+
+banyan_status picture_add_bars(picture *p, banyan_error *err);
+
+/* «ring/exposed» is the part «exposed» of the pile «ring». */
+int picture_pile_length(const char *series);
+
+#endif

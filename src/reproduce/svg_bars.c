@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/svg_bars.c: groups of bars, and bars that are piles of parts. A group is a label, a bar a pile; in
+ * a plain bar chart every series is a pile of one part. */
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "reproduce/svg.h"
+
+typedef struct {
+    int *pile, *part; /* by series */
+    int pile_count;
+    double *height; /* by pile: how far it is drawn */
+} piles;
+
+static int same_pile(const char *a, const char *b)
+{
+    int length = picture_pile_length(a);
+
+    return length == picture_pile_length(b) && !strncmp(a, b, (size_t)length);
+}
+
+static int same_part(const char *a, const char *b)
+{
+    return !strcmp(a + picture_pile_length(a), b + picture_pile_length(b));
+}
+
+static int never(const char *a, const char *b)
+{
+    (void)a;
+    (void)b;
+    return 0;
+}
+
+static const char *series_name(const picture *p, int i)
+{
+    return p->figure->points[p->series.first[i]].series;
+}
+
+/* Numbers what is alike alike, in the order of first mention. */
+static int number_alike(const picture *p, int (*alike)(const char *a, const char *b), int *out)
+{
+    int count = 0;
+
+    for (int i = 0; i < p->series.count; i++) {
+        out[i] = -1;
+        for (int k = 0; k < i && out[i] < 0; k++)
+            if (alike(series_name(p, i), series_name(p, k)))
+                out[i] = out[k];
+        if (out[i] < 0)
+            out[i] = count++;
+    }
+    return count;
+}
+
+static void add_bar(picture *p, double x, double width, double from, int colour, const figure_point *q)
+{
+    double top = picture_y(p, from + q->value), bottom = picture_y(p, from);
+
+    if (p->figure->head.is_log_y) {
+        top = picture_y(p, q->value);
+        bottom = SVG_HEIGHT - SVG_BOTTOM;
+    }
+    banyan_text_add(p->text,
+                    "<rect fill=\"%s\" fill-opacity=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                    "height=\"%.1f\">",
+                    picture_colour(colour), q->origin == BANYAN_OURS ? "1" : "0.5", x, fmin(top, bottom),
+                    width, fmax(0.2, fabs(bottom - top)));
+    picture_add_title(p, q);
+    banyan_text_add(p->text, "</rect>\n");
+}
+
+static void add_pile_name(picture *p, double x, const char *series)
+{
+    banyan_text_add(p->text, "<g transform=\"translate(%.1f %d) rotate(-90)\" font-size=\"9\">", x,
+                    SVG_HEIGHT - SVG_BOTTOM);
+    banyan_text_add(p->text, "<text fill=\"#ffffff\" x=\"4\">%.*s</text></g>\n", picture_pile_length(series),
+                    series);
+}
+
+static void add_group(picture *p, piles *s, int k)
+{
+    const banyan_figure *f = p->figure;
+    const char *label = f->points[p->labels.first[k]].label;
+    double group = picture_inner_width() / p->labels.count, gap = group * 0.16;
+    double width = (group - gap) / s->pile_count, left = SVG_LEFT + k * group + gap / 2;
+    int is_stacked = f->head.kind == BANYAN_FIGURE_STACKS;
+
+    memset(s->height, 0, (size_t)s->pile_count * sizeof *s->height);
+    for (int i = 0; i < p->series.count; i++) {
+        const figure_point *q = figure_find(f, series_name(p, i), label);
+        double x = left + s->pile[i] * width;
+
+        if (!q || !picture_can_draw(p, q))
+            continue;
+        add_bar(p, x, width * 0.9, s->height[s->pile[i]], is_stacked ? s->part[i] : i, q);
+        if (is_stacked && s->height[s->pile[i]] == 0 && width >= 11)
+            add_pile_name(p, x + width * 0.45 + 3, q->series);
+        s->height[s->pile[i]] += q->value;
+    }
+    picture_add_text(p, "soft", "middle", SVG_LEFT + (k + 0.5) * group, SVG_HEIGHT - SVG_BOTTOM + 18, label);
+}
+
+static void add_legend(picture *p, const piles *s)
+{
+    int is_stacked = p->figure->head.kind == BANYAN_FIGURE_STACKS;
+
+    for (int i = 0, rows = 0; i < p->series.count; i++) {
+        const figure_point *q = &p->figure->points[p->series.first[i]];
+        int number = is_stacked ? s->part[i] : i;
+        const char *slash = strrchr(q->series, '/');
+
+        if (number == rows) {
+            picture_add_legend(p, rows, number, q->origin, is_stacked && slash ? slash + 1 : q->series);
+            rows++;
+        }
+    }
+}
+
+banyan_status picture_add_bars(picture *p, banyan_error *err)
+{
+    size_t count = (size_t)p->series.count;
+    piles s = {.pile = banyan_alloc(count, sizeof(int)), .part = banyan_alloc(count, sizeof(int))};
+    banyan_status status = BANYAN_SUCCESS;
+
+    s.height = banyan_alloc(count, sizeof *s.height);
+    if (s.pile && s.part && s.height) {
+        int is_stacked = p->figure->head.kind == BANYAN_FIGURE_STACKS;
+
+        s.pile_count = number_alike(p, is_stacked ? same_pile : never, s.pile);
+        number_alike(p, same_part, s.part);
+        for (int k = 0; k < p->labels.count; k++)
+            add_group(p, &s, k);
+        add_legend(p, &s);
+    } else {
+        status = banyan_fail_memory(err);
+    }
+    banyan_free(s.pile);
+    banyan_free(s.part);
+    banyan_free(s.height);
+    return status;
+}

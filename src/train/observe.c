@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/observe.c: a ring of rows, one an iteration. */
+#include "train/observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+banyan_status banyan_observations_init(banyan_observations *observations, int tensor_count, int window,
+                                       banyan_error *err)
+{
+    memset(observations, 0, sizeof *observations);
+    observations->rows_s = banyan_alloc((size_t)window * (size_t)tensor_count, sizeof *observations->rows_s);
+    observations->sorted_s = banyan_alloc((size_t)window, sizeof *observations->sorted_s);
+    if (!observations->rows_s || !observations->sorted_s) {
+        banyan_observations_fini(observations);
+        return banyan_fail_memory(err);
+    }
+    observations->tensor_count = tensor_count;
+    observations->window = window;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_observations_fini(banyan_observations *observations)
+{
+    banyan_free(observations->rows_s);
+    banyan_free(observations->sorted_s);
+    memset(observations, 0, sizeof *observations);
+}
+
+void banyan_observations_add(banyan_observations *observations, const double *ready_s)
+{
+    memcpy(observations->rows_s + (size_t)observations->next * (size_t)observations->tensor_count, ready_s,
+           (size_t)observations->tensor_count * sizeof *ready_s);
+    observations->next = (observations->next + 1) % observations->window;
+    if (observations->count < observations->window)
+        observations->count++;
+}
+
+void banyan_observations_forget(banyan_observations *observations)
+{
+    observations->count = observations->next = 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double banyan_median(double *values, int count)
+{
+    if (count < 1)
+        return 0;
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+void banyan_observations_median(banyan_observations *observations, double *out_s)
+{
+    for (int t = 0; t < observations->tensor_count; t++) {
+        for (int i = 0; i < observations->count; i++)
+            observations->sorted_s[i] =
+                observations->rows_s[(size_t)i * (size_t)observations->tensor_count + (size_t)t];
+        out_s[t] = banyan_median(observations->sorted_s, observations->count);
+    }
+}

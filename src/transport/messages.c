@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/messages.c: members whose bytes an engine carries: MPI or UCX (transport/engine.h). The endpoint: who
+ * waits drives the engine.
+ *
+ * An engine that has a descriptor is slept on; one that has none is asked again and again, with pauses that
+ * grow up to PAUSE_MOST_NS: a timer that stands for the descriptor. A peer that the engine calls lost is
+ * suspect: those who watch the group may know better why, so they have SUSPICION_NS to say so. */
+#include "transport/messages.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "transport/messages_internal.h"
+#include "transport/plugin.h"
+
+#define SUSPICION_NS 300000000
+#define FAREWELL_NS 500000000 /* closing waits so long for the others' goodbyes */
+#define LOOKS 3               /* before sleeping on a descriptor */
+#define ASKS 64               /* before pausing, where there is none */
+#define PAUSE_LEAST_NS 10000
+#define PAUSE_MOST_NS 1000000
+#define SLEEP_MOST_MS 100
+
+typedef banyan_messages_endpoint endpoint;
+
+static endpoint *own(banyan_endpoint *base)
+{
+    return (endpoint *)base;
+}
+
+static void wake(endpoint *e)
+{
+    uint64_t one = 1;
+
+    if (write(e->wake, &one, sizeof one) < 0)
+        return; /* a full counter wakes as well */
+}
+
+static const char *name_of(const endpoint *e, int member, char *buffer, size_t size)
+{
+    return e->name(e->context, member, buffer, size);
+}
+
+void banyan_messages_fail(banyan_endpoint *base, banyan_status status, const char *sentence)
+{
+    endpoint *e = own(base);
+
+    pthread_mutex_lock(&e->lock);
+    if (!e->status) {
+        e->status = status;
+        snprintf(e->reason.text, sizeof e->reason.text, "%s", sentence);
+        atomic_store_explicit(&e->has_failed, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&e->lock);
+    if ((status == BANYAN_PEER_LOST || status == BANYAN_TIMEOUT) && e->engine->distrust)
+        e->engine->distrust();
+    wake(e);
+}
+
+static void abort_group(banyan_endpoint *base, banyan_status status, const char *sentence)
+{
+    endpoint *e = own(base);
+    int is_first;
+
+    pthread_mutex_lock(&e->lock);
+    is_first = !e->status;
+    pthread_mutex_unlock(&e->lock);
+    banyan_messages_fail(base, status, sentence);
+    if (is_first)
+        e->spread(e->context, status, sentence);
+}
+
+static banyan_status failure(banyan_endpoint *base, banyan_error *err)
+{
+    endpoint *e = own(base);
+    banyan_status status;
+
+    if (!atomic_load_explicit(&e->has_failed, memory_order_acquire))
+        return BANYAN_SUCCESS;
+    pthread_mutex_lock(&e->lock);
+    status = banyan_fail(err, e->status, "%s", e->reason.text);
+    pthread_mutex_unlock(&e->lock);
+    return status;
+}
+
+static void suspect(endpoint *e, int member, const char *why)
+{
+    if (e->suspect >= 0 || (e->peers[member] && e->peers[member]->heard_bye))
+        return;
+    e->suspect = member;
+    e->suspect_since_ns = banyan_clock_ns();
+    snprintf(e->why_suspect, sizeof e->why_suspect, "%s", why);
+}
+
+static void check_suspect(endpoint *e, int64_t now_ns)
+{
+    char name[64], sentence[sizeof e->reason.text];
+
+    if (e->suspect < 0 || now_ns < e->suspect_since_ns + SUSPICION_NS)
+        return;
+    snprintf(sentence, sizeof sentence, "%s: the connection to %s was lost: %s", e->base.transport->name,
+             name_of(e, e->suspect, name, sizeof name), e->why_suspect);
+    e->suspect = -1;
+    abort_group(&e->base, BANYAN_PEER_LOST, sentence);
+}
+
+/* What went wrong with one peer; a lost one may have a better reason. */
+static void blame(endpoint *e, int member, banyan_status status, const char *why)
+{
+    char name[64], sentence[sizeof e->reason.text];
+
+    if (status == BANYAN_PEER_LOST) {
+        suspect(e, member, why);
+        return;
+    }
+    name_of(e, member, name, sizeof name);
+    if (status == BANYAN_REMOTE_ERROR)
+        snprintf(sentence, sizeof sentence, "%s sent what is not ours: %s", name, why);
+    else
+        snprintf(sentence, sizeof sentence, "%s to %s: %s", e->base.transport->name, name, why);
+    abort_group(&e->base, status, sentence);
+}
+
+static void flush_all(endpoint *e)
+{
+    char why[BANYAN_ENGINE_SENTENCE] = "";
+
+    e->has_open = 0;
+    for (int i = 0; i < e->connected_count; i++) {
+        int member = e->connected[i];
+        banyan_status status = banyan_messages_flush(e, e->peers[member], why);
+
+        if (status)
+            blame(e, member, status, why);
+    }
+}
+
+/* One look at the engine. Returns whether there was news. */
+static int look(endpoint *e)
+{
+    char why[BANYAN_ENGINE_SENTENCE] = "";
+    int lost = -1, count = e->engine->progress(e->port, &lost, why);
+
+    if (count < 0) {
+        abort_group(&e->base, BANYAN_SYSTEM_ERROR, why);
+        return 1;
+    }
+    if (lost >= 0)
+        suspect(e, lost, why);
+    for (int i = 0; i < e->connected_count && count; i++) {
+        int member = e->connected[i];
+        banyan_status status = banyan_messages_serve_control(e, e->peers[member], why);
+
+        if (status)
+            blame(e, member, status, why);
+    }
+    if (count) {
+        e->has_changed = 1;
+        e->pause_ns = PAUSE_LEAST_NS;
+    }
+    return count > 0;
+}
+
+static void calm_down(const endpoint *e)
+{
+    uint64_t rings;
+
+    if (read(e->wake, &rings, sizeof rings) < 0 && errno != EAGAIN)
+        return;
+    if (e->timer >= 0 && read(e->timer, &rings, sizeof rings) < 0)
+        return;
+}
+
+/* Whether one may sleep on the epoll set now. */
+static int prepare_sleep(endpoint *e)
+{
+    struct itimerspec pause = {.it_value = {.tv_nsec = e->pause_ns}};
+
+    if (e->engine->is_calm)
+        return e->engine->is_calm(e->port);
+    timerfd_settime(e->timer, 0, &pause, NULL);
+    e->pause_ns = e->pause_ns < PAUSE_MOST_NS / 2 ? 2 * e->pause_ns : PAUSE_MOST_NS;
+    return 1;
+}
+
+static void doze(endpoint *e, int64_t now_ns, int64_t deadline_ns)
+{
+    struct epoll_event events[2];
+    int64_t left_ms = (deadline_ns - now_ns) / 1000000 + 1;
+
+    if (prepare_sleep(e) &&
+        epoll_wait(e->epoll, events, 2, left_ms < SLEEP_MOST_MS ? (int)left_ms : SLEEP_MOST_MS) > 0)
+        calm_down(e);
+}
+
+static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
+{
+    endpoint *e = own(base);
+    int most_looks = deadline_ns <= 0 ? 1 : e->engine->descriptor ? LOOKS : ASKS;
+    banyan_status status = failure(base, err);
+
+    if (e->has_open && !status)
+        flush_all(e);
+    if (deadline_ns <= 0)
+        calm_down(e);
+    for (int looks = 0; !status && !e->has_changed; looks++) {
+        int64_t now_ns;
+
+        if (!look(e) && looks >= most_looks - 1) {
+            now_ns = banyan_clock_ns();
+            check_suspect(e, now_ns);
+            status = failure(base, err);
+            if (status)
+                break;
+            if (now_ns >= deadline_ns)
+                return BANYAN_TIMEOUT;
+            doze(e, now_ns, deadline_ns);
+        } else if (!e->has_changed) {
+            sched_yield();
+        }
+        status = failure(base, err);
+    }
+    e->has_changed = 0;
+    return status;
+}
+
+static int sleep_fd(banyan_endpoint *base)
+{
+    endpoint *e = own(base);
+
+    if (e->has_changed || atomic_load(&e->has_failed) || !prepare_sleep(e))
+        return -1;
+    return e->epoll;
+}
+
+static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer, int from_peer,
+                                  int64_t deadline_ns, banyan_error *err)
+{
+    endpoint *e = own(base);
+    char why[BANYAN_ENGINE_SENTENCE] = "", name[64];
+    banyan_message_peer *peer;
+    banyan_status status = BANYAN_SUCCESS;
+    int is_new;
+
+    (void)deadline_ns; /* connections are made while the first bytes wait */
+    if (member < 0 || member >= base->member_count || member == base->member)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "member %d has no peer %d", base->member, member);
+    if (to_peer > BANYAN_TRANSPORT_MAX_STREAMS || from_peer > BANYAN_TRANSPORT_MAX_STREAMS)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "more than %d streams between members %d and %d",
+                           BANYAN_TRANSPORT_MAX_STREAMS, base->member, member);
+    is_new = !e->peers[member];
+    if (is_new)
+        status = e->engine->connect(e->port, member, why);
+    peer = status ? NULL : banyan_messages_make_peer(e, member);
+    if (!peer && !status)
+        return banyan_fail_memory(err);
+    if (!status && is_new)
+        status = banyan_messages_begin_control(e, peer, why);
+    if (!status)
+        status = banyan_messages_widen(e, peer, to_peer, from_peer, why);
+    if (!status)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, status, "%s to %s: %s", base->transport->name,
+                       name_of(e, member, name, sizeof name), why);
+}
+
+static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
+{
+    endpoint *e = own(base);
+    char why[BANYAN_ENGINE_SENTENCE] = "";
+    size_t taken = 0;
+    banyan_status status;
+
+    if (!bytes || e->is_withdrawn)
+        return 0;
+    status = banyan_messages_offer(e, e->peers[member], stream, memory, bytes, &taken, why);
+    if (status)
+        blame(e, member, status, why);
+    return taken;
+}
+
+static uint64_t sent(banyan_endpoint *base, int member, int stream)
+{
+    return banyan_messages_sent(own(base)->peers[member]->out[stream]);
+}
+
+static size_t peek(banyan_endpoint *base, int member, int stream, const void **memory)
+{
+    const endpoint *e = own(base);
+    const banyan_message_in *in = e->peers[member]->in[stream];
+    size_t slot = (size_t)(in->taken % BANYAN_MESSAGES_SLOTS);
+
+    if (!in->tickets[slot].is_done)
+        return 0;
+    *memory = in->memory + slot * e->message_bytes + in->used;
+    return in->tickets[slot].bytes - in->used;
+}
+
+static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
+{
+    endpoint *e = own(base);
+    char why[BANYAN_ENGINE_SENTENCE] = "";
+    banyan_status status = banyan_messages_consume(e, e->peers[member], stream, bytes, why);
+
+    if (status)
+        blame(e, member, status, why);
+}
+
+static void withdraw(banyan_endpoint *base)
+{
+    endpoint *e = own(base);
+
+    if (!e->is_withdrawn && e->engine->withdraw)
+        e->engine->withdraw(e->port);
+    e->is_withdrawn = 1;
+}
+
+static int is_quiet(const banyan_message_peer *peer)
+{
+    for (int i = 0; i < peer->out_count; i++) {
+        banyan_messages_sent(peer->out[i]);
+        if (peer->out[i]->finished < peer->out[i]->posted)
+            return 0;
+    }
+    return peer->said_bye && peer->control_out.is_done && peer->heard_bye;
+}
+
+/* Whether everybody has said that nothing more comes. */
+static int say_goodbye(endpoint *e)
+{
+    int64_t deadline_ns = banyan_clock_ns() + FAREWELL_NS;
+    int waiting = e->connected_count;
+
+    for (int i = 0; i < e->connected_count; i++)
+        e->peers[e->connected[i]]->says_bye = 1;
+    while (waiting && !atomic_load(&e->has_failed)) {
+        int64_t now_ns = banyan_clock_ns();
+
+        flush_all(e);
+        if (!look(e)) {
+            if (now_ns >= deadline_ns)
+                return 0;
+            doze(e, now_ns, deadline_ns);
+        }
+        waiting = 0;
+        for (int i = 0; i < e->connected_count; i++)
+            waiting += !is_quiet(e->peers[e->connected[i]]);
+    }
+    return !waiting;
+}
+
+static void close_endpoint(banyan_endpoint *base)
+{
+    endpoint *e = own(base);
+    int keeps_memory = 0;
+
+    if (!e)
+        return;
+    if (e->port && e->peers)
+        keeps_memory =
+            e->engine->close(e->port, !e->is_withdrawn && !atomic_load(&e->has_failed) && say_goodbye(e));
+    for (int i = 0; e->peers && e->connected && i < e->connected_count; i++)
+        banyan_messages_destroy_peer(e->peers[e->connected[i]], keeps_memory);
+    banyan_free(e->peers);
+    banyan_free(e->connected);
+    if (e->epoll >= 0)
+        close(e->epoll);
+    if (e->wake >= 0)
+        close(e->wake);
+    if (e->timer >= 0)
+        close(e->timer);
+    pthread_mutex_destroy(&e->lock);
+    banyan_free(e);
+}
+
+static int watch(const endpoint *e, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    return fd >= 0 && epoll_ctl(e->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static banyan_status create(const banyan_opening *opening, const banyan_transport *transport, endpoint **out,
+                            banyan_error *err)
+{
+    const banyan_messages_meeting *meeting = opening->meeting;
+    endpoint *e = banyan_alloc(1, sizeof *e);
+
+    *out = e;
+    if (!e)
+        return banyan_fail_memory(err);
+    e->base = (banyan_endpoint){transport, opening->member, opening->member_count};
+    e->message_bytes = meeting->message_bytes;
+    e->context = meeting->context;
+    e->name = meeting->name;
+    e->spread = meeting->spread;
+    e->suspect = e->timer = -1;
+    e->pause_ns = PAUSE_LEAST_NS;
+    pthread_mutex_init(&e->lock, NULL);
+    e->epoll = epoll_create1(EPOLL_CLOEXEC);
+    e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    e->peers = banyan_alloc((size_t)opening->member_count, sizeof *e->peers);
+    e->connected = banyan_alloc((size_t)opening->member_count, sizeof *e->connected);
+    if (!e->peers || !e->connected)
+        return banyan_fail_memory(err);
+    return e->epoll >= 0 && watch(e, e->wake)
+               ? BANYAN_SUCCESS
+               : banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a descriptor: %s", strerror(errno));
+}
+
+static banyan_status watch_engine(endpoint *e, banyan_error *err)
+{
+    int fd;
+
+    if (!e->engine->descriptor)
+        e->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    fd = e->engine->descriptor ? e->engine->descriptor(e->port) : e->timer;
+    e->copy_bytes = e->engine->keeps_memory ? e->message_bytes : BANYAN_MESSAGES_SHORT;
+    return watch(e, fd) ? BANYAN_SUCCESS
+                        : banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch %s: %s",
+                                      e->base.transport->name, strerror(errno));
+}
+
+static banyan_status start_engine(endpoint *e, const banyan_messages_meeting *meeting, banyan_error *err)
+{
+    const char *name = e->base.transport == &banyan_transport_ucx
+                           ? "ucx"
+                           : banyan_plugin_which_mpi(meeting->mpi, meeting->folder);
+    char why[BANYAN_ENGINE_SENTENCE] = "";
+    banyan_status status = banyan_plugin_load(name, meeting->folder, &e->engine, err);
+
+    if (status)
+        return status;
+    status = e->engine->open(e->base.member, e->base.member_count, &e->port, why);
+    return status ? banyan_fail(err, status, "%s", why) : watch_engine(e, err);
+}
+
+static banyan_status open_endpoint(const banyan_opening *opening, const banyan_transport *transport,
+                                   banyan_endpoint **out, banyan_error *err)
+{
+    endpoint *e = NULL;
+    banyan_error why = {""};
+    banyan_status status = create(opening, transport, &e, err);
+
+    *out = NULL;
+    if (!status) {
+        /* Who cannot, tells the others before it gives up. */
+        status = start_engine(e, opening->meeting, &why);
+        status = banyan_messages_introduce(e, opening->meeting, status, &why, err);
+    }
+    if (status)
+        close_endpoint(e ? &e->base : NULL);
+    else
+        *out = &e->base;
+    return status;
+}
+
+static banyan_status open_mpi(const banyan_opening *opening, banyan_endpoint **out, banyan_error *err)
+{
+    return open_endpoint(opening, &banyan_transport_mpi, out, err);
+}
+
+static banyan_status open_ucx(const banyan_opening *opening, banyan_endpoint **out, banyan_error *err)
+{
+    return open_endpoint(opening, &banyan_transport_ucx, out, err);
+}
+
+#define THE_SAME_FOR_ALL                                                                                     \
+    .reach = BANYAN_REACH_NETWORK, .connect = connect_peer, .offer = offer, .sent = sent, .peek = peek,      \
+    .consume = consume, .wait = wait_for_news, .abort = abort_group, .failure = failure,                     \
+    .withdraw = withdraw, .close = close_endpoint, .sleep_fd = sleep_fd
+
+const banyan_transport banyan_transport_mpi = {
+    .name = "mpi",
+    .summary = "processes that mpirun or srun started, over the site's own MPI",
+    .open = open_mpi,
+    THE_SAME_FOR_ALL,
+};
+
+const banyan_transport banyan_transport_ucx = {
+    .name = "ucx",
+    .summary = "processes of any hosts, over UCX: InfiniBand, RoCE, shared memory, TCP",
+    .open = open_ucx,
+    THE_SAME_FOR_ALL,
+};

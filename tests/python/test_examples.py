@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python examples, as a user would start them."""
+import os
+import re
+import unittest
+
+import ranks
+
+
+def example(count, name, *arguments, **options):
+    return ranks.launch(count, [os.path.join(ranks.SOURCE, "examples", name), *arguments], **options)
+
+
+class Examples(unittest.TestCase):
+    def test_arrays_are_added_up(self):
+        code, output = example(3, "numpy_allreduce.py")
+        self.assertEqual(code, 0, output)
+        self.assertIn("3 ranks, 3000 points: y = 3.00 x + 0.50", output)
+
+    def test_losses_are_the_same_with_both_backends(self):
+        curves = []
+        for backend in ("gloo", "banyan"):
+            code, output = example(
+                2, "torch_ddp.py", "--backend", backend, "--model", "tiny-cnn", "--steps", "9", "--measure-ms", "50"
+            )
+            self.assertEqual(code, 0, output)
+            curves.append([float(loss) for loss in re.findall(r"loss ([\d.]+)", output)])
+        self.assertEqual(len(curves[0]), 9)
+        for theirs, ours in zip(*curves):
+            self.assertAlmostEqual(theirs, ours, delta=2e-5 * theirs)
+        self.assertIn("groups", output)
+
+    def test_training_goes_on_when_a_rank_is_killed(self):
+        code, output = example(
+            3, "torch_ddp.py", "--steps", "10", "--survive", "--kill-rank", "0", "--kill-step", "7", "--measure-ms", "50",
+            spare=1,
+        )  # fmt: skip
+        self.assertEqual(code, 0, output)
+        self.assertEqual(output.count("rank 0 (process"), 3, output)  # two ranks and the launcher name it
+        self.assertEqual(output.count("2 ranks go on from step 7"), 2, output)
+        losses = re.findall(r"step (\d+): loss", output)
+        self.assertEqual(losses, [str(step) for step in range(10)], output)
+
+
+ranks.main(globals()) if __name__ == "__main__" else None

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend of torch.distributed, DDP on it, and gradients by schedule. Starting torch is what costs time here, so
+each start of the ranks makes many checks."""
+import datetime
+import os
+import time
+import unittest
+
+import ranks
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+import banyan
+import banyan.torch
+from banyan.torch.environment import adopt_launcher
+
+TIMEOUT = datetime.timedelta(seconds=40)
+
+
+def begin():
+    torch.set_num_threads(1)
+    dist.init_process_group("banyan", timeout=TIMEOUT)
+    return dist.get_rank(), dist.get_world_size()
+
+
+def equal(found, expected):
+    assert torch.equal(found, torch.as_tensor(expected, dtype=found.dtype)), f"{found} is not {expected}"
+
+
+# What ranks do: the collectives.
+
+
+def collectives():
+    rank, size = begin()
+    assert dist.get_backend() == "banyan" and size == 3
+    check_sums(rank, size)
+    check_moves(rank, size)
+    check_pairs(rank, size)
+    check_groups(rank, size)
+    check_errors(rank)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def check_sums(rank, size):
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8):
+        tensor = torch.full((3, 5), rank + 1, dtype=dtype)
+        dist.all_reduce(tensor)
+        equal(tensor, torch.full((3, 5), 6))
+    for op, expected in (("MAX", 3), ("MIN", 1), ("PRODUCT", 6), ("AVG", 2)):
+        tensor = torch.tensor([rank + 1.0])
+        dist.all_reduce(tensor, op=getattr(dist.ReduceOp, op))
+        equal(tensor, [expected])
+    tensor = torch.tensor([rank == 1, False])
+    dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+    equal(tensor, [True, False])
+    tensor = torch.tensor([1 + 2j], dtype=torch.complex64)
+    dist.all_reduce(tensor)
+    equal(tensor, [3 + 6j])
+    turned = torch.arange(6.0).view(2, 3).t()  # not contiguous
+    dist.all_reduce(turned)
+    equal(turned, 3 * torch.arange(6.0).view(2, 3).t())
+    works = [dist.all_reduce(torch.full((10,), float(i)), async_op=True) for i in range(20)]
+    for i, work in enumerate(works):
+        assert work.get_future().wait()[0][0] == 3 * i and work.is_completed()
+    tensor = torch.tensor([rank + 1.0])
+    dist.reduce(tensor, 1)
+    assert rank != 1 or tensor.item() == 6
+    out = torch.empty(2)
+    dist.reduce_scatter(out, [torch.full((2,), float(i)) for i in range(size)])
+    equal(out, [3.0 * rank] * 2)
+    base = torch.empty(2)
+    reduce_scatter_tensor = getattr(dist, "reduce_scatter_tensor", None) or dist._reduce_scatter_base
+    reduce_scatter_tensor(base, torch.arange(6.0))
+    equal(base, 3 * torch.arange(6.0)[2 * rank : 2 * rank + 2])
+
+
+def check_moves(rank, size):
+    for dtype in (torch.int16, torch.bool, torch.float32):
+        tensor = torch.full((4,), rank, dtype=dtype)
+        dist.broadcast(tensor, 2)
+        equal(tensor, torch.full((4,), 2, dtype=dtype))
+    parts = [torch.empty(2, dtype=torch.int64) for _ in range(size)]
+    dist.all_gather(parts, torch.tensor([rank, -rank]))
+    equal(torch.stack(parts), [[0, 0], [1, -1], [2, -2]])
+    whole = torch.empty(size * 2)
+    dist.all_gather_into_tensor(whole, torch.full((2,), float(rank)))
+    equal(whole, [0, 0, 1, 1, 2, 2])
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank, "text": "x" * rank})
+    assert [one["rank"] for one in objects] == [0, 1, 2]
+    told = [{"from": 0} if rank == 0 else None]
+    dist.broadcast_object_list(told, src=0)
+    assert told == [{"from": 0}]
+    parts = [torch.empty(1) for _ in range(size)] if rank == 1 else None
+    dist.gather(torch.tensor([float(rank)]), parts, dst=1)
+    assert parts is None or [part.item() for part in parts] == [0, 1, 2]
+    out = torch.empty(2)
+    dist.scatter(out, [torch.full((2,), -0.5 * i) for i in range(size)] if rank == 2 else None, src=2)
+    equal(out, [-0.5 * rank] * 2)
+    out = torch.empty(size)
+    dist.all_to_all_single(out, torch.arange(3.0) + 10 * rank)
+    equal(out, [rank, 10 + rank, 20 + rank])
+    outputs = [torch.empty(rank + 1) for _ in range(size)]  # rank r gets r + 1 numbers from each
+    dist.all_to_all(outputs, [torch.full((to + 1,), float(rank)) for to in range(size)])
+    for source, output in enumerate(outputs):
+        equal(output, [source] * (rank + 1))
+
+
+def check_pairs(rank, size):
+    if rank == 0:
+        dist.send(torch.arange(4.0), 1)
+        dist.send(torch.tensor([7]), 1, tag=5)
+        dist.send(torch.tensor([8]), 1, tag=5)
+    if rank == 1:
+        later, sooner = torch.empty(1, dtype=torch.int64), torch.empty(4)
+        dist.recv(later, 0, tag=5)  # overtakes the one without a tag
+        assert later.item() == 7
+        dist.recv(sooner, 0)
+        equal(sooner, [0, 1, 2, 3])
+        dist.recv(later, 0, tag=5)
+        assert later.item() == 8
+    right, left = (rank + 1) % size, (rank - 1) % size
+    got = torch.empty(100)
+    works = [dist.isend(torch.full((100,), float(rank)), right), dist.irecv(got, left)]
+    for work in works:
+        work.wait()
+    equal(got, [left] * 100)
+
+
+def check_groups(rank, size):
+    pair, others = dist.new_group([0, 2]), dist.new_group([1])
+    mine = pair if rank != 1 else others
+    tensor = torch.tensor([rank + 1.0])
+    dist.all_reduce(tensor, group=mine)
+    equal(tensor, [4.0] if rank != 1 else [2.0])
+    if rank != 1:
+        tensor = torch.tensor([float(rank)])
+        dist.broadcast(tensor, 2, group=pair)
+        equal(tensor, [2.0])
+    everybody = torch.tensor([1.0])
+    dist.all_reduce(everybody)
+    equal(everybody, [3.0])
+
+
+def check_errors(rank):
+    def raises(kind, words, call):
+        try:
+            call()
+        except kind as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"nothing was raised: {words}")
+
+    raises(banyan.Unsupported, "cannot combine torch.int16 by sum", lambda: dist.all_reduce(torch.ones(1, dtype=torch.int16)))
+    raises(banyan.Unsupported, "not BXOR", lambda: dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR))
+    raises(banyan.Unsupported, "sparse", lambda: dist.all_reduce(torch.ones(2).to_sparse()))
+    raises(banyan.Error, "all_gather: ", lambda: dist.all_gather_into_tensor(torch.empty(2), torch.empty(1)))
+    equal_on_all = torch.tensor([1.0])
+    dist.all_reduce(equal_on_all)  # none of it had an effect
+    equal(equal_on_all, [3.0])
+
+
+# DDP.
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.spare = nn.Linear(6, 40), nn.Linear(40, 3), nn.Linear(40, 3)
+
+    def forward(self, x, uses_spare=False):
+        hidden = torch.tanh(self.first(x))
+        return self.spare(hidden) if uses_spare else self.second(hidden)
+
+
+class UsesAll(Net):
+    def forward(self, x):
+        return super().forward(x) + super().forward(x, uses_spare=True)
+
+
+def batch(step, count):
+    generator = torch.Generator().manual_seed(step)
+    return torch.randn(count, 6, generator=generator), torch.randn(count, 3, generator=generator)
+
+
+def loss_of(found, expected):
+    return nn.functional.mse_loss(found.float(), expected.float())
+
+
+def gradients_of(model):
+    return [p.grad.clone() if p.grad is not None else None for p in model.parameters()]
+
+
+def compare(found, expected, tolerance=1e-5):
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert (one is None) == (other is None), "a gradient is there and should not be, or the other way round"
+        assert one is None or torch.allclose(one.float(), other.float(), rtol=tolerance, atol=tolerance), one - other
+
+
+def train_as_alone(rank, size, make_ddp, steps, dtype=torch.float32, tolerance=1e-5, schedule=True, accumulate=False):
+    """Gradients of every step are those of one process that has the batches of all ranks."""
+    torch.manual_seed(5)
+    alone = UsesAll().to(dtype)
+    torch.manual_seed(5 if rank == 0 else 6)  # DDP gives rank 0's to all
+    ddp = make_ddp(UsesAll().to(dtype))
+    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    for step in range(steps):
+        inputs, targets = (t.to(dtype) for t in batch(step, 4 * size))
+        part = slice(4 * rank, 4 * rank + 4)
+        for model, which in ((alone, slice(0, 4 * size)), (ddp, part)):
+            model.zero_grad()
+            if accumulate and model is ddp:
+                with ddp.no_sync():
+                    loss_of(ddp(inputs[part]), targets[part]).backward()
+            elif accumulate:
+                loss_of(alone(inputs), targets).backward()
+            loss_of(model(inputs[which]), targets[which]).backward()
+        compare(gradients_of(ddp.module), gradients_of(alone), tolerance)
+        with torch.no_grad():
+            for model in (alone, ddp):
+                for parameter in model.parameters():
+                    parameter -= 0.05 * parameter.grad
+    return plan
+
+
+def training():
+    rank, size = begin()
+    for view in (False, True):
+        train_as_alone(
+            rank, size, lambda m: DistributedDataParallel(m, gradient_as_bucket_view=view), 3, schedule=False
+        )
+    plan = train_as_alone(rank, size, DistributedDataParallel, 9)
+    stats = plan.stats()
+    assert stats.plan >= 1 and stats.tensors == 6 and 0 <= stats.hidden_share <= 1, stats
+    assert "groups" in plan.plan() and "predicted" in str(plan)
+    plan.close()
+    small = lambda m: DistributedDataParallel(m, bucket_cap_mb=0.0001, gradient_as_bucket_view=True)
+    train_as_alone(rank, size, small, 7).close()
+    train_as_alone(rank, size, DistributedDataParallel, 7, torch.bfloat16, 0.05).close()
+    train_as_alone(rank, size, DistributedDataParallel, 7, accumulate=True).close()
+    pair = dist.new_group([0, 1])  # a model of its own on some of the ranks
+    if rank < 2:
+        train_as_alone(rank, 2, lambda m: DistributedDataParallel(m, process_group=pair), 7).close()
+    for schedule in (False, True):
+        unused(rank, size, schedule)
+    on_gloo(rank, size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def unused(rank, size, schedule):
+    """A parameter that no rank uses keeps no gradient; one that some use counts as zeros on the others."""
+    torch.manual_seed(5)
+    alone, ddp = Net(), DistributedDataParallel(Net(), find_unused_parameters=True)
+    ddp.module.load_state_dict(alone.state_dict())
+    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    for step in range(7 if schedule else 3):
+        uses = [step % 2 == 1 and other == 0 for other in range(size)]
+        inputs, targets = batch(step, 4 * size)
+        alone.zero_grad(), ddp.zero_grad(set_to_none=True)
+        for other in range(size):
+            which = slice(4 * other, 4 * other + 4)
+            (loss_of(alone(inputs[which], uses[other]), targets[which]) / size).backward()
+        which = slice(4 * rank, 4 * rank + 4)
+        loss_of(ddp(inputs[which], uses[rank]), targets[which]).backward()
+        found, expected = gradients_of(ddp.module), gradients_of(alone)
+        if step % 2 == 0:
+            assert found[4] is None and found[5] is None
+            expected[4] = expected[5] = None
+        compare(found, expected)
+    if plan:
+        plan.close()
+
+
+def on_gloo(rank, size):
+    """The schedule alone, under a model whose other calls are Gloo's."""
+    gloo = dist.new_group(list(range(size)), backend="gloo")
+    plan = train_as_alone(rank, size, lambda m: DistributedDataParallel(m, process_group=gloo), 7)
+    assert plan.stats().plan >= 1
+    plan.close()
+
+
+# Losses.
+
+
+def lost():
+    """Rank 1 is gone in mid-training: the others' backward raises within the time-out, and names it."""
+    rank, size = begin()
+    for schedule in (False, True):
+        torch.manual_seed(1)
+        ddp = DistributedDataParallel(UsesAll())
+        plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+        for step in range(6):
+            inputs, targets = batch(step, 4)
+            loss = loss_of(ddp(inputs), targets)
+            if step == 5 and rank == (1 if schedule else size - 1) and os.environ["RANK"] == ("1" if schedule else "3"):
+                os.kill(os.getpid(), 9)
+            begun = time.monotonic()
+            try:
+                loss.backward()
+            except RuntimeError as error:
+                gone = "rank 1" if schedule else "rank 3"
+                assert step == 5 and gone in str(error), error
+                assert time.monotonic() - begun < 20
+                break
+            assert step < 5, "backward did not raise"
+        for call in (lambda: dist.all_reduce(torch.ones(1)), dist.barrier):
+            try:
+                call()
+            except banyan.PeerLost as error:
+                assert gone in str(error), error
+            else:
+                raise AssertionError("the group works on without a rank")
+        group = banyan.torch.shrink()
+        rank, size = dist.get_rank(), dist.get_world_size()
+        assert size == (2 if schedule else 3) and group.size() == size
+        tensor = torch.ones(1)
+        dist.all_reduce(tensor)
+        assert tensor.item() == size
+    print("went on with two")
+
+
+class Torch(unittest.TestCase):
+    def test_collectives_are_right_for_every_dtype_and_group(self):
+        ranks.on(3, collectives)
+
+    def test_gradients_are_those_of_one_process(self):
+        ranks.on(3, training)
+
+    def test_a_lost_rank_is_raised_in_backward_and_training_shrinks(self):
+        output = ranks.on(4, lost, spare=2)
+        self.assertEqual(output.count("went on with two"), 2, output)
+
+    def test_variables_of_other_launchers_are_understood(self):
+        mpi = {
+            "OMPI_COMM_WORLD_RANK": "1",
+            "OMPI_COMM_WORLD_SIZE": "4",
+            "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "4",
+        }
+        adopt_launcher(mpi)
+        self.assertEqual((mpi["RANK"], mpi["WORLD_SIZE"], mpi["MASTER_ADDR"]), ("1", "4", "127.0.0.1"))
+        far = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "MASTER_ADDR": "a", "MASTER_PORT": "7"}
+        self.assertEqual(adopt_launcher(far), ["RANK", "WORLD_SIZE"])
+        own = {"BANYAN_RANK": "0", "BANYAN_SIZE": "2", "BANYAN_ROOT": "10.0.0.1:400"}
+        adopt_launcher(own)
+        self.assertEqual((own["MASTER_ADDR"], own["MASTER_PORT"]), ("10.0.0.1", "402"))
+        torchrun = {"RANK": "0", "WORLD_SIZE": "1", "BANYAN_RANK": "5", "BANYAN_SIZE": "6"}
+        self.assertEqual(adopt_launcher(torchrun), [])
+
+
+ranks.main(globals()) if __name__ == "__main__" else None

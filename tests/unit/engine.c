@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/engine.c: the training engine where ranks are threads, what it refuses, and every allocation failing in
+ * turn; and the medians that it plans by. */
+#include "unit/test.h"
+
+#include <banyan/banyan.h>
+#include <pthread.h>
+
+#include "core/alloc.h"
+#include "train/observe.h"
+
+enum { RANKS = 3, COUNT = 5000 };
+
+#define COST "linear:1e-4,1e-9,1.2,none"
+
+typedef struct {
+    banyan_comm *comm;
+    int rank, wrong;
+    banyan_train_stats stats;
+} worker;
+
+static void *train_one(void *argument)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    worker *w = argument;
+    static const char *const names[] = {"first", "second", "third"};
+    float *data[3] = {calloc(COUNT, 4), calloc(COUNT, 4), calloc(COUNT, 4)};
+    banyan_train *train;
+    int numbers[3];
+
+    config.cost = COST;
+    config.policy = "wfbp:2";
+    config.profile_iterations = 1;
+    if (banyan_train_create(&train, w->comm, &config))
+        abort();
+    for (int i = 0; i < 3; i++) {
+        int which = (i + w->rank) % 3;
+
+        if (banyan_train_register(train, names[which], data[which], COUNT, BANYAN_FLOAT32, &numbers[which]))
+            abort();
+    }
+    w->wrong += banyan_train_commit(train) != BANYAN_SUCCESS;
+    for (int iteration = 0; iteration < 5 && !w->wrong; iteration++) {
+        for (int i = 0; i < 3; i++) {
+            for (int k = 0; k < COUNT; k++)
+                data[i][k] = (float)(w->rank * (i + 1));
+            w->wrong += banyan_train_ready(train, numbers[i], NULL) != BANYAN_SUCCESS;
+        }
+        w->wrong += banyan_train_wait_all(train) != BANYAN_SUCCESS;
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < COUNT; k++)
+                w->wrong += data[i][k] != (float)(i + 1); /* the average of 0, 1, 2 times i + 1 */
+    }
+    if (w->wrong)
+        printf("rank %d: %s\n", w->rank, banyan_train_last_error(train));
+    w->stats.size = sizeof w->stats;
+    banyan_train_get_stats(train, &w->stats);
+    banyan_train_destroy(train);
+    for (int i = 0; i < 3; i++)
+        free(data[i]);
+    return NULL;
+}
+
+TEST(ranks_that_are_threads_train_on_two_streams)
+{
+    banyan_comm *comms[RANKS];
+    pthread_t threads[RANKS];
+    worker workers[RANKS];
+
+    assert_int_equal(banyan_comm_init_all(comms, RANKS, NULL), 0);
+    for (int r = 0; r < RANKS; r++) {
+        workers[r] = (worker){.comm = comms[r], .rank = r};
+        pthread_create(&threads[r], NULL, train_one, &workers[r]);
+    }
+    for (int r = 0; r < RANKS; r++)
+        pthread_join(threads[r], NULL);
+    for (int r = 0; r < RANKS; r++) {
+        banyan_comm_destroy(comms[r]);
+        assert_int_equal(workers[r].wrong, 0);
+        assert_int_equal(workers[r].stats.plan, 1);
+        assert_int_equal(workers[r].stats.groups, 3);
+        assert_int_equal(workers[r].stats.streams, 2);
+        assert_true(workers[r].stats.digest == workers[0].stats.digest);
+        assert_true(workers[r].stats.measured_step_s > 0 && workers[r].stats.predicted_step_s > 0);
+        assert_true(workers[r].stats.bound_s > 0 &&
+                    workers[r].stats.predicted_step_s >= workers[r].stats.bound_s * 0.999999);
+    }
+}
+
+static void refuse(const banyan_train_config *config, banyan_comm *comm, banyan_status status,
+                   const char *says)
+{
+    banyan_train_config with_error = *config;
+    banyan_train *train;
+    banyan_error err = {""};
+
+    with_error.error = err.text;
+    with_error.error_bytes = sizeof err.text;
+    assert_int_equal(banyan_train_create(&train, comm, &with_error), status);
+    assert_null(train);
+    CHECK_SAYS(err, says);
+}
+
+TEST(wrong_configs_are_refused_with_a_sentence)
+{
+    banyan_train_config good = BANYAN_TRAIN_CONFIG_INITIALIZER, config;
+    banyan_comm *comm;
+    banyan_train *train;
+
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    assert_int_equal(banyan_train_create(NULL, comm, NULL), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_create(&train, NULL, NULL), BANYAN_INVALID_ARGUMENT);
+    config = good;
+    config.op = BANYAN_MAX;
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "op 2 is neither");
+    config = good;
+    config.policy = "best";
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "no policy is named best");
+    config.policy = "optimal:9";
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "is not an integer from 1 to 8");
+    config = good;
+    config.cost = "cheap";
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "is not linear:A,B");
+    config = good;
+    config.streams = 9;
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "9 streams are not from 1 to 8");
+    config = good;
+    config.profile_iterations = -1;
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "-1 iterations to profile");
+    config = good;
+    config.measure_ms = -5;
+    refuse(&config, comm, BANYAN_INVALID_ARGUMENT, "-5 ms to measure");
+    config = good;
+    config.magic = 1;
+    assert_int_equal(banyan_train_create(&train, comm, &config), BANYAN_INVALID_ARGUMENT);
+    config = good;
+    config.size = sizeof config + 8;
+    assert_int_equal(banyan_train_create(&train, comm, &config), BANYAN_VERSION_MISMATCH);
+    banyan_comm_destroy(comm);
+}
+
+TEST(calls_out_of_turn_are_refused_with_a_sentence)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    banyan_train_stats stats = {.size = sizeof stats + 1};
+    char plan[4096], name[300];
+    float data[4] = {1, 2, 3, 4};
+    banyan_comm *comm;
+    banyan_train *train;
+    size_t needed;
+    int number;
+
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    config.cost = COST;
+    config.profile_iterations = 1;
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    assert_int_equal(banyan_train_create(&train, comm, &config), 0);
+    assert_int_equal(banyan_train_begin(train), BANYAN_INVALID_USAGE);
+    assert_string_equal(banyan_train_last_error(train), "commit comes first");
+    assert_int_equal(banyan_train_register(train, name, data, 4, BANYAN_FLOAT32, NULL),
+                     BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_register(train, "", data, 4, BANYAN_FLOAT32, NULL),
+                     BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_register(train, "a", data, 4, (banyan_datatype)77, NULL),
+                     BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_get_plan(train, NULL, 0, &needed), BANYAN_INVALID_USAGE);
+    assert_int_equal(banyan_train_register(train, "a", data, 4, BANYAN_FLOAT32, &number), 0);
+    assert_int_equal(banyan_train_commit(train), 0);
+    assert_int_equal(banyan_train_commit(train), BANYAN_INVALID_USAGE);
+    assert_int_equal(banyan_train_register(train, "b", data, 4, BANYAN_FLOAT32, NULL), BANYAN_INVALID_USAGE);
+    assert_int_equal(banyan_train_wait_all(train), 0); /* nothing has begun */
+    assert_int_equal(banyan_train_ready(train, 1, NULL), BANYAN_INVALID_ARGUMENT);
+    assert_string_equal(banyan_train_last_error(train), "there is no gradient 1 of 1");
+    assert_int_equal(banyan_train_get_stats(train, &stats), BANYAN_VERSION_MISMATCH);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(banyan_train_ready(train, number, NULL), 0);
+        assert_int_equal(banyan_train_begin(train), BANYAN_INVALID_USAGE);
+        assert_int_equal(banyan_train_wait_all(train), 0);
+        assert_int_equal(banyan_train_test(train, number), 0);
+        assert_true(data[3] == 4);
+    }
+    assert_int_equal(banyan_train_get_plan(train, NULL, 0, &needed), 0);
+    assert_int_equal(banyan_train_get_plan(train, plan, needed - 1, NULL), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_get_plan(train, plan, sizeof plan, &needed), 0);
+    assert_int_equal(strlen(plan) + 1, needed);
+    assert_non_null(strstr(plan, "banyan-grouping"));
+    banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
+}
+
+TEST(nothing_to_train_is_refused_with_a_sentence)
+{
+    banyan_comm *comm;
+    banyan_train *train;
+
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    for (int has_empty = 0; has_empty < 2; has_empty++) {
+        assert_int_equal(banyan_train_create(&train, comm, NULL), 0);
+        if (has_empty)
+            assert_int_equal(banyan_train_register(train, "none", NULL, 0, BANYAN_FLOAT32, NULL), 0);
+        assert_int_equal(banyan_train_commit(train), BANYAN_INVALID_ARGUMENT);
+        assert_string_equal(banyan_train_last_error(train), "no gradient is registered that has elements");
+        assert_int_equal(banyan_train_begin(train), BANYAN_INVALID_ARGUMENT);
+        banyan_train_destroy(train);
+    }
+    banyan_comm_destroy(comm);
+}
+
+static banyan_status train_alone(banyan_comm *comm, const char *cost)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    float data[3][64] = {{0}};
+    banyan_train *train = NULL;
+    banyan_status status;
+
+    config.profile_iterations = 1;
+    config.measure_ms = 1;
+    config.cost = cost;
+    config.unused = BANYAN_TRAIN_UNUSED_ZEROS;
+    status = banyan_train_create(&train, comm, &config);
+    for (int i = 0; i < 3 && !status; i++)
+        status = banyan_train_register(train, NULL, i ? data[i] : NULL, 64, BANYAN_FLOAT32, NULL);
+    if (!status)
+        status = banyan_train_commit(train);
+    for (int k = 0; k < 4 && !status; k++) {
+        status = banyan_train_ready(train, 2, NULL);
+        if (!status)
+            status = banyan_train_wait_all(train);
+    }
+    banyan_train_destroy(train);
+    return status;
+}
+
+/* Fails every allocation up to the hundredth, then each that is a per cent later than the one before. */
+static void walk_allocations(const char *cost)
+{
+    banyan_status status = BANYAN_SYSTEM_ERROR;
+
+    for (long calls = 0; status; calls += 1 + calls / 100) {
+        banyan_comm *comm;
+
+        assert_true(calls < 200000);
+        assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+        banyan_alloc_fail_after(calls);
+        status = train_alone(comm, cost);
+        banyan_alloc_fail_after(-1);
+        banyan_comm_destroy(comm);
+    }
+}
+
+TEST(it_survives_failing_allocations)
+{
+    walk_allocations(COST);
+    walk_allocations(NULL);
+}
+
+TEST(medians_forget_one_slow_iteration)
+{
+    banyan_observations seen;
+    double rows[][2] = {{9, 9}, {1, 10}, {2, 20}, {100, 30}, {3, 1}, {4, 40}}, median[2];
+
+    assert_int_equal(banyan_observations_init(&seen, 2, 5, NULL), 0);
+    for (int i = 0; i < 6; i++)
+        banyan_observations_add(&seen, rows[i]);
+    banyan_observations_median(&seen, median); /* the first row has gone */
+    assert_true(median[0] == 3 && median[1] == 20);
+    banyan_observations_forget(&seen);
+    banyan_observations_add(&seen, rows[1]);
+    banyan_observations_add(&seen, rows[2]);
+    banyan_observations_median(&seen, median);
+    assert_true(median[0] == 1.5 && median[1] == 15);
+    banyan_observations_fini(&seen);
+    assert_true(banyan_median(NULL, 0) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_are_threads_train_on_two_streams),
+        cmocka_unit_test(wrong_configs_are_refused_with_a_sentence),
+        cmocka_unit_test(calls_out_of_turn_are_refused_with_a_sentence),
+        cmocka_unit_test(nothing_to_train_is_refused_with_a_sentence),
+        cmocka_unit_test(it_survives_failing_allocations),
+        cmocka_unit_test(medians_forget_one_slow_iteration),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
