@@ -4,6 +4,8 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "reference.h"
 
@@ -424,31 +426,92 @@ TEST(small_vectors_get_few_and_shallow_trees)
     banyan_topology_destroy(topology);
 }
 
-TEST(a_lost_link_is_planned_around_from_the_old_trees)
+/* The share of the new bound that a plan from the old trees reaches when the i-th link's cable is lost. */
+static double replan_without(const banyan_topology *whole, const banyan_schedule *old, int link, int *depth)
 {
-    banyan_topology *whole, *broken;
-    banyan_schedule *old, *anew;
+    banyan_topology *broken;
+    banyan_schedule *anew;
     banyan_verdict verdict;
     banyan_limits limits;
+    banyan_rate rate;
+    banyan_error err;
+    double reached;
+    char spec[64];
+
+    snprintf(spec, sizeof spec, "%s,down=g%d-g%d", whole->name, whole->links[link].src,
+             whole->links[link].dst);
+    if (banyan_topology_load(spec, &broken, &err))
+        fail_msg("%s", err.text);
+    banyan_problem problem = {.topology = broken,
+                              .active = broken->workers,
+                              .active_count = broken->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, broken, &verdict, &err) ||
+        banyan_verdict_status(&verdict, &err) || banyan_bandwidth_limit(anew, broken, &limits, &err) ||
+        banyan_bound_allreduce(broken, broken->workers, broken->worker_count, BANYAN_RELAYS_ADD, &rate,
+                               &reached, &err))
+        fail_msg("%s: %s", spec, err.text);
+    assert_true(anew->flow_count <= 64);
+    *depth = limits.depth;
+    reached = limits.bytes_per_s / rate.bytes_per_s;
+    banyan_rate_fini(&rate);
+    banyan_schedule_destroy(anew);
+    banyan_topology_destroy(broken);
+    return reached;
+}
+
+TEST(a_lost_link_is_planned_around_from_the_old_trees)
+{
+    int step = getenv("BANYAN_TEST_ALL") ? 1 : 23, depth;
+    banyan_topology *whole;
+    banyan_schedule *old;
     banyan_error err;
 
-    assert_int_equal(banyan_topology_load("torus:4x4", &whole, &err), BANYAN_SUCCESS);
-    assert_int_equal(banyan_topology_load("torus:4x4,down=g5-g6", &broken, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_topology_load("torus:8x8", &whole, &err), BANYAN_SUCCESS);
     banyan_problem problem = {.topology = whole,
                               .active = whole->workers,
                               .active_count = whole->worker_count,
                               .collective = BANYAN_COLLECTIVE_ALLREDUCE};
     assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &old, &err),
                      BANYAN_SUCCESS);
-    problem.topology = broken;
-    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, broken, &verdict, &err) ||
-        banyan_verdict_status(&verdict, &err) || banyan_bandwidth_limit(anew, broken, &limits, &err))
-        fail_msg("%s", err.text);
-    assert_true(limits.bytes_per_s > 0.9 * 31 / 15 * broken->links[0].bytes_per_s);
+    for (int link = 0; link < whole->link_count; link += step) {
+        double share = replan_without(whole, old, link, &depth);
+
+        if (!(share >= 0.98) || depth > 14)
+            fail_msg("link %d: %g of the bound, %d hops", link, share, depth);
+    }
     banyan_schedule_destroy(old);
-    banyan_schedule_destroy(anew);
     banyan_topology_destroy(whole);
-    banyan_topology_destroy(broken);
+}
+
+static void check_large(const char *spec)
+{
+    outcome result = plan_spec(spec);
+    banyan_topology *topology;
+    banyan_rate rate;
+    banyan_error err;
+    double reached;
+
+    if (banyan_topology_load(spec, &topology, &err) ||
+        banyan_bound_allreduce(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD, &rate,
+                               &reached, &err))
+        fail_msg("%s: %s", spec, err.text);
+    if (!(result.limits.bytes_per_s >= 0.99 * rate.bytes_per_s) || result.schedule->flow_count > 64)
+        fail_msg("%s: %g of the bound with %d trees", spec, result.limits.bytes_per_s / rate.bytes_per_s,
+                 result.schedule->flow_count);
+    banyan_rate_fini(&rate);
+    banyan_schedule_destroy(result.schedule);
+    banyan_topology_destroy(topology);
+}
+
+TEST(large_clusters_are_filled_to_within_one_in_a_hundred)
+{
+    static const char *const specs[] = {"dgxa100:16",  "abci:128",    "switch:128",   "fattree:16x16:4",
+                                        "dgxa100:32",  "abci:256",    "dgxa100:64",   "abci:512",
+                                        "switch:1024", "dgxa100:128", "fattree:32x32"};
+
+    for (size_t i = 0; i < (getenv("BANYAN_TEST_ALL") ? sizeof specs / sizeof *specs : 3); i++)
+        check_large(specs[i]);
 }
 
 TEST(survives_the_failure_of_each_allocation)
@@ -535,6 +598,7 @@ int main(void)
         cmocka_unit_test(stages_take_as_long_as_their_rates_say),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(a_lost_link_is_planned_around_from_the_old_trees),
+        cmocka_unit_test(large_clusters_are_filled_to_within_one_in_a_hundred),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 
