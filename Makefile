@@ -31,7 +31,7 @@ demo: build ## plan, prove and run an all-reduce on two uneven hosts
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
-check-long: setup ## the long checks: more mutations, the report in a browser, ten minutes of fuzzing
+check-long: setup ## the long checks: more mutations, the report in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
 bench: build ## all-reduce in this machine's memory

@@ -172,7 +172,7 @@ static void add_row(tuning *t, size_t bytes, const candidate *candidates, int co
     for (int i = 0; i < count && t->rank == 0; i++) {
         const candidate *c = &candidates[i];
         const char *sign = i == best ? "*" : "";
-        char name[160], predicted[32], measured[32];
+        char name[128], predicted[32], measured[32];
 
         snprintf(name, sizeof name, "%s%s%s%s%s", c->entry.algorithm, *c->entry.key ? " " : "", c->entry.key,
                  *c->entry.key ? "=" : "", c->entry.value);

@@ -141,7 +141,7 @@ static void *learn(void *argument)
             me->failed = 1;
         }
         for (size_t i = 0; i < sizeof net / sizeof(float); i++)
-            weights[i] -= 0.6f * slopes[i];
+            weights[i] -= 0.2f * slopes[i];
     }
     banyan_train_destroy(train);
     return NULL;

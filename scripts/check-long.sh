@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the report's page in a
-# browser, then ten minutes of fuzzing, spread over the targets.
+# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, the probe on shaped networks, then ten minutes of fuzzing, spread over
+# the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -17,6 +18,12 @@ cmake --build build/release -j "$jobs" --target test_unit_clusters -- --quiet
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 
 scripts/browser.sh build/dev/banyan
+
+# Another seed each time; a failure names its own.
+BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
+
+cmake --build build/release -j "$jobs" --target banyan -- --quiet
+scripts/probe-networks.sh build/release/banyan
 
 count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)
 [ "$count" -eq 0 ] || scripts/fuzz.sh $((600 / count))

@@ -110,13 +110,14 @@ typedef struct {
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
     const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
+    const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
         sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
-            NULL                                                                                             \
+            NULL, NULL                                                                                       \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
@@ -158,6 +159,15 @@ typedef banyan_status (*banyan_allgather_function)(void *context, const void *mi
 BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
                                                    banyan_allgather_function allgather, void *context,
                                                    const banyan_config *config);
+
+/* Serves the group as a worker without data: relay i is the i-th worker of config->relays. Its ranks use
+ * banyan_comm_init_rank with the same size, id and config; the group begins when all ranks and all relays have
+ * come. Plans may then lead through the relays, which pass bytes on and add them up. Returns when rank 0 has
+ * destroyed its communicator, or with the failure that has ended the group, whose sentence is where
+ * config->error points. A relay that is lost is a PEER_LOST for all others; a group that is shrunk has no
+ * relays, and one that has some cannot be split. */
+BANYAN_API banyan_status banyan_comm_relay(int size, banyan_unique_id id, int relay,
+                                           const banyan_config *config);
 
 /* Every rank calls it; those with the same color make a group, ordered by key, then by rank. A negative color
  * takes part in none: *out is NULL. The old group works on. */

@@ -56,19 +56,27 @@ static void destroy_plan(banyan_comm_plan *plan)
     banyan_free(plan);
 }
 
-/* Nodes that are not ranks need a process that serves them. */
-static int has_relays(const banyan_schedule *schedule)
+static int is_served(const banyan_setup *setup, const banyan_schedule *schedule, int node)
+{
+    for (int i = 0; i < setup->relay_count; i++)
+        if (setup->relays[i] == node)
+            return 1;
+    return banyan_schedule_rank(schedule, node) >= 0;
+}
+
+/* Nodes that are neither ranks nor relays have no process that serves them. */
+static int leads_outside(const banyan_setup *setup, const banyan_schedule *schedule)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
+        if (!is_served(setup, schedule, schedule->transfers[i].src) ||
+            !is_served(setup, schedule, schedule->transfers[i].dst))
             return 1;
     return 0;
 }
 
 static int is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
 {
-    return schedule && (!setup->has_no_relays || !has_relays(schedule));
+    return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
 /* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants it. */
@@ -275,7 +283,7 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_
     if (schedule->collective != plan->collective || schedule->root != plan->root ||
         schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
         memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
-        has_relays(schedule))
+        leads_outside(setup, schedule))
         return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
     return BANYAN_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/multitree_fig9.c: Fig. 9 of the MultiTree paper: bandwidth over size on eight networks.
  *
- * A simulation costs in proportion to the flits that it moves one by one. Whole messages are simulated up to 16
- * or 64 MiB, packets and slices up to the size at which one simulation takes seconds, and beyond it we go along
+ * A simulation costs in proportion to the flits that it moves one by one. Whole messages are simulated up to 4
+ * or 16 MiB, packets and slices up to the size at which one simulation takes seconds, and beyond it we go along
  * the line through the two largest: from there on every step only grows longer. */
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@ typedef struct {
 } network;
 
 static const network networks[NETWORKS] = {
-    {"fig9a-torus-4x4", "Fig. 9a: 4x4 torus", "torus:4x4", (size_t)4 << 20, (size_t)64 << 20},
-    {"fig9a-torus-8x8", "Fig. 9a: 8x8 torus", "torus:8x8", (size_t)4 << 20, (size_t)64 << 20},
-    {"fig9b-mesh-4x4", "Fig. 9b: 4x4 mesh", "mesh:4x4", (size_t)4 << 20, (size_t)64 << 20},
-    {"fig9b-mesh-8x8", "Fig. 9b: 8x8 mesh", "mesh:8x8", (size_t)1 << 20, (size_t)16 << 20},
+    {"fig9a-torus-4x4", "Fig. 9a: 4x4 torus", "torus:4x4", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9a-torus-8x8", "Fig. 9a: 8x8 torus", "torus:8x8", (size_t)1 << 20, (size_t)16 << 20},
+    {"fig9b-mesh-4x4", "Fig. 9b: 4x4 mesh", "mesh:4x4", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9b-mesh-8x8", "Fig. 9b: 8x8 mesh", "mesh:8x8", (size_t)1 << 20, (size_t)4 << 20},
     {"fig9c-fattree-16", "Fig. 9c: fat-tree of 16", "fattree:2x8", (size_t)4 << 20, (size_t)16 << 20},
     {"fig9c-fattree-64", "Fig. 9c: fat-tree of 64", "fattree:8x8", (size_t)1 << 20, (size_t)4 << 20},
     {"fig9d-bigraph-32", "Fig. 9d: BiGraph of 32", "bigraph:4x8", (size_t)1 << 20, (size_t)4 << 20},
@@ -113,9 +113,11 @@ static banyan_status simulate(banyan_reproduction *reproduction, results *r, ban
         for (int rival = 0; rival < RIVAL_COUNT; rival++)
             for (int s = 0; s < MULTITREE_SIZES; s++)
                 if (is_simulated(n, rival, s))
-                    runs[count++] = (multitree_run){
-                        networks[n].spec,   rival, -1, rival == RIVAL_FOREST ? SLICE_BYTES : 0,
-                        multitree_sizes[s], NAN};
+                    runs[count++] = (multitree_run){.network = networks[n].spec,
+                                                    .rival = rival,
+                                                    .flow = -1,
+                                                    .slice_bytes = rival == RIVAL_FOREST ? SLICE_BYTES : 0,
+                                                    .bytes = multitree_sizes[s]};
     status = multitree_simulate(reproduction, runs, count, err);
     for (int n = 0; n < NETWORKS; n++)
         for (int rival = 0; rival < RIVAL_COUNT; rival++) {

@@ -431,9 +431,48 @@ TEST(survives_the_failure_of_each_allocation)
     }
 }
 
+TEST(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones)
+{
+    static const struct {
+        const char *spec;
+        size_t bytes;
+        int trees_of_every_rank;
+    } cases[] = {{"torus:8x8,GBps=16,latency=150ns", 1 << 20, 1},
+                 {"torus:8x8,GBps=16,latency=150ns", 64 << 20, 0},
+                 {"torus:8x8,GBps=16,latency=150ns", 0, 0},
+                 {"mesh:4x4,GBps=16,latency=150ns", 16 << 20, 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .bytes = cases[i].bytes};
+        banyan_parameter grown = {"trees", "grown"};
+        banyan_schedule *schedule, *trees;
+        banyan_topology *topology;
+        char digest[17], other[17];
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        problem.topology = topology;
+        problem.active = topology->workers;
+        problem.active_count = topology->worker_count;
+        if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err))
+            fail_msg("%s", err.text);
+        problem.parameters = &grown;
+        problem.parameter_count = 1;
+        if (banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &trees, &err))
+            fail_msg("%s", err.text);
+        banyan_schedule_digest(schedule, digest);
+        banyan_schedule_digest(trees, other);
+        assert_int_equal(!strcmp(digest, other), cases[i].trees_of_every_rank);
+        banyan_schedule_destroy(schedule);
+        banyan_schedule_destroy(trees);
+        banyan_topology_destroy(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones),
         cmocka_unit_test(reference_networks_are_filled_to_the_bound_with_at_most_64_trees),
         cmocka_unit_test(trees_are_shallow),
         cmocka_unit_test(the_same_network_gives_the_same_schedule),
