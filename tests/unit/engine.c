@@ -207,6 +207,25 @@ TEST(nothing_to_train_is_refused_with_a_sentence)
     banyan_comm_destroy(comm);
 }
 
+/* What is measured last is the whole model, where that is more than the size before. */
+TEST(a_model_a_little_larger_than_a_measured_size_can_be_committed)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    banyan_comm *comm;
+    banyan_train *train;
+
+    config.measure_ms = 1;
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    for (size_t count = 4096; count <= 4099; count++) {
+        assert_int_equal(banyan_train_create(&train, comm, &config), 0);
+        assert_int_equal(banyan_train_register(train, NULL, NULL, count, BANYAN_FLOAT32, NULL), 0);
+        if (banyan_train_commit(train))
+            fail_msg("%zu elements: %s", count, banyan_train_last_error(train));
+        banyan_train_destroy(train);
+    }
+    banyan_comm_destroy(comm);
+}
+
 static banyan_status train_alone(banyan_comm *comm, const char *cost)
 {
     banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
@@ -281,6 +300,7 @@ int main(void)
         cmocka_unit_test(wrong_configs_are_refused_with_a_sentence),
         cmocka_unit_test(calls_out_of_turn_are_refused_with_a_sentence),
         cmocka_unit_test(nothing_to_train_is_refused_with_a_sentence),
+        cmocka_unit_test(a_model_a_little_larger_than_a_measured_size_can_be_committed),
         cmocka_unit_test(it_survives_failing_allocations),
         cmocka_unit_test(medians_forget_one_slow_iteration),
     };
