@@ -45,8 +45,10 @@ static banyan_status add_stream(banyan_train *train, banyan_error *err)
 
     if (status)
         return status;
+    pthread_mutex_lock(&train->lock);
     stream->train = train;
     stream->number = train->stream_count++;
+    pthread_mutex_unlock(&train->lock);
     return BANYAN_SUCCESS;
 }
 
