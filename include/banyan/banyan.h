@@ -306,8 +306,8 @@ typedef struct {
     int streams;            /* the most all-reduces at a time; default 4, at most 8 */
     int profile_iterations; /* how many are profiled, after one to warm up; default 3 */
     int measure_ms;         /* about so long commit measures; default 2000 */
-    double drift;           /* plan again when ready times move by this share of backward; default 0.1,
-                                     negative: never */
+    double drift;           /* plan again when ready times move by this share of backward, or steps are off
+                               by this share from the plan's; default 0.1, negative: never */
     banyan_train_unused unused; /* what wait_all does with a gradient that was never ready */
     /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies for
      * each that is not. Those of an iteration come before its wait_all returns. It may call ready and test, and

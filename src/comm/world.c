@@ -381,10 +381,10 @@ static void log_peers(const banyan_world *world, const banyan_setup *setup)
         memset(is_alike, 0, (size_t)world->size);
         snprintf(way, sizeof way, "%s",
                  transport->describe
-                     ? transport->describe(world->endpoint, setup->active[i], other, sizeof other)
+                     ? transport->describe(world->endpoint, node_of(setup, i), other, sizeof other)
                      : transport->name);
         for (int k = i; k < world->size; k++) {
-            const char *words = transport->describe ? transport->describe(world->endpoint, setup->active[k],
+            const char *words = transport->describe ? transport->describe(world->endpoint, node_of(setup, k),
                                                                           other, sizeof other)
                                                     : transport->name;
 
