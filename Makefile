@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-engines demo build test check-long bench install fuzz format check-format clean
+.PHONY: help setup setup-engines demo build test check-long bench bench-torch install fuzz format check-format clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -38,7 +38,10 @@ bench: build ## all-reduce in this machine's memory
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
 	build/release/bench/bench_shm
 
-install: build ## to DESTDIR and PREFIX: library, header, command line, man pages, completions
+bench-torch: build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
+	@scripts/bench-torch.sh build/release/banyan
+
+install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions
 	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS

@@ -68,11 +68,14 @@ def compete(options):
             other.step(options, False)
     for _ in range(2 + 1 + options.profile + 1):
         ours.step(options, False)
+    stats = None
     for _ in range(options.rounds):
         for one in contestants:
             for _ in range(options.steps):
                 one.step(options, True)
-    return gloo, ours, schedule.stats(), contestants[2:]
+                if one is ours and (stats is None or schedule.stats().measured_step_s):
+                    stats = schedule.stats()  # of a plan that has run; a new one may be made at any time
+    return gloo, ours, stats, contestants[2:]
 
 
 def tell(options, gloo, ours, stats, others):

@@ -34,7 +34,7 @@ typedef struct {
     void (*want)(void *context, int rank, const unsigned char *body, size_t bytes);
     void (*plan)(void *context, const unsigned char *body, size_t bytes);
     void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */
-    void (*state)(void *context, banyan_rank_state *out); /* NULL: nobody knows */
+    void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
 } banyan_control_handler;
 
 /* The listener is made first, so that its address can stand on the card. */

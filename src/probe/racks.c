@@ -90,6 +90,13 @@ static double best_of(const banyan_probe_findings *f, int host, int is_out, doub
 
         best = rate > best ? rate : best;
     }
+    for (int i = 0; i < f->load_count;
+         i++) { /* a host has one flow each way then, so it may show what it can */
+        const banyan_probe_load *load = &f->loads[i];
+
+        if ((is_out ? load->src : load->dst) == host && load->bytes_per_s > best)
+            best = load->bytes_per_s;
+    }
     return fan > FAN_SHOWS * best ? fan : best;
 }
 

@@ -202,13 +202,13 @@ def compare(found, expected, tolerance=1e-5):
         assert one is None or torch.allclose(one.float(), other.float(), rtol=tolerance, atol=tolerance), one - other
 
 
-def train_as_alone(rank, size, make_ddp, steps, dtype=torch.float32, tolerance=1e-5, schedule=True, accumulate=False):
+def train_as_alone(rank, size, make_ddp, steps, dtype=torch.float32, tolerance=1e-5, schedule=True, accumulate=False, unit_bytes=1):
     """Gradients of every step are those of one process that has the batches of all ranks."""
     torch.manual_seed(5)
     alone = UsesAll().to(dtype)
     torch.manual_seed(5 if rank == 0 else 6)  # DDP gives rank 0's to all
     ddp = make_ddp(UsesAll().to(dtype))
-    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    plan = banyan.torch.schedule(ddp, unit_bytes=unit_bytes, measure_ms=50, profile_iterations=1) if schedule else None
     for step in range(steps):
         inputs, targets = (t.to(dtype) for t in batch(step, 4 * size))
         part = slice(4 * rank, 4 * rank + 4)
@@ -242,7 +242,7 @@ def training():
     small = lambda m: DistributedDataParallel(m, bucket_cap_mb=0.0001, gradient_as_bucket_view=True)
     train_as_alone(rank, size, small, 7).close()
     train_as_alone(rank, size, DistributedDataParallel, 7, torch.bfloat16, 0.05).close()
-    train_as_alone(rank, size, DistributedDataParallel, 7, accumulate=True).close()
+    train_as_alone(rank, size, DistributedDataParallel, 7, accumulate=True, unit_bytes=1 << 20).close()
     pair = dist.new_group([0, 1])  # a model of its own on some of the ranks
     if rank < 2:
         train_as_alone(rank, 2, lambda m: DistributedDataParallel(m, process_group=pair), 7).close()
@@ -253,12 +253,12 @@ def training():
     dist.destroy_process_group()
 
 
-def unused(rank, size, schedule):
+def unused(rank, size, schedule, unit_bytes=200):
     """A parameter that no rank uses keeps no gradient; one that some use counts as zeros on the others."""
     torch.manual_seed(5)
     alone, ddp = Net(), DistributedDataParallel(Net(), find_unused_parameters=True)
     ddp.module.load_state_dict(alone.state_dict())
-    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    plan = banyan.torch.schedule(ddp, unit_bytes=unit_bytes, measure_ms=50, profile_iterations=1) if schedule else None
     for step in range(7 if schedule else 3):
         uses = [step % 2 == 1 and other == 0 for other in range(size)]
         inputs, targets = batch(step, 4 * size)

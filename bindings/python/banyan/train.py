@@ -47,6 +47,11 @@ class Stats:
     def __str__(self):
         if not self.plan:
             return f"{self.tensors} gradients, being profiled"
+        if not self.measured_step_s:
+            return (
+                f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time, a plan that is new: step "
+                f"{self.predicted_step_s:.3f} s predicted, of it exposed {self.predicted_exposed_s:.3f} s"
+            )
         return (
             f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time: step "
             f"{self.measured_step_s:.3f} s (predicted {self.predicted_step_s:.3f}), of it exposed "
