@@ -140,6 +140,7 @@ static int run(const cli_arguments *arguments)
     if (status)
         return cli_fail(arguments, status, &err);
     config.topology = ""; /* whatever the environment says: this is what we are to find out */
+    config.transport = transport;
     config.error = err.text;
     config.error_bytes = sizeof err.text;
     if (is_launched) {

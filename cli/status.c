@@ -460,9 +460,13 @@ static banyan_status read_options(overview *o, banyan_error *err)
     banyan_settings *settings = NULL;
     banyan_status status = banyan_settings_load(&settings, err);
 
-    if (!status)
-        banyan_status_folder(folder ? folder : banyan_settings_string(settings, BANYAN_SETTING_STATUS_FOLDER),
-                             o->folder);
+    if (!status) {
+        folder = folder ? folder : banyan_settings_string(settings, BANYAN_SETTING_STATUS_FOLDER);
+        banyan_status_folder(folder, o->folder);
+        if (!*o->folder && strcmp(folder, "off") != 0)
+            status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the folder %.80s... has more than %d letters",
+                                 folder, BANYAN_STATUS_FOLDER_TEXT - 1);
+    }
     banyan_settings_destroy(settings);
     o->timeout_s = 1;
     if (!status && timeout) {

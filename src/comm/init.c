@@ -299,7 +299,9 @@ static int meets_by_mpi(const banyan_settings *settings, const banyan_config *co
                         const banyan_launch *launch, banyan_status detected)
 {
     const char *wish =
-        config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->transport
+        config && config->magic == BANYAN_CONFIG_MAGIC &&
+                config->size >= offsetof(banyan_config, transport) + sizeof config->transport &&
+                config->transport
             ? config->transport
             : banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
     const char *folder = banyan_settings_string(settings, BANYAN_SETTING_PLUGIN_FOLDER);

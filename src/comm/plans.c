@@ -92,7 +92,10 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
     while (best < count && !is_usable(setup, all[best].schedule))
         best++;
     if (best == count)
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", all[0].why_not.text);
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
+                             !count            ? "there is none"
+                             : all[0].schedule ? "all lead through nodes that no process serves"
+                                               : all[0].why_not.text);
     else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
         status = banyan_plan_explain(problem, all + best, count - best, why, err);
     if (!status) {

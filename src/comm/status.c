@@ -19,6 +19,8 @@ void banyan_status_folder(const char *setting, char out[BANYAN_STATUS_FOLDER_TEX
 {
     if (!strcmp(setting, "off"))
         out[0] = 0;
+    else if (strlen(setting) >= BANYAN_STATUS_FOLDER_TEXT)
+        out[0] = 0; /* a socket's name would not fit behind it */
     else if (*setting)
         snprintf(out, BANYAN_STATUS_FOLDER_TEXT, "%s", setting);
     else
@@ -52,7 +54,7 @@ int banyan_status_connect(const char *path, int *is_stale)
     *is_stale = 0;
     if (fd >= 0 && address_of(path, &address) && !connect(fd, (struct sockaddr *)&address, sizeof address))
         return fd;
-    *is_stale = errno == ECONNREFUSED;
+    *is_stale = fd >= 0 && errno == ECONNREFUSED;
     if (fd >= 0)
         close(fd);
     return -1;

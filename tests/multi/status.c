@@ -179,13 +179,16 @@ TEST(a_folder_that_others_can_enter_is_not_used)
 
 TEST(off_means_no_folder_and_nothing_means_the_users)
 {
-    char path[BANYAN_STATUS_FOLDER_TEXT], own[40];
+    char path[BANYAN_STATUS_FOLDER_TEXT], own[40], longer[BANYAN_STATUS_FOLDER_TEXT + 1] = "";
 
     banyan_status_folder("off", path);
     assert_string_equal(path, "");
     snprintf(own, sizeof own, "/tmp/banyan-%u", (unsigned)geteuid());
     banyan_status_folder("", path);
     assert_string_equal(path, own);
+    memset(longer, 'x', sizeof longer - 1);
+    banyan_status_folder(longer, path); /* cut off it would be another folder */
+    assert_string_equal(path, "");
     banyan_status_folder("/run/x", path);
     assert_string_equal(path, "/run/x");
 }

@@ -21,6 +21,15 @@ grep -q '"format":"banyan-topology"' <<< "${out// /}" || complain "probe --json:
 out=$("$banyan" probe -n 2 --transport pigeon 2>&1) && complain "an unknown transport is accepted"
 grep -q -- "--transport" <<< "$out" || complain "$out"
 
+# What a launcher has started takes the options as well; shared memory would say so.
+for verb in "probe -q" "tune -q -w $folder/tcp -b 1K -e 1K --budget 1ms -k 1"; do
+    out=$(BANYAN_DEBUG=INFO BANYAN_DEBUG_SUBSYS=NET "$banyan" run -n 2 -- "$banyan" $verb --transport tcp) ||
+        complain "run $verb: exit $?"
+    grep -q "BANYAN INFO rank 1: tcp" <<< "$out" || complain "run $verb: $out"
+done
+out=$("$banyan" tune -n 2 --candidates many 2>&1) && complain "candidates: many"
+grep -q -- "--candidates: " <<< "$out" || complain "$out"
+
 out=$("$banyan" bench -n 3 --transport tcp --topo probe -b 1K -e 1K --iters 2) || complain "bench --topo probe: exit $?"
 grep -q "network probe" <<< "$out" || complain "$out"
 
@@ -28,7 +37,8 @@ out=$("$banyan" tune -n 3 --topo "$folder/net.json" -w "$folder/wisdom" -b 4K -e
     complain "tune: exit $?"
 [ "$(grep -c ' \*$' <<< "$out")" = 2 ] || complain "not one choice for each of two sizes: $out"
 [ "$(grep -c '"effort":"timed"' "$folder/wisdom")" = 2 ] || complain "$(cat "$folder/wisdom")"
-out=$("$banyan" tune -n 2 -w "$folder/other" -b 1K -e 1K --budget 10ms -k 1 --json) || complain "tune --json: exit $?"
+out=$("$banyan" tune -n 2 -w "$folder/an\"other" -b 1K -e 1K --budget 10ms -k 1 --json) || complain "tune --json: exit $?"
+grep -q 'an\\"other","results":' <<< "$out" || complain "the file's name is no JSON: $out"
 grep -q '"measured_s":' <<< "$out" && grep -q '"chosen":true' <<< "$out" || complain "$out"
 
 out=$(BANYAN_WISDOM_FILE=$folder/wisdom BANYAN_DEBUG=INFO "$banyan" bench -n 3 --transport auto --topo "$folder/net.json" -b 4K -e 4K --iters 2) ||
