@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+RIVALS ?=
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
@@ -34,9 +35,11 @@ test: setup setup-engines ## everything under ASan and UBSan, threads under TSan
 check-long: setup ## the long checks: more mutations, the report in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
-bench: build ## all-reduce in this machine's memory
+bench: build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
 	build/release/bench/bench_shm
+	build/release/bench/bench_kernels
+	bench/rivals.py --json build/rivals.json --markdown build/rivals.md $(RIVALS)
 
 bench-torch: build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
 	@scripts/bench-torch.sh build/release/banyan

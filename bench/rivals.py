@@ -309,6 +309,7 @@ def measure_network(lab, listed, sizes, repeat, tools):
                 found = run_mpich(lab, variant, sizes, tools)
             else:
                 found = run_gloo(lab, sizes)
+            print(f"# {time.strftime('%H:%M:%S')} {lab.name} {who} ({variant})", file=sys.stderr, flush=True)
             for size, seconds in found.items():
                 times.setdefault((who, variant, size), []).append(seconds)
             missing = [size for size in sizes if size not in found]

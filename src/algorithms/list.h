@@ -4,6 +4,7 @@
 X(ring)
 X(bidirectional_ring)
 X(recursive_doubling)
+X(leaders)
 X(halving_doubling)
 X(circulant)
 X(double_tree)

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/overhead.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/text.h"
 #include "planner/wisdom.h"
+
+#define ALIKE 1.03
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -79,18 +82,48 @@ static int is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
     return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
+/* What the planner predicts, and what messages cost beside. The same for threads and processes: bits must not depend
+ * on where ranks live. */
+static double cost_s(const banyan_setup *setup, const banyan_plan *plan)
+{
+    return plan->predicted_s + banyan_comm_overhead(plan->schedule, setup->topology);
+}
+
+/* The cheapest. Of long vectors' plans that cost alike, the one that fills the fewest links: where connections meet on
+ * a full link, what waits for one of them holds up the others, which no model here sees. */
+static int find_best(const banyan_setup *setup, const banyan_plan *plans, int count)
+{
+    int cheapest = -1, best;
+    double least_s = 0;
+
+    for (int i = 0; i < count; i++)
+        if (is_usable(setup, plans[i].schedule)) {
+            double own_s = cost_s(setup, &plans[i]);
+
+            if (cheapest < 0 || own_s < least_s) {
+                cheapest = i;
+                least_s = own_s;
+            }
+        }
+    best = cheapest;
+    for (int i = 0; i < count && cheapest >= 0; i++)
+        if (is_usable(setup, plans[i].schedule) && cost_s(setup, &plans[i]) < ALIKE * least_s &&
+            plans[i].limits.full_links < plans[best].limits.full_links)
+            best = i;
+    return best < 0 ? count : best;
+}
+
 /* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants it. */
 static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
                                  banyan_schedule **out, char **why, banyan_error *err)
 {
     banyan_plan *all = NULL;
-    int count = 0, best = 0;
+    int count = 0, best;
     banyan_status status = banyan_plan_all(problem, &all, &count, err);
 
     if (status)
         return status;
-    while (best < count && !is_usable(setup, all[best].schedule))
-        best++;
+    best = find_best(setup, all, count);
     if (best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
                              !count            ? "there is none"

@@ -2,6 +2,7 @@
 /* comm/world.c: joining: the card, the comparison, the control star and the data endpoint. */
 #include "comm/world.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,9 +17,15 @@
 #include "core/digest.h"
 #include "core/file.h"
 #include "core/settings.h"
+#include "topology/routes.h"
 #include "transport/messages.h"
 #include "transport/several.h"
 #include "transport/shm.h"
+
+#define WINDOW_S 0.002
+#define LEAST_WINDOW 131072.0
+#define MOST_WINDOW 4194304.0
+#define UNKNOWN_WINDOW ((size_t)1 << 20)
 
 static void fail(void *context, banyan_status status, const char *sentence)
 {
@@ -168,7 +175,43 @@ static banyan_status read_settings(banyan_world *world, banyan_error *err)
         .context = world,
         .name = name_member,
         .spread = spread};
+    if (world->meeting.window_bytes && world->meeting.window_bytes < 4096)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "BANYAN_TCP_WINDOW=%zu is neither 0 nor at least 4096",
+                           world->meeting.window_bytes);
     return BANYAN_SUCCESS;
+}
+
+/* What is under way waits in the queues of the network, and whatever comes next waits behind it: two milliseconds of
+ * the fastest way from the first rank to another host are enough to fill it, and little to wait for. */
+static banyan_status choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    const banyan_topology *topology = setup->topology;
+    banyan_routes *routes = NULL;
+    double fastest = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    world->meeting.window_bytes = UNKNOWN_WINDOW;
+    if (setup->is_default_topology)
+        return BANYAN_SUCCESS;
+    status = banyan_routes_create(topology, &routes, err);
+    for (int i = 1; i < setup->size && !status; i++) {
+        double slowest = HUGE_VAL;
+        const int *links;
+        int count = 0, host = topology->nodes[setup->active[i]].host;
+
+        if (host >= 0 && host == topology->nodes[setup->active[0]].host)
+            continue;
+        status = banyan_routes_find(routes, setup->active[0], setup->active[i], &links, &count, err);
+        for (int k = 0; k < count && !status; k++)
+            slowest = fmin(slowest, topology->links[links[k]].bytes_per_s);
+        if (count)
+            fastest = fmax(fastest, slowest);
+    }
+    banyan_routes_destroy(routes);
+    if (!status && fastest > 0)
+        world->meeting.window_bytes = (size_t)fmin(fmax(fastest * WINDOW_S, LEAST_WINDOW), MOST_WINDOW);
+    return status;
 }
 
 static banyan_status use_hosts(const banyan_world *world, banyan_setup *setup, banyan_error *err)
@@ -427,6 +470,8 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
     world->setup = setup;
     setup->has_no_relays = 1;
     status = read_settings(world, err);
+    if (!status && !world->meeting.window_bytes)
+        status = choose_window(world, setup, err);
     if (!status)
         status = meet(world, options, setup, err);
     if (!status)

@@ -48,7 +48,8 @@
     X(SOCKET_FAMILY, CHOICE, "any", "any|AF_INET|AF_INET6", "IPv4 or IPv6 alone")                            \
     X(PORT_RANGE, STRING, "", NULL, "ports to listen on, such as 50000-50100; empty: any")                   \
     X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks")                           \
-    X(TCP_WINDOW, BYTES, "1MiB", "4096..1073741824", "what a stream may have under way over TCP")            \
+    X(TCP_WINDOW, BYTES, "0", "0..1073741824",                                                               \
+      "what a stream may have under way over TCP, at least 4096; 0: what suits the network")                 \
     X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \
     X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \
     X(SIZE, INTEGER, "0", "0..1048576", "how many ranks the job has, together with BANYAN_RANK")             \

@@ -10,6 +10,8 @@
 #include "simulate/paths.h"
 #include "simulate/simulate.h"
 
+#define NEARLY_FULL 1.03
+
 /* Transfers begin .. end-1. */
 static void load_links(const banyan_schedule *schedule, const banyan_paths *paths, size_t begin, size_t end,
                        double *load, double *sent)
@@ -38,6 +40,15 @@ static double fullest_link(const banyan_topology *topology, const double *load, 
     return most;
 }
 
+static int count_full_links(const banyan_topology *topology, const double *load, double stage)
+{
+    int count = 0;
+
+    for (int i = 0; i < topology->link_count; i++)
+        count += load[i] / topology->links[i].bytes_per_s * NEARLY_FULL > stage;
+    return count;
+}
+
 /* Stages follow one another, so their times add up; most schedules have one. The bottleneck is that of the
  * longest. */
 static void add_up_stages(const banyan_schedule *schedule, const banyan_topology *topology,
@@ -55,8 +66,10 @@ static void add_up_stages(const banyan_schedule *schedule, const banyan_topology
         memset(load, 0, (size_t)topology->link_count * sizeof *load);
         load_links(schedule, paths, begin, end, load, sent);
         stage = fullest_link(topology, load, &fullest);
-        if (stage > longest)
+        if (stage > longest) {
             limits->bottleneck = fullest;
+            limits->full_links = count_full_links(topology, load, stage);
+        }
         longest = fmax(longest, stage);
         s_per_byte += stage;
     }

@@ -17,6 +17,7 @@ typedef struct {
     double bytes_per_s; /* of vector, as size grows: latency 0, reduce and broadcast pipelined; inf without
                            traffic */
     int bottleneck;     /* the link that is full, or -1 */
+    int full_links;     /* how many are as full as that one, or nearly */
     double volume;      /* the most that any worker sends, in vectors */
     int depth;          /* hops between workers along the longest chain of dependent transfers */
 } banyan_limits;

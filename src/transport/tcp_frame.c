@@ -3,8 +3,7 @@
  *
  * Out: a few frames are made ready (headers here, bytes where the user has them) and leave in one system
  * call. In: the body of a frame is read straight into its stream's ring, and whatever follows it into a small
- * buffer where the next headers are found. In the middle of a frame we ask to be woken only when much of it has
- * come, or all: its sender has everything ready, and a wake-up for every packet costs more than the waiting. */
+ * buffer where the next headers are found. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,8 +12,7 @@
 #include "transport/bytes.h"
 #include "transport/tcp_internal.h"
 
-#define READS 8              /* system calls for one link before the others have their turn */
-#define MOST_NEWS (48 << 10) /* half a millisecond of 1 Gbit/s */
+#define READS 8 /* system calls for one link before the others have their turn */
 
 static banyan_tcp_frame *add_frame(banyan_tcp_link *link, int type, int stream, size_t bytes, uint64_t value)
 {
@@ -278,18 +276,6 @@ static banyan_status distribute(banyan_tcp_link *link, size_t count, int *has_ch
     return banyan_tcp_parse(link, has_changed, err);
 }
 
-static void set_least_news(banyan_tcp_link *link)
-{
-    int least = link->in_left > MOST_NEWS ? MOST_NEWS : link->in_left ? (int)link->in_left : 1;
-
-    if (least == link->least_news || (least < MOST_NEWS / 4 && link->least_news <= 1))
-        return;
-    if (least < MOST_NEWS / 4)
-        least = 1;
-    if (!setsockopt(link->fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least))
-        link->least_news = least;
-}
-
 banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -312,7 +298,5 @@ banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_er
         if ((size_t)count < wanted)
             break;
     }
-    if (!status)
-        set_least_news(link);
     return status;
 }

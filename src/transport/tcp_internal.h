@@ -82,7 +82,6 @@ typedef struct {
     size_t in_begin, in_end;
     int in_stream;
     size_t in_left; /* bytes of the frame that are still to come */
-    int least_news; /* bytes below which the socket keeps still (SO_RCVLOWAT) */
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {
