@@ -56,8 +56,8 @@ static banyan_status print(const cli_arguments *arguments, const banyan_topology
     status = banyan_topology_draw_text(topology, &drawing, err);
     if (status)
         return status;
-    printf("%s\n%d ranks on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
-           report->host_count, report->host_count == 1 ? "" : "s",
+    printf("%s\n%d rank%s on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
+           topology->worker_count == 1 ? "" : "s", report->host_count, report->host_count == 1 ? "" : "s",
            report->rack_count ? ", some behind trunks" : "", report->measurement_count,
            cli_format_bytes((double)report->bytes, bytes, sizeof bytes),
            cli_format_seconds(report->seconds, seconds, sizeof seconds));

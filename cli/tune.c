@@ -289,7 +289,6 @@ static banyan_status print_end(tuning *t, banyan_error *err)
     return status;
 }
 
-/* Sizes are those that communicators plan for: 1 KiB times a power of four. */
 static banyan_status tune(tuning *t, banyan_error *err)
 {
     banyan_status status = load_wisdom(t, err);
@@ -344,6 +343,17 @@ static banyan_status read_size(const cli_arguments *arguments, const char *optio
     return status;
 }
 
+/* Sizes are those that communicators plan for: 1 KiB times a power of four. */
+static banyan_status check_sizes(const tuning *t, banyan_error *err)
+{
+    for (int64_t bytes = 1024; bytes <= t->largest; bytes *= 4)
+        if (bytes >= t->least)
+            return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "no size from --min %lld to --max %lld is 1 KiB times a power of four",
+                       (long long)t->least, (long long)t->largest);
+}
+
 static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
 {
     const cli_arguments *a = t->arguments;
@@ -355,6 +365,8 @@ static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
 
     if (!status)
         status = read_size(a, "max", 64 << 20, &t->largest, err);
+    if (!status)
+        status = check_sizes(t, err);
     if (!status)
         status = read_count(a, "ranks", MOST_RANKS, &number, err);
     t->candidate_count = 4;

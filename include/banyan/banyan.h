@@ -330,8 +330,8 @@ BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *
                                              const banyan_train_config *config);
 
 /* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
- * register in different orders: gradients that have the same name belong together. A name of NULL stands for
- * «tensor N», N being the number that *tensor gets: 0, 1, ... */
+ * register in different orders: gradients that have the same name belong together, one line of up to 255 bytes. A
+ * name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
 BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
                                                size_t count, banyan_datatype type, int *tensor);
 

@@ -89,8 +89,10 @@ banyan_status banyan_relay_serve(banyan_world *world, const banyan_setup *setup,
     s.entry = &entry;
     while (!status && !is_over) {
         status = banyan_world_follow(world, &s.plans, &entry, &is_over, err);
-        if (!status && !is_over)
+        if (!status && !is_over) {
             status = serve(&s, err);
+            banyan_world_finish(world);
+        }
     }
     banyan_comm_plans_destroy(s.plans);
     banyan_free(s.memory);

@@ -432,8 +432,10 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
                           &entry->plan, err);
         /* A call that no plan was found for has no effect, but its number is used up, on all ranks: one that asks
          * for its plan late must not meet the next call under that number. */
-        if (status)
+        if (status) {
             world->calls_made++;
+            banyan_world_finish(world);
+        }
     }
     if (!status)
         status = tell_relays(world, entry, err);

@@ -4,6 +4,7 @@
 
 #include "comm/world_internal.h"
 #include "core/alloc.h"
+#include "core/clock.h"
 
 /* The next letter, taken off the list. NULL: the group has failed, or rank 0 has left and all it told is done. */
 static banyan_plan_letter *next_letter(banyan_world *world, banyan_status *status, banyan_error *err)
@@ -28,6 +29,7 @@ static void note_call(banyan_world *world, const unsigned char *label, uint64_t 
     for (int i = 0; i < BANYAN_LABEL_BYTES; i++)
         world->recent[number % BANYAN_WORLD_RECENT][i] = label[i];
     world->calls_made = world->current = number + 1;
+    world->changed_ns = banyan_clock_ns();
     pthread_mutex_unlock(&world->lock);
 }
 
@@ -42,6 +44,7 @@ static banyan_status take_plan(banyan_world *world, banyan_comm_plan **plans,
     banyan_world_read_label(letter->body, &number, &call);
     if (letter->body[BANYAN_LABEL_BYTES]) { /* rank 0 found none: the call does not happen */
         note_call(world, letter->body, number);
+        banyan_world_finish(world);
         return BANYAN_SUCCESS;
     }
     bytes = banyan_world_whole(world, &call) * banyan_datatype_bytes(call.type);

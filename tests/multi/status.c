@@ -141,6 +141,38 @@ TEST(after_a_rank_died_the_others_say_so_and_its_socket_is_swept)
     rmdir(folder);
 }
 
+/* Five of a DGX-1's workers are ranks, the others relays; the forest has no broadcast. */
+static int be_refused(job_rank *self)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    enum { ACTIVE = 5 };
+    banyan_comm *comm;
+    float data[7] = {0};
+
+    config.topology = "dgx1";
+    config.active = "0,1,4-6";
+    config.relays = "2,3,7";
+    config.algorithm = "forest";
+    config.timeout_ms = CALL_MS;
+    if (self->rank >= ACTIVE)
+        return banyan_comm_relay(ACTIVE, job_id(self), self->rank - ACTIVE, &config) != BANYAN_SUCCESS;
+    EXPECT(!banyan_comm_init_rank(&comm, ACTIVE, job_id(self), self->rank, &config), "init");
+    EXPECT(banyan_broadcast(data, data, 7, BANYAN_FLOAT32, 0, comm) == BANYAN_UNSUPPORTED, "a broadcast");
+    EXPECT(says(self->rank, "\"begun\":1,\"done\":1"), "still in it");
+    /* Relays hear of calls from rank 0. */
+    EXPECT(self->rank || says(ACTIVE, "\"begun\":1,\"done\":1"), "the relay is still in it");
+    EXPECT(!banyan_barrier(comm), "%s", banyan_last_error(comm));
+    EXPECT(self->rank || says(ACTIVE, "\"begun\":2,\"done\":2"), "the relay is still in it");
+    EXPECT(!banyan_barrier(comm), "%s", banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(calls_that_were_refused_and_calls_of_relays_are_over_when_they_are)
+{
+    job_run(8, be_refused);
+}
+
 static int differ(job_rank *self)
 {
     banyan_comm *comm;
@@ -197,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_say_what_they_wait_in_while_they_wait),
+        cmocka_unit_test(calls_that_were_refused_and_calls_of_relays_are_over_when_they_are),
         cmocka_unit_test(after_a_rank_died_the_others_say_so_and_its_socket_is_swept),
         cmocka_unit_test(calls_that_differ_are_named_with_their_ranks),
         cmocka_unit_test(a_folder_that_others_can_enter_is_not_used),

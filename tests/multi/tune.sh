@@ -29,6 +29,8 @@ for verb in "probe -q" "tune -q -w $folder/tcp -b 1K -e 1K --budget 1ms -k 1"; d
 done
 out=$("$banyan" tune -n 2 --candidates many 2>&1) && complain "candidates: many"
 grep -q -- "--candidates: " <<< "$out" || complain "$out"
+out=$("$banyan" tune -n 2 --min 2K --max 3K 2>&1) && complain "no size is tuned"
+grep -q "no size from --min 2048 to --max 3072" <<< "$out" || complain "$out"
 
 out=$("$banyan" bench -n 3 --transport tcp --topo probe -b 1K -e 1K --iters 2) || complain "bench --topo probe: exit $?"
 grep -q "network probe" <<< "$out" || complain "$out"

@@ -3,6 +3,7 @@
 each start of the ranks makes many checks."""
 import datetime
 import os
+import threading
 import time
 import unittest
 
@@ -16,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 import banyan
 import banyan.torch
 from banyan.torch.environment import adopt_launcher
+from banyan.torch.work import Worker
 
 TIMEOUT = datetime.timedelta(seconds=40)
 
@@ -288,10 +290,22 @@ def on_gloo(rank, size):
 # Losses.
 
 
+def pass_on(rank):
+    """From rank 0 to rank 1, whoever they are now."""
+    tensor = torch.full((3,), 7.0 if rank == 0 else 0.0)
+    if rank == 0:
+        time.sleep(0.3)  # rank 1 looks for rank 0 first, and must not find who that was before
+        dist.send(tensor, 1)
+    elif rank == 1:
+        dist.recv(tensor, 0)
+        assert tensor.tolist() == [7.0] * 3, tensor
+
+
 def lost():
     """Rank 1 is gone in mid-training: the others' backward raises within the time-out, and names it."""
     rank, size = begin()
     for schedule in (False, True):
+        pass_on(rank)
         torch.manual_seed(1)
         ddp = DistributedDataParallel(UsesAll())
         plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
@@ -322,10 +336,21 @@ def lost():
         tensor = torch.ones(1)
         dist.all_reduce(tensor)
         assert tensor.item() == size
+        pass_on(rank)
     print("went on with two")
 
 
 class Torch(unittest.TestCase):
+    def test_works_that_are_dropped_raise(self):
+        worker, begun, may_go_on = Worker("test"), threading.Event(), threading.Event()
+        worker.submit(lambda: (begun.set(), may_go_on.wait()), None)
+        dropped = worker.submit(lambda: None, None)
+        begun.wait()
+        worker.stop(wait=False)
+        with self.assertRaisesRegex(RuntimeError, "has been destroyed"):
+            dropped.wait(datetime.timedelta(seconds=20))
+        may_go_on.set()
+
     def test_collectives_are_right_for_every_dtype_and_group(self):
         ranks.on(3, collectives)
 

@@ -138,11 +138,14 @@ class Trainer:
         return True
 
     def wait(self, number=None, timeout=None):
-        """For one gradient, or for all, which ends the iteration."""
+        """For one gradient, at most so many seconds (TimeoutError), or for all, which ends the iteration."""
         if number is None:
             self._check(lib.banyan_train_wait_all(self.handle))
         else:
-            self._check(lib.banyan_train_wait(self.handle, number, -1 if timeout is None else int(timeout * 1000)))
+            status = lib.banyan_train_wait(self.handle, number, -1 if timeout is None else int(timeout * 1000))
+            if status == 7:
+                raise TimeoutError(f"gradient {number} is not reduced after {timeout} s")
+            self._check(status)
 
     def replan(self):
         self._check(lib.banyan_train_replan(self.handle))
