@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-engines demo build test check-long bench install fuzz format check-format clean
+.PHONY: help setup setup-engines demo build test check-long bench bench-torch install fuzz format check-format clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -32,7 +32,7 @@ demo: build ## plan, prove and run an all-reduce on two uneven hosts
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
-check-long: setup ## the long checks: more mutations, the report in a browser, ten minutes of fuzzing
+check-long: setup ## the long checks: more mutations, the report in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
 bench: build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory
@@ -41,7 +41,10 @@ bench: build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half a
 	build/release/bench/bench_kernels
 	bench/rivals.py --json build/rivals.json --markdown build/rivals.md $(RIVALS)
 
-install: build ## to DESTDIR and PREFIX: library, header, command line, man pages, completions
+bench-torch: build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
+	@scripts/bench-torch.sh build/release/banyan
+
+install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions
 	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS

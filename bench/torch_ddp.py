@@ -53,25 +53,32 @@ class Contestant:
 def compete(options):
     options.gloo = dist.new_group(backend="gloo")
     contestants = []
-    for name, group in (("gloo", options.gloo), ("banyan", dist.group.WORLD)):
+    entered = [("gloo", options.gloo), ("banyan", dist.group.WORLD)]
+    if options.plain:
+        entered.append(("buckets", dist.group.WORLD))
+    for name, group in entered:
         torch.manual_seed(1)
         contestants.append(Contestant(name, MODELS[options.model][0](), group))
-    gloo, ours = contestants
+    gloo, ours = contestants[:2]
     schedule = banyan.torch.schedule(
         ours.model, profile_iterations=options.profile, measure_ms=options.measure_ms, policy=options.policy
     )
     for _ in range(2):
-        gloo.step(options, False)
+        for other in contestants[:1] + contestants[2:]:
+            other.step(options, False)
     for _ in range(2 + 1 + options.profile + 1):
         ours.step(options, False)
+    stats = None
     for _ in range(options.rounds):
         for one in contestants:
             for _ in range(options.steps):
                 one.step(options, True)
-    return gloo, ours, schedule.stats()
+                if one is ours and (stats is None or schedule.stats().measured_step_s):
+                    stats = schedule.stats()  # of a plan that has run; a new one may be made at any time
+    return gloo, ours, stats, contestants[2:]
 
 
-def tell(options, gloo, ours, stats):
+def tell(options, gloo, ours, stats, others):
     theirs_s, ours_s = statistics.median(gloo.times), statistics.median(ours.times)
     common = min(len(gloo.losses), len(ours.losses))
     drift = max(abs(a - b) / abs(a) for a, b in zip(gloo.losses[:common], ours.losses[:common]))
@@ -90,7 +97,12 @@ def tell(options, gloo, ours, stats):
         "groups": stats.groups,
         "streams": stats.streams,
         "loss_difference": drift,
+        "other_s": stats.other_s,
+        "start_s": stats.start_s,
+        "s_per_byte": stats.s_per_byte,
     }
+    for other in others:
+        result[f"{other.name}_s"] = statistics.median(other.times)
     if options.json:
         print(json.dumps(result))
         return
@@ -112,6 +124,7 @@ def main():
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
     parser.add_argument("--measure-ms", type=int, default=2000)
     parser.add_argument("--policy", default=None)
+    parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.batch = options.batch or (24 if options.model == "cnn" else 32)

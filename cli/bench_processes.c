@@ -45,7 +45,7 @@ static int code_of(int how, int rank)
 {
     if (!WIFSIGNALED(how))
         return WEXITSTATUS(how);
-    fprintf(stderr, "banyan bench: rank %d was ended by signal %d\n", rank, WTERMSIG(how));
+    fprintf(stderr, "banyan: rank %d was ended by signal %d\n", rank, WTERMSIG(how));
     return CLI_FAILED;
 }
 
@@ -69,14 +69,15 @@ typedef struct {
     banyan_unique_id id;
 } notice;
 
-/* Rank 0 serves the meeting from a thread of its own: it must not be there before the fork. */
+/* Rank 0 serves the meeting from a thread of its own: it must not be there before the fork. If it dies before it
+ * has said where, the others give up after half a minute. */
 static int share_id(notice *board, int rank, banyan_unique_id *out)
 {
     struct timespec pause = {.tv_nsec = 500000};
 
     if (rank == 0)
         atomic_store(&board->state, banyan_get_unique_id(&board->id) ? 2 : 1);
-    while (!atomic_load(&board->state) && getppid() != 1)
+    for (int i = 0; i < 60000 && !atomic_load(&board->state) && getppid() != 1; i++)
         nanosleep(&pause, NULL);
     *out = board->id;
     return atomic_load(&board->state) == 1;
@@ -93,7 +94,9 @@ static void become_rank(notice *board, int rank, pid_t parent, const char *trans
     if (share_id(board, rank, id))
         return;
     if (rank == 0)
-        fprintf(stderr, "banyan bench: no place where ranks meet can be opened\n");
+        fprintf(stderr, "banyan: no place where ranks meet can be opened\n");
+    else if (!atomic_load(&board->state))
+        fprintf(stderr, "banyan: rank %d: rank 0 did not say within 30 s where ranks meet\n", rank);
     _exit(CLI_ENVIRONMENT);
 }
 
@@ -104,7 +107,7 @@ int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id
     int made = 0, code;
 
     if (!processes || board == MAP_FAILED) {
-        fprintf(stderr, "banyan bench: there is no memory\n");
+        fprintf(stderr, "banyan: there is no memory\n");
         banyan_free(processes);
         return CLI_ENVIRONMENT;
     }
@@ -112,7 +115,7 @@ int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id
     for (; made < ranks; made++) {
         processes[made] = fork();
         if (processes[made] < 0) {
-            fprintf(stderr, "banyan bench: process %d of %d cannot be started: %s\n", made, ranks,
+            fprintf(stderr, "banyan: process %d of %d cannot be started: %s\n", made, ranks,
                     strerror(errno));
             break;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read, gradient policies. */
+/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read, gradient policies,
+ * transports. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +9,21 @@
 #include "topology/generate.h"
 #include "topology/import.h"
 #include "train/train.h"
+#include "transport/plugin.h"
+#include "transport/transport.h"
 
 static const cli_option options[] = {{NULL, 0, NULL, NULL}};
+
+/* Whether this build has it: some transports need a shared object beside the library. */
+static int is_there(const banyan_transport *transport)
+{
+    char path[4200];
+
+    if (!strcmp(transport->name, "mpi"))
+        return banyan_plugin_find("mpi-openmpi", "", path, sizeof path) ||
+               banyan_plugin_find("mpi-mpich", "", path, sizeof path);
+    return strcmp(transport->name, "ucx") != 0 || banyan_plugin_find("ucx", "", path, sizeof path);
+}
 
 static void print_text(const char *what)
 {
@@ -42,6 +56,12 @@ static void print_text(const char *what)
             if (banyan_policy_at(i)->paper)
                 printf("  %-20s   after: %s\n", "", banyan_policy_at(i)->paper);
         }
+    }
+    if (!*what || !strcmp(what, "transports")) {
+        printf("%sTransports, for BANYAN_TRANSPORT:\n", *what ? "" : "\n");
+        for (int i = 0; i < banyan_transport_count(); i++)
+            printf("  %-20s %s%s\n", banyan_transport_at(i)->name, banyan_transport_at(i)->summary,
+                   is_there(banyan_transport_at(i)) ? "" : " (not in this build)");
     }
 }
 
@@ -109,6 +129,13 @@ static banyan_status print_json(banyan_error *err)
         add_field(&text, "summary", banyan_policy_at(i)->summary, ",");
         add_field(&text, "paper", banyan_policy_at(i)->paper, "}");
     }
+    banyan_text_add(&text, "],\n\"transports\":[");
+    for (int i = 0; i < banyan_transport_count(); i++) {
+        banyan_text_add(&text, "%s\n{", i ? "," : "");
+        add_field(&text, "name", banyan_transport_at(i)->name, ",");
+        add_field(&text, "summary", banyan_transport_at(i)->summary, ",");
+        banyan_text_add(&text, "\"available\":%s}", is_there(banyan_transport_at(i)) ? "true" : "false");
+    }
     banyan_text_add(&text, "]}");
     status = banyan_text_take(&text, &out, err);
     if (!status)
@@ -123,8 +150,9 @@ static int run(const cli_arguments *arguments)
     banyan_error err;
 
     if (*what && strcmp(what, "algorithms") != 0 && strcmp(what, "networks") != 0 &&
-        strcmp(what, "imports") != 0 && strcmp(what, "policies") != 0)
-        return cli_usage_error(arguments, "«%s» is not algorithms, networks, imports or policies", what);
+        strcmp(what, "imports") != 0 && strcmp(what, "policies") != 0 && strcmp(what, "transports") != 0)
+        return cli_usage_error(arguments, "«%s» is not algorithms, networks, imports, policies or transports",
+                               what);
     if (cli_has(arguments, "json")) {
         banyan_status status = print_json(&err);
 
@@ -134,11 +162,11 @@ static int run(const cli_arguments *arguments)
     return CLI_OK;
 }
 
-const cli_verb cli_verb_list = {
-    .name = "list",
-    .usage = "[algorithms|networks|imports|policies]",
-    .summary = "what there is: algorithms with their papers, networks, forms that we read, gradient policies",
-    .words = "algorithms|networks|imports|policies",
-    .word_limit = 1,
-    .options = options,
-    .run = run};
+const cli_verb cli_verb_list = {.name = "list",
+                                .usage = "[algorithms|networks|imports|policies|transports]",
+                                .summary = "what there is: algorithms with their papers, networks, forms "
+                                           "that we read, gradient policies, transports",
+                                .words = "algorithms|networks|imports|policies|transports",
+                                .word_limit = 1,
+                                .options = options,
+                                .run = run};

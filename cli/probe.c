@@ -56,8 +56,8 @@ static banyan_status print(const cli_arguments *arguments, const banyan_topology
     status = banyan_topology_draw_text(topology, &drawing, err);
     if (status)
         return status;
-    printf("%s\n%d ranks on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
-           report->host_count, report->host_count == 1 ? "" : "s",
+    printf("%s\n%d rank%s on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
+           topology->worker_count == 1 ? "" : "s", report->host_count, report->host_count == 1 ? "" : "s",
            report->rack_count ? ", some behind trunks" : "", report->measurement_count,
            cli_format_bytes((double)report->bytes, bytes, sizeof bytes),
            cli_format_seconds(report->seconds, seconds, sizeof seconds));
@@ -140,6 +140,7 @@ static int run(const cli_arguments *arguments)
     if (status)
         return cli_fail(arguments, status, &err);
     config.topology = ""; /* whatever the environment says: this is what we are to find out */
+    config.transport = transport;
     config.error = err.text;
     config.error_bytes = sizeof err.text;
     if (is_launched) {

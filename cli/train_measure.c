@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -56,6 +55,7 @@ static int join(const cli_arguments *arguments, cli_job *job, const banyan_uniqu
 
     config.topology = cli_get(arguments, "topo");
     config.algorithm = cli_get(arguments, "algo");
+    config.transport = cli_get(arguments, "transport");
     config.error = err.text;
     config.error_bytes = sizeof err.text;
     status = id ? banyan_comm_init_rank(&job->comm, job->size, *id, job->rank, &config)
@@ -80,8 +80,6 @@ int cli_job_join(const cli_arguments *arguments, cli_job *out)
                              out->size);
     if (status)
         return cli_fail(arguments, status, &err);
-    if (is_launched && transport)
-        setenv("BANYAN_TRANSPORT", transport, 1);
     if (is_launched)
         return join(arguments, out, NULL);
     out->size = ranks;

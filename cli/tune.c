@@ -172,7 +172,7 @@ static void add_row(tuning *t, size_t bytes, const candidate *candidates, int co
     for (int i = 0; i < count && t->rank == 0; i++) {
         const candidate *c = &candidates[i];
         const char *sign = i == best ? "*" : "";
-        char name[160], predicted[32], measured[32];
+        char name[128], predicted[32], measured[32];
 
         snprintf(name, sizeof name, "%s%s%s%s%s", c->entry.algorithm, *c->entry.key ? " " : "", c->entry.key,
                  *c->entry.key ? "=" : "", c->entry.value);
@@ -264,7 +264,8 @@ static banyan_status save_wisdom(const tuning *t, banyan_error *err)
 
 static banyan_status print_end(tuning *t, banyan_error *err)
 {
-    char *rows = NULL;
+    banyan_text all = BANYAN_TEXT_EMPTY;
+    char *rows = NULL, *text = NULL;
     banyan_status status;
 
     if (!cli_has(t->arguments, "json")) {
@@ -272,15 +273,22 @@ static banyan_status print_end(tuning *t, banyan_error *err)
             printf("# kept in %s; use it with BANYAN_WISDOM_FILE=%s\n", t->path, t->path);
         return BANYAN_SUCCESS;
     }
+    banyan_text_add(&all, "{\"ranks\":%d,\"wisdom\":", t->size);
+    banyan_text_add_json_string(&all, t->path);
     banyan_text_add(&t->json, "%s", "");
     status = banyan_text_take(&t->json, &rows, err);
+    if (!status) {
+        banyan_text_add(&all, ",\"results\":[%s]}", rows);
+        status = banyan_text_take(&all, &text, err);
+    }
     if (!status)
-        printf("{\"ranks\":%d,\"wisdom\":\"%s\",\"results\":[%s]}\n", t->size, t->path, rows);
+        printf("%s\n", text);
+    banyan_text_fini(&all);
     banyan_free(rows);
+    banyan_free(text);
     return status;
 }
 
-/* Sizes are those that communicators plan for: 1 KiB times a power of four. */
 static banyan_status tune(tuning *t, banyan_error *err)
 {
     banyan_status status = load_wisdom(t, err);
@@ -299,6 +307,26 @@ static banyan_status tune(tuning *t, banyan_error *err)
     return status;
 }
 
+static void prefix(banyan_error *err, const char *option)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "--%s", option);
+    banyan_error_prefix(err, name);
+}
+
+/* *out stays as it is where the option is not given. */
+static banyan_status read_count(const cli_arguments *arguments, const char *option, int most, int64_t *out,
+                                banyan_error *err)
+{
+    const char *text = cli_get(arguments, option);
+    banyan_status status = text ? banyan_value_integer(text, 1, most, out, err) : BANYAN_SUCCESS;
+
+    if (status)
+        prefix(err, option);
+    return status;
+}
+
 static banyan_status read_size(const cli_arguments *arguments, const char *option, int64_t fallback,
                                int64_t *out, banyan_error *err)
 {
@@ -311,28 +339,50 @@ static banyan_status read_size(const cli_arguments *arguments, const char *optio
     if (!status && *out > (int64_t)1 << 36)
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is more than 64 GiB", text);
     if (status)
-        banyan_error_prefix(err, option);
+        prefix(err, option);
     return status;
+}
+
+/* Sizes are those that communicators plan for: 1 KiB times a power of four. */
+static banyan_status check_sizes(const tuning *t, banyan_error *err)
+{
+    for (int64_t bytes = 1024; bytes <= t->largest; bytes *= 4)
+        if (bytes >= t->least)
+            return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "no size from --min %lld to --max %lld is 1 KiB times a power of four",
+                       (long long)t->least, (long long)t->largest);
 }
 
 static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
 {
     const cli_arguments *a = t->arguments;
-    const char *count = cli_get(a, "ranks"), *top = cli_get(a, "candidates"), *budget = cli_get(a, "budget");
+    const char *budget = cli_get(a, "budget"), *transport = cli_get(a, "transport");
     const char *file = banyan_environment("BANYAN_WISDOM_FILE");
     int64_t number = DEFAULT_RANKS;
+    int choice;
     banyan_status status = read_size(a, "min", 1024, &t->least, err);
 
     if (!status)
         status = read_size(a, "max", 64 << 20, &t->largest, err);
-    if (!status && count)
-        status = banyan_value_integer(count, 1, MOST_RANKS, &number, err);
+    if (!status)
+        status = check_sizes(t, err);
+    if (!status)
+        status = read_count(a, "ranks", MOST_RANKS, &number, err);
     t->candidate_count = 4;
-    if (!status && top)
-        status = banyan_value_integer(top, 1, MOST_CANDIDATES, &t->candidate_count, err);
+    if (!status)
+        status = read_count(a, "candidates", MOST_CANDIDATES, &t->candidate_count, err);
     t->budget_s = 0.5;
-    if (!status && budget)
+    if (!status && budget) {
         status = banyan_value_seconds(budget, 1, &t->budget_s, err);
+        if (status)
+            prefix(err, "budget");
+    }
+    if (!status && transport) {
+        status = banyan_value_choice(transport, "auto|shm|tcp", &choice, err);
+        if (status)
+            prefix(err, "transport");
+    }
     *ranks = (int)number;
     t->path = cli_get(a, "wisdom") ? cli_get(a, "wisdom") : file && *file ? file : "banyan.wisdom";
     return status;
@@ -359,6 +409,7 @@ static int run(const cli_arguments *arguments)
         return cli_fail(arguments, status, &err);
     config.topology = cli_get(arguments, "topo");
     config.algorithm = "auto";
+    config.transport = transport;
     config.error = err.text;
     config.error_bytes = sizeof err.text;
     if (is_launched) {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, SAMPLES = 256, IN = 8, HIDDEN = 32, STEPS = 300 };
+enum { RANKS = 4, SAMPLES = 256, IN = 8, HIDDEN = 32, STEPS = 500 };
 
 typedef struct {
     float w1[HIDDEN][IN], b1[HIDDEN], w2[HIDDEN], b2;
@@ -141,7 +141,7 @@ static void *learn(void *argument)
             me->failed = 1;
         }
         for (size_t i = 0; i < sizeof net / sizeof(float); i++)
-            weights[i] -= 0.6f * slopes[i];
+            weights[i] -= 0.25f * slopes[i];
     }
     banyan_train_destroy(train);
     return NULL;
@@ -175,7 +175,7 @@ int main(void)
                 return 1;
         }
         worst = fmax(worst, fabs(loss / alone.loss[s] - 1));
-        if (s % 50 == 0 || s == STEPS - 1)
+        if (s % 100 == 0 || s == STEPS - 1)
             printf("step %3d   loss with %d ranks %.6f   alone %.6f\n", s, RANKS, loss, alone.loss[s]);
     }
     printf("the two differ by at most %.1e of the loss, which fell to %.3f of what it was\n", worst,

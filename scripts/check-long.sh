@@ -1,22 +1,30 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the report's page in a
-# browser, then ten minutes of fuzzing, spread over the targets.
+# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, the probe on shaped networks, then ten minutes of fuzzing, spread over
+# the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 
 cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
-BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
+BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
 
-# Every record of the seed paper's clusters, in an optimised build.
+# Every record of the seed paper's clusters, every lost cable of a torus and clusters of 1,024 workers, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
-cmake --build build/release -j "$jobs" --target test_unit_clusters -- --quiet
+cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest -- --quiet
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
+BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
 
 scripts/browser.sh build/dev/banyan
+
+# Another seed each time; a failure names its own.
+BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
+
+cmake --build build/release -j "$jobs" --target banyan -- --quiet
+scripts/probe-networks.sh build/release/banyan
 
 count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)
 [ "$count" -eq 0 ] || scripts/fuzz.sh $((600 / count))

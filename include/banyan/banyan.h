@@ -110,13 +110,14 @@ typedef struct {
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
     const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
+    const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
         sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
-            NULL                                                                                             \
+            NULL, NULL                                                                                       \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
@@ -158,6 +159,15 @@ typedef banyan_status (*banyan_allgather_function)(void *context, const void *mi
 BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
                                                    banyan_allgather_function allgather, void *context,
                                                    const banyan_config *config);
+
+/* Serves the group as a worker without data: relay i is the i-th worker of config->relays. Its ranks use
+ * banyan_comm_init_rank with the same size, id and config; the group begins when all ranks and all relays have
+ * come. Plans may then lead through the relays, which pass bytes on and add them up. Returns when rank 0 has
+ * destroyed its communicator, or with the failure that has ended the group, whose sentence is where
+ * config->error points. A relay that is lost is a PEER_LOST for all others; a group that is shrunk has no
+ * relays, and one that has some cannot be split. */
+BANYAN_API banyan_status banyan_comm_relay(int size, banyan_unique_id id, int relay,
+                                           const banyan_config *config);
 
 /* Every rank calls it; those with the same color make a group, ordered by key, then by rank. A negative color
  * takes part in none: *out is NULL. The old group works on. */
@@ -296,8 +306,8 @@ typedef struct {
     int streams;            /* the most all-reduces at a time; default 4, at most 8 */
     int profile_iterations; /* how many are profiled, after one to warm up; default 3 */
     int measure_ms;         /* about so long commit measures; default 2000 */
-    double drift;           /* plan again when ready times move by this share of backward; default 0.1,
-                                     negative: never */
+    double drift;           /* plan again when ready times move by this share of backward, or steps are off
+                               by this share from the plan's; default 0.1, negative: never */
     banyan_train_unused unused; /* what wait_all does with a gradient that was never ready */
     /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies for
      * each that is not. Those of an iteration come before its wait_all returns. It may call ready and test, and
@@ -320,8 +330,8 @@ BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *
                                              const banyan_train_config *config);
 
 /* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
- * register in different orders: gradients that have the same name belong together. A name of NULL stands for
- * «tensor N», N being the number that *tensor gets: 0, 1, ... */
+ * register in different orders: gradients that have the same name belong together, one line of up to 255 bytes. A
+ * name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
 BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
                                                size_t count, banyan_datatype type, int *tensor);
 

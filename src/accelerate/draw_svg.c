@@ -40,7 +40,7 @@ static void add_legend(banyan_text *text)
     static const char *const classes[] = {"compute", "hidden", "exposed"};
     static const char *const names[] = {"computation", "computation that hides communication",
                                         "exposed communication"};
-    static const int places[] = {12, 130, 388};
+    static const int places[] = {12, 130, 402};
 
     for (int i = 0; i < 3; i++)
         banyan_text_add(

@@ -4,7 +4,8 @@
  * A flow's piece of the vector is its weight's share. Hops towards the root add, hops away from it overwrite;
  * at a node that holds no data of its own (a relay, a switch that adds) the first to arrive overwrites and
  * comes in a round before the others. A hop gets the first round in which what it moves is complete and none
- * of its links has been given away. Flows take turns by hops, so that all of them move from the start. */
+ * of its links has been given away. Flows take turns by hops, so that all of them move from the start. In a plan
+ * with stages the hops of the second come in rounds after all others, behind the schedule's barrier. */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ typedef struct {
     size_t *route_hop;
     int *route_next;
     int route_count, route_limit;
+    int earliest, latest; /* rounds: of what is placed now, of all so far */
 } weaver;
 
 enum { BUCKETS = 4096 };
@@ -147,7 +149,7 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
     int *src_ready = &w->ready[f * nodes + (size_t)hop->src],
         *dst_ready = &w->ready[f * nodes + (size_t)hop->dst];
     unsigned char *holds = &w->holds[f * nodes + (size_t)hop->dst];
-    int first = !*holds, round = *src_ready, route;
+    int first = !*holds, round = *src_ready > w->earliest ? *src_ready : w->earliest, route;
     banyan_transfer t = {
         .src = hop->src, .dst = hop->dst, .first_piece = (int)f, .piece_count = 1, .flow = (int)f};
     banyan_status status = find_route(w, hop_index, &route, err);
@@ -160,6 +162,7 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
         round++;
     if (!take(w, hop, (size_t)round))
         return banyan_fail_memory(err);
+    w->latest = round > w->latest ? round : w->latest;
     t.round = round;
     t.route = route;
     t.action = towards && !first ? BANYAN_ACTION_REDUCE : BANYAN_ACTION_COPY;
@@ -171,26 +174,50 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
     return BANYAN_SUCCESS;
 }
 
-/* All hops of one kind at the same position of every flow, then the next: flows advance side by side. */
-static banyan_status place_all(weaver *w, banyan_error *err)
+/* Which of the flow's hops belong to the stage: all, or those up in the first and those down in the second. */
+static void hops_of(const banyan_flow_tree *flow, int stage, size_t *begin, size_t *end)
+{
+    size_t all = (size_t)(flow->in_count + flow->out_count),
+           turn = flow->is_later ? (size_t)flow->in_count : all;
+
+    *begin = stage ? turn : 0;
+    *end = stage ? all : turn;
+}
+
+/* All hops at the same position of every flow, then the next: flows advance side by side. */
+static banyan_status place_stage(weaver *w, int stage, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
-    size_t longest = 0;
+    int more = 1;
 
-    for (size_t f = 0; f < w->flows->flow_count; f++) {
-        const banyan_flow_tree *flow = &w->flows->flows[f];
-
-        if ((size_t)(flow->in_count + flow->out_count) > longest)
-            longest = (size_t)(flow->in_count + flow->out_count);
-    }
-    for (size_t i = 0; i < longest; i++)
+    for (size_t i = 0; !status && more; i++) {
+        more = 0;
         for (size_t f = 0; !status && f < w->flows->flow_count; f++) {
             const banyan_flow_tree *flow = &w->flows->flows[f];
+            size_t begin, end;
 
-            if (i < (size_t)(flow->in_count + flow->out_count))
-                status = place_hop(w, f, flow->first_hop + i, i < (size_t)flow->in_count, err);
+            hops_of(flow, stage, &begin, &end);
+            if (begin + i >= end)
+                continue;
+            more = 1;
+            status = place_hop(w, f, flow->first_hop + begin + i, begin + i < (size_t)flow->in_count, err);
         }
+    }
     return status;
+}
+
+static banyan_status place_all(weaver *w, banyan_error *err)
+{
+    banyan_status status = place_stage(w, 0, err);
+    int is_staged = 0;
+
+    for (size_t f = 0; f < w->flows->flow_count; f++)
+        is_staged |= w->flows->flows[f].is_later;
+    if (status || !is_staged)
+        return status;
+    w->earliest = w->latest + 1;
+    banyan_builder_set_barrier(&w->builder, w->earliest);
+    return place_stage(w, 1, err);
 }
 
 /* Small whole weights where the shares are such, else parts of 2^20. */

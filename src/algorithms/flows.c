@@ -209,12 +209,13 @@ static void add_half(banyan_flows *flows, const banyan_graph *graph, const banya
 }
 
 void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
-                           size_t in_tree, size_t out_tree, int root, double weight)
+                           size_t in_tree, size_t out_tree, int root, int is_later, double weight)
 {
     banyan_flow_tree *flow = begin_flow(flows, root, weight);
 
     if (!flow)
         return;
+    flow->is_later = is_later;
     add_half(flows, graph, trees, in_tree, 1, flow);
     add_half(flows, graph, trees, out_tree, 0, flow);
 }

@@ -21,6 +21,7 @@ typedef struct {
     size_t first_hop; /* hops[first_hop ..]: in_count towards the root, farthest first, */
     int in_count;     /* then out_count away from it, nearest first */
     int out_count;
+    int is_later; /* its sums go out only when everything has been summed: plans in stages */
 } banyan_flow_tree;
 
 typedef struct {
@@ -40,9 +41,9 @@ void banyan_flows_fini(banyan_flows *flows);
 void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
                            size_t tree, int root, double weight);
 
-/* An in-tree and an out-tree with the same root. */
+/* An in-tree and an out-tree with the same root. is_later: the out-tree belongs to a second stage. */
 void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
-                           size_t in_tree, size_t out_tree, int root, double weight);
+                           size_t in_tree, size_t out_tree, int root, int is_later, double weight);
 
 /* Heaviest first, at most limit; weightless ones go. */
 void banyan_flows_keep_heaviest(banyan_flows *flows, size_t limit);

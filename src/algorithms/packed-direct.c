@@ -31,7 +31,7 @@ static int eccentricity(const banyan_graph *graph, int from, int *level, int *qu
     return level[queue[count - 1]];
 }
 
-static banyan_status find_radius(const banyan_graph *graph, int *out, banyan_error *err)
+banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err)
 {
     int *level = banyan_alloc((size_t)graph->node_count, sizeof *level);
     int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue);
@@ -86,7 +86,7 @@ static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_pa
     banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992};
     banyan_peel peel;
     int radius;
-    banyan_status status = find_radius(graph, &radius, err);
+    banyan_status status = banyan_packed_radius(graph, &radius, err);
 
     if (status)
         return status;

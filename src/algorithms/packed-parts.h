@@ -24,4 +24,11 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
                                    const banyan_packed_options *options, banyan_flows *flows,
                                    banyan_error *err);
 
+/* Many workers, some nodes idle: trees of equal weight, improved by exchanges. */
+banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err);
+
+/* Hops to the farthest node from where that is least. */
+banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err);
+
 #endif

@@ -9,7 +9,6 @@
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
 #include "solve/ellipsoid.h"
-#include "solve/hubs.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 
@@ -76,23 +75,6 @@ banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_tree
     return BANYAN_SUCCESS;
 }
 
-/* Too many workers behind switches for a linear program with a row each: trees of equal weight. */
-static banyan_status pack_hubs(const banyan_graph *graph, int tree_count, banyan_flows *flows,
-                               banyan_error *err)
-{
-    banyan_trees trees;
-    banyan_status status;
-
-    banyan_trees_init(&trees);
-    status = banyan_hubs_pack(graph, tree_count < 64 ? tree_count : 64, &trees, err);
-    for (size_t t = 0; !status && t < trees.tree_count; t++)
-        banyan_flows_add_tree(flows, graph, &trees, t, -1, 1);
-    if (!status && trees.tree_count == 0)
-        status = banyan_packed_columns(graph, NULL, 0, flows, err);
-    banyan_trees_fini(&trees);
-    return status;
-}
-
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
 static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing)
 {
@@ -115,7 +97,8 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
             out_left = out_left > 0 ? out_left : packing->weight[out];
             share = in_left < out_left ? in_left : out_left;
             if (share > 1e-9 * packing->total)
-                banyan_flows_add_pair(flows, graph, &packing->trees, in, out, root, share);
+                banyan_flows_add_pair(flows, graph, &packing->trees, in, out, root,
+                                      packing->kind[out] == BANYAN_TREE_OUT_LATER, share);
             in_left -= share;
             out_left -= share;
             if (in_left <= 1e-9 * packing->total) {
@@ -181,8 +164,8 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
 {
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
-    if (graph->active_count > MANY_WORKERS && !banyan_graph_has_idle_adders(graph))
-        return pack_hubs(graph, options->max_trees, flows, err);
+    if (graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph))
+        return banyan_packed_large(graph, options, flows, err);
     return banyan_packed_switched(topology, graph, options, flows, err);
 }
 
@@ -281,7 +264,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
-    if (!status && banyan_network_has_many_helpers(graph)) {
+    if (!status && !graph->symmetric && banyan_network_has_many_helpers(graph)) {
         banyan_graph_destroy(graph);
         status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                       BANYAN_RELAYS_FORWARD, &graph, err);

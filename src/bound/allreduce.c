@@ -54,8 +54,12 @@ static banyan_status pack(const banyan_graph *graph, banyan_packing_problem prob
             group ? banyan_groups_find(graph, 0, group, &problem.group_count, err) : banyan_fail_memory(err);
         if (status)
             goto out;
-        if (problem.group_count <= graph->arc_count / 8)
+        if (problem.group_count <= graph->arc_count / 8) {
             problem.group = group;
+        } else if (graph->arc_count > 4 * MANY_CABLES) { /* what is proven by then has to do */
+            problem.tolerance = 1e-4;
+            problem.round_limit = 60;
+        }
     }
     status = banyan_packing_solve(graph, &problem, &packing, err);
     if (status)

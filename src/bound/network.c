@@ -147,6 +147,10 @@ int banyan_network_has_many_helpers(const banyan_graph *graph)
     int limit = !graph->symmetric                                 ? BANYAN_MANY_HELPERS_UNLIKE
                 : graph->active_count <= BANYAN_STEINER_TERMINALS ? BANYAN_MANY_HELPERS_OF_FEW
                                                                   : BANYAN_MANY_HELPERS;
+    int helpers = banyan_network_helpers(graph);
 
-    return banyan_network_helpers(graph) > limit;
+    if (graph->symmetric && graph->active_count > BANYAN_STEINER_TERMINALS &&
+        helpers * graph->active_count > BANYAN_MANY_PAIRS)
+        return 1;
+    return helpers > limit;
 }

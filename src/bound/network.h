@@ -21,7 +21,8 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
 enum {
     BANYAN_MANY_HELPERS = 56,         /* directions alike */
     BANYAN_MANY_HELPERS_OF_FEW = 260, /* and few active workers */
-    BANYAN_MANY_HELPERS_UNLIKE = 20
+    BANYAN_MANY_HELPERS_UNLIKE = 20,
+    BANYAN_MANY_PAIRS = 1600 /* helpers times active workers, directions alike */
 };
 
 int banyan_network_helpers(const banyan_graph *graph); /* how many there are */

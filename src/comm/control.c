@@ -202,8 +202,9 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
     *out = NULL;
     if (!control)
         return banyan_fail_memory(err);
-    control->size = most_ranks;
+    control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
+    control->status_door.fd = -1;
     control->outbox_end = &control->outbox;
     init_lock(control);
     status = fill_arrays(control, err);
@@ -222,6 +223,26 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
 const banyan_address *banyan_control_address(const banyan_control *control)
 {
     return banyan_listener_address(control->listener);
+}
+
+void banyan_control_set_status_folder(banyan_control *control, const char *folder)
+{
+    snprintf(control->status_folder, sizeof control->status_folder, "%s", folder ? folder : "");
+}
+
+/* A group works without: where no door can be made, nobody can ask. */
+static void open_status(banyan_control *control)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = KEY_STATUS}};
+
+    if (*control->status_folder && !banyan_status_open(&control->status_door, control->status_folder,
+                                                       &control->secret, control->rank, NULL))
+        epoll_ctl(control->epoll, EPOLL_CTL_ADD, control->status_door.fd, &event);
+}
+
+void banyan_control_name_relays(banyan_control *control, int rank_count)
+{
+    control->rank_count = rank_count;
 }
 
 /* With the lock held. 0: the deadline has passed. */
@@ -293,6 +314,7 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
         control->beat_ns = 1000000000;
     if (control->beat_ns < 20000000)
         control->beat_ns = 20000000;
+    open_status(control);
     if (control->rank != 0)
         status = dial_hub(control, deadline_ns, err);
     else if (control->size == 1)
@@ -331,6 +353,7 @@ void banyan_control_stop(banyan_control *control, uint64_t calls)
     wake(control);
     pthread_join(control->thread, NULL);
     control->has_thread = 0;
+    banyan_status_close(&control->status_door);
     say_goodbye(control);
 }
 
@@ -339,6 +362,7 @@ void banyan_control_destroy(banyan_control *control)
     if (!control)
         return;
     banyan_control_stop(control, 0);
+    banyan_status_close(&control->status_door);
     for (int i = 0; control->members && i < control->size; i++)
         banyan_channel_fini(&control->members[i].channel);
     while (control->outbox) {
@@ -389,6 +413,12 @@ banyan_status banyan_control_publish(banyan_control *control, const void *body, 
                                      banyan_error *err)
 {
     return post_locked(control, TO_ALL, PLAN, body, bytes, err);
+}
+
+banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
+                                  banyan_error *err)
+{
+    return post_locked(control, relay, CALL, body, bytes, err);
 }
 
 banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err)

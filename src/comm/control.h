@@ -16,7 +16,16 @@
 
 typedef struct banyan_control banyan_control;
 
-/* What the control thread tells; the last two only at the hub and only elsewhere. */
+#define BANYAN_CALL_TEXT 160
+
+/* What a rank is doing, for people who ask. */
+typedef struct {
+    uint64_t begun, done;        /* calls */
+    double since_s;              /* the last one began or ended so long ago */
+    char call[BANYAN_CALL_TEXT]; /* the last one that began; empty: none yet */
+} banyan_rank_state;
+
+/* What the control thread tells and asks; want only at the hub, plan and call only elsewhere. */
 typedef struct {
     void *context;
     void (*fail)(void *context, banyan_status status, const char *sentence); /* the group is over */
@@ -24,12 +33,20 @@ typedef struct {
     void (*left)(void *context, int rank, uint64_t calls); /* a rank has gone after so many calls */
     void (*want)(void *context, int rank, const unsigned char *body, size_t bytes);
     void (*plan)(void *context, const unsigned char *body, size_t bytes);
+    void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */
+    void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
 } banyan_control_handler;
 
 /* The listener is made first, so that its address can stand on the card. */
 banyan_status banyan_control_create(int most_ranks, const banyan_address *address, int low_port,
                                     int high_port, banyan_control **out, banyan_error *err);
 const banyan_address *banyan_control_address(const banyan_control *control);
+
+/* Where people can ask about this rank (comm/status.h), before it starts; empty or NULL: nowhere. */
+void banyan_control_set_status_folder(banyan_control *control, const char *folder);
+
+/* From this number on they are relays, for those who read sentences. */
+void banyan_control_name_relays(banyan_control *control, int rank_count);
 
 /* Connects the star; returns when all ranks are there. The cards must outlive the control. */
 banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
@@ -53,6 +70,8 @@ void banyan_control_mark_lost(banyan_control *control, int rank);
 /* From the hub to all others; from another rank to the hub. */
 banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
                                      banyan_error *err);
+banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
+                                  banyan_error *err);
 banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err);
 
 /* Everybody's bytes to everybody, through the hub; every rank calls it in the same order. */

@@ -6,13 +6,15 @@
 #include <pthread.h>
 
 #include "comm/control.h"
+#include "comm/status.h"
 #include "transport/channel.h"
 
-enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED };
+enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL };
 
 #define TO_ALL (-1)
 #define KEY_WAKE UINT64_MAX
 #define KEY_DOOR (UINT64_MAX - 1)
+#define KEY_STATUS (UINT64_MAX - 2)
 #define FAREWELL_NS 2000000000
 
 typedef struct letter letter;
@@ -27,6 +29,8 @@ typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t heard_ns;
     uint32_t events;
+    int64_t told_ns; /* when it last told its state; 0: never */
+    banyan_rank_state state;
 } member;
 
 typedef struct joiner joiner;
@@ -37,6 +41,7 @@ struct joiner {
 
 struct banyan_control {
     int rank, size, timeout_ms;
+    int rank_count; /* the others are relays */
     int64_t beat_ns;
     banyan_secret secret;
     const banyan_card *cards;
@@ -47,6 +52,8 @@ struct banyan_control {
     pthread_t thread;
     member *members; /* by rank; elsewhere than at the hub only member 0 has a connection */
     int connected;
+    char status_folder[BANYAN_STATUS_FOLDER_TEXT];
+    banyan_status_door status_door;
     unsigned char *gathering; /* at the hub */
     char *has_given;
     int given;
@@ -69,6 +76,9 @@ struct banyan_control {
 /* control.c: with the lock held: notes the first failure, and returns whether this was it. */
 int banyan_control_note_failure(banyan_control *control, banyan_status status, const char *sentence);
 size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence);
+
+/* status_report.c: what this rank knows, as JSON, to whoever stands at the door. */
+void banyan_control_answer_status(banyan_control *control);
 
 /* control_thread.c */
 void *banyan_control_watch_over(void *argument);

@@ -59,8 +59,10 @@ static void lose_member(banyan_control *control, int rank, banyan_status status,
     if (has_left)
         return;
     if (control->rank == 0)
-        snprintf(sentence, sizeof sentence, "rank %d (process %d on %.64s) %s: %.200s", rank, card->process,
-                 card->host, status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
+        snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
+                 rank < control->rank_count ? "rank" : "relay",
+                 rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
+                 status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
     else /* who is cut off itself sees no more than this */
         snprintf(sentence, sizeof sentence,
                  "rank %d lost its connection to rank 0 (process %d on %.64s): %.200s", control->rank,
@@ -167,14 +169,49 @@ void banyan_control_become_ready(banyan_control *control)
     pthread_mutex_unlock(&control->lock);
 }
 
+/* A heartbeat tells what the rank is doing: calls begun 0, done 8, milliseconds since 16, and the call as text. */
+enum { BEAT_HEAD = 20 };
+
+static size_t write_beat(banyan_control *control, unsigned char out[BEAT_HEAD + BANYAN_CALL_TEXT])
+{
+    banyan_rank_state state = {0};
+    size_t length;
+
+    if (!control->handler.state)
+        return 0;
+    control->handler.state(control->handler.context, &state);
+    length = strlen(state.call);
+    banyan_put64(out, state.begun);
+    banyan_put64(out + 8, state.done);
+    banyan_put32(out + 16, state.since_s < 4e6 ? (uint32_t)(state.since_s * 1e3) : UINT32_MAX);
+    memcpy(out + BEAT_HEAD, state.call, length);
+    return BEAT_HEAD + length;
+}
+
+/* What is shown to people later must be plain text. */
+static void hear_beat(banyan_control *control, int from, const unsigned char *body, size_t bytes)
+{
+    banyan_rank_state *state = &control->members[from].state;
+
+    if (bytes < BEAT_HEAD || bytes >= BEAT_HEAD + BANYAN_CALL_TEXT)
+        return;
+    state->begun = banyan_get64(body);
+    state->done = banyan_get64(body + 8);
+    state->since_s = banyan_get32(body + 16) * 1e-3;
+    for (size_t i = BEAT_HEAD; i < bytes; i++)
+        state->call[i - BEAT_HEAD] = (char)(body[i] < 0x20 || body[i] >= 0x7f ? '?' : body[i]);
+    state->call[bytes - BEAT_HEAD] = 0;
+    control->members[from].told_ns = banyan_clock_ns();
+}
+
 /* 0: not a message that may come from there. */
 static int hear(banyan_control *control, int from, int type, const unsigned char *body, size_t bytes)
 {
     int is_hub = control->rank == 0;
 
     if (type == BEAT)
-        return 1;
-    if (type == ABORT)
+        hear_beat(control, from, body, bytes);
+    else if (type == ABORT)
         hear_abort(control, from, body, bytes);
     else if (type == LEFT)
         hear_left(control, from, body, bytes);
@@ -184,6 +221,8 @@ static int hear(banyan_control *control, int from, int type, const unsigned char
         hear_silent(control, body, bytes);
     else if (type == PLAN && !is_hub)
         control->handler.plan(control->handler.context, body, bytes);
+    else if (type == CALL && !is_hub)
+        control->handler.call(control->handler.context, body, bytes);
     else if (type == GATHERED && !is_hub)
         finish_gather(control, body, bytes);
     else if (type == WANT && is_hub)
@@ -290,13 +329,16 @@ static int empty_outbox(banyan_control *control)
 
 static void beat(banyan_control *control, int64_t now_ns)
 {
+    unsigned char body[BEAT_HEAD + BANYAN_CALL_TEXT];
+    size_t bytes = control->rank ? write_beat(control, body) : 0; /* the hub has nobody to tell */
+
     for (int i = 0; i < control->size; i++) {
         member *m = &control->members[i];
 
         if (m->channel.fd < 0)
             continue;
         if (!banyan_channel_has_unsent(&m->channel))
-            put(control, i, BEAT, NULL, 0);
+            put(control, i, BEAT, body, bytes);
         if (now_ns - m->heard_ns > 3 * control->beat_ns)
             set_silent(control, i, 1, now_ns);
     }
@@ -330,6 +372,9 @@ void *banyan_control_watch_over(void *argument)
             if (events[i].data.u64 < (uint64_t)control->size &&
                 control->members[events[i].data.u64].channel.fd >= 0)
                 serve_member(control, (int)events[i].data.u64);
+        for (int i = 0; i < count; i++)
+            if (events[i].data.u64 == KEY_STATUS)
+                banyan_control_answer_status(control);
         banyan_listener_progress(control->listener);
         if (empty_outbox(control))
             return NULL;

@@ -192,8 +192,9 @@ banyan_status banyan_train_register(banyan_train *train, const char *name, void 
     else if (!bytes || count > (size_t)1 << 50)
         status = banyan_engine_refuse(train, BANYAN_INVALID_ARGUMENT, "%zu elements of datatype %d", count,
                                       (int)type);
-    else if (name && (!*name || strlen(name) >= BANYAN_ENGINE_NAME))
-        status = banyan_engine_refuse(train, BANYAN_INVALID_ARGUMENT, "a gradient's name has 1 to %d bytes",
+    else if (name && (!*name || strlen(name) >= BANYAN_ENGINE_NAME || strchr(name, '\n')))
+        status = banyan_engine_refuse(train, BANYAN_INVALID_ARGUMENT,
+                                      "a gradient's name has 1 to %d bytes, all in one line",
                                       BANYAN_ENGINE_NAME - 1);
     else
         status = add_tensor(train, name, data, count, type);
@@ -210,8 +211,10 @@ static banyan_status commit(banyan_train *train, banyan_error *err)
 
     if (status)
         return status;
+    pthread_mutex_lock(&train->lock);
     first->train = train;
     train->stream_count = 1;
+    pthread_mutex_unlock(&train->lock);
     status = banyan_engine_agree(train, err);
     if (!status)
         status = banyan_engine_measure(train, err);
@@ -232,40 +235,36 @@ static banyan_status commit(banyan_train *train, banyan_error *err)
     return status ? status : banyan_engine_start(train, err);
 }
 
-banyan_status banyan_train_commit(banyan_train *train)
+/* Leaves in told which gradients are not done; with the lock held. */
+static void mark_undone(const banyan_train *train, char *told)
 {
-    banyan_error err = {""};
-    banyan_status status;
-
-    if (!train)
-        return BANYAN_INVALID_ARGUMENT;
-    if (train->is_committed || train->failure)
-        return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "commit is called once");
-    status = commit(train, &err);
-    if (status) {
-        banyan_engine_fail(train, status, err.text);
-        return banyan_engine_refuse(train, status, "%s", err.text);
-    }
-    pthread_mutex_lock(&train->lock);
-    train->comm = NULL;
-    train->patience = BANYAN_ENGINE_WINDOW;
-    train->scale = 1;
-    train->is_committed = 1;
-    pthread_mutex_unlock(&train->lock);
-    return BANYAN_SUCCESS;
+    for (int i = 0; i < train->tensor_count; i++)
+        told[i] = train->is_open && !train->tensors[i].is_done;
 }
 
-/* Of gradients that are not done, with the lock held: marks them, and leaves in told which they were. */
-static int mark_undone(banyan_train *train, char *told)
+/* Others read it, too: what went wrong in our system has our name. */
+static void write_failure(banyan_train *train, banyan_status status, const char *sentence)
 {
-    int count = 0;
+    int is_nameless = status == BANYAN_SYSTEM_ERROR && strncmp(sentence, "rank ", 5) != 0;
+    char name[32] = "";
 
-    for (int i = 0; i < train->tensor_count; i++)
-        if (train->is_open && !train->tensors[i].is_done) {
-            told[i] = 1;
-            count++;
-        }
-    return count;
+    if (is_nameless)
+        snprintf(name, sizeof name, "rank %d: ", train->rank);
+    snprintf(train->failure_text.text, sizeof train->failure_text.text, "%s%s", name, sentence);
+    train->failure = status;
+    train->err = train->failure_text;
+}
+
+/* Once there is a failure, its words do not change. */
+static void end_streams(banyan_train *train)
+{
+    int count;
+
+    pthread_mutex_lock(&train->lock);
+    count = train->stream_count;
+    pthread_mutex_unlock(&train->lock);
+    for (int s = 0; s < count; s++)
+        banyan_comm_end(train->streams[s].comm, train->failure, train->failure_text.text);
 }
 
 void banyan_engine_fail(banyan_train *train, banyan_status status, const char *sentence)
@@ -276,17 +275,15 @@ void banyan_engine_fail(banyan_train *train, banyan_status status, const char *s
     pthread_mutex_lock(&train->lock);
     is_first = !train->failure;
     if (is_first) {
-        train->failure = status;
-        snprintf(train->failure_text.text, sizeof train->failure_text.text, "%s", sentence);
-        train->err = train->failure_text;
+        write_failure(train, status, sentence);
         if (told)
             mark_undone(train, told);
     }
     train->events++;
     pthread_cond_broadcast(&train->changed);
     pthread_mutex_unlock(&train->lock);
-    for (int s = 0; is_first && s < train->stream_count; s++)
-        banyan_comm_end(train->streams[s].comm, status, sentence);
+    if (is_first)
+        end_streams(train);
     for (int i = 0; is_first && told && i < train->tensor_count; i++)
         if (told[i])
             train->config.done(train->config.context, i, status);
@@ -297,6 +294,33 @@ void banyan_engine_fail(banyan_train *train, banyan_status status, const char *s
     train->is_failure_told = 1;
     pthread_cond_broadcast(&train->changed);
     pthread_mutex_unlock(&train->lock);
+}
+
+banyan_status banyan_train_commit(banyan_train *train)
+{
+    banyan_error err = {""};
+    banyan_status status;
+
+    if (!train)
+        return BANYAN_INVALID_ARGUMENT;
+    if (train->failure)
+        return banyan_engine_refuse(train, train->failure, "%s", train->failure_text.text);
+    if (train->is_committed)
+        return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "commit is called once");
+    status = commit(train, &err);
+    if (status)
+        banyan_engine_fail(train, status, err.text);
+    pthread_mutex_lock(&train->lock);
+    train->comm = NULL;
+    train->patience = BANYAN_ENGINE_WINDOW;
+    train->scale = 1;
+    status = train->failure; /* or it was aborted meanwhile */
+    train->is_committed = !status;
+    pthread_mutex_unlock(&train->lock);
+    if (!status)
+        return BANYAN_SUCCESS;
+    end_streams(train);
+    return banyan_engine_refuse(train, status, "%s", train->failure_text.text);
 }
 
 banyan_status banyan_train_abort(banyan_train *train)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/engine_fuse.c: one all-reduce over the gradients of a group, wherever each of them lies.
  *
- * Gradients of different types make one all-reduce a type. With the last group of an iteration travel two more
- * elements that say whether a rank wants a new plan: added up or averaged, they are zero only if nobody does. Types that
+ * Gradients of different types make one all-reduce a type. With the last group of an iteration travels one more
+ * element that says whether a rank wants a new plan: added up or averaged, it is zero only if nobody does. Types that
  * cannot say so for any number of ranks (integers wrap around, averages of theirs round down) leave that to a small
  * all-reduce of its own. */
 #include <string.h>
@@ -89,7 +89,7 @@ static banyan_status reduce_segments(banyan_engine_stream *stream, const batch *
     return status ? banyan_fail(err, status, "%s", banyan_last_error(stream->comm)) : BANYAN_SUCCESS;
 }
 
-static banyan_status add_votes(banyan_engine_stream *stream, batch *b, int vote, banyan_error *err)
+static banyan_status add_vote(banyan_engine_stream *stream, batch *b, int vote, banyan_error *err)
 {
     write_vote(b->type, vote, stream->votes);
     return add_segment(stream, b, stream->votes, 1, err);
@@ -112,7 +112,7 @@ banyan_status banyan_engine_reduce(banyan_engine_stream *stream, const banyan_en
         if (status || (!b.count && !(is_extra && votes_here)))
             continue;
         if (votes_here)
-            status = add_votes(stream, &b, *vote, err);
+            status = add_vote(stream, &b, *vote, err);
         if (!status)
             status = reduce_segments(stream, &b, err);
         if (!status && votes_here) {

@@ -45,8 +45,10 @@ static banyan_status add_stream(banyan_train *train, banyan_error *err)
 
     if (status)
         return status;
+    pthread_mutex_lock(&train->lock);
     stream->train = train;
     stream->number = train->stream_count++;
+    pthread_mutex_unlock(&train->lock);
     return BANYAN_SUCCESS;
 }
 
@@ -131,14 +133,14 @@ static size_t model_bytes(const banyan_train *train)
 static banyan_status measure_alone(measurement *m, double budget_s, banyan_error *err)
 {
     size_t whole = model_bytes(m->train);
-    size_t most = whole < MOST_BYTES ? whole : MOST_BYTES;
+    size_t most = (whole < MOST_BYTES ? whole : MOST_BYTES) / 8 * 8;
 
     for (size_t bytes = LEAST_BYTES;; bytes *= 4) {
         int is_last = bytes >= most && m->count > 1;
         banyan_status status;
 
         if (is_last && (double)most > m->bytes[m->count - 1])
-            bytes = most / 8 * 8;
+            bytes = most;
         /* At twice the time of its share of bytes, two runs and two to warm up. */
         if (m->count > 2 &&
             m->spent_s + 4 * m->seconds[m->count - 1] * (double)bytes / m->bytes[m->count - 1] > budget_s)

@@ -81,7 +81,19 @@ static void end_iteration(banyan_train *train)
     train->votes = 0;
 }
 
-/* What this rank says with its last group: whether ready times have moved. */
+/* How far steps are from what the plan promised, where costs are ours to correct. */
+static double step_error(const banyan_train *train)
+{
+    double predicted_s = train->plan->grouping->iteration_s - train->plan->grouping->forward_s;
+    double steps_s[BANYAN_ENGINE_RECENT];
+
+    if (*train->cost_text || train->figures.count < BANYAN_ENGINE_WINDOW || !(predicted_s > 0))
+        return 0;
+    memcpy(steps_s, train->figures.step_s, sizeof steps_s);
+    return fabs(banyan_median(steps_s, train->figures.count) / predicted_s - 1);
+}
+
+/* What this rank says with its last group: whether ready times have moved, or steps take another time than planned. */
 static int own_vote(banyan_train *train)
 {
     if (!train->plan_number)
@@ -92,7 +104,7 @@ static int own_vote(banyan_train *train)
         return 0;
     banyan_observations_median(&train->observed, train->row_s);
     train->drift = banyan_engine_plan_drift(train->plan, train->row_s);
-    return train->drift > train->config.drift;
+    return train->drift > train->config.drift || step_error(train) > train->config.drift;
 }
 
 /* ---- A group. */

@@ -257,6 +257,15 @@ static banyan_status refuse_unused(banyan_train *train)
     return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "%s", sentence);
 }
 
+/* The others must not wait for what cannot come. */
+static banyan_status run_out_of_memory(banyan_train *train)
+{
+    pthread_mutex_unlock(&train->lock);
+    banyan_engine_fail(train, BANYAN_SYSTEM_ERROR, "out of memory");
+    pthread_mutex_lock(&train->lock);
+    return fail_as_before(train);
+}
+
 static banyan_status fill_unused(banyan_train *train)
 {
     for (int i = 0; i < train->tensor_count; i++) {
@@ -268,7 +277,7 @@ static banyan_status fill_unused(banyan_train *train)
         if (t->count && !t->data && !t->own) {
             t->own = banyan_alloc(bytes, 1);
             if (!t->own)
-                return banyan_fail_memory(&train->err);
+                return run_out_of_memory(train);
         }
         if (t->count)
             memset(t->data ? t->data : t->own, 0, bytes);

@@ -194,6 +194,7 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry)
 {
     if (group->world) {
+        banyan_world_finish(group->world);
         banyan_free(entry);
         return;
     }

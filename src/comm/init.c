@@ -48,11 +48,22 @@ static banyan_status check_rank(int rank, int size, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+/* Relays come through the id alone. */
+static banyan_status refuse_relays(const banyan_setup *setup, banyan_error *err)
+{
+    return setup->relay_count ? banyan_fail(err, BANYAN_UNSUPPORTED,
+                                            "a group with relay processes begins with banyan_comm_init_rank")
+                              : BANYAN_SUCCESS;
+}
+
 static banyan_status join(int rank, int size, const banyan_secret *secret, banyan_meeting meeting,
                           banyan_setup *setup, banyan_comm **out, banyan_error *err)
 {
-    banyan_world_options options = {
-        .rank = rank, .size = size, .old_rank = -1, .secret = secret, .meeting = meeting};
+    banyan_world_options options = {.rank = rank,
+                                    .size = size + setup->relay_count,
+                                    .old_rank = -1,
+                                    .secret = secret,
+                                    .meeting = meeting};
     banyan_world *world = NULL;
     banyan_status status = banyan_world_create(&options, setup, &world, err);
 
@@ -64,7 +75,7 @@ static banyan_status join(int rank, int size, const banyan_secret *secret, banya
 }
 
 static banyan_status join_at(const banyan_address *address, const banyan_secret *secret, int rank, int size,
-                             const banyan_config *config, banyan_comm **out, banyan_error *err)
+                             const banyan_config *config, int may_relay, banyan_comm **out, banyan_error *err)
 {
     banyan_secret group_secret;
     store_meeting meeting = {.visit = {.address = *address, .secret = secret}};
@@ -73,6 +84,8 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
 
     if (!status)
         status = check_rank(rank, size, err);
+    if (!status && !may_relay)
+        status = refuse_relays(&setup, err);
     if (status) {
         banyan_setup_fini(&setup);
         return status;
@@ -156,8 +169,53 @@ banyan_status banyan_comm_init_rank(banyan_comm **comm, int size, banyan_unique_
     *comm = NULL;
     status = read_id(&id, &address, &secret, &err);
     if (!status)
-        status = join_at(&address, &secret, rank, size, config, comm, &err);
+        status = join_at(&address, &secret, rank, size, config, 1, comm, &err);
     banyan_auth_forget(&secret, sizeof secret);
+    if (status)
+        banyan_comm_report(config, &err);
+    return status;
+}
+
+static banyan_status relay(int size, const banyan_unique_id *id, int number, const banyan_config *config,
+                           banyan_error *err)
+{
+    banyan_world_options options = {.rank = size + number, .old_rank = -1};
+    store_meeting meeting = {.world = NULL};
+    banyan_secret secret, group_secret;
+    banyan_setup setup = {0};
+    banyan_world *world = NULL;
+    banyan_status status = read_id(id, &meeting.visit.address, &secret, err);
+
+    if (!status)
+        status = banyan_setup_init(&setup, config, size, err);
+    if (status)
+        return status;
+    if (number < 0 || number >= setup.relay_count)
+        status =
+            banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relay %d is not from 0 to %d: config->relays has %d",
+                        number, setup.relay_count - 1, setup.relay_count);
+    meeting.visit.secret = &secret;
+    meeting.visit.timeout_ms = setup.timeout_ms;
+    banyan_auth_secret_derive(&secret, "group", 0, &group_secret);
+    options.size = size + setup.relay_count;
+    options.secret = &group_secret;
+    options.meeting = (banyan_meeting){&meeting, meet_at_store};
+    if (!status)
+        status = banyan_world_create(&options, &setup, &world, err);
+    if (!status)
+        status = banyan_relay_serve(world, &setup, err);
+    banyan_world_destroy(world);
+    banyan_setup_fini(&setup);
+    banyan_auth_forget(&secret, sizeof secret);
+    banyan_auth_forget(&group_secret, sizeof group_secret);
+    return status;
+}
+
+banyan_status banyan_comm_relay(int size, banyan_unique_id id, int number, const banyan_config *config)
+{
+    banyan_error err = {""};
+    banyan_status status = relay(size, &id, number, config, &err);
+
     if (status)
         banyan_comm_report(config, &err);
     return status;
@@ -183,7 +241,7 @@ static banyan_status join_launched(const banyan_launch *launch, const banyan_sec
     if (!status && store)
         address = *banyan_store_address(store);
     if (!status)
-        status = join_at(&address, secret, launch->rank, launch->size, config, out, err);
+        status = join_at(&address, secret, launch->rank, launch->size, config, 0, out, err);
     if (status && store)
         banyan_store_leave(store); /* it still tells those who come late why */
     else
@@ -225,8 +283,12 @@ static banyan_status join_mpi(const banyan_settings *settings, const banyan_conf
 
     if (!status)
         status = banyan_setup_init(&setup, config, meeting.job.size, err);
-    if (status)
+    if (!status)
+        status = refuse_relays(&setup, err);
+    if (status) {
+        banyan_setup_fini(&setup);
         return status;
+    }
     meeting.timeout_ms = setup.timeout_ms;
     return join(meeting.job.rank, meeting.job.size, NULL, (banyan_meeting){&meeting, meet_by_mpi}, &setup,
                 out, err);
@@ -237,7 +299,9 @@ static int meets_by_mpi(const banyan_settings *settings, const banyan_config *co
                         const banyan_launch *launch, banyan_status detected)
 {
     const char *wish =
-        config && config->magic == BANYAN_CONFIG_MAGIC && config->size >= sizeof *config && config->transport
+        config && config->magic == BANYAN_CONFIG_MAGIC &&
+                config->size >= offsetof(banyan_config, transport) + sizeof config->transport &&
+                config->transport
             ? config->transport
             : banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
     const char *folder = banyan_settings_string(settings, BANYAN_SETTING_PLUGIN_FOLDER);
@@ -335,6 +399,8 @@ banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
     status = banyan_setup_init(&setup, config, size, &err);
     if (!status)
         status = check_rank(rank, size, &err);
+    if (!status)
+        status = refuse_relays(&setup, &err);
     if (status)
         banyan_setup_fini(&setup);
     else

@@ -46,6 +46,9 @@ banyan_status banyan_comm_clone(banyan_comm *comm, banyan_comm **out, banyan_err
 /* comm.c: ends all calls of the whole group with this status and sentence; from any thread. */
 void banyan_comm_end(banyan_comm *comm, banyan_status status, const char *sentence);
 
+/* relay_process.c: serves the world's calls until it ends. */
+banyan_status banyan_relay_serve(banyan_world *world, const banyan_setup *setup, banyan_error *err);
+
 /* Writes the sentence where the config wants it. */
 void banyan_comm_report(const banyan_config *config, const banyan_error *err);
 

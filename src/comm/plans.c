@@ -59,19 +59,27 @@ static void destroy_plan(banyan_comm_plan *plan)
     banyan_free(plan);
 }
 
-/* Nodes that are not ranks need a process that serves them. */
-static int has_relays(const banyan_schedule *schedule)
+static int is_served(const banyan_setup *setup, const banyan_schedule *schedule, int node)
+{
+    for (int i = 0; i < setup->relay_count; i++)
+        if (setup->relays[i] == node)
+            return 1;
+    return banyan_schedule_rank(schedule, node) >= 0;
+}
+
+/* Nodes that are neither ranks nor relays have no process that serves them. */
+static int leads_outside(const banyan_setup *setup, const banyan_schedule *schedule)
 {
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
+        if (!is_served(setup, schedule, schedule->transfers[i].src) ||
+            !is_served(setup, schedule, schedule->transfers[i].dst))
             return 1;
     return 0;
 }
 
 static int is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
 {
-    return schedule && (!setup->has_no_relays || !has_relays(schedule));
+    return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
 /* What the planner predicts, and what messages cost beside. The same for threads and processes: bits must not depend
@@ -117,7 +125,10 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
         return status;
     best = find_best(setup, all, count);
     if (best == count)
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", all[0].why_not.text);
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
+                             !count            ? "there is none"
+                             : all[0].schedule ? "all lead through nodes that no process serves"
+                                               : all[0].why_not.text);
     else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
         status = banyan_plan_explain(problem, all + best, count - best, why, err);
     if (!status) {
@@ -308,7 +319,7 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_
     if (schedule->collective != plan->collective || schedule->root != plan->root ||
         schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
         memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
-        has_relays(schedule))
+        leads_outside(setup, schedule))
         return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
     return BANYAN_SUCCESS;
 }

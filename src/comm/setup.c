@@ -137,6 +137,28 @@ static banyan_status find_active(banyan_setup *setup, const char *text, banyan_e
     return banyan_topology_check_connected(topology, setup->active, count, err);
 }
 
+/* Workers that are no ranks, each served by a process of its own. */
+static banyan_status find_relays(banyan_setup *setup, const char *text, banyan_error *err)
+{
+    banyan_status status;
+
+    if (!text || !*text)
+        return BANYAN_SUCCESS;
+    if (setup->is_default_topology)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relays \"%.80s\" are workers of no topology", text);
+    status = banyan_topology_parse_active(setup->topology, text, &setup->relays, &setup->relay_count, err);
+    if (status) {
+        banyan_error_prefix(err, "relays");
+        return status;
+    }
+    for (int i = 0; i < setup->relay_count; i++)
+        for (int r = 0; r < setup->size; r++)
+            if (setup->relays[i] == setup->active[r])
+                return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "worker %s is rank %d and cannot be a relay",
+                                   banyan_topology_node_name(setup->topology, setup->relays[i]), r);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status find_algorithm(banyan_setup *setup, const char *name, banyan_error *err)
 {
     if (strcmp(name, "auto") != 0 && !banyan_algorithm_find(name)) {
@@ -182,6 +204,8 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         status = find_topology(setup, spec, err);
         if (!status)
             status = find_active(setup, config->active, err);
+        if (!status)
+            status = find_relays(setup, config->relays, err);
     }
     if (!status)
         status = find_algorithm(setup, algorithm, err);
@@ -278,6 +302,7 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     known.timeout_ms = known.timeout_ms ? known.timeout_ms : parent->timeout_ms;
     known.slice_bytes = known.slice_bytes ? known.slice_bytes : parent->slice_bytes;
     known.algorithm = known.algorithm ? known.algorithm : parent->algorithm;
+    known.relays = NULL; /* their processes serve the old group alone */
     known.transport = known.transport ? known.transport : parent->transport;
     return init(out, setup, &known, err);
 }
@@ -301,5 +326,6 @@ void banyan_setup_fini(banyan_setup *setup)
     banyan_free(setup->active);
     banyan_free(setup->algorithm);
     banyan_free(setup->transport);
+    banyan_free(setup->relays);
     *setup = (banyan_setup){0};
 }

@@ -20,9 +20,11 @@ typedef struct {
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */
-    int has_no_relays;       /* only ranks can take part */
-    char *wisdom_file;       /* "": none */
-    banyan_log *log;         /* NULL: nobody wants one */
+    int has_no_relays;       /* only ranks, and the workers in relays, can take part */
+    int *relays;             /* nodes that processes serve which are no ranks (banyan_comm_relay) */
+    int relay_count;
+    char *wisdom_file; /* "": none */
+    banyan_log *log;   /* NULL: nobody wants one */
     const banyan_wisdom_entry
         *forced;     /* borrowed: what to plan, whatever is better (banyan tune); NULL: nothing */
     int wants_probe; /* the network is to be measured (comm/probing.c) */

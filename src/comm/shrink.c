@@ -138,7 +138,7 @@ static banyan_status read_members(reunion *r, const unsigned char *body, size_t 
 static banyan_status follow(reunion *r, int leader, banyan_error *err)
 {
     const banyan_card *card = &banyan_world_cards(r->world)[leader];
-    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, r->size, 0, 1};
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, banyan_world_size(r->world), 0, 1};
     int64_t now_ns = banyan_clock_ns(), soon_ns = now_ns + (r->deadline_ns - now_ns) / 8;
     const unsigned char *body = NULL;
     banyan_secret secret;

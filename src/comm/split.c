@@ -139,6 +139,8 @@ static banyan_status split(banyan_comm *comm, int color, int key, const banyan_c
         return banyan_fail(
             &comm->err, BANYAN_UNSUPPORTED,
             "ranks that are threads of one process make a new group with banyan_comm_init_all");
+    if (comm->group->setup.relay_count)
+        return banyan_fail(&comm->err, BANYAN_UNSUPPORTED, "a group with relay processes cannot be split");
     meeting.deadline_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 1000000;
     comm->child_count++;
     status = find_members(parent, color < 0 ? -1 : color, key, meeting.deadline_ns, &ranks, &meeting.count,

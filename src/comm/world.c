@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/status.h"
 #include "comm/store.h"
 #include "comm/world_internal.h"
 #include "core/alloc.h"
@@ -58,6 +59,8 @@ static const char *name_member(void *context, int member, char *buffer, size_t s
 
     if (rank < 0)
         snprintf(buffer, size, "node %d", member);
+    else if (rank >= world->setup->size)
+        snprintf(buffer, size, "relay %d (on %.40s)", rank - world->setup->size, world->cards[rank].host);
     else
         snprintf(buffer, size, "rank %d (on %.40s)", rank, world->cards[rank].host);
     return buffer;
@@ -218,11 +221,17 @@ static banyan_status use_hosts(const banyan_world *world, banyan_setup *setup, b
 
     if (!names)
         return banyan_fail_memory(err);
-    for (int i = 0; i < world->size; i++)
+    for (int i = 0; i < setup->size; i++)
         names[i] = world->cards[i].place;
     status = banyan_setup_use_hosts(setup, names, err);
     banyan_free(names);
     return status;
+}
+
+/* Relays come after the ranks. */
+static int node_of(const banyan_setup *setup, int process)
+{
+    return process < setup->size ? setup->active[process] : setup->relays[process - setup->size];
 }
 
 /* Members of the data plane are nodes of the topology. */
@@ -238,8 +247,8 @@ static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, b
     for (size_t i = 0; i < count; i++)
         world->rank_of[i] = -1;
     for (int r = 0; r < world->size; r++) {
-        world->rank_of[setup->active[r]] = r;
-        world->addresses[setup->active[r]] = world->cards[r].address;
+        world->rank_of[node_of(setup, r)] = r;
+        world->addresses[node_of(setup, r)] = world->cards[r].address;
     }
     world->meeting.addresses = world->addresses;
     return BANYAN_SUCCESS;
@@ -284,7 +293,7 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     banyan_shm_meeting meeting = {.exchange = {gather_by_node, world},
                                   .deadline_ns = banyan_clock_ns() + (int64_t)setup->timeout_ms * 1000000,
                                   .ranks = world->rank_of};
-    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &meeting};
     banyan_endpoint *shm = NULL, *both = NULL;
     banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
 
@@ -324,7 +333,7 @@ static banyan_status open_messages(banyan_world *world, const banyan_setup *setu
         .context = world,
         .name = name_member,
         .spread = spread};
-    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &meeting};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &meeting};
     banyan_endpoint *messages = NULL;
     banyan_status status = wanted_engine(world)->open(&opening, &messages, err);
 
@@ -341,12 +350,22 @@ static banyan_status open_messages(banyan_world *world, const banyan_setup *setu
 
 static banyan_status begin(banyan_world *world, const banyan_setup *setup, banyan_error *err)
 {
-    banyan_opening opening = {setup->active[world->rank], setup->topology->node_count, &world->meeting};
-    banyan_control_handler handler = {
-        world, fail, take_data, banyan_world_hear_left, banyan_world_hear_want, banyan_world_hear_plan};
+    banyan_opening opening = {node_of(setup, world->rank), setup->topology->node_count, &world->meeting};
+    banyan_control_handler handler = {world,
+                                      fail,
+                                      take_data,
+                                      banyan_world_hear_left,
+                                      banyan_world_hear_want,
+                                      banyan_world_hear_plan,
+                                      banyan_world_hear_call,
+                                      banyan_world_tell_state};
+    char folder[BANYAN_STATUS_FOLDER_TEXT];
     banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
 
     world->endpoint = world->tcp;
+    banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
+    banyan_control_set_status_folder(world->control, folder);
+    banyan_control_name_relays(world->control, setup->size);
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);
@@ -405,10 +424,10 @@ static void log_peers(const banyan_world *world, const banyan_setup *setup)
         memset(is_alike, 0, (size_t)world->size);
         snprintf(way, sizeof way, "%s",
                  transport->describe
-                     ? transport->describe(world->endpoint, setup->active[i], other, sizeof other)
+                     ? transport->describe(world->endpoint, node_of(setup, i), other, sizeof other)
                      : transport->name);
         for (int k = i; k < world->size; k++) {
-            const char *words = transport->describe ? transport->describe(world->endpoint, setup->active[k],
+            const char *words = transport->describe ? transport->describe(world->endpoint, node_of(setup, k),
                                                                           other, sizeof other)
                                                     : transport->name;
 

@@ -63,6 +63,13 @@ void banyan_world_derive_secret(banyan_world *world, const char *purpose, uint64
 banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
                                  banyan_call_entry **out, banyan_error *err);
 
+/* The call has ended, well or not. */
+void banyan_world_finish(banyan_world *world);
+
+/* A relay's next call, when it has come. *is_over: rank 0 has left, and no call comes any more. */
+banyan_status banyan_world_follow(banyan_world *world, banyan_comm_plan **plans, banyan_call_entry *entry,
+                                  int *is_over, banyan_error *err);
+
 /* The label of an entry, and what to say when a peer's differs. */
 void banyan_world_label(const banyan_call_entry *entry, unsigned char out[BANYAN_LABEL_BYTES]);
 void banyan_world_explain(banyan_world *world, const banyan_call_entry *entry, int node,

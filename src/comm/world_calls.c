@@ -19,12 +19,6 @@
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
 enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4 };
 
-struct banyan_plan_letter {
-    banyan_plan_letter *next;
-    size_t bytes;
-    unsigned char body[];
-};
-
 struct banyan_wish {
     banyan_wish *next;
     int rank;
@@ -43,7 +37,7 @@ static void write_label(uint64_t number, const banyan_call *call, uint64_t diges
     banyan_put64(out + DIGEST, digest);
 }
 
-static void read_label(const unsigned char *label, uint64_t *number, banyan_call *call)
+void banyan_world_read_label(const unsigned char *label, uint64_t *number, banyan_call *call)
 {
     uint32_t collective = banyan_get32(label + 16);
 
@@ -71,8 +65,8 @@ static void describe_difference(int rank, const unsigned char *mine, int other, 
     banyan_call call, their_call;
     char a[150], b[150], which[40] = "";
 
-    read_label(mine, &number, &call);
-    read_label(theirs, &their_number, &their_call);
+    banyan_world_read_label(mine, &number, &call);
+    banyan_world_read_label(theirs, &their_number, &their_call);
     if (their_number != number)
         snprintf(which, sizeof which, " as its call %llu", (unsigned long long)their_number);
     if (is_same_call(mine, theirs))
@@ -135,7 +129,7 @@ void banyan_world_hear_left(void *context, int rank, uint64_t calls)
     world->left_after[rank] = calls;
     is_missed = calls < world->current;
     if (is_missed) {
-        read_label(world->recent[(world->current - 1) % BANYAN_WORLD_RECENT], &number, &call);
+        banyan_world_read_label(world->recent[(world->current - 1) % BANYAN_WORLD_RECENT], &number, &call);
         banyan_call_describe(&call, text, sizeof text);
     }
     pthread_cond_broadcast(&world->changed);
@@ -147,14 +141,14 @@ void banyan_world_hear_left(void *context, int rank, uint64_t calls)
     banyan_control_abort(world->control, BANYAN_PEER_LOST, sentence);
 }
 
-void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes)
+static void keep_letter(banyan_world *world, int is_call, const unsigned char *body, size_t bytes)
 {
-    banyan_world *world = context;
-    banyan_plan_letter *letter = bytes >= PLAN_HEADER ? banyan_alloc(1, sizeof *letter + bytes + 1) : NULL;
+    banyan_plan_letter *letter = banyan_alloc(1, sizeof *letter + bytes + 1);
     banyan_plan_letter **end = &world->letters;
 
     if (!letter)
         return; /* whoever waits for it will say so */
+    letter->is_call = is_call;
     letter->bytes = bytes;
     memcpy(letter->body, body, bytes);
     pthread_mutex_lock(&world->lock);
@@ -163,6 +157,18 @@ void banyan_world_hear_plan(void *context, const unsigned char *body, size_t byt
     *end = letter;
     pthread_cond_broadcast(&world->changed);
     pthread_mutex_unlock(&world->lock);
+}
+
+void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes)
+{
+    if (bytes >= PLAN_HEADER)
+        keep_letter(context, 0, body, bytes);
+}
+
+void banyan_world_hear_call(void *context, const unsigned char *body, size_t bytes)
+{
+    if (bytes == BANYAN_LABEL_BYTES)
+        keep_letter(context, 1, body, bytes);
 }
 
 /* At rank 0, with the lock held: whether the wish is for a call of ours, and whether it is the same. */
@@ -208,6 +214,7 @@ static banyan_status note_call(banyan_world *world, const unsigned char *label, 
     pthread_mutex_lock(&world->lock);
     memcpy(world->recent[world->calls_made % BANYAN_WORLD_RECENT], label, BANYAN_LABEL_BYTES);
     world->current = world->calls_made + 1;
+    world->changed_ns = banyan_clock_ns();
     while (*w) {
         banyan_wish *wish = *w;
 
@@ -225,14 +232,6 @@ static banyan_status note_call(banyan_world *world, const unsigned char *label, 
     pthread_mutex_unlock(&world->lock);
     return stranger >= 0 ? end_with_difference(world, world->rank, label, stranger, theirs, err)
                          : BANYAN_SUCCESS;
-}
-
-/* The call had no effect: it does not count. */
-static void take_back_call(banyan_world *world)
-{
-    pthread_mutex_lock(&world->lock);
-    world->current = world->calls_made;
-    pthread_mutex_unlock(&world->lock);
 }
 
 static banyan_status check_present(banyan_world *world, const banyan_call *call, banyan_error *err)
@@ -322,9 +321,9 @@ static banyan_plan_letter *wait_for_letter(banyan_world *world, const banyan_cal
     return letter;
 }
 
-static banyan_status adopt(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
-                           size_t size_class, const banyan_plan_letter *letter, banyan_comm_plan **out,
-                           banyan_error *err)
+banyan_status banyan_world_adopt(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
+                                 size_t size_class, const banyan_plan_letter *letter, banyan_comm_plan **out,
+                                 banyan_error *err)
 {
     banyan_status outcome = (banyan_status)(banyan_get32(letter->body + BANYAN_LABEL_BYTES) & 0xff);
     const char *text = (const char *)letter->body + PLAN_HEADER;
@@ -365,7 +364,7 @@ static banyan_status receive_plan(banyan_world *world, banyan_comm_plan **plans,
     if (!letter)
         return status;
     if (is_same_call(label, letter->body))
-        status = adopt(world, plans, call, size_class, letter, out, err);
+        status = banyan_world_adopt(world, plans, call, size_class, letter, out, err);
     else
         status = end_with_difference(world, world->rank, label, 0, letter->body, err);
     banyan_free(letter);
@@ -386,11 +385,34 @@ static banyan_status get_plan(banyan_world *world, banyan_comm_plan **plans, con
     return receive_plan(world, plans, call, size_class, label, out, err);
 }
 
-banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
-                                 banyan_call_entry **out, banyan_error *err)
+size_t banyan_world_whole(const banyan_world *world, const banyan_call *call)
 {
     int parts = call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
                 call->collective == BANYAN_COLLECTIVE_ALLGATHER;
+
+    return parts ? call->count * (size_t)world->setup->size : call->count;
+}
+
+/* Rank 0: nobody calls anything at a relay, so it is told. */
+static banyan_status tell_relays(banyan_world *world, const banyan_call_entry *entry, banyan_error *err)
+{
+    unsigned char label[BANYAN_LABEL_BYTES];
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (world->rank != 0)
+        return BANYAN_SUCCESS;
+    banyan_world_label(entry, label);
+    for (int i = world->setup->size; i < world->size && !status; i++)
+        status = banyan_control_tell(world->control, i, label, sizeof label, err);
+    if (status)
+        banyan_control_abort(world->control, BANYAN_REMOTE_ERROR,
+                             "rank 0 could not tell the relays of a call");
+    return status;
+}
+
+banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
+                                 banyan_call_entry **out, banyan_error *err)
+{
     banyan_call_entry *entry = banyan_alloc(1, sizeof *entry);
     unsigned char label[BANYAN_LABEL_BYTES];
     banyan_status status;
@@ -398,7 +420,7 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
     if (!entry)
         return banyan_fail_memory(err);
     *entry = (banyan_call_entry){.number = world->calls_made, .first_rank = world->rank, .call = *call};
-    entry->whole = parts ? call->count * (size_t)world->size : call->count;
+    entry->whole = banyan_world_whole(world, call);
     write_label(world->calls_made, call, 0, label);
     status = banyan_control_failure(world->control, err);
     if (!status)
@@ -408,9 +430,15 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
     if (!status) {
         status = get_plan(world, plans, call, entry->whole * banyan_datatype_bytes(call->type), label,
                           &entry->plan, err);
-        if (status)
-            take_back_call(world);
+        /* A call that no plan was found for has no effect, but its number is used up, on all ranks: one that asks
+         * for its plan late must not meet the next call under that number. */
+        if (status) {
+            world->calls_made++;
+            banyan_world_finish(world);
+        }
     }
+    if (!status)
+        status = tell_relays(world, entry, err);
     if (status) {
         banyan_free(entry);
         return status;
@@ -418,6 +446,35 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
     world->calls_made++;
     *out = entry;
     return BANYAN_SUCCESS;
+}
+
+void banyan_world_finish(banyan_world *world)
+{
+    pthread_mutex_lock(&world->lock);
+    world->done = world->calls_made;
+    world->changed_ns = banyan_clock_ns();
+    pthread_mutex_unlock(&world->lock);
+}
+
+void banyan_world_tell_state(void *context, banyan_rank_state *out)
+{
+    banyan_world *world = context;
+    unsigned char label[BANYAN_LABEL_BYTES];
+    uint64_t number;
+    banyan_call call;
+
+    *out = (banyan_rank_state){0};
+    pthread_mutex_lock(&world->lock);
+    out->begun = world->current;
+    out->done = world->done < world->current ? world->done : world->current;
+    out->since_s = world->changed_ns ? (double)(banyan_clock_ns() - world->changed_ns) * 1e-9 : 0;
+    if (world->current)
+        memcpy(label, world->recent[(world->current - 1) % BANYAN_WORLD_RECENT], sizeof label);
+    pthread_mutex_unlock(&world->lock);
+    if (!out->begun)
+        return;
+    banyan_world_read_label(label, &number, &call);
+    banyan_call_describe(&call, out->call, sizeof out->call);
 }
 
 void banyan_world_label(const banyan_call_entry *entry, unsigned char out[BANYAN_LABEL_BYTES])

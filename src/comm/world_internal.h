@@ -9,8 +9,16 @@
 
 #define BANYAN_WORLD_RECENT 64 /* calls that rank 0 remembers, to compare with what others want */
 
-typedef struct banyan_plan_letter banyan_plan_letter; /* a plan that has come and waits to be used */
-typedef struct banyan_wish banyan_wish;               /* a call that another rank waits for a plan in */
+/* A plan that has come and waits to be used, or, at a relay, a call. */
+typedef struct banyan_plan_letter banyan_plan_letter;
+struct banyan_plan_letter {
+    banyan_plan_letter *next;
+    int is_call;
+    size_t bytes;
+    unsigned char body[];
+};
+
+typedef struct banyan_wish banyan_wish; /* a call that another rank waits for a plan in */
 
 struct banyan_world {
     int rank, size;
@@ -35,6 +43,8 @@ struct banyan_world {
     banyan_plan_letter *letters;
     banyan_wish *wishes;
     uint64_t current; /* how many calls have begun */
+    uint64_t done;    /* and ended */
+    int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
     char *has_left; /* by rank */
     uint64_t *left_after;
@@ -47,6 +57,15 @@ void banyan_world_close_calls(banyan_world *world);
 void banyan_world_hear_left(void *context, int rank, uint64_t calls);
 void banyan_world_hear_want(void *context, int rank, const unsigned char *body, size_t bytes);
 void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes);
+void banyan_world_tell_state(void *context, banyan_rank_state *out);
+void banyan_world_hear_call(void *context, const unsigned char *body, size_t bytes);
+
+/* world_calls.c, for world_follow.c: */
+void banyan_world_read_label(const unsigned char *label, uint64_t *number, banyan_call *call);
+size_t banyan_world_whole(const banyan_world *world, const banyan_call *call);
+banyan_status banyan_world_adopt(banyan_world *world, banyan_comm_plan **plans, const banyan_call *call,
+                                 size_t size_class, const banyan_plan_letter *letter, banyan_comm_plan **out,
+                                 banyan_error *err);
 
 /* AF_INET, AF_INET6 or 0. */
 int banyan_family_of(const banyan_settings *settings);

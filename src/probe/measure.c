@@ -339,10 +339,16 @@ static banyan_status send_ping(banyan_probe_gauge *gauge, int peer, int64_t dead
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
     banyan_status status = BANYAN_SUCCESS;
+    size_t left = PING_BYTES;
 
-    while (!status && !endpoint->transport->offer(endpoint, peer, DATA, gauge->blocks, PING_BYTES))
-        status = endpoint->transport->wait(endpoint, deadline_ns, err);
-    gauge->sent += PING_BYTES;
+    while (left && !status) {
+        size_t taken = endpoint->transport->offer(endpoint, peer, DATA, gauge->blocks, left);
+
+        left -= taken;
+        if (!taken)
+            status = endpoint->transport->wait(endpoint, deadline_ns, err);
+    }
+    gauge->sent += PING_BYTES - left;
     return status;
 }
 

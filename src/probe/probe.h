@@ -32,7 +32,8 @@ typedef struct {
     int measurement_count, host_count, rack_count;
 } banyan_probe_report;
 
-/* Every rank calls it, and gets the same. Worker r of *out is rank r. report may be NULL. */
+/* Every rank calls it, and gets the same. Worker r of *out is rank r. report may be NULL. After a failure the
+ * endpoint is of no use any more. */
 banyan_status banyan_probe_run(const banyan_probe_options *options, banyan_topology **out,
                                banyan_probe_report *report, banyan_error *err);
 

@@ -90,6 +90,13 @@ static double best_of(const banyan_probe_findings *f, int host, int is_out, doub
 
         best = rate > best ? rate : best;
     }
+    for (int i = 0; i < f->load_count;
+         i++) { /* a host has one flow each way then, so it may show what it can */
+        const banyan_probe_load *load = &f->loads[i];
+
+        if ((is_out ? load->src : load->dst) == host && load->bytes_per_s > best)
+            best = load->bytes_per_s;
+    }
     return fan > FAN_SHOWS * best ? fan : best;
 }
 
@@ -199,61 +206,87 @@ static banyan_status measure_distances(const banyan_probe_findings *f, distances
     return status;
 }
 
-/* Share of slow measurements between two sets of hosts; pairs that nobody measured say nothing. */
-static double distance(const banyan_probe_findings *f, const distances *d, int a, int b)
+/* Between two sets of hosts: the shares of slow measurements of their pairs, added up, and how many pairs those are.
+ * What nobody measured says nothing. */
+static void begin_linkage(distances *d)
 {
-    double sum = 0;
-    int pairs = 0;
+    for (int i = 0; i < d->count * d->count; i++) {
+        int is_measured = d->all[i] > 0;
 
-    for (int i = 0; i < d->count; i++)
-        for (int k = 0; k < d->count; k++)
-            if (f->rack_of[i] == a && f->rack_of[k] == b && d->all[i * d->count + k] > 0) {
-                sum += d->slow[i * d->count + k] / d->all[i * d->count + k];
-                pairs++;
-            }
-    return pairs ? sum / pairs : 1;
+        d->slow[i] = is_measured ? d->slow[i] / d->all[i] : 0;
+        d->all[i] = is_measured;
+    }
 }
 
-static void join_racks(banyan_probe_findings *f, int a, int b)
+static double distance(const distances *d, int a, int b)
 {
-    for (int i = 0; i < f->host_count; i++) {
+    double pairs = d->all[a * d->count + b];
+
+    return pairs > 0 ? d->slow[a * d->count + b] / pairs : 1;
+}
+
+/* While hosts are joined, a rack has the number of its first host. */
+static void join_racks(banyan_probe_findings *f, distances *d, int a, int b)
+{
+    for (int i = 0; i < d->count; i++) {
+        int ai = a * d->count + i, bi = b * d->count + i, ia = i * d->count + a;
+
+        d->slow[ia] = d->slow[ai] = d->slow[ai] + d->slow[bi];
+        d->all[ia] = d->all[ai] = d->all[ai] + d->all[bi];
         if (f->rack_of[i] == b)
             f->rack_of[i] = a;
-        else if (f->rack_of[i] > b)
-            f->rack_of[i]--;
     }
     f->rack_count--;
+}
+
+/* The two that are closest, and how close; 2: there is one alone. */
+static double find_nearest(const banyan_probe_findings *f, const distances *d, int *a, int *b)
+{
+    double nearest = 2;
+
+    for (int i = 0; i < d->count; i++)
+        for (int k = i + 1; k < d->count && f->rack_of[i] == i; k++)
+            if (f->rack_of[k] == k && distance(d, i, k) < nearest) {
+                nearest = distance(d, i, k);
+                *a = i;
+                *b = k;
+            }
+    return nearest;
+}
+
+static void number_racks(banyan_probe_findings *f)
+{
+    int next = 0;
+
+    for (int i = 0; i < f->host_count; i++) /* a rack's first host comes before its others */
+        f->rack_of[i] = f->rack_of[i] == i ? next++ : -1 - f->rack_of[i];
+    for (int i = 0; i < f->host_count; i++)
+        if (f->rack_of[i] < 0)
+            f->rack_of[i] = f->rack_of[-1 - f->rack_of[i]];
 }
 
 banyan_status banyan_probe_find_racks(banyan_probe_findings *findings, banyan_error *err)
 {
     distances d;
     double cut = -1;
+    int a = 0, b = 0;
     banyan_status status = measure_distances(findings, &d, err);
 
     findings->rack_count = findings->host_count;
     for (int i = 0; i < findings->host_count; i++)
         findings->rack_of[i] = i;
+    if (!status)
+        begin_linkage(&d);
     while (!status && findings->rack_count > 1) {
-        double nearest = 2;
-        int a = 0, b = 0;
+        double nearest = find_nearest(findings, &d, &a, &b);
 
-        for (int i = 0; i < findings->rack_count; i++)
-            for (int k = i + 1; k < findings->rack_count; k++) {
-                double here = distance(findings, &d, i, k);
-
-                if (here < nearest) {
-                    nearest = here;
-                    a = i;
-                    b = k;
-                }
-            }
         if (cut < 0) /* the closest hosts of all are as far apart as noise makes them */
             cut = nearest < NOISE ? SAME_RACK + NOISE_COUNTS * nearest : SAME_RACK;
         if (nearest > cut)
             break;
-        join_racks(findings, a, b);
+        join_racks(findings, &d, a, b);
     }
+    number_racks(findings);
     banyan_free(d.slow);
     banyan_free(d.all);
     banyan_free(d.out);

@@ -509,10 +509,12 @@ banyan_status banyan_probe_run(const banyan_probe_options *options, banyan_topol
         status = banyan_probe_infer(&s.findings, &topology, err);
     if (!status)
         status = finish(&s, begin_s, topology, report, err);
-    if (status)
+    if (status) {
         banyan_topology_destroy(topology);
-    else
+        options->endpoint->transport->withdraw(options->endpoint); /* the gauge's memory may be under way */
+    } else {
         *out = topology;
+    }
     banyan_probe_gauge_destroy(s.gauge);
     banyan_probe_findings_fini(&s.findings);
     banyan_free(s.ranks);

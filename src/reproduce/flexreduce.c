@@ -138,8 +138,8 @@ static banyan_status figure2(banyan_reproduction *r, banyan_error *err)
 
         banyan_figure_add(f, BANYAN_OURS, "first item", rank, names[rank], begin);
         banyan_figure_add(f, BANYAN_OURS, "end", rank, names[rank], end);
-        banyan_figure_add(f, BANYAN_PAPERS, "first item", rank, names[rank], ends[rank][0]);
-        banyan_figure_add(f, BANYAN_PAPERS, "end", rank, names[rank], ends[rank][1]);
+        banyan_figure_add(f, BANYAN_PAPERS, "first item, printed", rank, names[rank], ends[rank][0]);
+        banyan_figure_add(f, BANYAN_PAPERS, "end, printed", rank, names[rank], ends[rank][1]);
         same &= begin == ends[rank][0] && end == ends[rank][1];
     }
     if (!status)

@@ -12,6 +12,9 @@
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
 #include "schedule/slice.h"
+#include "simulate/fluid.h"
+
+#define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
 
 const multitree_rival multitree_rivals[RIVAL_COUNT] = {
     [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET},
@@ -97,28 +100,53 @@ static banyan_status slice(banyan_schedule **schedule, const multitree_run *run,
     return BANYAN_SUCCESS;
 }
 
+static banyan_status run_fluid(const banyan_schedule *schedule, const banyan_topology *topology,
+                               multitree_run *run, banyan_error *err)
+{
+    banyan_fluid_options options = {
+        .slice_bytes = (size_t)1 << 62, .reduce_bytes_per_s = ADDER_BYTES_PER_S, .lockstep = 1};
+    banyan_fluid_result result;
+    banyan_status status = banyan_fluid(schedule, topology, run->bytes, &options, &result, err);
+
+    if (status)
+        return status;
+    run->seconds = result.timeline->total_s;
+    banyan_fluid_fini(&result);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status run_flit(const banyan_schedule *schedule, const banyan_topology *topology,
+                              multitree_run *run, banyan_error *err)
+{
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_flit_report *report;
+    banyan_status status;
+
+    settings.flow = run->flow < 0 ? multitree_rivals[run->rival].flow : (banyan_flow_control)run->flow;
+    status = banyan_flit_run(schedule, topology, run->bytes, &settings, NULL, &report, err);
+    if (status)
+        return status;
+    run->seconds = (double)report->cycles / report->clock_hz;
+    banyan_flit_report_destroy(report);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status simulate(multitree_run *run, const banyan_problem *problem, banyan_error *err)
 {
-    const multitree_rival *rival = &multitree_rivals[run->rival];
-    const banyan_algorithm *algorithm = banyan_algorithm_find(rival->algorithm);
-    banyan_flit_settings settings = banyan_flit_defaults();
-    banyan_flit_report *report = NULL;
+    const banyan_algorithm *algorithm = banyan_algorithm_find(multitree_rivals[run->rival].algorithm);
     banyan_schedule *schedule = NULL;
     banyan_status status = banyan_algorithm_applies(algorithm, problem, err);
 
     run->seconds = NAN;
     if (status == BANYAN_UNSUPPORTED)
         return BANYAN_SUCCESS;
-    settings.flow = run->flow < 0 ? rival->flow : (banyan_flow_control)run->flow;
     if (!status)
         status = banyan_algorithm_build(algorithm, problem, &schedule, err);
     if (!status && run->slice_bytes)
         status = slice(&schedule, run, err);
     if (!status)
-        status = banyan_flit_run(schedule, problem->topology, run->bytes, &settings, NULL, &report, err);
-    if (!status)
-        run->seconds = (double)report->cycles / report->clock_hz;
-    banyan_flit_report_destroy(report);
+        status = run->by_fluid ? run_fluid(schedule, problem->topology, run, err)
+                               : run_flit(schedule, problem->topology, run, err);
     banyan_schedule_destroy(schedule);
     return status;
 }

@@ -72,8 +72,7 @@ static banyan_status add_table(const banyan_figure *f, banyan_text *text, banyan
 
 static void add_comparison(const figure_comparison *c, banyan_text *text)
 {
-    banyan_text_add(text, "<tr><td class=\"words\">%s</td><td class=\"words\">",
-                    c->whose == BANYAN_PAPERS ? "paper" : "others");
+    banyan_text_add(text, "<tr><td class=\"words\">%s</td><td class=\"words\">", whose_name(c->whose));
     banyan_text_add_xml(text, c->what);
     if (c->is_statement) {
         banyan_text_add(text, "</td><td colspan=\"3\" class=\"%s\">%s", c->ours != 0 ? "good" : "bad",

@@ -148,12 +148,22 @@ void banyan_figure_compare(banyan_figure *figure, const char *what, banyan_origi
     add_comparison(figure, (figure_comparison){.whose = whose, .theirs = theirs, .ours = ours}, what, reason);
 }
 
+static void add_statement(banyan_figure *f, banyan_origin whose, const char *what, int holds,
+                          const char *reason)
+{
+    add_comparison(f,
+                   (figure_comparison){.whose = whose, .is_statement = 1, .theirs = 1, .ours = holds ? 1 : 0},
+                   what, reason);
+}
+
 void banyan_figure_state(banyan_figure *figure, const char *what, int holds, const char *reason)
 {
-    add_comparison(
-        figure,
-        (figure_comparison){.whose = BANYAN_PAPERS, .is_statement = 1, .theirs = 1, .ours = holds ? 1 : 0},
-        what, reason);
+    add_statement(figure, BANYAN_PAPERS, what, holds, reason);
+}
+
+void banyan_figure_claim(banyan_figure *figure, const char *what, int holds, const char *reason)
+{
+    add_statement(figure, BANYAN_OURS, what, holds, reason);
 }
 
 banyan_status banyan_reproduction_create(banyan_reproduce_progress *progress, void *context,
@@ -221,6 +231,11 @@ const char *origin_name(banyan_origin origin)
     static const char *const names[] = {"ours", "paper", "other"};
 
     return names[origin];
+}
+
+const char *whose_name(banyan_origin origin)
+{
+    return origin == BANYAN_OTHERS ? "others" : origin_name(origin);
 }
 
 static int is_new(const banyan_figure *f, size_t i, size_t field)

@@ -84,6 +84,9 @@ void banyan_figure_compare(banyan_figure *figure, const char *what, banyan_origi
 /* A statement of the paper, and whether it holds here. */
 void banyan_figure_state(banyan_figure *figure, const char *what, int holds, const char *reason);
 
+/* The same for a claim of our own. */
+void banyan_figure_claim(banyan_figure *figure, const char *what, int holds, const char *reason);
+
 /* Runs job(context, i) for i from 0 to count-1 on as many threads as there are processors (8 at the most);
  * each must keep to its own part of context. The bar moves with each. The first failure by number wins. */
 banyan_status banyan_reproduce_jobs(banyan_reproduction *reproduction, int count,

@@ -10,10 +10,10 @@
 
 #include "reproduce/svg.h"
 
-enum { COLOURS = 9 };
+enum { COLOURS = 10 };
 
 static const char *const colours[COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-                                             "#56b4e9", "#7f6a00", "#777777", "#9a60d6"};
+                                             "#56b4e9", "#7f6a00", "#777777", "#9a60d6", "#b3003c"};
 
 const char *picture_colour(int i)
 {

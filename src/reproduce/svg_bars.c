@@ -98,7 +98,10 @@ static void add_group(picture *p, piles *s, int k)
             add_pile_name(p, x + width * 0.45 + 3, q->series);
         s->height[s->pile[i]] += q->value;
     }
-    picture_add_text(p, "soft", "middle", SVG_LEFT + (k + 0.5) * group, SVG_HEIGHT - SVG_BOTTOM + 18, label);
+    /* Long labels stand on two levels. */
+    picture_add_text(p, "soft", "middle", SVG_LEFT + (k + 0.5) * group,
+                     SVG_HEIGHT - SVG_BOTTOM + (k % 2 && 7.0 * (double)strlen(label) > group - 4 ? 32 : 18),
+                     label);
 }
 
 static void add_legend(picture *p, const piles *s)

@@ -132,17 +132,27 @@ banyan_status figure_add_table(const banyan_figure *f, banyan_text *text, banyan
     return status;
 }
 
+static void add_right(banyan_text *text, double value)
+{
+    banyan_text number = BANYAN_TEXT_EMPTY;
+
+    add_short_number(&number, value);
+    banyan_text_add(text, " %9s", number.bytes ? number.bytes : "");
+    text->failed |= number.failed;
+    banyan_text_fini(&number);
+}
+
 static void add_comparison(const figure_comparison *c, int width, banyan_text *text)
 {
-    banyan_text_add(text, "  %-7s", c->whose == BANYAN_PAPERS ? "paper" : "others");
+    banyan_text_add(text, "  %-7s", whose_name(c->whose));
     add_padded(text, c->what, width, 0);
     if (c->is_statement) {
         banyan_text_add(text, "  %s\n", c->ours != 0 ? "holds here" : "does not hold here");
     } else {
-        char cell[CELL];
-
-        snprintf(cell, sizeof cell, "  %9.4g %9.4g %8.3f", c->theirs, c->ours, c->ours / c->theirs);
-        banyan_text_add(text, "%s\n", cell);
+        banyan_text_add(text, "  ");
+        add_right(text, c->theirs);
+        add_right(text, c->ours);
+        banyan_text_add(text, " %8.3f\n", c->ours / c->theirs);
     }
     if (c->reason)
         banyan_text_add(text, "         %s\n", c->reason);
@@ -161,7 +171,7 @@ void figure_add_comparisons(const banyan_figure *f, banyan_text *text)
     }
     banyan_text_add(text, "\n  %-7s", "whose");
     add_padded(text, "what", width, 0);
-    banyan_text_add(text, has_numbers ? "     theirs      ours    ratio\n" : "\n");
+    banyan_text_add(text, has_numbers ? "      theirs      ours    ratio\n" : "\n");
     for (size_t i = 0; i < f->comparison_count; i++)
         add_comparison(&f->comparisons[i], width, text);
 }

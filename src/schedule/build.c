@@ -127,6 +127,15 @@ void banyan_builder_set_owners(banyan_builder *builder, const int *owner)
     }
 }
 
+void banyan_builder_set_barrier(banyan_builder *builder, int round)
+{
+    if (round < 0)
+        banyan_builder_fail(builder, BANYAN_INVALID_ARGUMENT, "a barrier before round %d makes no sense",
+                            round);
+    if (!builder->status)
+        builder->schedule->barrier = round;
+}
+
 int banyan_builder_add_route(banyan_builder *builder, const int *links, int count)
 {
     banyan_schedule *schedule = builder->schedule;

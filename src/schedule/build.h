@@ -24,6 +24,9 @@ void banyan_builder_cut_evenly(banyan_builder *builder, int piece_count);
 void banyan_builder_cut(banyan_builder *builder, int64_t whole, const int64_t *cut, int piece_count);
 void banyan_builder_set_owners(banyan_builder *builder, const int *owner);
 
+/* The schedule's barrier, if it has one. */
+void banyan_builder_set_barrier(banyan_builder *builder, int round);
+
 /* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on failure.
  */
 int banyan_builder_add_route(banyan_builder *builder, const int *links, int count);

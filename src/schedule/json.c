@@ -13,7 +13,7 @@
 
 static const char *const known_fields[] = {"format", "version", "collective", "topology", "algorithm",
                                            "nodes",  "active",  "root",       "whole",    "cut",
-                                           "owner",  "routes",  "transfers"};
+                                           "owner",  "routes",  "barrier",    "transfers"};
 #define KNOWN_COUNT ((int)(sizeof known_fields / sizeof *known_fields))
 
 static banyan_status wrong(banyan_error *err, const char *field, const char *wanted, const banyan_json *found)
@@ -257,6 +257,19 @@ static banyan_status begin(const banyan_json *root, banyan_builder *builder, ban
     return BANYAN_SUCCESS;
 }
 
+static banyan_status read_barrier(const banyan_json *root, banyan_builder *builder, banyan_error *err)
+{
+    const banyan_json *value = banyan_json_field(root, "barrier");
+    int64_t round;
+
+    if (!value)
+        return BANYAN_SUCCESS;
+    if (!banyan_json_get_integer(value, &round) || round < 0 || round >= INT_MAX)
+        return wrong(err, "barrier", "a round", value);
+    banyan_builder_set_barrier(builder, (int)round);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status read_label(const banyan_json *root, const char *field, char **out, banyan_error *err)
 {
     const banyan_json *value = banyan_json_field(root, field);
@@ -281,6 +294,8 @@ static banyan_status read_schedule(const banyan_json *root, banyan_schedule **ou
         status = builder.status ? BANYAN_SUCCESS : read_owners(root, &builder, err);
     if (!status)
         status = read_routes(root, &builder, err);
+    if (!status)
+        status = read_barrier(root, &builder, err);
     if (!status)
         status = read_transfers(root, &builder, err);
     if (!status && !builder.status)
@@ -355,6 +370,8 @@ banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out
         banyan_text_add(&text, "]");
     }
     banyan_text_add(&text, "],\n");
+    if (schedule->barrier)
+        banyan_text_add(&text, "\"barrier\":%d,\n", schedule->barrier);
     write_transfers(&text, schedule);
     return banyan_text_take(&text, out, err);
 }

@@ -90,6 +90,8 @@ void banyan_schedule_digest(const banyan_schedule *schedule, char out[17])
         banyan_digest_add_integer(&digest, schedule->active[i]);
     for (int i = 0; i <= schedule->piece_count; i++)
         banyan_digest_add_integer(&digest, schedule->cut[i]);
+    if (schedule->barrier)
+        banyan_digest_add_integer(&digest, schedule->barrier);
     for (int i = 0; schedule->owner && i < schedule->piece_count; i++)
         banyan_digest_add_integer(&digest, schedule->owner[i]);
     for (int i = 0; i < schedule->route_count; i++)

@@ -63,6 +63,8 @@ typedef struct {
     size_t transfer_count;
     banyan_transfer *transfers; /* ascending by round */
     int round_count, flow_count;
+    int barrier; /* the round that begins only when all before it is done everywhere; 0: none. For plans in
+                    stages, as older systems have them: models of time keep to it, runs have no need to */
 } banyan_schedule;
 
 void banyan_schedule_destroy(banyan_schedule *schedule); /* accepts NULL */

@@ -138,13 +138,22 @@ static void is_sent(banyan_engine *e, int transfer)
     try_to_send(e, transfer);
 }
 
+/* Whether the transfer has to wait for all before it: at every round in lockstep, else at the barrier. */
+static int begins_anew(const banyan_engine *e, size_t transfer)
+{
+    const banyan_transfer *t = &e->schedule->transfers[transfer];
+    int is_new = t->round != t[-1].round;
+
+    return is_new &&
+           (e->options->lockstep || (t->round >= e->schedule->barrier && t[-1].round < e->schedule->barrier));
+}
+
 static void release_round(banyan_engine *e)
 {
     const banyan_schedule *schedule = e->schedule;
     size_t begin = e->round_end, end = begin;
 
-    while (end < schedule->transfer_count &&
-           (!e->options->lockstep || schedule->transfers[end].round == schedule->transfers[begin].round))
+    while (end < schedule->transfer_count && (end == begin || !begins_anew(e, end)))
         end++;
     e->round_end = end;
     e->round_left = end - begin;

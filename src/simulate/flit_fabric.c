@@ -183,6 +183,10 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
     f->router_count = topology->node_count;
     f->channel_count = topology->link_count;
     f->free_packet = -1;
+    f->unit = settings->switching == BANYAN_SWITCHING_CUT_THROUGH
+                  ? settings->packet_bytes / settings->flit_bytes + 1
+                  : 0;
+    f->leaves_lane = settings->normal_rate > 0 && settings->flow == BANYAN_FLOW_MESSAGE;
     status = build(f, has_interface, err);
     if (status)
         flit_fabric_destroy(f);

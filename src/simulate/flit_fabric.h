@@ -72,6 +72,8 @@ typedef struct {
     int port_count;  /* of every interface, other traffic's port included */
     int normal_port; /* its index, or -1 */
     int window;      /* cycles that a node may run ahead of the others */
+    int32_t unit;    /* flits of a packet, head included: what cut-through wants room for; 0: wormhole */
+    int leaves_lane; /* messages leave the last lane of each class to other traffic */
     int router_count, channel_count;
     flit_router *routers;
     flit_channel *channels;   /* by link */

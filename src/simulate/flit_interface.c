@@ -199,6 +199,8 @@ static int step_port(flit_interface *i, int p, int64_t now)
     flit_port *port = &i->ports[p];
     int moved = 0;
 
+    if (port->packet < 0 && !port->messages.count && port->handing < 0 && *port->channel->credit_due > now)
+        return 0;
     take_credits(port, now + 1);
     if (port->packet < 0 && port->messages.count)
         moved = p == i->fabric->normal_port ? begin_normal(i, port) : begin_packet(i, port, now);

@@ -51,8 +51,7 @@ static void begin_packet(flit_fabric *f, flit_router *r, int lane_id, int64_t no
     lane->low = hop->low;
     lane->high = hop->high;
     /* With other traffic about, long messages leave the last lane of each class to it. */
-    if (f->settings.normal_rate > 0 && f->settings.flow == BANYAN_FLOW_MESSAGE && packet->owner >= 0 &&
-        lane->high > lane->low)
+    if (f->leaves_lane && packet->owner >= 0 && lane->high > lane->low)
         lane->high--;
     lane->since = now;
     r->waiting[r->waiting_count++] = lane_id;
@@ -111,20 +110,13 @@ static int receive(flit_fabric *f, flit_router *r, int64_t now)
     return any;
 }
 
-/* May the waiting packet take this output lane? */
+/* May the waiting packet take this output lane? Cut-through wants room for all of it, or for a sub-packet. */
 static int is_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane, int target)
 {
-    int32_t need = 1;
-
     if (r->is_taken[target])
         return 0;
-    if (f->settings.switching == BANYAN_SWITCHING_CUT_THROUGH) {
-        int32_t unit = f->settings.packet_bytes / f->settings.flit_bytes + 1;
-
-        need = lane->left < unit ? lane->left : unit;
-    }
-    return lane->output >= r->link_outputs || f->settings.switching == BANYAN_SWITCHING_WORMHOLE ||
-           r->credits[target] >= need;
+    return lane->output >= r->link_outputs ||
+           r->credits[target] >= (lane->left < f->unit ? lane->left : f->unit);
 }
 
 static int distance(int from, int to, int size)
@@ -174,27 +166,55 @@ static int accept_lane(const flit_fabric *f, flit_router *r, int id, int64_t now
     return best;
 }
 
+static void give_lane(flit_fabric *f, flit_router *r, int id, int target)
+{
+    flit_lane *lane = &r->lanes[id];
+
+    r->is_taken[target] = 1;
+    lane->target = target;
+    lane->state = LANE_ACTIVE;
+    r->lane_grant[target] = id + 1 == r->input_count * f->lane_count ? 0 : id + 1;
+    r->lane_accept[id] = target + 1 == r->output_count * f->lane_count ? 0 : target + 1;
+    r->fresh[r->fresh_count++] = id;
+    f->arbitrations++;
+}
+
+/* Who waits alone gets the open lane whose turn it is. */
+static int allocate_lane(flit_fabric *f, flit_router *r)
+{
+    int id = r->waiting[0], size = r->output_count * f->lane_count, best = -1, least = size;
+    const flit_lane *lane = &r->lanes[id];
+
+    for (int v = lane->low; v <= lane->high; v++) {
+        int target = lane->output * f->lane_count + v;
+
+        if (is_open(f, r, lane, target) && distance(r->lane_accept[id], target, size) < least) {
+            best = target;
+            least = distance(r->lane_accept[id], target, size);
+        }
+    }
+    if (best < 0)
+        return 0;
+    give_lane(f, r, id, best);
+    r->waiting_count = 0;
+    return 1;
+}
+
 static int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now)
 {
     int kept = 0;
 
+    if (r->waiting_count == 1)
+        return allocate_lane(f, r);
     if (!grant_lanes(f, r, now))
         return 0;
     for (int i = 0; i < r->waiting_count; i++) {
         int id = r->waiting[i], target = accept_lane(f, r, id, now);
-        flit_lane *lane = &r->lanes[id];
 
-        if (target < 0) {
+        if (target < 0)
             r->waiting[kept++] = id;
-            continue;
-        }
-        r->is_taken[target] = 1;
-        lane->target = target;
-        lane->state = LANE_ACTIVE;
-        r->lane_grant[target] = id + 1 == r->input_count * f->lane_count ? 0 : id + 1;
-        r->lane_accept[id] = target + 1 == r->output_count * f->lane_count ? 0 : target + 1;
-        r->fresh[r->fresh_count++] = id;
-        f->arbitrations++;
+        else
+            give_lane(f, r, id, target);
     }
     r->waiting_count = kept;
     return 1;

@@ -25,10 +25,10 @@ typedef struct {
     double until;         /* the reading at which the next flow is through */
     double alone;         /* the bandwidth of a path that shares no link, else 0 */
     int first;            /* shared: the flow that is through next; in turn: that goes next; or -1 */
-    int count;
+    int count, is_used;
     int in_turn;
     int moving;     /* in turn: the flow that moves, or -1 */
-    int is_waiting; /* in turn: in the list of paths that settling has to look at */
+    int is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not certain yet */
 } lane;
 
 struct banyan_flows {
@@ -38,6 +38,7 @@ struct banyan_flows {
     lane *lanes; /* by path */
     banyan_alarms alarms;
     int *waiting, waiting_count;
+    int finished; /* in turn: the path whose flow has just been taken out and whose alarm is stale, or -1 */
 };
 
 banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
@@ -50,6 +51,7 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
     if (!f)
         return banyan_fail_memory(err);
     f->paths = paths;
+    f->finished = -1;
     f->flows = banyan_alloc(transfer_count, sizeof *f->flows);
     f->lanes = banyan_alloc((size_t)paths->path_count, sizeof *f->lanes);
     f->waiting = banyan_alloc((size_t)paths->path_count, sizeof *f->waiting);
@@ -167,11 +169,14 @@ static double granted(const banyan_flows *f, int path)
 
 static void change_count(banyan_flows *f, int path, int change)
 {
-    f->lanes[path].count += change;
-    if (f->lanes[path].alone <= 0)
+    lane *l = &f->lanes[path];
+
+    l->count += change;
+    if (l->alone <= 0)
         banyan_sharing_change(f->sharing, path, change);
-    else if (change > 0)
+    else if (!l->is_used)
         banyan_sharing_use_alone(f->sharing, path);
+    l->is_used = 1;
 }
 
 /* --- shared --------------------------------------------------------------------------------------- */
@@ -240,19 +245,17 @@ static int finish_in_turn(banyan_flows *f, int path)
 
     l->moving = -1;
     l->count--;
-    banyan_alarms_set(&f->alarms, path, HUGE_VAL); /* it rings again when the next one has its turn */
+    f->finished = path;
     look_at_settling(f, path);
     return transfer;
 }
 
-/* Whatever has come at this moment is waiting now, so the choice does not depend on who came first. The next
- * flow begins when the one before was through, or when it came, if that was later. */
+/* The next flow begins when the one before was through, or when it came, if that was later. */
 static void give_turn(banyan_flows *f, int path)
 {
     lane *l = &f->lanes[path];
     flow *next;
 
-    l->is_waiting = 0;
     if (l->first < 0) {
         banyan_alarms_silence(&f->alarms, path);
         return;
@@ -262,6 +265,24 @@ static void give_turn(banyan_flows *f, int path)
     if (next->since_s < l->read_s)
         next->since_s = l->read_s;
     banyan_alarms_set(&f->alarms, path, next->since_s + next->bytes / l->alone);
+}
+
+/* Whoever went on at once gives way to those who have come at the same moment and are before it, so that the
+ * choice does not depend on who came first. */
+static void confirm_turn(banyan_flows *f, int path)
+{
+    lane *l = &f->lanes[path];
+    int early = l->moving;
+
+    l->is_waiting = 0;
+    if (early >= 0 && (l->first < 0 || comes_before(f, early, l->first)))
+        return;
+    l->moving = -1;
+    if (early >= 0) {
+        f->flows[early].child = f->flows[early].sibling = -1;
+        l->first = join(f, l->first, early);
+    }
+    give_turn(f, path);
 }
 
 /* --- what the engine calls ------------------------------------------------------------------------ */
@@ -276,8 +297,11 @@ void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double turn
         start_shared(f, transfer, bytes, path, now_s);
 }
 
-double banyan_flows_next_s(const banyan_flows *f)
+double banyan_flows_next_s(banyan_flows *f)
 {
+    if (f->finished >= 0 && f->lanes[f->finished].moving < 0)
+        give_turn(f, f->finished);
+    f->finished = -1;
     return f->alarms.count ? f->alarms.heap[0].time_s : HUGE_VAL;
 }
 
@@ -302,7 +326,7 @@ void banyan_flows_settle(banyan_flows *f, double now_s)
     int count;
 
     for (int i = 0; i < f->waiting_count; i++)
-        give_turn(f, f->waiting[i]);
+        confirm_turn(f, f->waiting[i]);
     f->waiting_count = 0;
     count = banyan_sharing_settle(f->sharing, &changed);
     for (int i = 0; i < count; i++) {

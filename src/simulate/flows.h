@@ -25,7 +25,7 @@ void banyan_flows_destroy(banyan_flows *flows); /* accepts NULL */
 void banyan_flows_start(banyan_flows *flows, int transfer, double bytes, double turn, double now_s);
 
 /* When the next flow is through; infinity: nothing moves. */
-double banyan_flows_next_s(const banyan_flows *flows);
+double banyan_flows_next_s(banyan_flows *flows);
 
 /* Takes out the flow that is through next. */
 int banyan_flows_finish(banyan_flows *flows);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/limit.c: what a schedule reaches as the vector grows. With everything pipelined, the fullest link
- * sets the pace: a link that carries a share x of the vector and moves b bytes a second allows b / x. */
+ * sets the pace: a link that carries a share x of the vector and moves b bytes a second allows b / x. Before and
+ * after a schedule's barrier these times add up. */
 #include <math.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "schedule/dependencies.h"
@@ -10,9 +12,11 @@
 
 #define NEARLY_FULL 1.03
 
-static void load_links(const banyan_schedule *schedule, const banyan_paths *paths, double *load, double *sent)
+/* Transfers begin .. end-1. */
+static void load_links(const banyan_schedule *schedule, const banyan_paths *paths, size_t begin, size_t end,
+                       double *load, double *sent)
 {
-    for (size_t i = 0; i < schedule->transfer_count; i++) {
+    for (size_t i = begin; i < end; i++) {
         const banyan_transfer *t = &schedule->transfers[i];
         double share = banyan_schedule_share(schedule, t->first_piece, t->piece_count);
         int path = paths->path_of[i];
@@ -21,6 +25,56 @@ static void load_links(const banyan_schedule *schedule, const banyan_paths *path
             load[paths->link[j]] += share;
         sent[t->src] += share;
     }
+}
+
+/* Seconds a byte of the fullest link in one stage, and which it is. */
+static double fullest_link(const banyan_topology *topology, const double *load, int *fullest)
+{
+    double most = 0;
+
+    for (int i = 0; i < topology->link_count; i++)
+        if (load[i] / topology->links[i].bytes_per_s > most) {
+            most = load[i] / topology->links[i].bytes_per_s;
+            *fullest = i;
+        }
+    return most;
+}
+
+static int count_full_links(const banyan_topology *topology, const double *load, double stage)
+{
+    int count = 0;
+
+    for (int i = 0; i < topology->link_count; i++)
+        count += load[i] / topology->links[i].bytes_per_s * NEARLY_FULL > stage;
+    return count;
+}
+
+/* Stages follow one another, so their times add up; most schedules have one. The bottleneck is that of the
+ * longest. */
+static void add_up_stages(const banyan_schedule *schedule, const banyan_topology *topology,
+                          const banyan_paths *paths, double *load, double *sent, banyan_limits *limits)
+{
+    double s_per_byte = 0, longest = 0;
+    size_t count = schedule->transfer_count;
+
+    for (size_t begin = 0, end; begin < count; begin = end) {
+        int fullest = -1, is_before = schedule->transfers[begin].round < schedule->barrier;
+        double stage;
+
+        for (end = begin; end < count && (schedule->transfers[end].round < schedule->barrier) == is_before;)
+            end++;
+        memset(load, 0, (size_t)topology->link_count * sizeof *load);
+        load_links(schedule, paths, begin, end, load, sent);
+        stage = fullest_link(topology, load, &fullest);
+        if (stage > longest) {
+            limits->bottleneck = fullest;
+            limits->full_links = count_full_links(topology, load, stage);
+        }
+        longest = fmax(longest, stage);
+        s_per_byte += stage;
+    }
+    if (s_per_byte > 0)
+        limits->bytes_per_s = 1 / s_per_byte;
 }
 
 /* Transfers of one kind that follow one another: a reduce chain or a copy chain, whichever is longer. */
@@ -67,15 +121,7 @@ banyan_status banyan_bandwidth_limit(const banyan_schedule *schedule, const bany
     if (!status)
         status = find_depth(schedule, &limits.depth, err);
     if (!status) {
-        load_links(schedule, paths, load, sent);
-        for (int i = 0; i < topology->link_count; i++)
-            if (load[i] > 0 && topology->links[i].bytes_per_s / load[i] < limits.bytes_per_s) {
-                limits.bytes_per_s = topology->links[i].bytes_per_s / load[i];
-                limits.bottleneck = i;
-            }
-        for (int i = 0; i < topology->link_count; i++)
-            limits.full_links +=
-                load[i] > 0 && topology->links[i].bytes_per_s / load[i] < NEARLY_FULL * limits.bytes_per_s;
+        add_up_stages(schedule, topology, paths, load, sent, &limits);
         for (int i = 0; i < topology->node_count; i++)
             if (sent[i] > limits.volume)
                 limits.volume = sent[i];

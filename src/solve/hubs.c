@@ -8,9 +8,8 @@
  * stand / | \    / | \                    above the others; so after some trees everybody has done the same.
  *      w  w  w  w  w  w
  *
- * Prices grow with what a cable carries, relative to its capacity, so hubs join by the emptier ways. At the
- * end single workers are moved from the busiest to the idlest behind the same switch. Cost: a few
- * shortest-path searches a hub and tree. */
+ * Prices grow with what a cable carries, relative to its capacity, so hubs join by the emptier ways. What is
+ * still uneven at the end is for solve/exchange.h to mend. Cost: a shortest-path search a worker and tree. */
 #include "solve/hubs.h"
 
 #include <math.h>
@@ -19,10 +18,7 @@
 #include "core/alloc.h"
 #include "solve/closure.h"
 
-#define GENTLE 10   /* doublings of the price, while trees are made */
-#define STEEP 40    /* and while they are mended */
-#define MOVES 4000  /* at most */
-#define CARRIERS 16 /* children that are asked to take over */
+#define STEEPNESS 10 /* doublings of the price */
 
 typedef struct {
     const banyan_graph *graph;
@@ -35,7 +31,6 @@ typedef struct {
     int64_t *price;   /* per arc */
     double *busy;     /* per worker: the fullest of its cables */
     int *hub, hub_count;
-    int depth_limit; /* what moves may reach without asking */
     unsigned char *is_hub;
     int *children; /* per worker, in the tree at hand */
     int *taken;
@@ -138,8 +133,8 @@ static banyan_status packer_init(packer *p, const banyan_graph *graph, int tree_
     return find_groups(p, err);
 }
 
-/* Prices double steepness times from an empty cable to the fullest. */
-static void set_prices(packer *p, double steepness)
+/* Prices double STEEPNESS times from an empty cable to the fullest. */
+static void set_prices(packer *p)
 {
     double fullest = 1e-9;
 
@@ -147,7 +142,7 @@ static void set_prices(packer *p, double steepness)
         fullest = p->load[i] > fullest ? p->load[i] : fullest;
     for (int i = 0; i < p->graph->arc_count; i++)
         p->price[i] =
-            64 + (int64_t)(64 * exp2(steepness * p->load[banyan_graph_cable(p->graph, i)] / fullest));
+            64 + (int64_t)(64 * exp2(STEEPNESS * p->load[banyan_graph_cable(p->graph, i)] / fullest));
 }
 
 static void set_busy(packer *p)
@@ -280,136 +275,6 @@ static int join_others(packer *p, int tree)
     return 1;
 }
 
-static int fullest_cable(const packer *p)
-{
-    int fullest = 0;
-
-    for (int i = 1; i < p->graph->arc_count; i++)
-        if (p->load[i] > p->load[fullest])
-            fullest = i;
-    return fullest;
-}
-
-static int path_uses(const packer *p, size_t cell, int cable)
-{
-    for (int i = 0; i < p->path_length[cell]; i++)
-        if (banyan_graph_cable(p->graph, p->arcs[p->path[cell] + (size_t)i]) == cable)
-            return 1;
-    return 0;
-}
-
-static int is_below(const int *parent, int v, int top)
-{
-    while (v >= 0 && v != top)
-        v = parent[v];
-    return v == top;
-}
-
-static int depth_of(const int *parent, int v)
-{
-    int depth = 0;
-
-    for (; parent[v] >= 0; v = parent[v])
-        depth++;
-    return depth;
-}
-
-/* The cheapest node outside the worker's part of the tree, from the carrier's point of view; -1: none below
- * limit. */
-static int best_elsewhere(packer *p, const int *parent, int worker, int carrier, int deepest, int64_t *limit)
-{
-    const int64_t *distance = p->closure.distance + (size_t)carrier * (size_t)p->worker_count;
-    int best = -1;
-
-    banyan_closure_measure_from(&p->closure, p->price, carrier);
-    for (int w = 0; w < p->worker_count; w++)
-        if (distance[w] < *limit && !is_below(parent, w, worker) && depth_of(parent, w) <= deepest) {
-            best = w;
-            *limit = distance[w];
-        }
-    return best;
-}
-
-/* The child becomes its parent's parent, over the same way back. */
-static void turn_round(packer *p, int tree, int parent, int child)
-{
-    size_t row = (size_t)tree * (size_t)p->worker_count, from = row + (size_t)child,
-           to = row + (size_t)parent;
-    int length = p->path_length[from];
-
-    while (!p->failed && p->arc_count + (size_t)length > p->arc_capacity)
-        p->failed = !banyan_grow((void **)&p->arcs, p->arc_capacity, &p->arc_capacity, sizeof *p->arcs);
-    if (p->failed)
-        return;
-    for (int i = 0; i < length; i++)
-        p->arcs[p->arc_count + (size_t)i] =
-            p->graph->arcs[p->arcs[p->path[from] + (size_t)(length - 1 - i)]].twin;
-    p->parent[to] = child;
-    p->path[to] = p->arc_count;
-    p->path_length[to] = length;
-    p->arc_count += (size_t)length;
-}
-
-/* Hangs the worker with all below it elsewhere in its tree, by itself or by one of its children, if a way is
- * there that is cheaper than the one it has. */
-static int move_worker(packer *p, int tree, int worker)
-{
-    int *parent = p->parent + (size_t)tree * (size_t)p->worker_count;
-    size_t cell = (size_t)tree * (size_t)p->worker_count + (size_t)worker;
-    int64_t now = 0, limit;
-    int best, carrier = worker, deepest = depth_of(parent, parent[worker]) + 1;
-
-    if (deepest < p->depth_limit)
-        deepest = p->depth_limit;
-    count_path(p, cell, -1);
-    set_prices(p, STEEP);
-    for (int i = 0; i < p->path_length[cell]; i++)
-        now += p->price[p->arcs[p->path[cell] + (size_t)i]];
-    limit = now - now / 64;
-    best = best_elsewhere(p, parent, worker, worker, deepest, &limit);
-    for (int c = 0, tries = 0; c < p->worker_count && tries < CARRIERS; c++) {
-        int found;
-
-        if (parent[c] != worker)
-            continue;
-        tries++;
-        found = best_elsewhere(p, parent, worker, c, deepest, &limit);
-        if (found >= 0) {
-            best = found;
-            carrier = c;
-        }
-    }
-    if (best < 0) {
-        count_path(p, cell, 1);
-        return 0;
-    }
-    if (carrier != worker)
-        turn_round(p, tree, worker, carrier);
-    if (!p->failed) {
-        banyan_closure_measure_from(&p->closure, p->price, carrier);
-        join(p, tree, carrier, best);
-    }
-    return 1;
-}
-
-/* Looks for a move off the fullest cable, beginning with another tree every time. */
-static int relieve(packer *p, int turn)
-{
-    int cable = fullest_cable(p);
-
-    for (int i = 0; i < p->tree_count; i++) {
-        int tree = (i + turn) % p->tree_count;
-
-        for (int w = 0; w < p->worker_count; w++) {
-            size_t cell = (size_t)tree * (size_t)p->worker_count + (size_t)w;
-
-            if (p->parent[cell] >= 0 && path_uses(p, cell, cable) && move_worker(p, tree, w))
-                return 1;
-        }
-    }
-    return 0;
-}
-
 static void give_trees(const packer *p, banyan_trees *trees)
 {
     for (int t = 0; t < p->tree_count; t++) {
@@ -434,16 +299,12 @@ banyan_status banyan_hubs_pack(const banyan_graph *graph, int tree_count, banyan
     int whole = 1;
 
     for (int t = 0; !status && whole && t < tree_count; t++) {
-        set_prices(&p, GENTLE);
+        set_prices(&p);
         set_busy(&p);
         choose_hubs(&p);
         p.parent[(size_t)t * (size_t)p.worker_count + (size_t)p.hub[0]] = -1;
         whole = join_hubs(&p, t) && join_others(&p, t);
     }
-    for (int hubs = p.hub_count; hubs > 0; hubs /= 2)
-        p.depth_limit++;
-    for (int turn = 0; !status && whole && !p.failed && turn < MOVES && relieve(&p, turn); turn++)
-        ;
     if (!status && whole && !p.failed)
         give_trees(&p, trees);
     if (!status && (p.failed || trees->failed))

@@ -106,6 +106,10 @@ static void check_suspect(endpoint *e, int64_t now_ns)
 
     if (e->suspect < 0 || now_ns < e->suspect_since_ns + SUSPICION_NS)
         return;
+    if (e->peers[e->suspect] && e->peers[e->suspect]->heard_bye) { /* its goodbye came with the news */
+        e->suspect = -1;
+        return;
+    }
     snprintf(sentence, sizeof sentence, "%s: the connection to %s was lost: %s", e->base.transport->name,
              name_of(e, e->suspect, name, sizeof name), e->why_suspect);
     e->suspect = -1;

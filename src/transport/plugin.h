@@ -7,7 +7,7 @@
 #include "transport/engine.h"
 
 /* name is «ucx», «mpi-openmpi» or «mpi-mpich»; folder is where to look first, or "". A loaded engine stays
- * loaded. UNSUPPORTED: it is not there, or of another version. */
+ * loaded. UNSUPPORTED: it is not there; VERSION_MISMATCH: it is of another version. */
 banyan_status banyan_plugin_load(const char *name, const char *folder, const banyan_engine **out,
                                  banyan_error *err);
 

@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -556,6 +558,15 @@ static void say_bye(banyan_tcp_link *link)
     shutdown(link->fd, SHUT_WR);
 }
 
+/* The kernel still counts what was unsent when the peer reset the connection: nobody will take it. */
+static int is_reset(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || info.tcpi_state == TCP_CLOSE;
+}
+
 /* Closing a socket that still holds unread bytes makes the kernel throw away what the peer has not got yet.
  */
 static void drain(banyan_tcp_link *link, int64_t deadline_ns)
@@ -567,7 +578,8 @@ static void drain(banyan_tcp_link *link, int64_t deadline_ns)
     for (;;) {
         while (recv(link->fd, rest, sizeof rest, MSG_DONTWAIT) > 0)
             continue;
-        if (ioctl(link->fd, SIOCOUTQ, &unsent) != 0 || !unsent || banyan_clock_ns() >= deadline_ns)
+        if (ioctl(link->fd, SIOCOUTQ, &unsent) != 0 || !unsent || is_reset(link->fd) ||
+            banyan_clock_ns() >= deadline_ns)
             return;
         nanosleep(&pause, NULL);
     }

@@ -98,8 +98,36 @@ static int64_t flits_of(const banyan_flit_settings *s, int64_t bytes)
     return (bytes + s->flit_bytes - 1) / s->flit_bytes + packets;
 }
 
+/* Nothing that begins and ends within a window may need more than the link carries meanwhile. */
+static void check_windows(const banyan_schedule *s, const banyan_topology *t, size_t bytes,
+                          const banyan_flit_settings *settings, const banyan_timeline *timeline,
+                          const banyan_paths *paths, int link, uint64_t seed)
+{
+    for (size_t from = 0; from < s->transfer_count; from++)
+        for (size_t to = 0; to < s->transfer_count; to++) {
+            double begin_s = timeline->begin_s[from], end_s = timeline->end_s[to], sum = 0;
+
+            for (size_t i = 0; i < s->transfer_count; i++) {
+                int path = paths->path_of[i];
+                size_t begin, end;
+
+                if (timeline->begin_s[i] < begin_s || timeline->end_s[i] > end_s)
+                    continue;
+                banyan_schedule_elements(s, bytes, s->transfers[i].first_piece, s->transfers[i].piece_count,
+                                         &begin, &end);
+                for (int k = paths->first[path]; k < paths->first[path + 1]; k++)
+                    if (paths->link[k] == link)
+                        sum += (double)(flits_of(settings, (int64_t)(end - begin)) * settings->flit_bytes);
+            }
+            if (sum > 0 && sum > t->links[link].bytes_per_s * (end_s - begin_s) * (1 + 1e-9))
+                fail_msg("seed %llu: link %d carried %g bytes between %g and %g s", (unsigned long long)seed,
+                         link, sum, begin_s, end_s);
+        }
+}
+
 static void check_links(const banyan_schedule *s, const banyan_topology *t, size_t bytes,
-                        const banyan_flit_settings *settings, const banyan_flit_report *report, uint64_t seed)
+                        const banyan_flit_settings *settings, const banyan_flit_report *report,
+                        const banyan_timeline *timeline, uint64_t seed)
 {
     int64_t *wanted = calloc((size_t)t->link_count, sizeof *wanted);
     banyan_paths *paths;
@@ -122,6 +150,8 @@ static void check_links(const banyan_schedule *s, const banyan_topology *t, size
                      (long long)report->link_flits[l], (long long)wanted[l]);
         if ((double)(report->link_flits[l] * settings->flit_bytes) > room)
             fail_msg("seed %llu: link %d carried more than it can", (unsigned long long)seed, l);
+        if (wanted[l])
+            check_windows(s, t, bytes, settings, timeline, paths, l, seed);
     }
     banyan_paths_destroy(paths);
     free(wanted);
@@ -161,7 +191,7 @@ TEST(random_schedules_end_and_move_exactly_their_bytes)
 
         if (banyan_flit_run(s, t, bytes, &settings, &timeline, &report, &err))
             fail_msg("seed %ld on %s: %s", run, t->name, err.text);
-        check_links(s, t, bytes, &settings, report, (uint64_t)run);
+        check_links(s, t, bytes, &settings, report, timeline, (uint64_t)run);
         check_order(s, timeline, (uint64_t)run);
         plain.is_plain = 1;
         if (banyan_flit_run(s, t, bytes, &plain, &again, &slow, &err))

@@ -153,7 +153,7 @@ expect_sentence 2 "workers" bench -n 9 --topo hosts:2+3 -b 64 -e 64
 # What there is.
 expect 0 "ring" list
 expect 0 '"algorithms":[' list --json
-expect_sentence 2 "is not algorithms, networks, imports or policies" list things
+expect_sentence 2 "is not algorithms, networks, imports, policies or transports" list things
 expect 0 "BANYAN_TIMEOUT_MS" info
 expect 0 '"settings":[' info --json
 BANYAN_TIMEUT_MS=1 expect 0 "BANYAN_TIMEOUT_MS" info

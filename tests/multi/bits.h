@@ -50,8 +50,8 @@ static inline void *run_thread(void *argument)
 }
 
 /* What threads of one process compute; 0: this algorithm does not apply. */
-static inline int expect_bits(const char *algorithm, const char *topology, int size, banyan_datatype type,
-                              void *out)
+static inline int expect_bits_of(const char *algorithm, const char *topology, const char *active, int size,
+                                 banyan_datatype type, void *out)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
     static thread_rank ranks[MOST_THREADS];
@@ -60,6 +60,7 @@ static inline int expect_bits(const char *algorithm, const char *topology, int s
 
     config.algorithm = algorithm;
     config.topology = topology;
+    config.active = active;
     if (banyan_comm_init_all(comms, size, &config))
         return 0;
     for (int i = 0; i < size; i++) {
@@ -74,6 +75,12 @@ static inline int expect_bits(const char *algorithm, const char *topology, int s
         return 0;
     memcpy(out, ranks[0].data, COUNT * banyan_datatype_bytes(type));
     return 1;
+}
+
+static inline int expect_bits(const char *algorithm, const char *topology, int size, banyan_datatype type,
+                              void *out)
+{
+    return expect_bits_of(algorithm, topology, NULL, size, type, out);
 }
 
 #endif

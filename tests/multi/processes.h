@@ -220,4 +220,18 @@ static inline int count_entries(const char *folder)
     return count;
 }
 
+/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go meanwhile. */
+static inline int count_shared(void)
+{
+    DIR *dir = opendir("/dev/shm");
+    int count = 0;
+
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        count += strstr(entry->d_name, "banyan") != NULL;
+    closedir(dir);
+    return count;
+}
+
 #endif

@@ -190,12 +190,12 @@ static void launch(campaign *c, const char *what)
                    .body = run_campaign,
                    .argument = c,
                    .seconds = LIMIT_S};
-    int fds = count_entries("/proc/self/fd"), files = count_entries("/dev/shm");
+    int fds = count_entries("/proc/self/fd"), files = count_shared();
 
     run_processes(&p);
     check_all_ended_well(&p, what);
     assert_int_equal(count_entries("/proc/self/fd"), fds);
-    assert_int_equal(count_entries("/dev/shm"), files);
+    assert_int_equal(count_shared(), files);
 }
 
 static void add_every_algorithm(campaign *c, size_t count)
@@ -383,7 +383,7 @@ static void run_into_fault(child *self, void *argument)
 static void check_fault_one_way(fault *f, const char *what, banyan_shm_way way)
 {
     processes p = {.member_count = 4, .body = run_into_fault, .argument = f, .seconds = 30};
-    int files = count_entries("/dev/shm");
+    int files = count_shared();
 
     begin(&f->c, "full:4");
     f->c.way = way;
@@ -395,7 +395,7 @@ static void check_fault_one_way(fault *f, const char *what, banyan_shm_way way)
         if (i != f->victim && p.ends[i])
             fail_msg("%s: member %d ended with wait status %d", what, i, p.ends[i]);
     assert_int_equal(p.ends[f->victim] == 0, f->signal == 0);
-    assert_int_equal(count_entries("/dev/shm"), files);
+    assert_int_equal(count_shared(), files);
     end(&f->c);
 }
 

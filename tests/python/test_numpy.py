@@ -186,6 +186,12 @@ def train():
             trainer.commit()
             for step in range(8):
                 trainer.begin()
+                try:
+                    trainer.wait(0, timeout=0.01)
+                except TimeoutError as error:
+                    assert "gradient 0 is not reduced" in str(error), error
+                else:
+                    raise AssertionError("a gradient was reduced before it was ready")
                 for i in reversed(range(3)):
                     gradients[i][:] = comm.rank + step
                     trainer.ready(i, gradients[i].ctypes.data)

@@ -3,6 +3,7 @@
 each start of the ranks makes many checks."""
 import datetime
 import os
+import threading
 import time
 import unittest
 
@@ -16,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 import banyan
 import banyan.torch
 from banyan.torch.environment import adopt_launcher
+from banyan.torch.work import Worker
 
 TIMEOUT = datetime.timedelta(seconds=40)
 
@@ -202,13 +204,13 @@ def compare(found, expected, tolerance=1e-5):
         assert one is None or torch.allclose(one.float(), other.float(), rtol=tolerance, atol=tolerance), one - other
 
 
-def train_as_alone(rank, size, make_ddp, steps, dtype=torch.float32, tolerance=1e-5, schedule=True, accumulate=False):
+def train_as_alone(rank, size, make_ddp, steps, dtype=torch.float32, tolerance=1e-5, schedule=True, accumulate=False, unit_bytes=1):
     """Gradients of every step are those of one process that has the batches of all ranks."""
     torch.manual_seed(5)
     alone = UsesAll().to(dtype)
     torch.manual_seed(5 if rank == 0 else 6)  # DDP gives rank 0's to all
     ddp = make_ddp(UsesAll().to(dtype))
-    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    plan = banyan.torch.schedule(ddp, unit_bytes=unit_bytes, measure_ms=50, profile_iterations=1) if schedule else None
     for step in range(steps):
         inputs, targets = (t.to(dtype) for t in batch(step, 4 * size))
         part = slice(4 * rank, 4 * rank + 4)
@@ -242,7 +244,7 @@ def training():
     small = lambda m: DistributedDataParallel(m, bucket_cap_mb=0.0001, gradient_as_bucket_view=True)
     train_as_alone(rank, size, small, 7).close()
     train_as_alone(rank, size, DistributedDataParallel, 7, torch.bfloat16, 0.05).close()
-    train_as_alone(rank, size, DistributedDataParallel, 7, accumulate=True).close()
+    train_as_alone(rank, size, DistributedDataParallel, 7, accumulate=True, unit_bytes=1 << 20).close()
     pair = dist.new_group([0, 1])  # a model of its own on some of the ranks
     if rank < 2:
         train_as_alone(rank, 2, lambda m: DistributedDataParallel(m, process_group=pair), 7).close()
@@ -253,12 +255,12 @@ def training():
     dist.destroy_process_group()
 
 
-def unused(rank, size, schedule):
+def unused(rank, size, schedule, unit_bytes=200):
     """A parameter that no rank uses keeps no gradient; one that some use counts as zeros on the others."""
     torch.manual_seed(5)
     alone, ddp = Net(), DistributedDataParallel(Net(), find_unused_parameters=True)
     ddp.module.load_state_dict(alone.state_dict())
-    plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
+    plan = banyan.torch.schedule(ddp, unit_bytes=unit_bytes, measure_ms=50, profile_iterations=1) if schedule else None
     for step in range(7 if schedule else 3):
         uses = [step % 2 == 1 and other == 0 for other in range(size)]
         inputs, targets = batch(step, 4 * size)
@@ -288,10 +290,22 @@ def on_gloo(rank, size):
 # Losses.
 
 
+def pass_on(rank):
+    """From rank 0 to rank 1, whoever they are now."""
+    tensor = torch.full((3,), 7.0 if rank == 0 else 0.0)
+    if rank == 0:
+        time.sleep(0.3)  # rank 1 looks for rank 0 first, and must not find who that was before
+        dist.send(tensor, 1)
+    elif rank == 1:
+        dist.recv(tensor, 0)
+        assert tensor.tolist() == [7.0] * 3, tensor
+
+
 def lost():
     """Rank 1 is gone in mid-training: the others' backward raises within the time-out, and names it."""
     rank, size = begin()
     for schedule in (False, True):
+        pass_on(rank)
         torch.manual_seed(1)
         ddp = DistributedDataParallel(UsesAll())
         plan = banyan.torch.schedule(ddp, measure_ms=50, profile_iterations=1) if schedule else None
@@ -322,10 +336,21 @@ def lost():
         tensor = torch.ones(1)
         dist.all_reduce(tensor)
         assert tensor.item() == size
+        pass_on(rank)
     print("went on with two")
 
 
 class Torch(unittest.TestCase):
+    def test_works_that_are_dropped_raise(self):
+        worker, begun, may_go_on = Worker("test"), threading.Event(), threading.Event()
+        worker.submit(lambda: (begun.set(), may_go_on.wait()), None)
+        dropped = worker.submit(lambda: None, None)
+        begun.wait()
+        worker.stop(wait=False)
+        with self.assertRaisesRegex(RuntimeError, "has been destroyed"):
+            dropped.wait(datetime.timedelta(seconds=20))
+        may_go_on.set()
+
     def test_collectives_are_right_for_every_dtype_and_group(self):
         ranks.on(3, collectives)
 

@@ -162,6 +162,10 @@ TEST(calls_out_of_turn_are_refused_with_a_sentence)
                      BANYAN_INVALID_ARGUMENT);
     assert_int_equal(banyan_train_register(train, "", data, 4, BANYAN_FLOAT32, NULL),
                      BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_train_register(train, "two\nlines", data, 4, BANYAN_FLOAT32, NULL),
+                     BANYAN_INVALID_ARGUMENT);
+    assert_string_equal(banyan_train_last_error(train),
+                        "a gradient's name has 1 to 255 bytes, all in one line");
     assert_int_equal(banyan_train_register(train, "a", data, 4, (banyan_datatype)77, NULL),
                      BANYAN_INVALID_ARGUMENT);
     assert_int_equal(banyan_train_get_plan(train, NULL, 0, &needed), BANYAN_INVALID_USAGE);
@@ -207,6 +211,25 @@ TEST(nothing_to_train_is_refused_with_a_sentence)
     banyan_comm_destroy(comm);
 }
 
+/* What is measured last is the whole model, where that is more than the size before. */
+TEST(a_model_a_little_larger_than_a_measured_size_can_be_committed)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    banyan_comm *comm;
+    banyan_train *train;
+
+    config.measure_ms = 1;
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    for (size_t count = 4096; count <= 4099; count++) {
+        assert_int_equal(banyan_train_create(&train, comm, &config), 0);
+        assert_int_equal(banyan_train_register(train, NULL, NULL, count, BANYAN_FLOAT32, NULL), 0);
+        if (banyan_train_commit(train))
+            fail_msg("%zu elements: %s", count, banyan_train_last_error(train));
+        banyan_train_destroy(train);
+    }
+    banyan_comm_destroy(comm);
+}
+
 static banyan_status train_alone(banyan_comm *comm, const char *cost)
 {
     banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
@@ -230,6 +253,45 @@ static banyan_status train_alone(banyan_comm *comm, const char *cost)
     }
     banyan_train_destroy(train);
     return status;
+}
+
+TEST(memory_that_runs_out_ends_the_engine_and_names_the_rank)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    banyan_comm *comm;
+    banyan_train *train;
+    float data[64] = {0};
+
+    config.cost = COST;
+    config.unused = BANYAN_TRAIN_UNUSED_ZEROS;
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    assert_int_equal(banyan_train_create(&train, comm, &config), 0);
+    assert_int_equal(banyan_train_register(train, NULL, NULL, 64, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_register(train, NULL, data, 64, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_commit(train), 0);
+    assert_int_equal(banyan_train_begin(train), 0);
+    banyan_alloc_fail_after(0);
+    assert_int_equal(banyan_train_wait_all(train), BANYAN_SYSTEM_ERROR);
+    banyan_alloc_fail_after(-1);
+    assert_string_equal(banyan_train_last_error(train), "rank 0: out of memory");
+    assert_int_equal(banyan_train_wait_all(train), BANYAN_SYSTEM_ERROR);
+    banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
+}
+
+TEST(what_was_aborted_cannot_be_committed)
+{
+    banyan_comm *comm;
+    banyan_train *train;
+
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    assert_int_equal(banyan_train_create(&train, comm, NULL), 0);
+    assert_int_equal(banyan_train_register(train, NULL, NULL, 64, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_abort(train), 0);
+    assert_int_equal(banyan_train_commit(train), BANYAN_REMOTE_ERROR);
+    assert_string_equal(banyan_train_last_error(train), "rank 0 aborted the training");
+    banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
 }
 
 /* Fails every allocation up to the hundredth, then each that is a per cent later than the one before. */
@@ -281,6 +343,9 @@ int main(void)
         cmocka_unit_test(wrong_configs_are_refused_with_a_sentence),
         cmocka_unit_test(calls_out_of_turn_are_refused_with_a_sentence),
         cmocka_unit_test(nothing_to_train_is_refused_with_a_sentence),
+        cmocka_unit_test(a_model_a_little_larger_than_a_measured_size_can_be_committed),
+        cmocka_unit_test(memory_that_runs_out_ends_the_engine_and_names_the_rank),
+        cmocka_unit_test(what_was_aborted_cannot_be_committed),
         cmocka_unit_test(it_survives_failing_allocations),
         cmocka_unit_test(medians_forget_one_slow_iteration),
     };

@@ -81,7 +81,8 @@ TEST(rings_take_the_cycles_of_the_authors_simulator)
         {"torus:4x4," LINKS, 131072, 22304, 1e-9},   {"torus:4x4," LINKS, 524288, 74144, 1e-9},
         {"torus:4x4," LINKS, 1048576, 143264, 1e-9}, {"torus:8x8," LINKS, 32768, 25916, 1e-9},
         {"torus:8x8," LINKS, 262144, 56912, 1e-9},   {"mesh:4x4," LINKS, 32768, 9345, 0.0002},
-        {"mesh:4x4," LINKS, 524288, 74145, 0.0002},
+        {"mesh:4x4," LINKS, 524288, 74145, 0.0002},  {"torus:4x4," LINKS, 4194304, 557984, 1e-9},
+        {"torus:8x8," LINKS, 1048576, 165776, 1e-9},
     };
     banyan_flit_settings s = banyan_flit_defaults();
 
@@ -119,17 +120,19 @@ TEST(multitree_in_ideal_lockstep_takes_the_step_model)
     static const struct {
         const char *order;
         int steps;
-    } orders[] = {{"yx", 5}, {"split", 4}};
+        size_t bytes;
+    } orders[] = {{"yx", 5, 1 << 20}, {"split", 4, 1 << 20}, {"split", 4, 4 << 20}};
     banyan_flit_settings s = banyan_flit_defaults();
 
     s.flow = BANYAN_FLOW_MESSAGE;
     s.lockstep = BANYAN_LOCKSTEP_IDEAL;
     s.adder_bytes = 0;
-    for (int i = 0; i < 2; i++) {
-        double bytes = 1 << 20, cycles = 2 * orders[i].steps * (150 + bytes / 16 / 16);
+    for (int i = 0; i < 3; i++) {
+        double cycles = 2 * orders[i].steps * (150 + (double)orders[i].bytes / 16 / 16);
 
-        flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", orders[i].order, 1 << 20, &s),
-                    cycles, 0.01, orders[i].order);
+        flit_within(
+            (double)flit_cycles("torus:4x4," LINKS, "multitree", orders[i].order, orders[i].bytes, &s),
+            cycles, 0.01, orders[i].order);
     }
 }
 

@@ -244,6 +244,22 @@ TEST(a_route_that_leads_elsewhere_is_a_sentence)
     banyan_topology_destroy(t);
 }
 
+TEST(a_pair_without_a_route_is_named)
+{
+    banyan_topology *whole = flit_load("ring:4," LINKS);
+    banyan_topology *broken = flit_load("line:4,down=g1-g2," LINKS);
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_schedule *s = flit_build(whole, "direct", NULL);
+    banyan_error err;
+
+    assert_int_not_equal(banyan_flit_run(s, broken, 4096, &settings, NULL, NULL, &err), BANYAN_SUCCESS);
+    CHECK_SAYS(err, "g");
+    CHECK_SAYS(err, "route");
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(whole);
+    banyan_topology_destroy(broken);
+}
+
 TEST(each_failing_allocation_is_survived)
 {
     banyan_topology *t = flit_load("mesh:2x2," LINKS);
@@ -284,6 +300,7 @@ int main(void)
         cmocka_unit_test(starvation_is_found_and_told),
         cmocka_unit_test(bad_input_is_a_sentence),
         cmocka_unit_test(a_route_that_leads_elsewhere_is_a_sentence),
+        cmocka_unit_test(a_pair_without_a_route_is_named),
         cmocka_unit_test(each_failing_allocation_is_survived),
     };
 

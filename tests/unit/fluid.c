@@ -356,6 +356,31 @@ TEST(in_lockstep_a_round_waits_for_the_whole_round_before)
     banyan_topology_destroy(t);
 }
 
+TEST(what_comes_after_the_barrier_waits_for_all_before_it)
+{
+    banyan_topology *t = load("line:4,GBps=1,latency=0s");
+    banyan_builder b = begin(t, 4);
+    banyan_limits limits;
+    banyan_schedule *s;
+    banyan_fluid_result r;
+
+    /* Before it the first two pipeline; the third shares nothing with them and waits all the same. */
+    banyan_builder_copy(&b, 0, 0, 1, 0, 2, 0);
+    banyan_builder_copy(&b, 1, 1, 2, 0, 2, 0);
+    banyan_builder_copy(&b, 2, 2, 3, 3, 1, 0);
+    banyan_builder_set_barrier(&b, 2);
+    s = end(&b);
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = 1000});
+    near(r.timeline->end_s[1], 2e-3 + 1e-6);
+    near(r.timeline->begin_s[2], 2e-3 + 1e-6);
+    near(r.timeline->total_s, 3e-3 + 1e-6);
+    assert_int_equal(banyan_bandwidth_limit(s, t, &limits, NULL), BANYAN_SUCCESS);
+    near(limits.bytes_per_s, 4e6 / 3e-3);
+    banyan_fluid_fini(&r);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
 TEST(multitree_in_lockstep_takes_its_steps)
 {
     /* Every step is one hop with a 16th of the vector. */
@@ -544,6 +569,7 @@ int main(void)
         cmocka_unit_test(every_message_pays_its_overhead),
         cmocka_unit_test(workers_add_at_their_speed_one_message_after_the_other),
         cmocka_unit_test(in_lockstep_a_round_waits_for_the_whole_round_before),
+        cmocka_unit_test(what_comes_after_the_barrier_waits_for_all_before_it),
         cmocka_unit_test(multitree_in_lockstep_takes_its_steps),
         cmocka_unit_test(a_message_waits_for_the_slices_that_hold_its_elements),
         cmocka_unit_test(a_switch_that_can_multicasts_and_reduces),

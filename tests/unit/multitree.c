@@ -66,6 +66,7 @@ static void steps_on_tori_and_meshes_are_the_papers(void **state)
     check_steps(square(6, 1), "yx", 10);
     check_steps(square(8, 1), "yx", 17);
     check_steps(square(10, 1), "yx", 26);
+    check_steps(square(16, 1), "yx", 64);
     check_steps(square(4, 0), "yx", 8);
     check_steps(square(8, 0), "yx", 32);
     check_steps(square(2, 0), "yx", 2);

@@ -360,6 +360,28 @@ TEST(hosts_of_one_name_get_two)
     banyan_probe_findings_fini(&f);
 }
 
+/* Racks of 16: what is slow is what leaves one. With so many hosts, more than hosts^3 steps would not end. */
+TEST(racks_of_many_hosts_are_found)
+{
+    enum { HOSTS = 512, RACK = 16 };
+    banyan_probe_findings f;
+
+    assert_int_equal(banyan_probe_findings_init(&f, HOSTS, HOSTS, NULL), 0);
+    for (int i = 0; i < HOSTS; i++)
+        for (int shift = 1; shift < HOSTS; shift += shift < 2 * RACK ? 1 : 7) {
+            int k = (i + shift) % HOSTS, is_near = i % (HOSTS / RACK) == k % (HOSTS / RACK);
+
+            if (is_near)
+                f.alone[i * HOSTS + k] = 1e9;
+            assert_int_equal(banyan_probe_add_load(&f, i, k, is_near ? 1e9 : 4e8, NULL), 0);
+        }
+    assert_int_equal(banyan_probe_find_racks(&f, NULL), 0);
+    assert_int_equal(f.rack_count, HOSTS / RACK);
+    for (int i = 0; i < HOSTS; i++)
+        assert_int_equal(f.rack_of[i], i % (HOSTS / RACK));
+    banyan_probe_findings_fini(&f);
+}
+
 TEST(every_failed_allocation_is_survived)
 {
     banyan_topology *t = NULL;
@@ -395,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_network_that_has_trunks_without_effect_has_no_racks),
         cmocka_unit_test(one_host_is_a_switch_with_its_ranks),
         cmocka_unit_test(hosts_of_one_name_get_two),
+        cmocka_unit_test(racks_of_many_hosts_are_found),
         cmocka_unit_test(every_failed_allocation_is_survived),
     };
 

@@ -22,7 +22,7 @@ says() { # WORDS EXIT-CODE ARGUMENTS...
     grep -qF -- "$words" out || complain "report $*: does not say «$words» but: $(head -c 300 out)"
 }
 
-says 'forest on hosts:2+3: 64 MiB in ' 0 hosts:2+3
+says 'on hosts:2+3: 64 MiB in ' 0 hosts:2+3
 says 'written to report.html (' 0 hosts:2+3
 grep -q '<title>Banyan: all-reduce of 64 MiB on hosts:2+3</title>' report.html || complain 'report.html has no title'
 says 'best of 2 algorithms' 0 dgx1 --algo ring,forest,ring --active 0-5 --bytes 1MiB -o six.html

@@ -47,6 +47,7 @@ static banyan_status run(banyan_reproduction *r, banyan_error *err)
     }
     banyan_figure_compare(lines, "ring at 4", BANYAN_PAPERS, 17, squares[4] + offset, "because");
     banyan_figure_state(lines, "the ring is below 20", squares[4] + offset < 20, NULL);
+    banyan_figure_claim(lines, "we are below 20", 1, NULL);
     banyan_figure_add(stacks, BANYAN_OURS, "ring/compute", 0, "net", 3);
     banyan_figure_add(stacks, BANYAN_OURS, "ring/exposed", 0, "net", 2);
     banyan_figure_add(stacks, BANYAN_OURS, "tree/compute", 0, "net", 3);
@@ -120,8 +121,9 @@ TEST(every_figure_is_written_as_text_json_csv_svg_and_on_the_page)
     const char *where = folder();
 
     assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
-    expect(where, "multitree.txt", "ring at 4                    17        16    0.941");
-    expect(where, "multitree.txt", "holds here");
+    expect(where, "multitree.txt", "ring at 4                     17        16    0.941");
+    expect(where, "multitree.txt", "paper  the ring is below 20");
+    expect(where, "multitree.txt", "ours   we are below 20");
     expect(where, "multitree.txt", "printed (paper)");
     expect(where, "multitree.json", "\"series\":\"ring, both ways\",\"origin\":\"ours\",\"label\":\"4\"");
     expect(where, "multitree-lines.csv", "\"ring, both ways\",ours,4,4,16");
@@ -143,7 +145,7 @@ TEST(what_is_written_can_be_read_and_comes_again)
     assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
     assert_int_equal(banyan_reproduction_check(r, where, &verdict, NULL), 0);
     assert_int_equal(verdict.missed, 0);
-    assert_int_equal(verdict.held, 4 + 2 + 3 + 1); /* points, comparisons, parts, words; bars are measured */
+    assert_int_equal(verdict.held, 4 + 3 + 3 + 1); /* points, comparisons, parts, words; bars are measured */
     assert_string_equal(verdict.text, "");
     banyan_free(verdict.text);
     clean(where);

@@ -47,6 +47,11 @@ class Stats:
     def __str__(self):
         if not self.plan:
             return f"{self.tensors} gradients, being profiled"
+        if not self.measured_step_s:
+            return (
+                f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time, a plan that is new: step "
+                f"{self.predicted_step_s:.3f} s predicted, of it exposed {self.predicted_exposed_s:.3f} s"
+            )
         return (
             f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time: step "
             f"{self.measured_step_s:.3f} s (predicted {self.predicted_step_s:.3f}), of it exposed "
@@ -133,11 +138,14 @@ class Trainer:
         return True
 
     def wait(self, number=None, timeout=None):
-        """For one gradient, or for all, which ends the iteration."""
+        """For one gradient, at most so many seconds (TimeoutError), or for all, which ends the iteration."""
         if number is None:
             self._check(lib.banyan_train_wait_all(self.handle))
         else:
-            self._check(lib.banyan_train_wait(self.handle, number, -1 if timeout is None else int(timeout * 1000)))
+            status = lib.banyan_train_wait(self.handle, number, -1 if timeout is None else int(timeout * 1000))
+            if status == 7:
+                raise TimeoutError(f"gradient {number} is not reduced after {timeout} s")
+            self._check(status)
 
     def replan(self):
         self._check(lib.banyan_train_replan(self.handle))

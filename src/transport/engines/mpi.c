@@ -206,8 +206,10 @@ static const void *address_of(const banyan_port *port, size_t *bytes)
     return port->address;
 }
 
-/* Members in their order, as ranks of the world. Returns how many; 0: two are the same process. */
-static int list_members(banyan_port *port, const void *const *addresses, const size_t *bytes, int *ranks)
+/* Members in their order, as ranks of the world. Returns how many; 0: two are the same process, or one is of
+ * another world. */
+static int list_members(banyan_port *port, const void *const *addresses, const size_t *bytes, int world_size,
+                        int *ranks)
 {
     int count = 0;
 
@@ -216,6 +218,8 @@ static int list_members(banyan_port *port, const void *const *addresses, const s
         if (bytes[i] != sizeof(int))
             continue;
         memcpy(&ranks[count], addresses[i], sizeof(int));
+        if (ranks[count] < 0 || ranks[count] >= world_size)
+            return 0;
         for (int k = 0; k < count; k++)
             if (ranks[k] == ranks[count])
                 return 0;
@@ -231,9 +235,9 @@ static banyan_status meet(banyan_port *port, const void *const *addresses, const
 
     if (!ranks)
         return fail(why, BANYAN_SYSTEM_ERROR, "memory ran out");
-    count = list_members(port, addresses, bytes, ranks);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    if (!count || count > world_size) {
+    count = list_members(port, addresses, bytes, world_size, ranks);
+    if (!count) {
         free(ranks);
         return fail(why, BANYAN_INVALID_USAGE,
                     "the ranks are not processes of one MPI job: start them with mpirun or srun");

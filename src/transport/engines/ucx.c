@@ -298,12 +298,11 @@ static banyan_status receive_message(banyan_port *port, int peer, int tag, void 
                                      banyan_ticket *ticket, char *why)
 {
     receiving *r = malloc(sizeof *r);
-    ucp_tag_recv_info_t info = {0};
+    /* Always through the callback: UCX does not reliably tell the length of what is there at once. */
     ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                  UCP_OP_ATTR_FIELD_RECV_INFO,
+                                                  UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
                                   .cb = {.recv = hear_received},
-                                  .user_data = r,
-                                  .recv_info = {.tag_info = &info}};
+                                  .user_data = r};
     ucs_status_ptr_t request;
 
     if (!r || !note_receive(port, ticket)) {
@@ -313,15 +312,13 @@ static banyan_status receive_message(banyan_port *port, int peer, int tag, void 
     *r = (receiving){ticket, port};
     request = ucp_tag_recv_nbx(port->worker, memory, bytes, tag_of(peer, tag), ~(ucp_tag_t)0, &params);
     if (UCS_PTR_IS_PTR(request)) {
-        ticket->request = request;
+        if (!ticket->is_done)
+            ticket->request = request;
         return BANYAN_SUCCESS;
     }
     forget_receive(port, ticket);
     free(r);
-    if (UCS_PTR_IS_ERR(request))
-        return fail(why, BANYAN_PEER_LOST, "a receive failed", UCS_PTR_STATUS(request));
-    finish(port, ticket, info.length);
-    return BANYAN_SUCCESS;
+    return fail(why, BANYAN_PEER_LOST, "a receive failed", UCS_PTR_STATUS(request));
 }
 
 static int progress(banyan_port *port, int *lost, char *why)

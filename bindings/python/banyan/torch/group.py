@@ -364,7 +364,10 @@ def shrink(exclude=(), timeout=None):
     mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
     every = torch.empty(comm.size, dtype=torch.int64)
     comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
-    group = BanyanGroup(comm, old._store, every.tolist(), old.timeout)
+    store = old._store  # where pairs of ranks meet: their numbers are others now
+    if store is not None:
+        store = dist.PrefixStore("shrunk/" + ",".join(str(worker) for worker in every.tolist()), store)
+    group = BanyanGroup(comm, store, every.tolist(), old.timeout)
     _make_default(old, group)
     old.close(wait=False)
     return group
@@ -374,7 +377,7 @@ def _make_default(old, group):
     """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
     c10d = dist.distributed_c10d
     tables = {
-        "_pg_map": ("banyan", getattr(old, "_store", None)),
+        "_pg_map": ("banyan", group._store),
         "_pg_names": "banyan shrunk",
         "_pg_group_ranks": {rank: rank for rank in range(group.size())},
         "_pg_backend_config": "cpu:banyan",

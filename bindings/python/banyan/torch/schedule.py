@@ -7,6 +7,9 @@ comes and what an all-reduce costs here, and plans which travel together, and ho
     autograd ─> DDP's hook: gradient into its bucket ─> our hook: ready(gradient) ─> engine: groups, streams
                 └> last gradient of a bucket: our bucket hook ─> last bucket: wait for all ─> DDP goes on
 
+What the engine calls a gradient is a *unit*: neighbours in a bucket, which become ready one after the other, until they
+make a MiB together. Single biases would only cost start-ups.
+
 DDP stays in charge of everything else: its buckets hold the gradients (nothing is copied to send them), unused
 parameters, no_sync, and what backward raises. The first two iterations go bucket by bucket, while DDP finds the
 order of its buckets; then the engine profiles a few, plans, and plans again when ready times have drifted.
@@ -23,9 +26,10 @@ from ..library import check, lib
 from ..train import Trainer
 from .exchange import by_group
 from .group import BanyanGroup
-from .tensors import check_tensor, sum_type
+from .tensors import bytes_of, check_tensor, sum_type
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
+_UNIT_BYTES = 1 << 20
 
 _log = logging.getLogger("banyan")
 
@@ -41,11 +45,23 @@ def _first_tensor(value):
     return next((found for found in map(_first_tensor, value) if found is not None), None)
 
 
+class _Unit:
+    def __init__(self, name, bucket, view):
+        self.name = name
+        self.bucket = bucket
+        self.dtype = view.dtype
+        self.datatype, _, parts = sum_type(view, "sum")
+        self.width = view.element_size() // parts  # bytes of what is added up
+        self.address = view.data_ptr()
+        self.bytes = self.gradients = 0
+
+
 class Schedule:
     """What `schedule` returns: the engine of one model on this rank."""
 
-    def __init__(self, model, **options):
+    def __init__(self, model, unit_bytes=_UNIT_BYTES, **options):
         self._model = model
+        self._unit_bytes = unit_bytes
         self._options = options
         ignored = set(getattr(model, "parameters_to_ignore", ()))
         named = [
@@ -58,7 +74,12 @@ class Schedule:
         self._names = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
-        self._address = [0] * len(named)  # of each gradient in its bucket
+        self._views = [None] * len(named)  # each gradient in its bucket
+        self._bucket = [0] * len(named)  # the number of that bucket
+        self._unit = []  # of each gradient
+        self._units = []
+        self._missing = []  # gradients of each unit that are not ready yet
+        self._size = dist.get_world_size(model.process_group)
         self._is_ready = bytearray(len(named))
         self._is_armed = False  # this iteration's gradients are to be sent
         self._has_begun = False
@@ -119,11 +140,31 @@ class Schedule:
             self._trainer = self._make_trainer(self._comm)
         self._handle = self._trainer.handle
 
+    def _make_units(self):
+        """Neighbours in memory, of one bucket and type. All ranks find the same: DDP's buckets are rank 0's."""
+        self._unit, self._units = [0] * len(self._views), []
+        for number in sorted(range(len(self._views)), key=lambda i: (self._bucket[i], self._views[i].data_ptr())):
+            view = self._views[number]
+            unit = self._units[-1] if self._units else None
+            if (
+                unit is None
+                or unit.bytes >= self._unit_bytes
+                or unit.bucket != self._bucket[number]
+                or unit.dtype != view.dtype
+                or unit.address + unit.bytes != view.data_ptr()
+            ):
+                unit = _Unit(self._names[number], self._bucket[number], view)
+                self._units.append(unit)
+            unit.bytes += bytes_of(view)
+            unit.gradients += 1
+            self._unit[number] = len(self._units) - 1
+        self._missing = [unit.gradients for unit in self._units]
+
     def _make_trainer(self, comm):
-        trainer = Trainer(comm, op="avg", **self._options)
-        for name, parameter, address in zip(self._names, self._parameters, self._address):
-            datatype, _, width = sum_type(parameter, "sum")
-            trainer.register(name, parameter.numel() * width, datatype, address)
+        self._make_units()
+        trainer = Trainer(comm, op="sum", **self._options)
+        for unit in self._units:
+            trainer.register(unit.name, unit.bytes // unit.width, unit.datatype, unit.address)
         trainer.commit()
         return trainer
 
@@ -131,9 +172,13 @@ class Schedule:
         if self._is_ready[number] or self._error is not None:
             return
         self._is_ready[number] = 1
-        status = lib.banyan_train_ready(self._handle, number, self._address[number])
-        if status:
-            self._fail(status)
+        self._views[number].div_(self._size)  # here and now, while others travel; the sum is then the average
+        unit = self._unit[number]
+        self._missing[unit] -= 1
+        if not self._missing[unit]:
+            status = lib.banyan_train_ready(self._handle, unit, self._units[unit].address)
+            if status:
+                self._fail(status)
 
     def _fail(self, status):
         try:
@@ -172,7 +217,7 @@ class Schedule:
             return self._reduce_plainly(bucket)
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             number = self._number[parameter]
-            if gradient.data_ptr() != self._address[number] and self._error is None:
+            if gradient.data_ptr() != self._views[number].data_ptr() and self._error is None:
                 self._error = Unsupported(f"DDP has moved the gradient of {self._names[number]}: schedule the model anew")
             self._send(number)
         future = self._future_of(bucket.buffer())
@@ -183,11 +228,12 @@ class Schedule:
     def _reduce_plainly(self, bucket):
         group = self._model.process_group
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
-            self._address[self._number[parameter]] = gradient.data_ptr()
+            self._views[self._number[parameter]] = gradient
+            self._bucket[self._number[parameter]] = bucket.index()
         if bucket.is_last():
             self._iterations += 1
             self._is_armed = False
-        buffer = bucket.buffer().div_(dist.get_world_size(group))
+        buffer = bucket.buffer().div_(self._size)
         work = dist.all_reduce(buffer, group=group, async_op=True)
         return work.get_future().then(lambda future: future.value()[0])
 
@@ -213,6 +259,7 @@ class Schedule:
         self._raised = self._error
         pending, self._pending = self._pending, []
         self._is_ready = bytearray(len(self._parameters))
+        self._missing = [unit.gradients for unit in self._units]
         self._is_armed = self._has_begun = False
         self._iterations += 1
         for future in pending:
@@ -231,7 +278,7 @@ def schedule(model, **options):
     """Sends the gradients of this DistributedDataParallel model as planned for it and for this network. Call it once,
     on every rank, before training. The model's process group may be banyan's or another one with CPU tensors.
 
-    options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer). Returns a Schedule, whose
+    unit_bytes: smaller gradients travel with their neighbours. options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer). Returns a Schedule, whose
     stats() tell the hidden share of the communication, and what was predicted and measured."""
     if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise TypeError("schedule() takes a DistributedDataParallel model")

@@ -155,12 +155,16 @@ class Worker:
         return self._is_calling or bool(self._calls)
 
     def stop(self, wait=True):
-        """No more calls; waits for those that were submitted, or forgets them."""
+        """No more calls; waits for those that were submitted, or ends them: nobody must wait for ever."""
+        dropped = []
         with self._changed:
             self._is_ending = True
             if not wait:
+                dropped = [work for _, _, work in self._calls]
                 self._calls.clear()
             self._changed.notify_all()
+        for work in dropped:
+            work.finish(RuntimeError("the process group has been destroyed"))
         if wait and self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 

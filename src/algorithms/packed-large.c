@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-large.c: many workers behind switches: too many cables for a linear program over trees.
+ *
+ * Trees of equal weight, made one by one and then improved by exchanges. With T of them a cable of capacity c
+ * can be in floor(T c / X) trees at a rate of X, and that rounding is what limits the rate: 62 cables in a tree
+ * of 256 make 15.5 trees a cable of 64, so some are in 16, but 7.99 of 33. The bound's prices tell what each T
+ * can reach at best; we take the smallest that is good enough. Beyond the number of trees allowed, some of them
+ * weigh two units. */
+#include <math.h>
+
+#include "algorithms/packed-parts.h"
+#include "bound/allreduce.h"
+#include "core/alloc.h"
+#include "solve/exchange.h"
+#include "solve/hubs.h"
+#include "solve/spanning.h"
+
+#define MOST_TREES 64
+#define FEWEST_TREES 16
+#define ATTEMPTS 200000
+#define STEPS 64               /* rates tried for one number of units */
+#define MOST_WEIGHT 3          /* units of a tree */
+#define ENOUGH 0.9955          /* of the bound, */
+#define ENOUGH_FOR_MANY 0.9915 /* and for very many workers, */
+#define VERY_MANY 300          /* more than so many */
+
+/* What trees of so many units together can reach with these prices, in the graph's units; 0: less than least. */
+static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, double tree_cost,
+                            int units, double least)
+{
+    double rate = bound->value;
+
+    for (int step = 0; step < STEPS && rate > least; step++) {
+        double worth = 0, next = 0;
+
+        for (int i = 0; i < graph->arc_count; i++) {
+            double capacity = (double)graph->arcs[i].capacity * units, whole;
+
+            if (bound->price[i] == 0)
+                continue;
+            whole = floor(capacity / rate * (1 + 1e-12));
+            worth += (double)bound->price[i] * whole;
+            if (capacity / (whole + 1) > next)
+                next = capacity / (whole + 1);
+        }
+        if (worth >= units * tree_cost * (1 - 1e-12))
+            return rate;
+        rate = next;
+    }
+    return 0;
+}
+
+/* The number of units that can reach the most; as few as will do. */
+static int choose_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
+                        double *rate)
+{
+    double worth = 0, tree_cost;
+    int best = tree_limit;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (double)graph->arcs[i].capacity * (double)bound->price[i];
+    tree_cost = worth / bound->value;
+    *rate = 0;
+    for (int units = tree_limit < FEWEST_TREES ? tree_limit : FEWEST_TREES; units <= MOST_WEIGHT * tree_limit;
+         units++) {
+        double found = rate_of_units(graph, bound, tree_cost, units, *rate * (1 + 1e-6));
+
+        if (found > 0) {
+            *rate = found;
+            best = units;
+        }
+        if (*rate >= (graph->active_count > VERY_MANY ? ENOUGH_FOR_MANY : ENOUGH) * bound->value)
+            break;
+    }
+    return best;
+}
+
+/* Cheapest trees, one after the other, each making what it uses dearer. */
+static banyan_status make_cheapest(const banyan_graph *graph, int tree_count, banyan_trees *trees,
+                                   banyan_error *err)
+{
+    banyan_spanning *spanning = NULL;
+    int64_t *cost = banyan_alloc((size_t)graph->arc_count, sizeof *cost);
+    double *load = banyan_alloc((size_t)graph->arc_count, sizeof *load);
+    banyan_status status =
+        cost && load ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
+
+    for (int t = 0; !status && t < tree_count; t++) {
+        double fullest = 1e-12;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            fullest = load[i] > fullest ? load[i] : fullest;
+        for (int i = 0; i < graph->arc_count; i++)
+            cost[i] = 64 + (int64_t)(64 * exp2(16 * load[i] / fullest));
+        if (banyan_spanning_tree(spanning, NULL, cost, trees) < 0)
+            status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+        if (!status && trees->failed)
+            status = banyan_fail_memory(err);
+        for (size_t a = status ? trees->arc_count : banyan_trees_arcs_begin(trees, trees->tree_count - 1);
+             a < trees->arc_count; a++) {
+            const banyan_arc *arc = &graph->arcs[trees->arcs[a]];
+
+            load[trees->arcs[a]] += 1 / (double)arc->capacity;
+            load[arc->twin] += 1 / (double)arc->capacity;
+        }
+    }
+    banyan_spanning_destroy(spanning);
+    banyan_free(cost);
+    banyan_free(load);
+    return status;
+}
+
+static int usual_depth(const banyan_graph *graph)
+{
+    int depth = 2;
+
+    for (int count = graph->active_count; count > 1; count /= 2)
+        depth++;
+    return depth;
+}
+
+banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_exchange_problem problem = {.attempt_limit = ATTEMPTS};
+    banyan_trees trees;
+    double rate = 0, fullest, *weight = NULL;
+    int limit = options->max_trees < MOST_TREES ? options->max_trees : MOST_TREES, count = 0, units = 0;
+    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+
+    banyan_trees_init(&trees);
+    if (!status) {
+        units = choose_units(graph, &bound, limit, &rate);
+        count = units < limit ? units : limit;
+        weight = banyan_alloc((size_t)count, sizeof *weight);
+        status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+        for (int t = 0; !status && t < count; t++)
+            weight[t] = units / count + (t < units % count);
+        problem.weight = weight;
+        problem.enough = rate > 0 ? units / rate : 0;
+        problem.depth_limit = options->max_depth ? options->max_depth : usual_depth(graph);
+        if (!status && !banyan_graph_has_idle_adders(graph))
+            status = banyan_hubs_pack(graph, count, &trees, err);
+    }
+    if (!status && trees.tree_count == 0)
+        status = make_cheapest(graph, count, &trees, err);
+    if (!status)
+        status = banyan_exchange(graph, &problem, &trees, &fullest, err);
+    for (size_t t = 0; !status && t < trees.tree_count; t++)
+        banyan_flows_add_tree(flows, graph, &trees, t, -1, weight[t]);
+    banyan_trees_fini(&trees);
+    banyan_free(bound.price);
+    banyan_free(weight);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The hub knows
+ * what all have told it with their heartbeats; the others know themselves and who is lost. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/control_internal.h"
+#include "core/clock.h"
+#include "core/text.h"
+
+static void add_state(banyan_text *text, const banyan_card *card, int rank, const banyan_rank_state *state,
+                      double age_s)
+{
+    banyan_text_add(text, "{\"rank\":%d,\"host\":", rank);
+    banyan_text_add_json_string(text, card->host);
+    banyan_text_add(text,
+                    ",\"process\":%d,\"begun\":%llu,\"done\":%llu,\"since_s\":%.3f,\"age_s\":%.3f,\"call\":",
+                    card->process, (unsigned long long)state->begun, (unsigned long long)state->done,
+                    state->since_s + age_s, age_s);
+    banyan_text_add_json_string(text, state->call);
+    banyan_text_add(text, "}");
+}
+
+static void add_ranks(banyan_text *text, const char *name, const char *flags, int size)
+{
+    int count = 0;
+
+    banyan_text_add(text, ",\"%s\":[", name);
+    for (int i = 0; i < size; i++)
+        if (flags[i])
+            banyan_text_add(text, "%s%d", count++ ? "," : "", i);
+    banyan_text_add(text, "]");
+}
+
+/* With the lock held, as far as flags are concerned; members are the thread's own. */
+static void write_report(banyan_control *control, banyan_text *text)
+{
+    banyan_rank_state mine = {0};
+    int64_t now_ns = banyan_clock_ns();
+    int count = 0;
+
+    if (control->handler.state)
+        control->handler.state(control->handler.context, &mine);
+    banyan_text_add(text,
+                    "{\"format\":\"banyan-rank-status\",\"version\":1,\"group\":\"%s\",\"size\":%d,\"self\":",
+                    control->status_door.group, control->size);
+    add_state(text, &control->cards[control->rank], control->rank, &mine, 0);
+    banyan_text_add(text, ",\"peers\":[");
+    for (int i = 0; i < control->size; i++)
+        if (control->members[i].told_ns) {
+            banyan_text_add(text, count++ ? "," : "");
+            add_state(text, &control->cards[i], i, &control->members[i].state,
+                      (double)(now_ns - control->members[i].told_ns) * 1e-9);
+        }
+    banyan_text_add(text, "]");
+    pthread_mutex_lock(&control->lock);
+    add_ranks(text, "lost", control->lost, control->size);
+    add_ranks(text, "left", control->left, control->size);
+    add_ranks(text, "silent", control->silent, control->size);
+    banyan_text_add(text, ",\"failure\":");
+    banyan_text_add_json_string(text, control->status ? control->reason.text : "");
+    pthread_mutex_unlock(&control->lock);
+    banyan_text_add(text, "}\n");
+}
+
+/* Whoever may enter the folder is us or root; this is a second lock. */
+static int is_welcome(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && (who.uid == geteuid() || who.uid == 0);
+}
+
+void banyan_control_answer_status(banyan_control *control)
+{
+    int fd;
+
+    while ((fd = accept4(control->status_door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        banyan_text text = BANYAN_TEXT_EMPTY;
+
+        if (is_welcome(fd)) {
+            int room = 4 << 20;
+
+            /* It must fit, for nobody waits for a slow reader. */
+            setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+            write_report(control, &text);
+            if (!text.failed && send(fd, text.bytes, text.length, MSG_NOSIGNAL) < 0)
+                (void)0; /* who does not listen gets nothing */
+        }
+        banyan_text_fini(&text);
+        close(fd);
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/fuzz/wire_cards.c: what comes over connections that have proven themselves, from a rank gone mad: messages of the
+ * control star, cut out of a stream, and cards. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm/card.h"
+#include "transport/channel.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    unsigned char bytes[BANYAN_CARD_BYTES] = {0};
+    const unsigned char *body;
+    banyan_card cards[2];
+    banyan_channel channel;
+    size_t length;
+    int ends[2], type;
+
+    memcpy(bytes, data, size < sizeof bytes ? size : sizeof bytes);
+    if (!banyan_card_read(bytes, &cards[0], NULL)) {
+        cards[1] = cards[0];
+        (void)banyan_cards_compare(cards, 2, NULL);
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends))
+        return 0;
+    banyan_channel_init(&channel, ends[0], 1 << 16);
+    if (send(ends[1], data, size, MSG_NOSIGNAL) >= 0 && !banyan_channel_fill(&channel, NULL))
+        while (banyan_channel_next(&channel, &type, &body, &length))
+            (void)body;
+    close(ends[1]);
+    banyan_channel_fini(&channel);
+    return 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random moment, the
+ * others shrink and go on, until few are left; then the next job begins. Nothing may be left behind: no descriptor,
+ * thread or memory in a process, no shared memory, socket or process on the machine.
+ *
+ * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED where
+ * it begins. */
+#include "core/random.h"
+#include "jobs.h"
+
+enum { MOST = 6, LEAST_LEFT = 2, ROUND_MS = 4000 };
+
+static uint64_t seed; /* of this job; ranks are forked after it is set */
+static char folder[64];
+
+typedef struct {
+    int victim;     /* in the group of this round */
+    int calls;      /* before it goes */
+    int is_stopped; /* and not killed */
+    int is_in_call; /* it goes while others are in a call */
+} fate;
+
+/* The same on all ranks. */
+static fate draw(banyan_random *random, int size)
+{
+    return (fate){.victim = banyan_random_below(random, size),
+                  .calls = banyan_random_below(random, 40),
+                  .is_stopped = banyan_random_below(random, 8) == 0,
+                  .is_in_call = banyan_random_below(random, 2)};
+}
+
+static banyan_status compute(banyan_comm *comm, int size, size_t count, int *is_right)
+{
+    static float data[50000];
+    int rank = 0;
+    banyan_status status;
+
+    banyan_comm_rank(comm, &rank);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (float)(rank + 1);
+    status = banyan_allreduce(data, data, count, BANYAN_FLOAT32, BANYAN_SUM, comm);
+    *is_right = status || !count || data[count - 1] == (float)(size * (size + 1) / 2);
+    return status;
+}
+
+static void *die_soon(void *argument)
+{
+    struct timespec pause = {.tv_nsec = *(long *)argument};
+
+    nanosleep(&pause, NULL);
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void go(const fate *f, banyan_random *random)
+{
+    static long nanoseconds;
+    pthread_t thread;
+
+    nanoseconds = 1000L * banyan_random_below(random, 3000);
+    if (f->is_stopped)
+        raise(SIGSTOP); /* the test kills it in the end */
+    else if (!f->is_in_call || pthread_create(&thread, NULL, die_soon, &nanoseconds))
+        kill(getpid(), SIGKILL);
+}
+
+/* Computes until the group fails, then shrinks. Returns 0 when the group is as it should be. */
+static int live_a_round(job_rank *self, banyan_comm **comm, int *size, banyan_random *random)
+{
+    fate f = draw(random, *size);
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_comm *fresh = NULL;
+    int rank = 0, is_right = 1, left = 0, call = 0;
+
+    banyan_comm_rank(*comm, &rank);
+    for (; !status && call < 100000; call++) {
+        if (call == f.calls && rank == f.victim)
+            go(&f, random);
+        status =
+            compute(*comm, *size, (size_t)banyan_random_below(&(banyan_random){seed + (uint64_t)call}, 50000),
+                    &is_right);
+        EXPECT(is_right, "seed %llu: a wrong sum in call %d of %d ranks", (unsigned long long)seed, call,
+               *size);
+    }
+    EXPECT(status == BANYAN_PEER_LOST || status == BANYAN_TIMEOUT, "seed %llu: %s: %s",
+           (unsigned long long)seed, banyan_status_string(status), banyan_last_error(*comm));
+    status = banyan_comm_shrink(*comm, NULL, 0, &fresh, NULL);
+    EXPECT(!status, "seed %llu: shrink of %d ranks: %s: %s", (unsigned long long)seed, *size,
+           banyan_status_string(status), banyan_last_error(*comm));
+    banyan_comm_destroy(*comm);
+    *comm = fresh;
+    banyan_comm_size(fresh, &left);
+    EXPECT(left == *size - 1, "seed %llu: %d of %d ranks are left", (unsigned long long)seed, left, *size);
+    *size = left;
+    return 0;
+}
+
+static int live(job_rank *self)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    int descriptors = job_count_descriptors(), threads = job_count_threads(), size = self->memory->size;
+    struct timespec pause = {.tv_nsec = 10000000};
+    banyan_random random = {.state = seed};
+    banyan_comm *comm = NULL;
+    banyan_unique_id id = job_id(self);
+    char sentence[512] = "";
+
+    config.timeout_ms = ROUND_MS;
+    config.error = sentence;
+    config.error_bytes = sizeof sentence;
+    EXPECT(!banyan_comm_init_rank(&comm, size, id, self->rank, &config), "seed %llu: init: %s",
+           (unsigned long long)seed, sentence);
+    while (size > LEAST_LEFT)
+        if (live_a_round(self, &comm, &size, &random))
+            return 1;
+    banyan_comm_destroy(comm);
+    for (int i = 0; i < 300; i++) {
+        if (job_count_descriptors() == descriptors && job_count_threads() == threads)
+            return 0;
+        nanosleep(&pause, NULL);
+    }
+    EXPECT(0, "seed %llu: %d descriptors instead of %d, %d threads instead of %d are left",
+           (unsigned long long)seed, job_count_descriptors(), descriptors, job_count_threads(), threads);
+}
+
+static int count_survivors(const int *ended, int size)
+{
+    int count = 0;
+
+    for (int i = 0; i < size; i++)
+        count += ended[i] == 0;
+    return count;
+}
+
+/* Stopped ranks are killed when the others have ended. */
+static void run_job(int size)
+{
+    job j = job_start(size, live);
+    double until_s = banyan_clock_s() + JOB_SECONDS;
+    int ended[MOST], how, left = size;
+
+    memset(ended, -1, sizeof ended);
+    while (left) {
+        for (int i = 0; i < size; i++)
+            if (j.processes[i] && waitpid(j.processes[i], &how, WNOHANG) > 0) {
+                ended[i] = WIFSIGNALED(how) ? 1000 + WTERMSIG(how) : WEXITSTATUS(how);
+                j.processes[i] = 0;
+                left--;
+            }
+        if (count_survivors(ended, size) == LEAST_LEFT || banyan_clock_s() > until_s)
+            for (int i = 0; i < size; i++)
+                if (j.processes[i])
+                    kill(j.processes[i], SIGKILL);
+        usleep(2000);
+    }
+    job_free(&j);
+    if (count_survivors(ended, size) != LEAST_LEFT)
+        fail_msg("seed %llu: %d of %d ranks survived", (unsigned long long)seed, count_survivors(ended, size),
+                 size);
+    for (int i = 0; i < size; i++)
+        if (ended[i] && ended[i] != 1000 + SIGKILL)
+            fail_msg("seed %llu: rank %d ended with %d", (unsigned long long)seed, i, ended[i]);
+}
+
+static long setting(const char *name, long fallback)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? atol(text) : fallback;
+}
+
+TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
+{
+    static const char *const transports[] = {"tcp", "auto", "shm"};
+    double until_s = banyan_clock_s() + (double)setting("BANYAN_SOAK_SECONDS", 2);
+    int shared = job_count_entries("/dev/shm"), jobs = 0;
+
+    seed = (uint64_t)setting("BANYAN_SEED", 1);
+    do {
+        setenv("BANYAN_TRANSPORT", transports[seed % 3], 1);
+        run_job(3 + (int)(seed * 2654435761u % (MOST - 2)));
+        seed++;
+        jobs++;
+    } while (banyan_clock_s() < until_s);
+    if (job_count_entries("/dev/shm") > shared)
+        fail_msg("%d things are left in /dev/shm", job_count_entries("/dev/shm") - shared);
+    print_message("%d jobs\n", jobs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_die_and_stop_at_random_leave_nothing_behind),
+    };
+    char command[120];
+    int wrong;
+
+    job_stay_here();
+    snprintf(folder, sizeof folder, "/tmp/banyan-soak-%d", (int)getpid());
+    setenv("BANYAN_STATUS_FOLDER", folder, 1);
+    wrong = cmocka_run_group_tests(tests, NULL, NULL);
+    snprintf(command, sizeof command, "rm -rf %s", folder); /* sockets of the dead */
+    return system(command) || wrong;
+}

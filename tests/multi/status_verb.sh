@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# banyan status on a job that runs, on one with a stopped rank, and on none. Arguments: source folder, command line.
+set -u
+banyan=$2
+failed=0
+folder=$(mktemp -d)
+export BANYAN_STATUS_FOLDER=$folder/status
+trap 'kill $job 2> /dev/null; wait 2> /dev/null; rm -rf "$folder"' EXIT
+
+complain() {
+    echo "$*"
+    failed=1
+}
+
+# Asks until the answer has the words, for ten seconds at the most.
+until_says() {
+    for _ in $(seq 100); do
+        out=$("$banyan" status --timeout 200ms 2>&1)
+        code=$?
+        grep -q -- "$1" <<< "$out" && return
+        sleep 0.1
+    done
+    complain "status does not say «$1»: $out"
+}
+
+out=$("$banyan" status) || complain "no job: exit $?"
+grep -q "no job of yours is running" <<< "$out" || complain "$out"
+
+"$banyan" run -n 3 -- "$banyan" bench -b 1K -e 1K --iters 1000000 --timeout 1min > /dev/null 2>&1 &
+job=$!
+until_says "allreduce(count 256, float32, sum)"
+[ $code = 0 ] || complain "a healthy job: exit $code"
+grep -q "^group [0-9a-f]*: 3 ranks" <<< "$out" || complain "$out"
+process=$(ls "$folder/status" | sed -n 's/.*-1-//p')
+kill -STOP "$process"
+until_says "INCOMPLETE: call [0-9]* waits for rank 1"
+[ $code = 1 ] || complain "a stopped rank: exit $code"
+grep -q "SILENT" <<< "$out" || complain "$out"
+out=$("$banyan" status --json --timeout 200ms)
+grep -q '"missing":\[1\],"mismatched":\[\],"dead":\[\]' <<< "$out" || complain "$out"
+grep -q '"silent":\[1\]' <<< "$out" || complain "$out"
+kill -CONT "$process"
+kill $job
+wait $job 2> /dev/null
+"$banyan" status > /dev/null || complain "after the end: exit $?"
+[ -z "$(ls "$folder/status" 2> /dev/null)" ] || complain "sockets are left: $(ls "$folder/status")"
+exit $failed
