@@ -36,7 +36,7 @@ static int is_within(const sample *on)
     banyan_limits limits;
     banyan_error err;
     double ratio, allowed = ALLOWED;
-    int *active;
+    int *active = NULL;
 
     if (banyan_topology_load(on->spec, &t, &err) ||
         banyan_topology_parse_active(t, on->active, &active, &problem.active_count, &err))

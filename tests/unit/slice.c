@@ -12,7 +12,7 @@ static banyan_schedule *build(const char *spec, const char *name, banyan_topolog
     banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE};
     banyan_schedule *schedule;
     banyan_error err;
-    int *active;
+    int *active = NULL;
 
     if (banyan_topology_load(spec, topology, &err) ||
         banyan_topology_parse_active(*topology, NULL, &active, &problem.active_count, &err))
