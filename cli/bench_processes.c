@@ -115,8 +115,7 @@ int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id
     for (; made < ranks; made++) {
         processes[made] = fork();
         if (processes[made] < 0) {
-            fprintf(stderr, "banyan: process %d of %d cannot be started: %s\n", made, ranks,
-                    strerror(errno));
+            fprintf(stderr, "banyan: process %d of %d cannot be started: %s\n", made, ranks, strerror(errno));
             break;
         }
         if (!processes[made]) {
