@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A walk through Banyan on two hosts with two and three workers: draw, plan, prove, break, run, compare.
+# A walk through Banyan on two hosts with two and three workers: draw, plan, prove, break, run, run between
+# hosts (as root), compare.
 #   scripts/demo.sh [PATH-OF-BANYAN]
 set -eu
 banyan=${1:-banyan}
@@ -12,6 +13,7 @@ esac
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 cd "$place"
+PATH=$(dirname "$banyan"):$PATH # for ranks that are started by name
 
 if [ -t 1 ]; then
     bold=$(printf '\033[1m') plain=$(printf '\033[0m')
@@ -45,7 +47,18 @@ run verify broken.json --topo $network || [ $? = 1 ]
 title "4. A real all-reduce: five ranks as threads of this process, through memory"
 run bench --topo $network -b 1M -e 16M -f 4
 
-title "5. All algorithms side by side"
+title "5. Processes on two hosts with a cable of 1 Gb/s between them: the best plan, a flat ring, and the bound"
+if [ "$(id -u)" = 0 ]; then
+    for algorithm in auto ring; do
+        run run --net $network,gbps=1 banyan bench -b 16M -e 16M --iters 3 -w 1 --algo $algorithm ||
+            echo "(test networks cannot be made here)"
+    done
+    run bound $network,gbps=1 --bytes 16MiB
+else
+    echo "(left out: only root can make test networks)"
+fi
+
+title "6. All algorithms side by side"
 run compare $network --bytes 64MiB
 
 title "What to try next"
