@@ -23,9 +23,10 @@ static void print_rate(const char *name, const banyan_rate *rate, size_t bytes)
         printf("  %-16s no limit: a lone worker has nothing to send\n", name);
         return;
     }
-    printf("  %-16s %-12s %s in at least %s\n", name, cli_format_rate(rate->bytes_per_s, speed, sizeof speed),
-           cli_format_bytes((double)bytes, size, sizeof size),
-           cli_format_seconds((double)bytes / rate->bytes_per_s, time, sizeof time));
+    printf("  %-16s %-12s %s in at least %s\n", name,
+           banyan_show_rate(rate->bytes_per_s, speed, sizeof speed),
+           banyan_show_bytes((double)bytes, size, sizeof size),
+           banyan_show_seconds((double)bytes / rate->bytes_per_s, time, sizeof time));
 }
 
 static banyan_status print(const cli_arguments *arguments, const cli_problem *problem,

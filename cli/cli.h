@@ -5,6 +5,7 @@
 #define BANYAN_CLI_H
 
 #include "algorithms/algorithms.h"
+#include "core/show.h"
 #include "core/status.h"
 #include "core/text.h"
 #include "topology/topology.h"
@@ -88,11 +89,6 @@ banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s,
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);
 void cli_problem_fini(cli_problem *problem);
-
-/* Sizes, times and rates as people read them; each writes into the buffer and returns it. */
-const char *cli_format_bytes(double bytes, char *buffer, size_t size);
-const char *cli_format_seconds(double seconds, char *buffer, size_t size);
-const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size);
 
 /* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
 double cli_bus_factor(banyan_collective collective, int workers);

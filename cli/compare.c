@@ -21,8 +21,8 @@ static void print_row(const banyan_plan *plan, double bound, double best_s)
         snprintf(share, sizeof share, "%.1f %%", 100 * plan->limits.bytes_per_s / bound);
     printf("%-20s %7d %10zu %8.4g %6d %12s %9s %12s %7.3g\n", plan->algorithm->name,
            plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
-           plan->limits.depth, cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate), share,
-           cli_format_seconds(plan->predicted_s, time, sizeof time),
+           plan->limits.depth, banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate), share,
+           banyan_show_seconds(plan->predicted_s, time, sizeof time),
            best_s > 0 ? plan->predicted_s / best_s : 1);
 }
 
@@ -33,10 +33,10 @@ static void print_table(const cli_problem *problem, const banyan_plan *plans, in
 
     printf("%s: %s of %s over %d workers", problem->topology->name,
            banyan_collective_name(problem->problem.collective),
-           cli_format_bytes((double)problem->problem.bytes, size, sizeof size),
+           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size),
            problem->problem.active_count);
     if (bound > 0)
-        printf("; the bound is %s", cli_format_rate(bound, rate, sizeof rate));
+        printf("; the bound is %s", banyan_show_rate(bound, rate, sizeof rate));
     printf("\n\n%-20s %7s %10s %8s %6s %12s %9s %12s %7s\n", "algorithm", "rounds", "transfers", "volume",
            "depth", "at most", "of bound", "predicted", "x best");
     for (; i < count && plans[i].schedule; i++)

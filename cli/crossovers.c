@@ -50,11 +50,11 @@ static void add_row(banyan_text *text, size_t bytes, const banyan_plan *plans, i
         banyan_text_add(text, "}");
         return;
     }
-    banyan_text_add(text, "%10s  %-20s %10s", cli_format_bytes((double)bytes, size, sizeof size),
-                    best->algorithm->name, cli_format_seconds(best->predicted_s, time, sizeof time));
+    banyan_text_add(text, "%10s  %-20s %10s", banyan_show_bytes((double)bytes, size, sizeof size),
+                    best->algorithm->name, banyan_show_seconds(best->predicted_s, time, sizeof time));
     if (next)
         banyan_text_add(text, "   then %s %s", next->algorithm->name,
-                        cli_format_seconds(next->predicted_s, other, sizeof other));
+                        banyan_show_seconds(next->predicted_s, other, sizeof other));
     banyan_text_add(text, "\n");
 }
 

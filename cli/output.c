@@ -6,22 +6,6 @@
 
 #include "cli.h"
 #include "core/file.h"
-#include "core/show.h"
-
-const char *cli_format_bytes(double bytes, char *buffer, size_t size)
-{
-    return banyan_show_bytes(bytes, buffer, size);
-}
-
-const char *cli_format_seconds(double seconds, char *buffer, size_t size)
-{
-    return banyan_show_seconds(seconds, buffer, size);
-}
-
-const char *cli_format_rate(double bytes_per_s, char *buffer, size_t size)
-{
-    return banyan_show_rate(bytes_per_s, buffer, size);
-}
 
 double cli_bus_factor(banyan_collective collective, int workers)
 {

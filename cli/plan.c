@@ -83,20 +83,20 @@ static void print_summary(const banyan_plan *plan, const cli_problem *problem, d
 
     printf("%s on %s: %s of %s over %d workers\n", plan->algorithm->name, problem->topology->name,
            banyan_collective_name(schedule->collective),
-           cli_format_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count);
+           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count);
     printf("  %zu transfers in %d rounds, %d pieces, %d flows, depth %d\n", schedule->transfer_count,
            schedule->round_count, schedule->piece_count, schedule->flow_count, plan->limits.depth);
     if (plan->limits.bottleneck >= 0) {
         printf("  at most %s, limited by link %s",
-               cli_format_rate(plan->limits.bytes_per_s, rate, sizeof rate),
+               banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate),
                banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
         if (bound > 0)
             printf(": %.1f %% of the bound", 100 * plan->limits.bytes_per_s / bound);
         printf("\n");
     }
     printf("  predicted %s by the %s model; planned and proven in %s\n",
-           cli_format_seconds(plan->predicted_s, time, sizeof time), plan->model,
-           cli_format_seconds(plan->planning_s, planning, sizeof planning));
+           banyan_show_seconds(plan->predicted_s, time, sizeof time), plan->model,
+           banyan_show_seconds(plan->planning_s, planning, sizeof planning));
 }
 
 static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, double bound,

@@ -59,8 +59,8 @@ static banyan_status print(const cli_arguments *arguments, const banyan_topology
     printf("%s\n%d rank%s on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
            topology->worker_count == 1 ? "" : "s", report->host_count, report->host_count == 1 ? "" : "s",
            report->rack_count ? ", some behind trunks" : "", report->measurement_count,
-           cli_format_bytes((double)report->bytes, bytes, sizeof bytes),
-           cli_format_seconds(report->seconds, seconds, sizeof seconds));
+           banyan_show_bytes((double)report->bytes, bytes, sizeof bytes),
+           banyan_show_seconds(report->seconds, seconds, sizeof seconds));
     banyan_free(drawing);
     return BANYAN_SUCCESS;
 }

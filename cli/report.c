@@ -28,13 +28,13 @@ static void print_summary(const report_gathering *g, const char *path, size_t le
     while (served < g->count && g->plans[served].schedule)
         served++;
     printf("%s on %s: %s in %s", best->algorithm, g->problem.topology->name,
-           cli_format_bytes((double)g->report.bytes, size, sizeof size),
-           cli_format_seconds(best->predicted_s, time, sizeof time));
+           banyan_show_bytes((double)g->report.bytes, size, sizeof size),
+           banyan_show_seconds(best->predicted_s, time, sizeof time));
     if (isfinite(best->bytes_per_s / g->report.bound.bytes_per_s))
         printf(", %.1f %% of the bound", 100 * best->bytes_per_s / g->report.bound.bytes_per_s);
     printf("; best of %d algorithms\n", served);
     printf("written to %s (%s): open it in any browser\n", path,
-           cli_format_bytes((double)length, file, sizeof file));
+           banyan_show_bytes((double)length, file, sizeof file));
 }
 
 static banyan_status make_page(const report_gathering *g, const char *data, char **out, banyan_error *err)
@@ -42,7 +42,7 @@ static banyan_status make_page(const report_gathering *g, const char *data, char
     char title[256], size[32];
 
     snprintf(title, sizeof title, "Banyan: all-reduce of %s on %.200s",
-             cli_format_bytes((double)g->report.bytes, size, sizeof size), g->problem.topology->name);
+             banyan_show_bytes((double)g->report.bytes, size, sizeof size), g->problem.topology->name);
     return banyan_report_page(title, data, out, err);
 }
 

@@ -121,7 +121,7 @@ static void print_text(const request *r, const ranking *found)
     char size[32];
 
     printf("%d ranks, %s, %s model of ABCI: %ld shape%s of at most %d layers%s\n", r->ranks,
-           cli_format_bytes((double)r->bytes, size, sizeof size), r->model_name, found->tally.tried,
+           banyan_show_bytes((double)r->bytes, size, sizeof size), r->model_name, found->tally.tried,
            found->tally.tried == 1 ? "" : "s", r->most_layers, r->by_rules ? ", by the two rules" : "");
     printf("     %-24s %12s %10s %14s\n", "shape", "time", "excess", "over the ring");
     for (int i = 0; i < found->count; i++) {
@@ -130,7 +130,7 @@ static void print_text(const request *r, const ranking *found)
 
         banyan_layers_format(&row->shape, shape, sizeof shape);
         printf("%3d  %-24s %12s %8.2f %% %12.2f x%s\n", i + 1, shape,
-               cli_format_seconds(row->seconds, time, sizeof time),
+               banyan_show_seconds(row->seconds, time, sizeof time),
                100 * (row->seconds / found->rows[0].seconds - 1), found->flat_s / row->seconds,
                is_close(found, i) ? "" : "   beyond the shortlist");
     }

@@ -139,11 +139,11 @@ static void print_row(const sim *s, const row *r)
     if (r->outcome.bottleneck >= 0)
         banyan_topology_link_name(s->request.problem.topology, r->outcome.bottleneck, link, sizeof link);
     printf("%-20s %10s %12s %12s %12s %12s %6s  %s (%s)%s%s\n", name_of(r),
-           cli_format_bytes((double)r->bytes, size, sizeof size),
-           cli_format_seconds(r->outcome.timeline->total_s, time, sizeof time),
-           cli_format_seconds(r->closed_form_s, form, sizeof form),
-           cli_format_rate(algorithm_bandwidth(r), rate, sizeof rate),
-           cli_format_rate(algorithm_bandwidth(r) * factor, bus, sizeof bus),
+           banyan_show_bytes((double)r->bytes, size, sizeof size),
+           banyan_show_seconds(r->outcome.timeline->total_s, time, sizeof time),
+           banyan_show_seconds(r->closed_form_s, form, sizeof form),
+           banyan_show_rate(algorithm_bandwidth(r), rate, sizeof rate),
+           banyan_show_rate(algorithm_bandwidth(r) * factor, bus, sizeof bus),
            format_share(r->outcome.utilization, used, sizeof used), link,
            format_share(r->outcome.busiest, busiest, sizeof busiest), *r->outcome.note ? ", " : "",
            r->outcome.note);

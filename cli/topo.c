@@ -80,8 +80,8 @@ static banyan_status show(const cli_arguments *arguments, const banyan_topology 
         if (topology->host_count)
             banyan_text_add(&text, ", %d hosts", topology->host_count);
         banyan_text_add(&text, "\nlinks from %s to %s; digest %s\n",
-                        cli_format_rate(slowest, low, sizeof low),
-                        cli_format_rate(fastest, high, sizeof high), digest);
+                        banyan_show_rate(slowest, low, sizeof low),
+                        banyan_show_rate(fastest, high, sizeof high), digest);
     }
     status = banyan_text_take(&text, &out, err);
     if (!status)

@@ -36,10 +36,10 @@ static void print_row(const cli_iterations *r, int k)
     const banyan_iteration *i = &r->rows[k].iteration;
     char total[32], hidden[32], exposed[32];
 
-    printf("%-36s %10s  ", r->rows[k].title, cli_format_seconds(i->iteration_s, total, sizeof total));
+    printf("%-36s %10s  ", r->rows[k].title, banyan_show_seconds(i->iteration_s, total, sizeof total));
     print_bar(i, slowest(r));
-    printf("  %10s %10s %6.1f %%\n", cli_format_seconds(i->overlapped_s, hidden, sizeof hidden),
-           cli_format_seconds(i->exposed_s, exposed, sizeof exposed), 100 * i->exposed_s / i->iteration_s);
+    printf("  %10s %10s %6.1f %%\n", banyan_show_seconds(i->overlapped_s, hidden, sizeof hidden),
+           banyan_show_seconds(i->exposed_s, exposed, sizeof exposed), 100 * i->exposed_s / i->iteration_s);
 }
 
 void cli_iterations_print(const cli_iterations *r)
@@ -48,15 +48,15 @@ void cli_iterations_print(const cli_iterations *r)
     char bytes[32], forward[32], backward[32], largest[32];
 
     printf("%s: %d layers, %s of gradients; %d arrays of %dx%d at %.3g GHz, %d samples a worker\n",
-           r->dnn->name, r->dnn->layer_count, cli_format_bytes(first->gradient_bytes, bytes, sizeof bytes),
+           r->dnn->name, r->dnn->layer_count, banyan_show_bytes(first->gradient_bytes, bytes, sizeof bytes),
            r->accelerator.element_count, r->accelerator.rows, r->accelerator.columns,
            r->accelerator.clock_hz / 1e9, r->samples);
     printf("forward %s, backward %s; all-reduce on %s, %s simulator",
-           cli_format_seconds(first->forward_s, forward, sizeof forward),
-           cli_format_seconds(first->backward_s, backward, sizeof backward), r->topology, r->simulator);
+           banyan_show_seconds(first->forward_s, forward, sizeof forward),
+           banyan_show_seconds(first->backward_s, backward, sizeof backward), r->topology, r->simulator);
     if (r->largest_bytes < first->gradient_bytes)
         printf(" up to %s, beyond in a straight line",
-               cli_format_bytes(r->largest_bytes, largest, sizeof largest));
+               banyan_show_bytes(r->largest_bytes, largest, sizeof largest));
     printf("\n\n%-36s %10s  %-*s  %10s %10s %8s\n", "algorithm", "iteration", BAR,
            "# computing  + both  = communicating", "hidden", "exposed", "share");
     for (int k = 0; k < r->count; k++)

@@ -40,10 +40,10 @@ static void print_lives(const cli_trainings *r)
         const cli_live *live = &r->lives[i];
 
         printf("%-18s %7d %7d %12s %12s %12s %12s %+7.1f %% %6.1f %%\n", r->names[i], live->streams,
-               live->groups, cli_format_seconds(live->predicted_s, a, sizeof a),
-               cli_format_seconds(live->measured_s, b, sizeof b),
-               cli_format_seconds(live->predicted_exposed_s, c, sizeof c),
-               cli_format_seconds(live->measured_exposed_s, d, sizeof d),
+               live->groups, banyan_show_seconds(live->predicted_s, a, sizeof a),
+               banyan_show_seconds(live->measured_s, b, sizeof b),
+               banyan_show_seconds(live->predicted_exposed_s, c, sizeof c),
+               banyan_show_seconds(live->measured_exposed_s, d, sizeof d),
                live->predicted_exposed_s > 0
                    ? 100 * (live->measured_exposed_s / live->predicted_exposed_s - 1)
                    : 0,
@@ -57,12 +57,12 @@ void cli_trainings_print(const cli_trainings *r)
     const banyan_cost *cost = &r->cost.cost;
 
     printf("%s: %d tensors, %s; forward %s, backward %s\n", r->model->name, r->model->tensor_count,
-           cli_format_bytes(total_bytes(r->model), bytes, sizeof bytes),
-           cli_format_seconds(r->model->forward_s, forward, sizeof forward),
-           cli_format_seconds(r->model->backward_s, backward, sizeof backward));
+           banyan_show_bytes(total_bytes(r->model), bytes, sizeof bytes),
+           banyan_show_seconds(r->model->forward_s, forward, sizeof forward),
+           banyan_show_seconds(r->model->backward_s, backward, sizeof backward));
     printf("an all-reduce (%s): %s and %s; two at a time each at %.3g of that\n", r->cost.source,
-           cli_format_seconds(cost->start_s, start, sizeof start),
-           cli_format_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
+           banyan_show_seconds(cost->start_s, start, sizeof start),
+           banyan_show_rate(1 / cost->s_per_byte, rate, sizeof rate), cost->speed[2]);
     if (cost->point_count)
         printf("that is the line nearest to a table of %d sizes, which is what counts; they differ by up to "
                "%.0f %%\n",
@@ -76,8 +76,8 @@ void cli_trainings_print(const cli_trainings *r)
         for (int k = 0; k < g->group_count; k++)
             sent_s += banyan_cost_seconds(cost, (double)g->groups[k].bytes);
         printf("%-18s %7d %7d %12s %12s %6.1f %% %7.2f %% %7.3f\n", r->names[i], g->streams, g->group_count,
-               cli_format_seconds(g->iteration_s, forward, sizeof forward),
-               cli_format_seconds(g->exposed_comm_s, backward, sizeof backward),
+               banyan_show_seconds(g->iteration_s, forward, sizeof forward),
+               banyan_show_seconds(g->exposed_comm_s, backward, sizeof backward),
                g->exposed_comm_s < sent_s ? 100 * (1 - g->exposed_comm_s / sent_s) : 0, 100 * gap(g),
                g->iteration_s / best_of(r));
     }

@@ -7,7 +7,6 @@
  * Rank 0 plans and decides. What is timed is agreed by the group as any plan is; between candidates all ranks
  * forget the plans they have. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/progress.h"
+#include "core/sort.h"
 #include "core/value.h"
 #include "schedule/schedule.h"
 
@@ -126,13 +126,6 @@ static banyan_status list_candidates(const tuning *t, size_t bytes, candidate *o
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* Everybody runs the same number of times, which the first run decides. */
 static banyan_status time_one(tuning *t, const candidate *c, float *vector, size_t count, double *out,
                               banyan_error *err)
@@ -163,7 +156,7 @@ static banyan_status time_one(tuning *t, const candidate *c, float *vector, size
     group->setup.forced = NULL;
     if (status)
         return status;
-    qsort(times, (size_t)runs, sizeof *times, by_value);
+    banyan_sort_doubles(times, (size_t)runs);
     return largest_of(t, times[runs / 2], out, err);
 }
 
@@ -186,8 +179,8 @@ static void add_row(tuning *t, size_t bytes, const candidate *candidates, int co
             banyan_text_add(&t->json, ",\"chosen\":%s}", i == best ? "true" : "false");
         } else if (!cli_has(t->arguments, "quiet")) {
             printf("%12zu  %-40s %12s %12s %s\n", bytes, name,
-                   cli_format_seconds(c->predicted_s, predicted, sizeof predicted),
-                   cli_format_seconds(c->measured_s, measured, sizeof measured), sign);
+                   banyan_show_seconds(c->predicted_s, predicted, sizeof predicted),
+                   banyan_show_seconds(c->measured_s, measured, sizeof measured), sign);
         }
     }
     fflush(stdout);

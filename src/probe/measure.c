@@ -11,11 +11,11 @@
  * way at a time: a switch that has to throw packets away would make flows stall. */
 #include "probe/measure.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/sort.h"
 
 #define BLOCK_BYTES ((size_t)32768)
 #define BLOCK_COUNT 64                   /* more than a cache close to the processor holds */
@@ -384,13 +384,6 @@ static banyan_status finish_pings(const banyan_probe_gauge *gauge, int peer, uin
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static banyan_status ping(banyan_probe_gauge *gauge, int peer, int is_first, int64_t deadline_ns,
                           double *latency_s, banyan_error *err)
 {
@@ -415,7 +408,7 @@ static banyan_status ping(banyan_probe_gauge *gauge, int peer, int is_first, int
         return time_out(gauge, peer, err);
     if (status)
         return status;
-    qsort(times, PINGS, sizeof *times, by_value);
+    banyan_sort_doubles(times, PINGS);
     *latency_s = times[PINGS / 2];
     return BANYAN_SUCCESS;
 }

@@ -10,10 +10,10 @@
  * from the closest (average linkage) until what is left is further apart than SAME_RACK, or a little more where
  * even the closest were slow at times. What is taken for a rack by mistake does no harm: its trunk will not show
  * (infer.c). Cost: hosts^3. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/sort.h"
 #include "probe/infer.h"
 
 #define FAR 0.85 /* of what both hosts can do, when nobody else sends */
@@ -140,13 +140,6 @@ static void note(distances *d, int src, int dst, int is_slow, double weight)
     d->slow[ba] = d->slow[ab];
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* How much of their speed the better half of flows kept when all hosts were busy: where ranks are short of
  * processors that is less than all, trunk or no trunk. Only pairs count that are fast when alone. */
 static banyan_status find_calm(const banyan_probe_findings *f, const distances *d, double *out,
@@ -165,7 +158,7 @@ static banyan_status find_calm(const banyan_probe_findings *f, const distances *
         if (could > 0 && !(alone > 0 && alone < FAR * could))
             kept[count++] = load->bytes_per_s / could;
     }
-    qsort(kept, (size_t)count, sizeof *kept, by_value);
+    banyan_sort_doubles(kept, (size_t)count);
     *out = count ? kept[count * 3 / 4] : 1;
     *out = *out > 1 ? 1 : *out < LEAST_CALM ? LEAST_CALM : *out;
     banyan_free(kept);

@@ -10,12 +10,12 @@
  *
  * The number of measurements grows with the number of hosts, not with its square (beyond FEW_HOSTS). Ranks of a
  * host take turns. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/random.h"
+#include "core/sort.h"
 #include "probe/infer.h"
 #include "probe/measure.h"
 
@@ -66,13 +66,6 @@ static void step(survey *s)
         s->options->progress(s->options->context, s->done < s->total ? s->done : s->total, s->total);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* What a flow will do, as far as one can know before. */
 static double expect(const survey *s, int src, int dst)
 {
@@ -90,7 +83,7 @@ static void set_pace(survey *s, int count, int is_shared, double *seconds, doubl
 
     for (int i = 0; i < count; i++)
         speeds[i] = expect(s, s->pairs[2 * i], s->pairs[2 * i + 1]);
-    qsort(speeds, (size_t)count, sizeof *speeds, by_value);
+    banyan_sort_doubles(speeds, (size_t)count);
     enough_s = speeds[count / 2] > 0 ? WANTED_BYTES / speeds[count / 2] : FIRST_S;
     least_s = speeds[0] > 0 ? LEAST_BYTES / speeds[0] : FIRST_S;
     *seconds = enough_s > least_s ? enough_s : least_s;

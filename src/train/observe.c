@@ -2,10 +2,10 @@
 /* train/observe.c: a ring of rows, one an iteration. */
 #include "train/observe.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/sort.h"
 
 banyan_status banyan_observations_init(banyan_observations *observations, int tensor_count, int window,
                                        banyan_error *err)
@@ -43,18 +43,11 @@ void banyan_observations_forget(banyan_observations *observations)
     observations->count = observations->next = 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double banyan_median(double *values, int count)
 {
     if (count < 1)
         return 0;
-    qsort(values, (size_t)count, sizeof *values, by_value);
+    banyan_sort_doubles(values, (size_t)count);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
