@@ -13,7 +13,7 @@
  * networks, vectors that are not huge), these are the forest. Cost in the limit: n / X, X the bound; for small vectors (sqrt(n/X) + sqrt((D-1) a))^2 with D
  * hops up and down.
  *
- * Paper: Z. Luo et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
+ * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
  * INFOCOM 2020; gone past by packing both stages into one. */
 #include <math.h>
 #include <string.h>
@@ -229,7 +229,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 const banyan_algorithm banyan_algorithm_forest = {
     .name = "forest",
     .summary = "the heaviest packing of trees, which reaches the network's bound",
-    .paper = "Z. Luo et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN "
+    .paper = "Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN "
              "Training, "
              "2020",
     .cost = "n / bound + 2 depth a",
