@@ -14,7 +14,7 @@
  * hops up and down.
  *
  * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
- * INFOCOM 2020; gone past by packing both stages into one. */
+ * INFOCOM 2021; gone past by packing both stages into one. */
 #include <math.h>
 #include <string.h>
 
@@ -231,7 +231,7 @@ const banyan_algorithm banyan_algorithm_forest = {
     .summary = "the heaviest packing of trees, which reaches the network's bound",
     .paper = "Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN "
              "Training, "
-             "2020",
+             "2021",
     .cost = "n / bound + 2 depth a",
     .collectives = BANYAN_CAN(ALLREDUCE),
     .options = options,
