@@ -82,7 +82,10 @@ typedef struct {
     unsigned char in[4096];
     size_t in_begin, in_end;
     int in_stream;
-    size_t in_left; /* bytes of the frame that are still to come */
+    size_t in_left;     /* bytes of the frame that are still to come */
+    uint64_t run_bytes; /* that have come without a pause, */
+    int64_t read_ns;    /* the last of them at this time */
+    int patience;       /* what the kernel gathers before it wakes us; 0: not told yet */
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {
