@@ -141,7 +141,7 @@ def tell(options, gloo, ours, stats, others):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--model", default="mlp", choices=sorted(MODELS))
-    parser.add_argument("--batch", type=int, default=0, help="of each rank (default: 32, 24 for the cnn)")
+    parser.add_argument("--batch", type=int, default=0, help="of each rank (default: 32, 24 for CNNs)")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=3, help="of each, in each round")
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
@@ -151,7 +151,7 @@ def main():
     parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    options.batch = options.batch or (24 if options.model == "cnn" else 32)
+    options.batch = options.batch or (24 if options.model.endswith("cnn") else 32)
     torch.set_num_threads(1)
     dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=120))
     outcome = compete(options)
