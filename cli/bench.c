@@ -2,12 +2,14 @@
 /* cli/bench.c: banyan bench: a real collective on real buffers, checked and timed, with nccl-tests' flags and
  * columns, through the public interface. Ranks are threads of this process, processes that it forks, or what a
  * launcher has started. */
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "bench_bound.h"
 #include "bench_processes.h"
 #include "bench_values.h"
 #include "cli.h"
@@ -20,7 +22,8 @@ enum { MOST_RANKS = 512 };
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --topo, else 4)"},
-    {"topo", 't', "SPEC", "plan for this network, or probe to measure it (default: all ranks on one switch)"},
+    {"topo", 't', "SPEC",
+     "plan for this network, or probe to measure it (default: BANYAN_TOPO, else all on one switch)"},
     {"algo", 'a', "NAME", "algorithm, or auto (default: auto)"},
     {"collective", 0, "NAME",
      "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
@@ -72,6 +75,14 @@ typedef struct {
     banyan_error err;
 } worker;
 
+static void name_option(const char *name, banyan_error *err)
+{
+    char option[32];
+
+    snprintf(option, sizeof option, "--%s", name);
+    banyan_error_prefix(err, option);
+}
+
 static banyan_status read_size(const cli_arguments *arguments, const char *name, size_t fallback, size_t *out,
                                banyan_error *err)
 {
@@ -80,7 +91,7 @@ static banyan_status read_size(const cli_arguments *arguments, const char *name,
     banyan_status status = text ? banyan_value_bytes(text, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        banyan_error_prefix(err, name);
+        name_option(name, err);
     *out = (size_t)value;
     return status;
 }
@@ -93,7 +104,7 @@ static banyan_status read_int(const cli_arguments *arguments, const char *name, 
     banyan_status status = text ? banyan_value_integer(text, low, high, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        banyan_error_prefix(err, name);
+        name_option(name, err);
     *out = (int)value;
     return status;
 }
@@ -134,7 +145,11 @@ static banyan_status read_names(const cli_arguments *arguments, settings *out, b
 
     out->task.collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
     if (found_type < 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--datatype %.40s is not a type", type);
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "--datatype %.40s is not float32, float64, float16, bfloat16, int8, uint8, int32, uint32, "
+            "int64 or uint64",
+            type);
     if (found_op < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--op %.40s is not sum, prod, max, min or avg", op);
     if (out->task.collective < 0)
@@ -349,6 +364,9 @@ typedef struct {
     const settings *set;
     banyan_text *json;
     double bus_sum;
+    double bound;      /* bytes a second; NaN: not known */
+    double best_share; /* of it, and at which size */
+    size_t best_bytes;
     int row_count;
     long wrong;
 } table;
@@ -363,8 +381,7 @@ static void print_side(const settings *set, size_t bytes, const measurement *m)
     printf(" %8.1f %7.3f %7.3f %6s", m->seconds * 1e6, rate, rate * bus_factor(set), wrong);
 }
 
-static void json_side(banyan_text *json, const char *name, const settings *set, size_t bytes,
-                      const measurement *m)
+static void json_side(banyan_text *json, const char *name, const table *t, size_t bytes, const measurement *m)
 {
     double rate = (double)bytes / m->seconds / 1e9;
 
@@ -373,8 +390,30 @@ static void json_side(banyan_text *json, const char *name, const settings *set, 
     banyan_text_add(json, ",");
     cli_json_number(json, "alg_bw", rate);
     banyan_text_add(json, ",");
-    cli_json_number(json, "bus_bw", rate * bus_factor(set));
+    cli_json_number(json, "bus_bw", rate * bus_factor(t->set));
+    banyan_text_add(json, ",");
+    cli_json_number(json, "share_of_bound", rate * 1e9 / t->bound);
     banyan_text_add(json, ",\"nwrong\":%ld}", m->wrong);
+}
+
+static void note_share(table *t, size_t bytes, double seconds)
+{
+    double share = (double)bytes / seconds / t->bound;
+
+    if (isfinite(share) && share > t->best_share) {
+        t->best_share = share;
+        t->best_bytes = bytes;
+    }
+}
+
+static void print_share(const table *t)
+{
+    char size[32], rate[32];
+
+    if (t->best_share > 0)
+        printf("# Share of the bound   : %.1f %% at %s (no algorithm can do better than %s here)\n",
+               100 * t->best_share, banyan_show_bytes((double)t->best_bytes, size, sizeof size),
+               banyan_show_rate(t->bound, rate, sizeof rate));
 }
 
 static void add_row(table *t, size_t bytes, const measurement *out_of_place, const measurement *in_place)
@@ -390,6 +429,7 @@ static void add_row(table *t, size_t bytes, const measurement *out_of_place, con
     t->bus_sum +=
         ((double)bytes / out_of_place->seconds + (double)bytes / in_place->seconds) / 2e9 * bus_factor(set);
     t->wrong += out_of_place->wrong + in_place->wrong;
+    note_share(t, bytes, fmin(out_of_place->seconds, in_place->seconds));
     if (set->rank > 0) {
         t->row_count++;
         return; /* rank 0 speaks for all */
@@ -399,8 +439,8 @@ static void add_row(table *t, size_t bytes, const measurement *out_of_place, con
                         "%s\n{\"size\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":%d",
                         t->row_count ? "," : "", bytes, count, banyan_datatype_string(set->task.type), op,
                         is_rooted ? set->task.root : -1);
-        json_side(t->json, "out_of_place", set, bytes, out_of_place);
-        json_side(t->json, "in_place", set, bytes, in_place);
+        json_side(t->json, "out_of_place", t, bytes, out_of_place);
+        json_side(t->json, "in_place", t, bytes, in_place);
         banyan_text_add(t->json, "}");
     } else {
         printf("%12zu %12zu %8s %6s %6d", bytes, count, banyan_datatype_string(set->task.type), op,
@@ -464,10 +504,11 @@ static banyan_status finish(table *t, const char *topology, const char *algorith
     char *text;
 
     if (!t->json) {
-        printf(
-            "# Out of bounds values : %ld %s\n# Avg bus bandwidth    : %g\n# Collective test concluded: %s\n",
-            t->wrong, t->wrong ? "FAILED" : "OK", average,
-            banyan_collective_name((banyan_collective)t->set->task.collective));
+        printf("# Out of bounds values : %ld %s\n# Avg bus bandwidth    : %g\n", t->wrong,
+               t->wrong ? "FAILED" : "OK", average);
+        print_share(t);
+        printf("# Collective test concluded: %s\n",
+               banyan_collective_name((banyan_collective)t->set->task.collective));
         return BANYAN_SUCCESS;
     }
     status = banyan_text_take(t->json, &text, err);
@@ -518,8 +559,7 @@ static banyan_status choose_transport(const cli_arguments *arguments, settings *
 static int run_table(const cli_arguments *arguments, settings *set, banyan_config *config, int is_launched,
                      const banyan_unique_id *id)
 {
-    const char *variable = is_launched ? banyan_environment("BANYAN_TOPO") : NULL;
-    const char *topology = config->topology ? config->topology : variable ? variable : "one switch";
+    const char *topology = config->topology ? config->topology : "one switch";
     const char *algorithm = config->algorithm ? config->algorithm : "auto";
     banyan_text json = BANYAN_TEXT_EMPTY;
     table t = {.set = set, .json = cli_has(arguments, "json") ? &json : NULL};
@@ -538,6 +578,10 @@ static int run_table(const cli_arguments *arguments, settings *set, banyan_confi
         status = banyan_comm_init_rank(&set->own, set->task.ranks, *id, set->rank, config);
     else
         status = banyan_comm_init_all(comms, set->task.ranks, config);
+    /* Ranks that are started here do not go through the network that they are planned for. */
+    t.bound = is_launched && set->rank == 0
+                  ? bench_bound(config->topology, set->task.ranks, (banyan_collective)set->task.collective)
+                  : NAN;
     if (!status && !t.json && set->rank == 0)
         print_head(set, topology, algorithm);
     if (!status) {
@@ -556,6 +600,14 @@ static int run_table(const cli_arguments *arguments, settings *set, banyan_confi
     return t.wrong ? CLI_FAILED : CLI_OK;
 }
 
+static const char *option_or_variable(const cli_arguments *arguments, const char *option,
+                                      const char *variable)
+{
+    const char *value = cli_get(arguments, option), *fallback = banyan_environment(variable);
+
+    return value || !fallback || !*fallback ? value : fallback;
+}
+
 static int run(const cli_arguments *arguments)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
@@ -565,8 +617,8 @@ static int run(const cli_arguments *arguments)
     banyan_status status;
     int workers = 0, rank = 0, size = 0, is_launched = bench_is_launched(&rank, &size), code;
 
-    config.topology = cli_get(arguments, "topo");
-    config.algorithm = cli_get(arguments, "algo");
+    config.topology = option_or_variable(arguments, "topo", "BANYAN_TOPO");
+    config.algorithm = option_or_variable(arguments, "algo", "BANYAN_ALGO");
     status = choose_transport(arguments, &set, is_launched, &err);
     is_launched = is_launched && strcmp(set.transport, "memory") != 0;
     if (!status)

@@ -225,6 +225,16 @@ const banyan_address *banyan_control_address(const banyan_control *control)
     return banyan_listener_address(control->listener);
 }
 
+banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
+                                         int high_port, banyan_address *bound, banyan_error *err)
+{
+    banyan_status status = banyan_listener_add(control->listener, address, low_port, high_port, err);
+
+    for (int i = 0; !status && banyan_listener_door(control->listener, i); i++)
+        *bound = *banyan_listener_door(control->listener, i);
+    return status;
+}
+
 void banyan_control_set_status_folder(banyan_control *control, const char *folder)
 {
     snprintf(control->status_folder, sizeof control->status_folder, "%s", folder ? folder : "");

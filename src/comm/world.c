@@ -88,31 +88,36 @@ int banyan_family_of(const banyan_settings *settings)
     return choice == 1 ? AF_INET : choice == 2 ? AF_INET6 : 0;
 }
 
-static banyan_status choose_address(const banyan_settings *settings, const banyan_address *local,
-                                    banyan_address *out, banyan_error *err)
+/* Where no interface is asked for, the one that leads to the others is enough. */
+static banyan_status choose_interfaces(banyan_world *world, const banyan_address *local, banyan_error *err)
 {
-    const char *wish = banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME);
+    const char *wish = banyan_settings_string(world->settings, BANYAN_SETTING_SOCKET_IFNAME);
 
     if (*wish || !local || !local->family)
-        return banyan_interface_choose(wish, banyan_family_of(settings), out, err);
-    *out = *local;
-    out->port = 0;
+        return banyan_interface_choose(wish, banyan_family_of(world->settings), BANYAN_INTERFACES,
+                                       world->interfaces, &world->interface_count, err);
+    world->interfaces[0] = (banyan_interface){.address = *local};
+    world->interfaces[0].address.port = 0;
+    world->interface_count = 1;
     return BANYAN_SUCCESS;
 }
 
 banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
                                  banyan_error *err)
 {
-    banyan_address address;
     int low, high;
-    banyan_status status = choose_address(world->settings, local, &address, err);
+    banyan_status status = choose_interfaces(world, local, err);
 
     if (!status)
         status = banyan_ports_of(world->settings, &low, &high, err);
     if (!status)
-        status = banyan_control_create(mine->size, &address, low, high, &world->control, err);
+        status =
+            banyan_control_create(mine->size, &world->interfaces[0].address, low, high, &world->control, err);
     if (!status)
         mine->address = *banyan_control_address(world->control);
+    for (int i = 1; i < world->interface_count && !status; i++)
+        status = banyan_control_listen_also(world->control, &world->interfaces[i].address, low, high,
+                                            &mine->others[i - 1], err);
     return status;
 }
 
@@ -242,15 +247,21 @@ static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, b
     world->node_count = setup->topology->node_count;
     world->rank_of = banyan_alloc(count, sizeof *world->rank_of);
     world->addresses = banyan_alloc(count, sizeof *world->addresses);
-    if (!world->rank_of || !world->addresses)
+    world->others = banyan_alloc(count, sizeof world->cards->others);
+    if (!world->rank_of || !world->addresses || !world->others)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < count; i++)
         world->rank_of[i] = -1;
     for (int r = 0; r < world->size; r++) {
         world->rank_of[node_of(setup, r)] = r;
         world->addresses[node_of(setup, r)] = world->cards[r].address;
+        memcpy(&world->others[node_of(setup, r) * (BANYAN_INTERFACES - 1)], world->cards[r].others,
+               sizeof world->cards[r].others);
     }
     world->meeting.addresses = world->addresses;
+    world->meeting.others = world->others;
+    world->meeting.interfaces = world->interfaces;
+    world->meeting.interface_count = world->interface_count;
     return BANYAN_SUCCESS;
 }
 
@@ -510,6 +521,7 @@ void banyan_world_destroy(banyan_world *world)
     banyan_free(world->cards);
     banyan_free(world->rank_of);
     banyan_free(world->addresses);
+    banyan_free(world->others);
     pthread_cond_destroy(&world->changed);
     pthread_mutex_destroy(&world->lock);
     banyan_auth_forget(&world->secret, sizeof world->secret);

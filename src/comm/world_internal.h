@@ -30,6 +30,9 @@ struct banyan_world {
     int node_count;
     int *rank_of;              /* by node */
     banyan_address *addresses; /* by node */
+    banyan_address *others;    /* BANYAN_INTERFACES - 1 of each node */
+    int interface_count;
+    banyan_interface interfaces[BANYAN_INTERFACES]; /* our own */
     banyan_tcp_meeting meeting;
     banyan_endpoint *tcp;
     banyan_endpoint *endpoint; /* what calls use: tcp or messages, or several with it in it */

@@ -49,46 +49,32 @@ static const char *name_of(const endpoint *e, int member, char *buffer, size_t s
     return e->name(e->context, member, buffer, size);
 }
 
-void banyan_messages_fail(banyan_endpoint *base, banyan_status status, const char *sentence)
+static int note_failure(endpoint *e, banyan_status status, const char *sentence)
 {
-    endpoint *e = own(base);
+    int is_first = banyan_first_failure_note(&e->failure, status, sentence);
 
-    pthread_mutex_lock(&e->lock);
-    if (!e->status) {
-        e->status = status;
-        snprintf(e->reason.text, sizeof e->reason.text, "%s", sentence);
-        atomic_store_explicit(&e->has_failed, 1, memory_order_release);
-    }
-    pthread_mutex_unlock(&e->lock);
     if ((status == BANYAN_PEER_LOST || status == BANYAN_TIMEOUT) && e->engine->distrust)
         e->engine->distrust();
     wake(e);
+    return is_first;
+}
+
+void banyan_messages_fail(banyan_endpoint *base, banyan_status status, const char *sentence)
+{
+    note_failure(own(base), status, sentence);
 }
 
 static void abort_group(banyan_endpoint *base, banyan_status status, const char *sentence)
 {
     endpoint *e = own(base);
-    int is_first;
 
-    pthread_mutex_lock(&e->lock);
-    is_first = !e->status;
-    pthread_mutex_unlock(&e->lock);
-    banyan_messages_fail(base, status, sentence);
-    if (is_first)
+    if (note_failure(e, status, sentence))
         e->spread(e->context, status, sentence);
 }
 
 static banyan_status failure(banyan_endpoint *base, banyan_error *err)
 {
-    endpoint *e = own(base);
-    banyan_status status;
-
-    if (!atomic_load_explicit(&e->has_failed, memory_order_acquire))
-        return BANYAN_SUCCESS;
-    pthread_mutex_lock(&e->lock);
-    status = banyan_fail(err, e->status, "%s", e->reason.text);
-    pthread_mutex_unlock(&e->lock);
-    return status;
+    return banyan_first_failure_get(&own(base)->failure, err);
 }
 
 static void suspect(endpoint *e, int member, const char *why)
@@ -102,7 +88,7 @@ static void suspect(endpoint *e, int member, const char *why)
 
 static void check_suspect(endpoint *e, int64_t now_ns)
 {
-    char name[64], sentence[sizeof e->reason.text];
+    char name[64], sentence[sizeof e->failure.reason.text];
 
     if (e->suspect < 0 || now_ns < e->suspect_since_ns + SUSPICION_NS)
         return;
@@ -119,7 +105,7 @@ static void check_suspect(endpoint *e, int64_t now_ns)
 /* What went wrong with one peer; a lost one may have a better reason. */
 static void blame(endpoint *e, int member, banyan_status status, const char *why)
 {
-    char name[64], sentence[sizeof e->reason.text];
+    char name[64], sentence[sizeof e->failure.reason.text];
 
     if (status == BANYAN_PEER_LOST) {
         suspect(e, member, why);
@@ -240,7 +226,7 @@ static int sleep_fd(banyan_endpoint *base)
 {
     endpoint *e = own(base);
 
-    if (e->has_changed || atomic_load(&e->has_failed) || !prepare_sleep(e))
+    if (e->has_changed || banyan_first_failure_is_there(&e->failure) || !prepare_sleep(e))
         return -1;
     return e->epoll;
 }
@@ -345,7 +331,7 @@ static int say_goodbye(endpoint *e)
 
     for (int i = 0; i < e->connected_count; i++)
         e->peers[e->connected[i]]->says_bye = 1;
-    while (waiting && !atomic_load(&e->has_failed)) {
+    while (waiting && !banyan_first_failure_is_there(&e->failure)) {
         int64_t now_ns = banyan_clock_ns();
 
         flush_all(e);
@@ -369,8 +355,8 @@ static void close_endpoint(banyan_endpoint *base)
     if (!e)
         return;
     if (e->port && e->peers)
-        keeps_memory =
-            e->engine->close(e->port, !e->is_withdrawn && !atomic_load(&e->has_failed) && say_goodbye(e));
+        keeps_memory = e->engine->close(
+            e->port, !e->is_withdrawn && !banyan_first_failure_is_there(&e->failure) && say_goodbye(e));
     for (int i = 0; e->peers && e->connected && i < e->connected_count; i++)
         banyan_messages_destroy_peer(e->peers[e->connected[i]], keeps_memory);
     banyan_free(e->peers);
@@ -381,7 +367,7 @@ static void close_endpoint(banyan_endpoint *base)
         close(e->wake);
     if (e->timer >= 0)
         close(e->timer);
-    pthread_mutex_destroy(&e->lock);
+    banyan_first_failure_fini(&e->failure);
     banyan_free(e);
 }
 
@@ -408,7 +394,7 @@ static banyan_status create(const banyan_opening *opening, const banyan_transpor
     e->spread = meeting->spread;
     e->suspect = e->timer = -1;
     e->pause_ns = PAUSE_LEAST_NS;
-    pthread_mutex_init(&e->lock, NULL);
+    banyan_first_failure_init(&e->failure);
     e->epoll = epoll_create1(EPOLL_CLOEXEC);
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     e->peers = banyan_alloc((size_t)opening->member_count, sizeof *e->peers);

@@ -10,9 +10,7 @@
 #ifndef BANYAN_TRANSPORT_MESSAGES_INTERNAL_H
 #define BANYAN_TRANSPORT_MESSAGES_INTERNAL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
+#include "transport/first_failure.h"
 #include "transport/messages.h"
 
 #define BANYAN_MESSAGES_SLOTS 8u     /* of a stream; a power of two */
@@ -80,11 +78,7 @@ typedef struct {
     int suspect; /* -1: none */
     int64_t suspect_since_ns;
     char why_suspect[BANYAN_ENGINE_SENTENCE];
-    pthread_mutex_t lock;
-    /* guarded by lock: */
-    banyan_status status;
-    banyan_error reason;
-    _Atomic int has_failed;
+    banyan_first_failure failure;
 } banyan_messages_endpoint;
 
 /* messages_stream.c: a failure's sentence is the engine's, or our own without the peer's name. */
