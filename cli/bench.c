@@ -9,9 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_bound.h"
 #include "bench_processes.h"
-#include "bound/bound.h"
-#include "core/alloc.h"
 #include "core/settings.h"
 #include "core/value.h"
 
@@ -59,36 +58,6 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
-/* 0: nobody knows the network, or it has no bound of this kind for these ranks. */
-static double find_bound(const bench_settings *set, const char *spec)
-{
-    const banyan_rate *rate;
-    banyan_topology *topology = NULL;
-    banyan_bound bound;
-    int *active = NULL;
-    double found = 0;
-
-    if (set->rank || !spec || !strcmp(spec, "probe") || banyan_topology_load(spec, &topology, NULL))
-        return 0;
-    if (topology->worker_count == set->task.ranks)
-        active = banyan_alloc((size_t)topology->worker_count, sizeof *active);
-    for (int i = 0, rank = 0; active && i < topology->node_count; i++)
-        if (topology->nodes[i].kind == BANYAN_NODE_WORKER)
-            active[rank++] = i;
-    if (active && !banyan_bound_find(topology, active, set->task.ranks, BANYAN_RELAYS_ADD, &bound, NULL)) {
-        rate = set->task.collective == BANYAN_COLLECTIVE_ALLGATHER        ? &bound.allgather
-               : set->task.collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ? &bound.reducescatter
-                                                                          : &bound.allreduce;
-        if (isfinite(rate->bytes_per_s) && set->task.collective != BANYAN_COLLECTIVE_BROADCAST &&
-            set->task.collective != BANYAN_COLLECTIVE_REDUCE)
-            found = rate->bytes_per_s;
-        banyan_bound_fini(&bound);
-    }
-    banyan_free(active);
-    banyan_topology_destroy(topology);
-    return found;
-}
-
 /* How many ranks there are and where they live; size is what a launcher says, or 0. */
 static banyan_status choose_transport(const cli_arguments *arguments, bench_settings *set, int is_launched,
                                       banyan_error *err)
@@ -108,8 +77,7 @@ static banyan_status choose_transport(const cli_arguments *arguments, bench_sett
 static int run_table(const cli_arguments *arguments, bench_settings *set, banyan_config *config,
                      int is_launched, const banyan_unique_id *id)
 {
-    const char *variable = is_launched ? banyan_environment("BANYAN_TOPO") : NULL;
-    const char *topology = config->topology ? config->topology : variable ? variable : "one switch";
+    const char *topology = config->topology ? config->topology : "one switch";
     const char *algorithm = config->algorithm ? config->algorithm : "auto";
     bench_table t = {.set = set, .topology = topology, .algorithm = algorithm, .json = BANYAN_TEXT_EMPTY};
     banyan_comm *comms[BENCH_MOST_RANKS];
@@ -128,7 +96,11 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     else
         status = banyan_comm_init_all(comms, set->task.ranks, config);
     if (!status) {
-        t.bound_bytes_per_s = find_bound(set, config->topology ? config->topology : variable);
+        /* Ranks that are started here do not go through the network that they are planned for. */
+        t.bound_bytes_per_s =
+            is_launched && set->rank == 0
+                ? bench_bound(config->topology, set->task.ranks, (banyan_collective)set->task.collective)
+                : NAN;
         bench_table_begin(&t);
         status = run_sizes(&t, comms, &err);
         for (int r = 0; r < set->task.ranks && !set->own; r++)
@@ -145,6 +117,14 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     return t.wrong ? CLI_FAILED : CLI_OK;
 }
 
+static const char *option_or_variable(const cli_arguments *arguments, const char *option,
+                                      const char *variable)
+{
+    const char *value = cli_get(arguments, option), *fallback = banyan_environment(variable);
+
+    return value || !fallback || !*fallback ? value : fallback;
+}
+
 static int run(const cli_arguments *arguments)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
@@ -154,8 +134,8 @@ static int run(const cli_arguments *arguments)
     banyan_status status;
     int workers = 0, rank = 0, size = 0, is_launched = bench_is_launched(&rank, &size), code;
 
-    config.topology = cli_get(arguments, "topo");
-    config.algorithm = cli_get(arguments, "algo");
+    config.topology = option_or_variable(arguments, "topo", "BANYAN_TOPO");
+    config.algorithm = option_or_variable(arguments, "algo", "BANYAN_ALGO");
     status = choose_transport(arguments, &set, is_launched, &err);
     is_launched = is_launched && strcmp(set.transport, "memory") != 0;
     if (!status)

@@ -39,10 +39,11 @@ banyan_status bench_measure(const bench_settings *set, banyan_comm **comms, size
 typedef struct {
     const bench_settings *set;
     const char *topology, *algorithm;
-    double bound_bytes_per_s; /* 0: unknown */
+    double bound_bytes_per_s; /* NaN: not known */
     banyan_text json;
     double bus_sum;
-    double largest_share; /* of the bound that was reached */
+    double best_share; /* of the bound, and at which size */
+    size_t best_bytes;
     int row_count;
     long wrong;
 } bench_table;

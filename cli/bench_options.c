@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench_options.c: nccl-tests' flags, and a few of our own. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
@@ -7,7 +8,8 @@
 
 const cli_option bench_options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --topo, else 4)"},
-    {"topo", 't', "SPEC", "plan for this network, or probe to measure it (default: all ranks on one switch)"},
+    {"topo", 't', "SPEC",
+     "plan for this network, or probe to measure it (default: BANYAN_TOPO, else all on one switch)"},
     {"algo", 'a', "NAME", "algorithm, or auto (default: auto)"},
     {"collective", 0, "NAME",
      "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
@@ -27,6 +29,14 @@ const cli_option bench_options[] = {
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};
 
+static void name_option(const char *name, banyan_error *err)
+{
+    char option[32];
+
+    snprintf(option, sizeof option, "--%s", name);
+    banyan_error_prefix(err, option);
+}
+
 static banyan_status read_size(const cli_arguments *arguments, const char *name, size_t fallback, size_t *out,
                                banyan_error *err)
 {
@@ -35,7 +45,7 @@ static banyan_status read_size(const cli_arguments *arguments, const char *name,
     banyan_status status = text ? banyan_value_bytes(text, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        banyan_error_prefix(err, name);
+        name_option(name, err);
     *out = (size_t)value;
     return status;
 }
@@ -48,7 +58,7 @@ static banyan_status read_int(const cli_arguments *arguments, const char *name, 
     banyan_status status = text ? banyan_value_integer(text, low, high, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        banyan_error_prefix(err, name);
+        name_option(name, err);
     *out = (int)value;
     return status;
 }
@@ -100,7 +110,11 @@ static banyan_status read_names(const cli_arguments *arguments, bench_settings *
 
     out->task.collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
     if (found_type < 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--datatype %.40s is not a type", type);
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "--datatype %.40s is not float32, float64, float16, bfloat16, int8, uint8, int32, uint32, "
+            "int64 or uint64",
+            type);
     if (found_op < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--op %.40s is not sum, prod, max, min or avg", op);
     if (out->task.collective < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench_table.c: what was measured as nccl-tests' table, the OSU benchmarks' table, or JSON. */
+#include <math.h>
 #include <stdio.h>
 
 #include "bench.h"
@@ -9,12 +10,6 @@
 static double bus_factor(const bench_settings *set)
 {
     return cli_bus_factor((banyan_collective)set->task.collective, set->task.ranks);
-}
-
-/* The least time over the time that it took. */
-static double share_of_bound(const bench_table *t, size_t bytes, const bench_measurement *m)
-{
-    return t->bound_bytes_per_s > 0 ? (double)bytes / t->bound_bytes_per_s / m->seconds : 0;
 }
 
 static void print_nccl_head(const bench_table *t)
@@ -66,10 +61,8 @@ static void json_side(bench_table *t, const char *name, size_t bytes, const benc
     cli_json_number(&t->json, "alg_bw", rate);
     banyan_text_add(&t->json, ",");
     cli_json_number(&t->json, "bus_bw", rate * bus_factor(t->set));
-    if (t->bound_bytes_per_s > 0) {
-        banyan_text_add(&t->json, ",");
-        cli_json_number(&t->json, "share_of_bound", share_of_bound(t, bytes, m));
-    }
+    banyan_text_add(&t->json, ",");
+    cli_json_number(&t->json, "share_of_bound", rate * 1e9 / t->bound_bytes_per_s);
     banyan_text_add(&t->json, ",\"nwrong\":%ld}", m->wrong);
 }
 
@@ -107,13 +100,15 @@ static void print_row(bench_table *t, size_t bytes, const bench_measurement *out
 void bench_table_add(bench_table *t, size_t bytes, const bench_measurement *out_of_place,
                      const bench_measurement *in_place)
 {
-    double shares[2] = {share_of_bound(t, bytes, out_of_place), share_of_bound(t, bytes, in_place)};
+    double share = (double)bytes / fmin(out_of_place->seconds, in_place->seconds) / t->bound_bytes_per_s;
 
     t->bus_sum += ((double)bytes / out_of_place->seconds + (double)bytes / in_place->seconds) / 2e9 *
                   bus_factor(t->set);
     t->wrong += out_of_place->wrong + in_place->wrong;
-    for (int i = 0; i < 2; i++)
-        t->largest_share = shares[i] > t->largest_share ? shares[i] : t->largest_share;
+    if (isfinite(share) && share > t->best_share) {
+        t->best_share = share;
+        t->best_bytes = bytes;
+    }
     if (t->set->rank == 0)
         print_row(t, bytes, out_of_place, in_place);
     t->row_count++;
@@ -137,6 +132,16 @@ static banyan_status print_json(bench_table *t, const char *began, double averag
     return BANYAN_SUCCESS;
 }
 
+static void print_share(const bench_table *t)
+{
+    char size[32], rate[32];
+
+    if (t->best_share > 0)
+        printf("# Share of the bound   : %.1f %% at %s (no algorithm can do better than %s here)\n",
+               100 * t->best_share, banyan_show_bytes((double)t->best_bytes, size, sizeof size),
+               banyan_show_rate(t->bound_bytes_per_s, rate, sizeof rate));
+}
+
 banyan_status bench_table_end(bench_table *t, const char *began, banyan_error *err)
 {
     double average = t->row_count ? t->bus_sum / t->row_count : 0;
@@ -147,8 +152,7 @@ banyan_status bench_table_end(bench_table *t, const char *began, banyan_error *e
         return BANYAN_SUCCESS;
     printf("# Out of bounds values : %ld %s\n# Avg bus bandwidth    : %g\n", t->wrong,
            t->wrong ? "FAILED" : "OK", average);
-    if (t->bound_bytes_per_s > 0)
-        printf("# Share of the bound   : %.1f %% at best\n", 100 * t->largest_share);
+    print_share(t);
     printf("# Collective test concluded: %s\n",
            banyan_collective_name((banyan_collective)t->set->task.collective));
     return BANYAN_SUCCESS;
