@@ -32,7 +32,8 @@ typedef struct {
     int *route_head;      /* hash table of known routes, chained */
     size_t *route_hop;
     int *route_next;
-    int route_count, route_limit;
+    int *
+        link_route; /* by link: the route of a hop over it alone, plus 2 (1: the default one); 0: not yet asked for */
     int earliest, latest; /* rounds: of what is placed now, of all so far */
 } weaver;
 
@@ -49,6 +50,7 @@ static void weaver_fini(weaver *w)
     banyan_free(w->route_head);
     banyan_free(w->route_hop);
     banyan_free(w->route_next);
+    banyan_free(w->link_route);
     banyan_routes_destroy(w->routes);
 }
 
@@ -64,7 +66,9 @@ static banyan_status weaver_init(weaver *w, const banyan_flows *flows, const ban
     w->route_head = banyan_alloc(BUCKETS, sizeof *w->route_head);
     w->route_hop = banyan_alloc(flows->hop_count, sizeof *w->route_hop);
     w->route_next = banyan_alloc(flows->hop_count, sizeof *w->route_next);
-    if (!w->calendar || !w->ready || !w->holds || !w->route_head || !w->route_hop || !w->route_next)
+    w->link_route = banyan_alloc((size_t)problem->topology->link_count, sizeof *w->link_route);
+    if (!w->calendar || !w->ready || !w->holds || !w->route_head || !w->route_hop || !w->route_next ||
+        !w->link_route)
         return banyan_fail_memory(err);
     for (int i = 0; i < BUCKETS; i++)
         w->route_head[i] = -1;
@@ -113,7 +117,7 @@ static int same_links(const banyan_flows *flows, const banyan_hop *a, const bany
 }
 
 /* The index of the hop's links as a route; -1 when the default route is the same. */
-static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
+static banyan_status look_up_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
 {
     const banyan_hop *hop = &w->flows->hops[hop_index];
     const int *links = w->flows->links + hop->first_link, *usual;
@@ -139,6 +143,22 @@ static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_er
         w->route_head[bucket] = *out;
     }
     return BANYAN_SUCCESS;
+}
+
+/* The same; hops over single links, of which direct networks have nothing else, are looked up once a link. */
+static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
+{
+    const banyan_hop *hop = &w->flows->hops[hop_index];
+    int *known = hop->link_count == 1 ? &w->link_route[w->flows->links[hop->first_link]] : NULL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (known && *known)
+        *out = *known - 2;
+    else
+        status = look_up_route(w, hop_index, out, err);
+    if (!status && known && *out >= -1)
+        *known = *out + 2;
+    return status;
 }
 
 /* The hop's round: its data is ready, its links are free, and a first arrival has a round of its own. */

@@ -37,8 +37,9 @@ typedef struct {
         *asked; /* per known partition: the most that a tree wanted to cross it beyond its need, in vain */
     size_t known_count, known_capacity;
     int64_t *cost;
-    int64_t rest;   /* R, in quanta */
-    double quantum; /* in the graph's units */
+    int64_t rest;     /* R, in quanta */
+    int64_t heaviest; /* quanta that a tree gets at most */
+    double quantum;   /* in the graph's units */
     int *part, *level, *queue;
     int *root, root_count, turn;
     size_t weight_capacity;
@@ -225,6 +226,8 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     if (status)
         return status;
     choose_quantum(p, strength);
+    /* A plan in which one tree carries a fifth is hard to mend when that tree loses a cable. */
+    p->heaviest = 1 + 2 * p->rest / problem->tree_limit;
     peel->optimum = banyan_fraction_value(strength);
     find_roots(p);
     return BANYAN_SUCCESS;
@@ -287,7 +290,7 @@ static void subtract(const peeler *p, int64_t *room, int64_t weight)
 static int64_t weight_by_known(peeler *p)
 {
     const banyan_trees *trees = &p->peel->trees;
-    int64_t weight = p->rest;
+    int64_t weight = p->rest < p->heaviest ? p->rest : p->heaviest;
 
     for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
         if (p->room[trees->arcs[a]] < weight)
