@@ -16,7 +16,7 @@
 
 #define GHOST 4096 /* times narrower than the narrowest cable */
 #define MOST_GHOSTS 256
-#define GOOD 0.9915   /* of what all cables together allow: what we aim at */
+#define GOOD 0.9912   /* of what all cables together allow: what we aim at */
 #define ENOUGH 0.9902 /* of the bound: below this we plan anew */
 #define MOVES_PER_TREE 40
 #define HEAVY 3.0 /* trees of more than this many times the usual weight are halved if they must move */
@@ -223,7 +223,7 @@ static banyan_status level(mender *m, double usual, double *rate, banyan_error *
     banyan_status status = banyan_packed_radius(m->graph, &problem.depth_limit, err);
 
     problem.depth_limit += 1;
-    problem.depth_most = problem.depth_limit + 2;
+    problem.depth_most = problem.depth_limit + 1;
     if (!status)
         status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
     *rate = fullest > 0 ? 1 / fullest : 0;
