@@ -16,7 +16,7 @@
 
 #define GHOST 4096 /* times narrower than the narrowest cable */
 #define MOST_GHOSTS 256
-#define GOOD 0.9915   /* of what all cables together allow: what we aim at */
+#define GOOD 0.9912   /* of what all cables together allow: what we aim at */
 #define ENOUGH 0.9902 /* of the bound: below this we plan anew */
 #define MOVES_PER_TREE 40
 #define HEAVY 3.0 /* trees of more than this many times the usual weight are halved if they must move */
@@ -28,7 +28,7 @@ typedef struct {
     int ghost[MOST_GHOSTS][2], ghost_count;
     int *parent, *via; /* by tree and node, as solve/level.h has them */
     double *weight;    /* of all trees together: 1 */
-    int tree_count, tree_limit;
+    int tree_count, tree_limit, depth_limit;
     double best; /* the bound, once it had to be found; 0: not yet */
     double most; /* the best rate if all cables could be full; rates are in units of the ghostly graph */
 } mender;
@@ -218,14 +218,12 @@ static banyan_status level(mender *m, double usual, double *rate, banyan_error *
                                     .weight = m->weight,
                                     .enough = 1 / (GOOD * m->most),
                                     .usual = 1 / (usual * m->most),
+                                    .depth_limit = m->depth_limit,
+                                    .depth_most = m->depth_limit + 1,
                                     .move_limit = (long)MOVES_PER_TREE * m->tree_count};
     double fullest = 0;
-    banyan_status status = banyan_packed_radius(m->graph, &problem.depth_limit, err);
+    banyan_status status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
 
-    problem.depth_limit += 1;
-    problem.depth_most = problem.depth_limit + 2;
-    if (!status)
-        status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
     *rate = fullest > 0 ? 1 / fullest : 0;
     return status;
 }
@@ -244,8 +242,8 @@ static banyan_status find_best(mender *m, banyan_error *err)
 }
 
 /* Whether the rate is near enough to the best of the network as it is now. All cables full is an easy bound, and
- * mostly the true one. */
-static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
+ * mostly the true one, so at first we look no further. */
+static banyan_status judge(mender *m, double rate, int at_first, int *good, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
@@ -254,7 +252,7 @@ static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
         if (uses_ghost(m, t))
             return BANYAN_SUCCESS;
     *good = rate >= ENOUGH * m->most;
-    if (*good)
+    if (*good || at_first)
         return BANYAN_SUCCESS;
     if (!(m->best > 0))
         status = find_best(m, err);
@@ -315,7 +313,7 @@ static banyan_status try_lights(mender *m, int *good, banyan_error *err)
         split_trees(m, m->ghost_count ? tries[i].lost : tries[i].slower);
         status = level(m, tries[i].usual, &rate, err);
         if (!status)
-            status = judge(m, rate, good, err);
+            status = judge(m, rate, i == 0, good, err);
     }
     return status;
 }
@@ -330,6 +328,9 @@ static banyan_status mend_trees(mender *m, int *good, banyan_flows *flows, banya
     status = add_ghosts(m, err);
     if (!status)
         status = make_room(m, err);
+    if (!status)
+        status = banyan_packed_radius(m->graph, &m->depth_limit, err);
+    m->depth_limit++;
     for (int i = 0; !status && i < m->graph->arc_count; i++)
         m->most += (double)m->ghostly->arcs[i].capacity / 2 / (m->graph->active_count - 1);
     if (!status)

@@ -104,6 +104,20 @@ TEST(trees_are_shallow)
     }
 }
 
+TEST(degraded_grids_have_shallow_trees_too)
+{
+    static const char *const specs[] = {"torus:8x8,down=g0-g8", "torus:8x8,down=g34-g35",
+                                        "torus:8x8,degrade=g13-g21:0.5", "torus:8x8,down=g0-g1,down=g9-g17"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome result = plan_spec(specs[i]);
+
+        if (result.limits.depth > 10)
+            fail_msg("%s: %d hops", specs[i], result.limits.depth);
+        banyan_schedule_destroy(result.schedule);
+    }
+}
+
 TEST(the_same_network_gives_the_same_schedule)
 {
     static const char *const specs[] = {"torus:4x4", "dgxa100:2", "hosts:3+3+4", "line:4,degrade=g0->g1:0.5"};
@@ -490,14 +504,14 @@ static void check_each_cable(const char *whole, const char *damage, int step, in
 
 TEST(whatever_cable_is_lost_a_plan_from_the_old_trees_reaches_99_per_cent_of_the_bound)
 {
-    check_each_cable("torus:8x8", "%s,down=g%d-g%d", 1, 12);
+    check_each_cable("torus:8x8", "%s,down=g%d-g%d", 1, 11);
 }
 
 TEST(whatever_cable_is_slower_a_plan_from_the_old_trees_reaches_99_per_cent_of_the_bound)
 {
     int step = getenv("BANYAN_TEST_ALL") ? 1 : 13;
 
-    check_each_cable("torus:8x8", "%s,degrade=g%d-g%d:0.5", step, 16);
+    check_each_cable("torus:8x8", "%s,degrade=g%d-g%d:0.5", step, 11);
     check_each_cable("torus:8x8", "%s,degrade=g%d-g%d:0.9", step, 12);
 }
 
@@ -670,6 +684,7 @@ int main(void)
         cmocka_unit_test(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones),
         cmocka_unit_test(reference_networks_are_filled_to_the_bound_with_at_most_64_trees),
         cmocka_unit_test(trees_are_shallow),
+        cmocka_unit_test(degraded_grids_have_shallow_trees_too),
         cmocka_unit_test(the_same_network_gives_the_same_schedule),
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
         cmocka_unit_test(wrong_options_are_named),

@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "solve/arborescence.h"
 #include "solve/ascent.h"
+#include "solve/disjoint.h"
 #include "solve/exchange.h"
 #include "solve/flatten.h"
 #include "solve/flow.h"
@@ -198,6 +199,39 @@ static int64_t cheapest_arborescence(const int64_t *cost, int n, int root, int *
     return best;
 }
 
+/* Whole capacities pack as many spanning trees as the strength, rounded down, and not one more. */
+TEST(disjoint_trees_are_as_many_as_the_strength_allows)
+{
+    for (int seed = 1; seed <= 60; seed++) {
+        banyan_random random = {(uint64_t)seed * 31};
+        int nodes = 3 + banyan_random_below(&random, 7), part[16], part_count, found;
+        banyan_graph *graph = random_graph(&random, nodes, 2 * nodes, nodes, 0);
+        int64_t room[64], used[64] = {0};
+        banyan_fraction strength;
+        banyan_trees trees;
+        int whole;
+
+        assert_int_equal(banyan_strength(graph, &strength, part, &part_count, NULL), BANYAN_SUCCESS);
+        whole = (int)(strength.num / strength.den);
+        for (int i = 0; i < graph->arc_count; i++)
+            room[i] = graph->arcs[i].capacity;
+        banyan_trees_init(&trees);
+        assert_int_equal(banyan_disjoint_trees(graph, room, whole + 1, &trees, &found, NULL), BANYAN_SUCCESS);
+        if (found || trees.tree_count)
+            fail_msg("seed %d: more trees than there can be", seed);
+        assert_int_equal(banyan_disjoint_trees(graph, room, whole, &trees, &found, NULL), BANYAN_SUCCESS);
+        if (!found || trees.tree_count != (size_t)whole ||
+            trees.edge_count != (size_t)whole * (size_t)(nodes - 1))
+            fail_msg("seed %d: %zu trees with %zu edges, not %d", seed, trees.tree_count, trees.edge_count,
+                     whole);
+        for (size_t a = 0; a < trees.arc_count; a++)
+            if (++used[banyan_graph_cable(graph, trees.arcs[a])] > room[trees.arcs[a]])
+                fail_msg("seed %d: arc %d is overfull", seed, trees.arcs[a]);
+        banyan_trees_fini(&trees);
+        banyan_graph_destroy(graph);
+    }
+}
+
 TEST(arborescences_are_the_cheapest)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -343,6 +377,7 @@ int main(void)
         cmocka_unit_test(bandwidths_become_whole_numbers_of_a_common_unit),
         cmocka_unit_test(the_largest_flow_is_the_smallest_cut),
         cmocka_unit_test(strength_is_the_worst_partition_and_peeling_packs_it),
+        cmocka_unit_test(disjoint_trees_are_as_many_as_the_strength_allows),
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
