@@ -8,6 +8,7 @@
 #include "bound/staged.h"
 #include "cli.h"
 #include "core/alloc.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
@@ -53,6 +54,7 @@ static banyan_status print(const cli_arguments *arguments, const cli_problem *pr
     print_rate("all-gather", &bound->allgather, p->bytes);
     print_rate("reduce-scatter", &bound->reducescatter, p->bytes);
     printf("  %s\n", words);
+    cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(words);
     return BANYAN_SUCCESS;
 }
@@ -95,7 +97,7 @@ static banyan_status print_stages(const cli_arguments *arguments, const cli_prob
     printf("%s, %d active workers, %s: the roots' shares sum to %s%s\n", p->topology->name, p->active_count,
            name, found.proven ? "at most " : "about ", banyan_show_rate(found.chi, chi, sizeof chi));
     printf("  %-16s %-12s %s in %s%s\n", "all-reduce", banyan_show_rate(rate, speed, sizeof speed),
-           banyan_show_bytes((double)p->bytes, size, sizeof size),
+           banyan_show_bytes((double)p->bytes, size, sizeof size), found.proven ? "at least " : "about ",
            banyan_show_seconds((double)p->bytes / rate, time, sizeof time));
     printf("  %s\n",
            stages == BANYAN_STAGES_PIPELINED
@@ -107,6 +109,19 @@ static banyan_status print_stages(const cli_arguments *arguments, const cli_prob
         printf("  not proven: the cheapest trees could not be searched fully; trees were found for %.4g %%\n",
                100 * found.reached / found.chi);
     return BANYAN_SUCCESS;
+}
+
+static banyan_status find(const cli_arguments *arguments, const cli_problem *problem, banyan_relays what,
+                          banyan_bound *out, banyan_error *err)
+{
+    cli_waiting waiting;
+    banyan_status status;
+
+    cli_waiting_begin(&waiting, arguments, "bounding, seconds");
+    status =
+        banyan_bound_find(problem->topology, problem->active, problem->problem.active_count, what, out, err);
+    cli_waiting_end(&waiting);
+    return status;
 }
 
 static int run(const cli_arguments *arguments)
@@ -131,8 +146,7 @@ static int run(const cli_arguments *arguments)
         return status ? cli_fail(arguments, status, &err) : CLI_OK;
     }
     if (!status)
-        status = banyan_bound_find(problem.topology, problem.active, problem.problem.active_count, what,
-                                   &bound, &err);
+        status = find(arguments, &problem, what, &bound, &err);
     if (!status) {
         /* A bound that its own certificate does not prove is never shown. */
         status = banyan_bound_check_certificate(problem.topology, problem.active,
