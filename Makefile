@@ -26,13 +26,15 @@ build: setup ## the optimised library and command line, in build/release
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
 	@$(CMAKE) --build build/release -j $(JOBS) -- --quiet
 
-demo: build ## plan, prove and run an all-reduce on two uneven hosts
+demo: setup ## plan, prove and run an all-reduce on two uneven hosts
+	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
+	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli banyan -- --quiet
 	@scripts/demo.sh build/release/banyan
 
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
-check-long: setup ## the long checks: more mutations, the report in a browser, half an hour of random kills, ten minutes of fuzzing
+check-long: setup ## the long checks: more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
 bench: build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory

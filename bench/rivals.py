@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,6 +36,9 @@ NETWORKS = {
     "c": ("3 hosts, 3+3+4 ranks, 1 Gbit/s", "hosts:3+3+4,gbps=1"),
     "d": ("4 hosts, one rank each, 200/500/1000/1000 Mbit/s", ("speeds", "hosts:1+1+1+1,gbps=1", [0.2, 0.5, 1, 1])),
     "e": ("2 racks x 2 hosts x 2 ranks, 1 Gbit/s, trunk 500 Mbit/s", "racks:2x2x2,gbps=1,rack_gbps=0.5"),
+    "e-rr": ("the same, ranks dealt round robin", ("round robin", "racks:2x2x2,gbps=1,rack_gbps=0.5")),
+    "slow": ("6 hosts, one rank each, one of them at 250 Mbit/s", ("speeds", "hosts:1+1+1+1+1+1,gbps=1", [1, 1, 0.25, 1, 1, 1])),
+    "racks3": ("3 racks x 2 hosts, one rank each, 1 Gbit/s, up-links 500 Mbit/s", "racks:3x2x1,gbps=1,rack_gbps=0.5"),
     "equal": ("4 hosts, one rank each, 1 Gbit/s", "hosts:1+1+1+1,gbps=1"),
     "f2": ("one host, shared memory, 2 ranks", 2),
     "f4": ("one host, shared memory, 4 ranks", 4),
@@ -53,7 +57,6 @@ MPICH = {
     "default": "auto",
     "recursive doubling": "recursive_doubling",
     "reduce-scatter all-gather": "reduce_scatter_allgather",
-    "ring": "ring",
 }
 
 
@@ -172,7 +175,7 @@ def finish(jobs, timeout):
     finally:
         for job in jobs:
             if job.poll() is None:
-                job.kill()
+                end_tree(job.pid)
                 job.wait()
 
 
@@ -240,7 +243,7 @@ def run_openmpi(lab, variant, sizes, tools):
                "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp", "--mca", "mpi_yield_when_idle", "1"]
     if not lab.is_local:
         command += ["--host", ",".join(f"{host}:{count}" for host, count in hosts.items())]
-    return run_mpi(lab, command + options + RT + [tools["openmpi"]] + words(lab, sizes), {})
+    return run_mpi(lab, command + options + [tools["openmpi"]] + words(lab, sizes), sizes)
 
 
 def run_mpich(lab, variant, sizes, tools):
@@ -253,13 +256,46 @@ def run_mpich(lab, variant, sizes, tools):
         listed = lab.host if lab.name.endswith("-rr") else [f"{host}:{count}" for host, count in hosts.items()]
         command += ["-hosts", ",".join(listed)]
     command += ["-genv", "LD_PRELOAD", tools["yield"], "-genv", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", MPICH[variant]]
-    return run_mpi(lab, command + RT + [tools["mpich"]] + words(lab, sizes), {})
+    return run_mpi(lab, command + [tools["mpich"]] + words(lab, sizes), sizes)
 
 
-def run_mpi(lab, command, environment):
-    job = subprocess.Popen(lab.inside(0, command), env=dict(os.environ, **environment), stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return rows(finish([job], 240))
+def run_mpi(lab, command, sizes):
+    """Reads until every size has its row: MPICH's ranks now and then stay in MPI_Finalize for ever."""
+    job = subprocess.Popen(lab.inside(0, RT + command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL)
+    output, deadline = b"", time.time() + 90
+    os.set_blocking(job.stdout.fileno(), False)
+    while output.count(b"\n") < len(sizes) and time.time() < deadline:
+        ended = job.poll() is not None
+        output += job.stdout.read() or b""
+        if ended:
+            break
+        time.sleep(0.02)
+    try:
+        job.wait(timeout=3)
+    except subprocess.TimeoutExpired:
+        end_tree(job.pid)
+        job.wait()
+    return rows(output.decode())
+
+
+def end_tree(pid):
+    """Ends a process with all it has started: what a launcher leaves behind at real-time priority would disturb the next."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents[int(name)] = int(open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                pass
+    tree = [pid]
+    for parent in tree:
+        tree += [child for child, its_parent in parents.items() if its_parent == parent]
+    for each in tree:
+        try:
+            os.kill(each, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 def run_gloo(lab, sizes):
@@ -270,7 +306,7 @@ def run_gloo(lab, sizes):
         return {"RANK": str(rank), "WORLD_SIZE": str(lab.ranks), "MASTER_ADDR": address, "MASTER_PORT": str(lab.port),
                 "GLOO_SOCKET_IFNAME": "lo" if lab.is_local else "eth0", "OMP_NUM_THREADS": "1"}
 
-    return rows(lab.run_ranks(["/usr/bin/python3", f"{HERE}/rivals/gloo.py"] + words(lab, sizes), environment, 240))
+    return rows(lab.run_ranks(["/usr/bin/python3", f"{HERE}/rivals/gloo.py"] + words(lab, sizes), environment, 90))
 
 
 def compile_tools(scratch):

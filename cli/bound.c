@@ -7,6 +7,7 @@
 #include "bound/json.h"
 #include "cli.h"
 #include "core/alloc.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
@@ -51,8 +52,22 @@ static banyan_status print(const cli_arguments *arguments, const cli_problem *pr
     print_rate("all-gather", &bound->allgather, p->bytes);
     print_rate("reduce-scatter", &bound->reducescatter, p->bytes);
     printf("  %s\n", words);
+    cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(words);
     return BANYAN_SUCCESS;
+}
+
+static banyan_status find(const cli_arguments *arguments, const cli_problem *problem, banyan_relays what,
+                          banyan_bound *out, banyan_error *err)
+{
+    cli_waiting waiting;
+    banyan_status status;
+
+    cli_waiting_begin(&waiting, arguments, "bounding, seconds");
+    status =
+        banyan_bound_find(problem->topology, problem->active, problem->problem.active_count, what, out, err);
+    cli_waiting_end(&waiting);
+    return status;
 }
 
 static int run(const cli_arguments *arguments)
@@ -72,8 +87,7 @@ static int run(const cli_arguments *arguments)
     if (relays)
         status = banyan_relays_parse(relays, &what, &err);
     if (!status)
-        status = banyan_bound_find(problem.topology, problem.active, problem.problem.active_count, what,
-                                   &bound, &err);
+        status = find(arguments, &problem, what, &bound, &err);
     if (!status) {
         /* A bound that its own certificate does not prove is never shown. */
         status = banyan_bound_check_certificate(problem.topology, problem.active,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/help.c: banyan help [PAGE]: the manual on the terminal. Pages are Markdown (pages.h); what is printed is their
- * text without its marks, bold and underlined on a terminal. */
+ * text without its marks, bold and underlined on a terminal, as BANYAN_COLOR says. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,13 +8,20 @@
 
 #include "cli.h"
 #include "core/near.h"
+#include "core/settings.h"
 #include "pages.h"
 
-#define MAX_PAGES 128
+#define MAX_PAGES 512
 
 static const char *const plain = "\033[0m", *const bold = "\033[1m", *const underlined = "\033[4m";
 
 static const cli_option options[] = {{NULL, 0, NULL, NULL}};
+
+/* Calls and settings have pages of their own, listed by two others. */
+static int is_reference(const char *page)
+{
+    return !strncmp(page, "banyan_", 7) || !strncmp(page, "BANYAN_", 7);
+}
 
 static void print_overview(void)
 {
@@ -24,16 +31,18 @@ static void print_overview(void)
         printf("  %-10s %s\n", cli_verb_at(i)->name, cli_verb_at(i)->summary);
     printf("\nPages:");
     for (const cli_page *page = cli_pages; page->name; page++)
-        if (!cli_verb_find(page->name))
+        if (!cli_verb_find(page->name) && !is_reference(page->name))
             printf(" %s", page->name);
-    printf("\n\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
+    printf("\n  and one for each call (banyan_allreduce; «banyan help api» lists them)\n"
+           "  and each setting (BANYAN_TOPO; «banyan help info» lists them)\n"
+           "\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
            "(«banyan list»).\n"
            "Try: banyan compare hosts:2+3\n");
 }
 
-static void put(const char *text, size_t length, const char *style, int is_terminal)
+static void put(const char *text, size_t length, const char *style, int is_styled)
 {
-    if (is_terminal)
+    if (is_styled)
         printf("%s%.*s%s", style, (int)length, text, plain);
     else
         printf("%.*s", (int)length, text);
@@ -63,7 +72,7 @@ static size_t find_link(const char *text, size_t *whole)
     return (size_t)(middle - text) - 1;
 }
 
-static void print_line(const char *text, int is_terminal)
+static void print_line(const char *text, int is_styled)
 {
     static const struct {
         const char *mark, *const *style;
@@ -73,14 +82,14 @@ static void print_line(const char *text, int is_terminal)
         size_t whole = 0, length = find_link(text, &whole);
 
         if (length)
-            put(text + 1, length, underlined, is_terminal);
+            put(text + 1, length, underlined, is_styled);
         for (int i = 0; i < 3 && !length; i++) {
             size_t width = strlen(marks[i].mark);
 
             length = find_marked(text, marks[i].mark);
             whole = length + 2 * width;
             if (length)
-                put(text + width, length, *marks[i].style, is_terminal);
+                put(text + width, length, *marks[i].style, is_styled);
         }
         if (length)
             text += whole;
@@ -90,7 +99,7 @@ static void print_line(const char *text, int is_terminal)
     putchar('\n');
 }
 
-static void print_page(const char *text, int is_terminal)
+static void print_page(const char *text, int is_styled)
 {
     int in_code = 0;
     char line[4096];
@@ -108,11 +117,23 @@ static void print_page(const char *text, int is_terminal)
         else if (line[0] == '#') {
             const char *title = line + strspn(line, "# ");
 
-            put(title, strlen(title), bold, is_terminal);
+            put(title, strlen(title), bold, is_styled);
             putchar('\n');
         } else
-            print_line(line, is_terminal);
+            print_line(line, is_styled);
     }
+}
+
+/* Whether to use bold and underlined letters; a wrong setting is no reason to withhold the manual. */
+static int wants_style(void)
+{
+    banyan_settings *settings = NULL;
+    int64_t choice = 0; /* auto, always, never */
+
+    if (!banyan_settings_load(&settings, NULL))
+        choice = banyan_settings_integer(settings, BANYAN_SETTING_COLOR);
+    banyan_settings_destroy(settings);
+    return choice == 0 ? isatty(STDOUT_FILENO) : choice == 1;
 }
 
 static int print_json(const cli_arguments *arguments, const char *word)
@@ -157,7 +178,7 @@ static int run(const cli_arguments *arguments)
         if (!strcmp(page->name, word)) {
             if (cli_has(arguments, "json"))
                 return print_json(arguments, word);
-            print_page(page->text, isatty(STDOUT_FILENO));
+            print_page(page->text, wants_style());
             return CLI_OK;
         }
     }
@@ -170,7 +191,7 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_help = {
     .name = "help",
     .usage = "[PAGE]",
-    .summary = "the manual: a page about a verb, a format or a subject",
+    .summary = "the manual: a page about a verb, a format, a call, a setting or a subject",
     .word_limit = 1,
     .options = options,
     .run = run,

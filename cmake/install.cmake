@@ -57,7 +57,7 @@ function(add_man_page source name section)
   add_custom_command(
     OUTPUT ${page}
     COMMAND sed 1d ${source}
-            | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
+            | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super --parse-no-intraemph -M shiftheadinglevelby=-1 -M title=${title}
               -M section=${section} -M "source=Banyan ${PROJECT_VERSION}" -M volume=Banyan -
             | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /" > ${page}
     DEPENDS ${source} VERBATIM)
@@ -78,6 +78,25 @@ if(LOWDOWN)
     add_man_page(${source} banyan-${name} 5)
   endforeach()
   add_man_page(${PROJECT_SOURCE_DIR}/docs/api.md libbanyan 3)
+  file(GLOB call_pages CONFIGURE_DEPENDS docs/api/*.md)
+  foreach(source IN LISTS call_pages)
+    get_filename_component(name ${source} NAME_WE)
+    add_man_page(${source} ${name} 3)
+    # The page of several calls is found under each of their names.
+    file(STRINGS ${source} line LIMIT_COUNT 1 REGEX "^banyan_[a-z_, ]* - ")
+    string(REGEX REPLACE " - .*" "" line "${line}")
+    string(REGEX MATCHALL "banyan_[a-z_]+" others "${line}")
+    list(REMOVE_ITEM others ${name})
+    foreach(other IN LISTS others)
+      file(WRITE ${PROJECT_BINARY_DIR}/man/${other}.3 ".so man3/${name}.3\n")
+      install(FILES ${PROJECT_BINARY_DIR}/man/${other}.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+    endforeach()
+  endforeach()
+  file(GLOB setting_pages CONFIGURE_DEPENDS docs/settings/*.md)
+  foreach(source IN LISTS setting_pages)
+    get_filename_component(name ${source} NAME_WE)
+    add_man_page(${source} ${name} 7)
+  endforeach()
   add_custom_target(man ALL DEPENDS ${man_pages})
 else()
   message(NOTICE "lowdown was not found: no man pages")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the report's page in a
+# What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, the probe on shaped networks, then ten minutes of fuzzing, spread over
 # the targets.
 set -eu
@@ -18,12 +18,12 @@ cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_for
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
 
-scripts/browser.sh build/dev/banyan
+cmake --build build/release -j "$jobs" --target banyan_cli -- --quiet
+scripts/browser.sh build/release/banyan
 
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
-cmake --build build/release -j "$jobs" --target banyan -- --quiet
 scripts/probe-networks.sh build/release/banyan
 
 count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every command that the documents show is run: in each document the lines of code blocks that begin with `banyan` (or
-# `$ banyan`) run one after the other in an empty folder and must end well. What a reader is to see fail, or what takes
+# `$ banyan`, or with settings before it) run one after the other in an empty folder and must end well. What a reader is to see fail, or what takes
 # other programs or long, stands in a block marked ```text or ```long; a line ending with `# fails` must fail.
 # Arguments: source folder, command line.
 set -u
@@ -17,7 +17,7 @@ count=0
 commands() {
     awk '/^```/ { inside = !inside; code = inside && ($0 == "```" || $0 == "```sh"); next }
         code { line = line $0; if (sub(/\\$/, "", line)) next
-               sub(/^\$ /, "", line); if (line ~ /^banyan /) print line; line = "" }' "$1"
+               sub(/^\$ /, "", line); if (line ~ /^([A-Z_]+=[^ ]* )*banyan /) print line; line = "" }' "$1"
 }
 
 for file in $(cd "$source" && find . -path ./build -prune -o -path ./.git -prune -o -name '*.md' -print | sort); do

@@ -4,6 +4,7 @@
  *   symmetric, every node active          strength by minimum cuts: exact, no linear program
  *   symmetric, some nodes only forward    tree packing, spanning trees through forwarders
  *   symmetric, idle nodes that add        tree packing, Steiner trees
+ *     - too many for the cheapest trees   cuts: the bidirected cut relaxation
  *   directions unlike                     reduce and broadcast trees with common roots
  *
  * With all of them the proof is prices on links. Where the choice of helpers is too large to be searched
@@ -18,13 +19,16 @@
 #include "core/alloc.h"
 #include "solve/ascent.h"
 #include "solve/coupled.h"
+#include "solve/cuts.h"
 #include "solve/groups.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/spanning.h"
+#include "solve/steiner.h"
 #include "solve/strength.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
+#define SEARCHED 32     /* idle nodes, beside cuts: with more no packing is looked for */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -87,6 +91,25 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     status = pack(graph, problem, out, err);
     banyan_oracle_destroy(oracle);
     return status;
+}
+
+/* Idle nodes add everywhere, but the cheapest tree cannot be found. */
+static int needs_cuts(const banyan_graph *graph)
+{
+    return graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
+           graph->active_count > BANYAN_STEINER_TERMINALS &&
+           banyan_network_helpers(graph) > BANYAN_STEINER_TERMINALS;
+}
+
+/* Cuts give the prices. A packing is looked for only where symmetry makes that quick. */
+static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    out->reached = 0;
+    if (graph->arc_count > 2 * MANY_CABLES && banyan_network_helpers(graph) <= SEARCHED)
+        status = by_trees(graph, out, err);
+    return status ? status : banyan_cuts_price(graph, out->price, &out->value, err);
 }
 
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -187,7 +210,9 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
 
     if (status || good)
         goto prove;
-    if (banyan_network_has_many_helpers(graph))
+    if (needs_cuts(graph))
+        status = by_cuts(graph, out, err);
+    else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);

@@ -9,7 +9,7 @@
 typedef struct {
     banyan_fraction fraction; /* in the graph's units; den 0: does not fit */
     double value;
-    double reached; /* by a packing that was found */
+    double reached; /* by a packing that was found; 0: none was looked for */
     int64_t *price; /* per arc, the caller's array */
 } banyan_allreduce_bound;
 

@@ -42,7 +42,8 @@ typedef struct {
     banyan_relays relays;
     banyan_rate allreduce, allgather, reducescatter;
     double
-        reached_bytes_per_s; /* an all-reduce packing that was found; equal to the bound where it is tight */
+        reached_bytes_per_s; /* an all-reduce packing that was found on the way, equal to the bound where it
+                                   is tight; 0: none was looked for */
 } banyan_bound;
 
 /* For the active workers (node ids, ascending). INVALID_ARGUMENT where they are not connected. */

@@ -10,6 +10,8 @@
 #include "transport/bytes.h"
 #include "transport/transport.h"
 
+#define ADDRESS_BYTES 24
+
 enum {
     PROTOCOL = 0,
     VERSION = 4,
@@ -17,11 +19,8 @@ enum {
     SIZE = 12,
     RANK = 16,
     PROCESS = 20,
-    FAMILY = 24, /* 4 or 6; 0: none */
-    PORT = 28,
-    SCOPE = 32,
-    ADDRESS = 36,
-    CONNECTIONS = 52,
+    FIRST_ADDRESS = 24,
+    CONNECTIONS = FIRST_ADDRESS + ADDRESS_BYTES,
     SLICE = 56,
     WINDOW = 64,
     HOST = 72,
@@ -33,7 +32,8 @@ enum {
     OLD_RANK = SECRET + BANYAN_AUTH_BYTES,
     COLOR = OLD_RANK + 4,
     KEY = COLOR + 4,
-    END = KEY + 4
+    OTHERS = KEY + 4,
+    END = OTHERS + (BANYAN_INTERFACES - 1) * ADDRESS_BYTES
 };
 
 _Static_assert(END <= BANYAN_CARD_BYTES, "a card has room for its fields");
@@ -41,6 +41,29 @@ _Static_assert(END <= BANYAN_CARD_BYTES, "a card has room for its fields");
 static void put_text(unsigned char *to, const char *text)
 {
     snprintf((char *)to, BANYAN_CARD_TEXT, "%s", text);
+}
+
+/* Port and family (4 or 6; 0: none) in one word, scope, and the address itself. */
+static void put_address(unsigned char *to, const banyan_address *address)
+{
+    uint32_t family = address->family == AF_INET ? 4 : address->family == AF_INET6 ? 6 : 0;
+
+    banyan_put32(to, family << 16 | address->port);
+    banyan_put32(to + 4, address->scope);
+    memcpy(to + 8, address->bytes, 16);
+}
+
+static int get_address(const unsigned char *from, banyan_address *to)
+{
+    uint32_t word = banyan_get32(from), family = word >> 16;
+
+    *to = (banyan_address){.family = family == 4   ? AF_INET
+                                     : family == 6 ? AF_INET6
+                                                   : 0,
+                           .port = (uint16_t)word,
+                           .scope = banyan_get32(from + 4)};
+    memcpy(to->bytes, from + 8, 16);
+    return family == 0 || family == 4 || family == 6;
 }
 
 void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BYTES])
@@ -52,12 +75,9 @@ void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BY
     banyan_put32(out + SIZE, (uint32_t)card->size);
     banyan_put32(out + RANK, (uint32_t)card->rank);
     banyan_put32(out + PROCESS, (uint32_t)card->process);
-    banyan_put32(out + FAMILY, card->address.family == AF_INET    ? 4
-                               : card->address.family == AF_INET6 ? 6
-                                                                  : 0);
-    banyan_put32(out + PORT, card->address.port);
-    banyan_put32(out + SCOPE, card->address.scope);
-    memcpy(out + ADDRESS, card->address.bytes, 16);
+    put_address(out + FIRST_ADDRESS, &card->address);
+    for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
+        put_address(out + OTHERS + ADDRESS_BYTES * i, &card->others[i]);
     banyan_put32(out + CONNECTIONS, (uint32_t)card->connections);
     banyan_put64(out + SLICE, card->slice_bytes);
     banyan_put64(out + WINDOW, card->window_bytes);
@@ -87,7 +107,7 @@ static int get_text(const unsigned char *from, char *to)
 
 banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan_card *out, banyan_error *err)
 {
-    uint32_t family = banyan_get32(in + FAMILY);
+    int is_sound;
     banyan_card card = {.protocol = (int)banyan_get32(in + PROTOCOL),
                         .version = (int)banyan_get32(in + VERSION),
                         .size = (int)banyan_get32(in + SIZE),
@@ -101,10 +121,9 @@ banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan
                         .key = (int)banyan_get32(in + KEY)};
 
     memcpy(&card.byte_order, in + BYTE_ORDER_WORD, 4);
-    card.address.family = family == 4 ? AF_INET : family == 6 ? AF_INET6 : 0;
-    card.address.port = (uint16_t)banyan_get32(in + PORT);
-    card.address.scope = banyan_get32(in + SCOPE);
-    memcpy(card.address.bytes, in + ADDRESS, 16);
+    is_sound = get_address(in + FIRST_ADDRESS, &card.address);
+    for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
+        is_sound &= get_address(in + OTHERS + ADDRESS_BYTES * i, &card.others[i]);
     memcpy(card.secret.bytes, in + SECRET, BANYAN_AUTH_BYTES);
     if (card.protocol == 0)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "a rank's card is empty");
@@ -112,7 +131,7 @@ banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "a card says rank %d of %d", card.rank, card.size);
     if (!get_text(in + HOST, card.host) || !get_text(in + PLACE, card.place) ||
         !get_text(in + TOPOLOGY, card.topology) || !get_text(in + ALGORITHM, card.algorithm) ||
-        !get_text(in + TRANSPORT, card.transport) || (family != 0 && family != 4 && family != 6))
+        !get_text(in + TRANSPORT, card.transport) || !is_sound)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "the card of rank %d holds rubbish", card.rank);
     *out = card;
     return BANYAN_SUCCESS;

@@ -19,7 +19,8 @@ typedef struct {
     int process;                  /* its id, for people */
     char host[BANYAN_CARD_TEXT];  /* name of the machine */
     char place[BANYAN_CARD_TEXT]; /* the same for ranks of one machine and one network stack */
-    banyan_address address;       /* where it listens */
+    banyan_address address;       /* where it listens, */
+    banyan_address others[BANYAN_INTERFACES - 1]; /* for data also on other interfaces; family 0: none */
     /* What decides about plans and how they run. */
     char topology[BANYAN_CARD_TEXT]; /* digest; empty: by hosts */
     char algorithm[BANYAN_CARD_TEXT];

@@ -225,6 +225,16 @@ const banyan_address *banyan_control_address(const banyan_control *control)
     return banyan_listener_address(control->listener);
 }
 
+banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
+                                         int high_port, banyan_address *bound, banyan_error *err)
+{
+    banyan_status status = banyan_listener_add(control->listener, address, low_port, high_port, err);
+
+    for (int i = 0; !status && banyan_listener_door(control->listener, i); i++)
+        *bound = *banyan_listener_door(control->listener, i);
+    return status;
+}
+
 void banyan_control_set_status_folder(banyan_control *control, const char *folder)
 {
     snprintf(control->status_folder, sizeof control->status_folder, "%s", folder ? folder : "");
@@ -379,6 +389,7 @@ void banyan_control_destroy(banyan_control *control)
         control->joiners = next;
     }
     banyan_listener_destroy(control->listener);
+    banyan_control_drop_answers(control);
     if (control->epoll >= 0)
         close(control->epoll);
     if (control->wake >= 0)

@@ -42,6 +42,10 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
                                     int high_port, banyan_control **out, banyan_error *err);
 const banyan_address *banyan_control_address(const banyan_control *control);
 
+/* Listens on one more interface, for data; before the start. *bound says where. */
+banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
+                                         int high_port, banyan_address *bound, banyan_error *err);
+
 /* Where people can ask about this rank (comm/status.h), before it starts; empty or NULL: nowhere. */
 void banyan_control_set_status_folder(banyan_control *control, const char *folder);
 

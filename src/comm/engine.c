@@ -2,6 +2,7 @@
 /* comm/engine.c: the life of a training engine, and its figures. */
 #include "comm/engine.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -219,13 +220,13 @@ static banyan_status commit(banyan_train *train, banyan_error *err)
     if (!status)
         status = banyan_engine_measure(train, err);
     if (!status)
-        status = banyan_observations_init(&train->observed, train->tensor_count,
+        status = banyan_observations_init(&train->observed, train->tensor_count + 1,
                                           train->config.profile_iterations > BANYAN_ENGINE_WINDOW
                                               ? train->config.profile_iterations
                                               : BANYAN_ENGINE_WINDOW,
                                           err);
     if (!status) {
-        train->row_s = banyan_alloc((size_t)train->tensor_count, sizeof *train->row_s);
+        train->row_s = banyan_alloc((size_t)train->tensor_count + 1, sizeof *train->row_s);
         train->missing = banyan_alloc((size_t)BANYAN_MOST_TENSORS, sizeof *train->missing);
         if (!train->row_s || !train->missing)
             status = banyan_fail_memory(err);
@@ -303,10 +304,15 @@ banyan_status banyan_train_commit(banyan_train *train)
 
     if (!train)
         return BANYAN_INVALID_ARGUMENT;
-    if (train->failure)
-        return banyan_engine_refuse(train, train->failure, "%s", train->failure_text.text);
-    if (train->is_committed)
-        return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "commit is called once");
+    pthread_mutex_lock(&train->lock);
+    status = train->failure;
+    if (status)
+        train->err = train->failure_text;
+    else if (train->is_committed)
+        status = banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "commit is called once");
+    pthread_mutex_unlock(&train->lock);
+    if (status)
+        return status;
     status = commit(train, &err);
     if (status)
         banyan_engine_fail(train, status, err.text);
@@ -316,11 +322,12 @@ banyan_status banyan_train_commit(banyan_train *train)
     train->scale = 1;
     status = train->failure; /* or it was aborted meanwhile */
     train->is_committed = !status;
+    if (status)
+        train->err = train->failure_text;
     pthread_mutex_unlock(&train->lock);
-    if (!status)
-        return BANYAN_SUCCESS;
-    end_streams(train);
-    return banyan_engine_refuse(train, status, "%s", train->failure_text.text);
+    if (status)
+        end_streams(train);
+    return status;
 }
 
 banyan_status banyan_train_abort(banyan_train *train)
@@ -366,9 +373,9 @@ static void write_stats(banyan_train *train, banyan_train_stats *out)
     memcpy(out->speed, train->cost.speed, sizeof out->speed);
     if (!train->plan_number || !grouping)
         return;
-    out->predicted_step_s = grouping->iteration_s - grouping->forward_s;
-    out->predicted_exposed_s = grouping->exposed_comm_s;
-    out->bound_s = grouping->bound_s - grouping->forward_s;
+    out->predicted_step_s = banyan_engine_plan_step(train->plan);
+    out->predicted_exposed_s = banyan_engine_plan_exposed(train->plan);
+    out->bound_s = fmax(0, grouping->bound_s - grouping->forward_s - train->plan->late_s);
     out->planning_s = grouping->planning_s;
     out->digest = train->plan->digest;
 }
@@ -423,7 +430,15 @@ banyan_status banyan_train_get_plan(banyan_train *train, char *buffer, size_t by
 
 const char *banyan_train_last_error(const banyan_train *train)
 {
-    return train ? train->err.text : "";
+    banyan_train *mine = (banyan_train *)train;
+
+    if (!train)
+        return "";
+    pthread_mutex_lock(&mine->lock);
+    if (strcmp(mine->err_told.text, mine->err.text) != 0)
+        mine->err_told = mine->err; /* the engine's threads do not write here */
+    pthread_mutex_unlock(&mine->lock);
+    return mine->err_told.text;
 }
 
 static void end_unfinished(banyan_train *train)

@@ -13,7 +13,7 @@
  * free and as few are in flight as its level asks; it starts as soon as its gradients are there.
  *
  * Lives: engine.c (create, register, destroy, figures), engine_agree.c (do all ranks mean the same), engine_measure.c
- * (what an all-reduce costs), engine_plan.c (plans), engine_run.c (streams), engine_step.c (begin, ready, wait),
+ * (what an all-reduce costs), engine_times.c (what all ranks saw), engine_plan.c (plans), engine_run.c (streams), engine_step.c (begin, ready, wait),
  * engine_fuse.c (one all-reduce over many gradients). */
 #ifndef BANYAN_COMM_ENGINE_H
 #define BANYAN_COMM_ENGINE_H
@@ -55,7 +55,9 @@ typedef struct {
     unsigned char votes[16];
 } banyan_engine_stream;
 
-/* A grouping with what is needed to run it; const once it is made. Its tensors are numbered by readiness. */
+/* A grouping with what is needed to run it; but for what is seen of it, const once it is made. Its tensors are numbered
+ * by readiness. Its times are since the first rank began; this one begins late_s later, and last_s after that its
+ * last gradient is ready. */
 typedef struct {
     banyan_model *model;
     banyan_grouping *grouping;
@@ -64,14 +66,20 @@ typedef struct {
     int *first_part;       /* of the plan's tensor; one more at the end */
     int *group_of;         /* of a part */
     double *local_ready_s; /* of the plan's tensor on this rank, as it was when the plan was made */
+    double late_s, last_s;
     uint64_t digest;
+    double *flight_s; /* this iteration's start and end of each group on this rank, since begin */
+    banyan_observations flights;
 } banyan_engine_plan;
 
-/* What a rank has seen, by the engine's tensors: medians. */
+/* What all ranks have seen: medians. */
 typedef struct {
-    double *ready_s;
-    double other_s; /* between two iterations */
-    double busy_s;  /* of an iteration, with something in flight; 0: not known */
+    double *ready_s; /* by rank 0's numbers: on the last rank, since the first one began */
+    double begin_s;  /* when that was, since the iteration before ended */
+    double busy_s;   /* of an iteration, with something in flight on all ranks */
+    double late_s,
+        last_s; /* this rank began so much later, and its last gradient was ready so long after that */
+    double *local_ready_s; /* by the engine's tensors, since this rank began */
 } banyan_engine_times;
 
 typedef struct {
@@ -97,7 +105,8 @@ struct banyan_train {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
-    banyan_error err; /* of the last call that failed */
+    banyan_error err;      /* of the last call that failed */
+    banyan_error err_told; /* as the program has it */
     banyan_status failure;
     banyan_error failure_text;
     int is_failure_told; /* done has been called for all that are lost */
@@ -105,6 +114,7 @@ struct banyan_train {
     int is_planning;  /* no group is launched; stream 0 makes a new plan with the others */
     int wants_replan; /* the program's wish */
     int plan_number;
+    uint64_t planned_at; /* the iteration after which the first was asked for */
     banyan_engine_plan *plan;
     uint64_t iterations; /* that have begun */
     int is_open;         /* begun, and not waited for */
@@ -116,14 +126,15 @@ struct banyan_train {
     int next_group, in_flight, groups_done; /* next_group: the first that is not launched */
     int *missing;                           /* by group: parts that are not ready */
     int64_t busy_from_ns;
-    double busy_s;   /* while something was in flight */
-    uint64_t events; /* whatever happens */
-    int votes;       /* what came of the last group: somebody wants a new plan */
-    banyan_observations observed;
-    double *row_s; /* room for one of its rows */
-    int patience;  /* iterations before a drift counts */
+    double busy_s;                /* while something was in flight */
+    uint64_t events;              /* whatever happens */
+    int votes;                    /* what came of the last group: somebody wants a new plan */
+    banyan_observations observed; /* of each gradient, when it was ready; last, when backward began */
+    double *row_s;                /* room for one of its rows */
+    int patience;                 /* iterations before a drift counts */
     double drift;
-    int64_t idle_from_ns; /* when the iteration before had been waited for */
+    int64_t ended_ns;     /* when the last group of the iteration before was done */
+    int64_t idle_from_ns; /* when that had been waited for */
     double other_s[BANYAN_ENGINE_RECENT];
     int other_count;
     banyan_engine_figures figures; /* since the plan was made */
@@ -139,14 +150,21 @@ banyan_status banyan_engine_agree(banyan_train *train, banyan_error *err);
 /* engine_measure.c: makes the streams that are worth having, and finds the cost unless it was given. */
 banyan_status banyan_engine_measure(banyan_train *train, banyan_error *err);
 
+/* engine_times.c: with all ranks, on stream 0, while nothing else happens. */
+banyan_status banyan_engine_times_share(banyan_train *train, banyan_engine_times *out, banyan_error *err);
+void banyan_engine_times_fini(banyan_engine_times *times);
+
 /* engine_plan.c: the plan before anything is known, and the one by what was observed, with all ranks. */
 banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
-banyan_status banyan_engine_plan_again(banyan_train *train, const banyan_engine_times *times,
-                                       banyan_engine_plan **out, banyan_error *err);
+banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 void banyan_engine_plan_destroy(banyan_engine_plan *plan); /* accepts NULL */
 
-/* How far ready times are from those that the plan was made by, as a share of backward. ready_s by the engine's
- * tensors. */
+/* What it promises this rank: from its begin until everything is reduced, and of that from its last gradient on. */
+double banyan_engine_plan_step(const banyan_engine_plan *plan);
+double banyan_engine_plan_exposed(const banyan_engine_plan *plan);
+
+/* How far this rank's ready times are from those that the plan was made by, as a share of backward. ready_s by the
+ * engine's tensors. */
 double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *ready_s);
 
 /* engine_fuse.c: all-reduces the parts of a group in place. votes: NULL, or goes along: 1 where somebody has one. */
@@ -160,7 +178,7 @@ void banyan_engine_stop(banyan_train *train);
 /* engine_step.c, with the lock held: this iteration's gradients are counted by the plan that there is now. */
 void banyan_engine_bind(banyan_train *train);
 
-/* engine.c: what an API function returns: keeps the sentence for banyan_train_last_error. */
+/* engine.c: what an API function returns: keeps the sentence for banyan_train_last_error; with the lock held. */
 banyan_status banyan_engine_refuse(banyan_train *train, banyan_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/engine_measure.c: what an all-reduce costs here, alone and beside others.
  *
- * Sizes from 4 KiB on, each four times the one before, up to the whole model or as far as the time that is granted
+ * Sizes from 64 bytes on, of which start-ups are learned, each four times the one before, up to the whole model or as far as the time that is granted
  * reaches: the median of some runs, and of that the slowest rank's. Then the same for two at a time, on a second
  * communicator; and as long as one more stream moves more in all, for one more.
  *
@@ -13,7 +13,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 
-enum { LEAST_BYTES = 4096, MOST_RUNS = 9, LEAST_RUNS = 2 };
+enum { LEAST_BYTES = 64, MOST_RUNS = 9, LEAST_RUNS = 2 };
 
 #define MOST_BYTES ((size_t)256 << 20) /* in memory at a time for this */
 #define SHARE_ALONE 0.6                /* of the time; the rest is for several at a time */

@@ -7,6 +7,7 @@
  *
  * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of registration, as
  * layers usually are, in groups of 1 and 25 MiB, one after the other. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,8 @@ void banyan_engine_plan_destroy(banyan_engine_plan *plan)
     banyan_free(plan->first_part);
     banyan_free(plan->group_of);
     banyan_free(plan->local_ready_s);
+    banyan_free(plan->flight_s);
+    banyan_observations_fini(&plan->flights);
     banyan_free(plan);
 }
 
@@ -137,7 +140,8 @@ static banyan_status complete(const banyan_train *train, banyan_engine_plan *pla
     plan->first_part = banyan_alloc((size_t)tensors + 1, sizeof *plan->first_part);
     plan->group_of = banyan_alloc((size_t)g->part_count, sizeof *plan->group_of);
     plan->local_ready_s = banyan_alloc((size_t)tensors, sizeof *plan->local_ready_s);
-    if (!plan->first_part || !plan->group_of || !plan->local_ready_s)
+    plan->flight_s = banyan_alloc(2 * (size_t)g->group_count, sizeof *plan->flight_s);
+    if (!plan->first_part || !plan->group_of || !plan->local_ready_s || !plan->flight_s)
         return banyan_fail_memory(err);
     for (int i = g->part_count - 1; i >= 0; i--)
         plan->first_part[g->parts[i].tensor] = i;
@@ -151,7 +155,7 @@ static banyan_status complete(const banyan_train *train, banyan_engine_plan *pla
     if (g->streams > train->stream_count)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR, "a plan of %d streams for %d", g->streams,
                            train->stream_count);
-    return BANYAN_SUCCESS;
+    return banyan_observations_init(&plan->flights, 2 * g->group_count, train->observed.window, err);
 }
 
 banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan **out, banyan_error *err)
@@ -268,30 +272,6 @@ static int look(const banyan_engine_plan *plan, const double *ready_s, const int
     return out->tensors != NULL;
 }
 
-/* Becomes the slowest rank's times, by rank 0's numbers, and the shortest time in flight: the rank that came last did
- * not wait for others. */
-static banyan_status share_times(banyan_train *train, const banyan_engine_times *mine,
-                                 banyan_engine_times *out, banyan_error *err)
-{
-    banyan_comm *comm = train->streams[0].comm;
-    size_t count = (size_t)train->tensor_count + 2;
-    double *times_s = banyan_alloc(count, sizeof *times_s);
-    banyan_status status;
-
-    if (!times_s)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < train->tensor_count; i++)
-        times_s[i] = mine->ready_s[train->local_of[i]];
-    times_s[count - 2] = mine->other_s;
-    times_s[count - 1] = -mine->busy_s;
-    status = told(comm, banyan_allreduce(times_s, times_s, count, BANYAN_FLOAT64, BANYAN_MAX, comm), err);
-    if (status)
-        banyan_free(times_s);
-    else
-        *out = (banyan_engine_times){times_s, times_s[count - 2], -times_s[count - 1]};
-    return status;
-}
-
 /* How long something is in flight when the current plan runs with these ready times; 0: memory ran out. */
 static double predict_busy(const banyan_train *train, const double *ready_s)
 {
@@ -337,29 +317,40 @@ static void calibrate(banyan_train *train, const banyan_engine_times *shared)
     pthread_mutex_unlock(&train->lock);
 }
 
-banyan_status banyan_engine_plan_again(banyan_train *train, const banyan_engine_times *times,
-                                       banyan_engine_plan **out, banyan_error *err)
+banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err)
 {
     banyan_engine_plan *plan = banyan_alloc(1, sizeof *plan);
-    banyan_engine_times shared = {0};
-    banyan_status status = plan ? share_times(train, times, &shared, err) : banyan_fail_memory(err);
+    banyan_engine_times times = {0};
+    banyan_status status = plan ? banyan_engine_times_share(train, &times, err) : banyan_fail_memory(err);
 
-    if (!status)
-        calibrate(train, &shared);
-    if (!status)
-        status = make_model(train, shared.ready_s, shared.other_s, plan, err);
+    if (!status) {
+        calibrate(train, &times);
+        plan->late_s = times.late_s;
+        plan->last_s = times.last_s;
+        status = make_model(train, times.ready_s, times.begin_s, plan, err);
+    }
     if (!status)
         status = share_grouping(train, plan, err);
     if (!status)
-        status = complete(train, plan, times->ready_s, err);
+        status = complete(train, plan, times.local_ready_s, err);
     if (!status)
         status = compare_digests(train, plan, err);
-    banyan_free(shared.ready_s);
+    banyan_engine_times_fini(&times);
     if (status)
         banyan_engine_plan_destroy(plan);
     else
         *out = plan;
     return status;
+}
+
+double banyan_engine_plan_step(const banyan_engine_plan *plan)
+{
+    return fmax(0, plan->grouping->iteration_s - plan->grouping->forward_s - plan->late_s);
+}
+
+double banyan_engine_plan_exposed(const banyan_engine_plan *plan)
+{
+    return fmax(0, banyan_engine_plan_step(plan) - plan->last_s);
 }
 
 double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *ready_s)

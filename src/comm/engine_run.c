@@ -63,20 +63,34 @@ static void observe(banyan_train *train)
         return;
     for (int i = 0; i < train->tensor_count; i++)
         train->row_s[i] = train->tensors[i].ready_s;
+    train->row_s[train->tensor_count] = (double)(train->begin_ns - train->ended_ns) / 1e9;
     banyan_observations_add(&train->observed, train->row_s);
+    banyan_observations_add(&train->plan->flights, train->plan->flight_s);
     if (train->patience > 0)
         train->patience--;
+}
+
+/* The first plan is made by what was seen under other groups than its own, and what communicates slows down what
+ * computes: so there is always a second one, by what was seen under the first. */
+static int is_settled(const banyan_train *train)
+{
+    return train->plan_number == 1 && train->config.drift >= 0 && !*train->cost_text &&
+           train->iterations > train->planned_at + BANYAN_ENGINE_WINDOW;
 }
 
 /* All ranks decide alike: they count the same iterations, and the votes came to the same. */
 static void end_iteration(banyan_train *train)
 {
     int is_profiled = !train->plan_number && train->iterations > (uint64_t)train->config.profile_iterations;
+    int64_t now_ns = banyan_clock_ns();
 
     train->is_finished = 1;
-    note_figures(train, (double)(banyan_clock_ns() - train->begin_ns) / 1e9);
+    note_figures(train, (double)(now_ns - train->begin_ns) / 1e9);
     observe(train);
-    if (is_profiled || (train->plan_number && train->votes))
+    train->ended_ns = now_ns;
+    if (is_profiled)
+        train->planned_at = train->iterations;
+    if (is_profiled || is_settled(train) || (train->plan_number && train->votes))
         train->is_planning = 1;
     train->votes = 0;
 }
@@ -84,7 +98,7 @@ static void end_iteration(banyan_train *train)
 /* How far steps are from what the plan promised, where costs are ours to correct. */
 static double step_error(const banyan_train *train)
 {
-    double predicted_s = train->plan->grouping->iteration_s - train->plan->grouping->forward_s;
+    double predicted_s = banyan_engine_plan_step(train->plan);
     double steps_s[BANYAN_ENGINE_RECENT];
 
     if (*train->cost_text || train->figures.count < BANYAN_ENGINE_WINDOW || !(predicted_s > 0))
@@ -109,6 +123,11 @@ static int own_vote(banyan_train *train)
 
 /* ---- A group. */
 
+static double since_begin(const banyan_train *train)
+{
+    return (double)(banyan_clock_ns() - train->begin_ns) / 1e9;
+}
+
 /* Marks the gradients that are whole now, and leaves in told how many; with the lock held. */
 static int mark_reduced(banyan_train *train, const banyan_gradient_group *group, int *told)
 {
@@ -125,8 +144,9 @@ static int mark_reduced(banyan_train *train, const banyan_gradient_group *group,
     return count;
 }
 
-static void land(banyan_train *train, const banyan_gradient_group *group, int vote)
+static void land(banyan_train *train, int number, int vote)
 {
+    const banyan_gradient_group *group = &train->plan->grouping->groups[number];
     int *told = banyan_alloc((size_t)group->part_count, sizeof *told), count;
 
     if (!told) {
@@ -136,6 +156,7 @@ static void land(banyan_train *train, const banyan_gradient_group *group, int vo
     pthread_mutex_lock(&train->lock);
     if (--train->in_flight == 0)
         train->busy_s += (double)(banyan_clock_ns() - train->busy_from_ns) / 1e9;
+    train->plan->flight_s[2 * number + 1] = since_begin(train);
     train->votes |= vote;
     train->events++;
     count = mark_reduced(train, group, told);
@@ -154,7 +175,7 @@ static void land(banyan_train *train, const banyan_gradient_group *group, int vo
 }
 
 /* With the lock held, which is given back meanwhile. */
-static void launch(banyan_engine_stream *stream, const banyan_gradient_group *group)
+static void launch(banyan_engine_stream *stream)
 {
     banyan_train *train = stream->train;
     int number = train->next_group++;
@@ -165,6 +186,7 @@ static void launch(banyan_engine_stream *stream, const banyan_gradient_group *gr
 
     if (train->in_flight++ == 0)
         train->busy_from_ns = banyan_clock_ns();
+    train->plan->flight_s[2 * number] = since_begin(train);
     train->events++;
     pthread_cond_broadcast(&train->changed);
     pthread_mutex_unlock(&train->lock);
@@ -172,7 +194,7 @@ static void launch(banyan_engine_stream *stream, const banyan_gradient_group *gr
     if (status)
         banyan_engine_fail(train, status, err.text);
     else
-        land(train, group, vote);
+        land(train, number, vote);
     pthread_mutex_lock(&train->lock);
 }
 
@@ -198,26 +220,16 @@ static void install(banyan_train *train, banyan_engine_plan *plan)
         banyan_engine_bind(train);
 }
 
-/* With the lock held, which is given back meanwhile: nobody else touches the plan while is_planning. */
+/* With the lock held, which is given back meanwhile: nobody else touches the plan, or what was seen of it, while
+ * is_planning. */
 static void make_plan(banyan_train *train)
 {
-    int others = train->other_count < BANYAN_ENGINE_RECENT ? train->other_count : BANYAN_ENGINE_RECENT;
-    double other_s[BANYAN_ENGINE_RECENT], busy_s[BANYAN_ENGINE_RECENT];
-    banyan_engine_times times = {banyan_alloc((size_t)train->tensor_count, sizeof *times.ready_s), 0, 0};
     banyan_engine_plan *plan = NULL;
     banyan_error err = {""};
-    banyan_status status = times.ready_s ? BANYAN_SUCCESS : banyan_fail_memory(&err);
+    banyan_status status;
 
-    memcpy(other_s, train->other_s, sizeof other_s);
-    memcpy(busy_s, train->figures.comm_s, sizeof busy_s);
-    times.other_s = banyan_median(other_s, others);
-    times.busy_s = banyan_median(busy_s, train->figures.count);
-    if (!status)
-        banyan_observations_median(&train->observed, times.ready_s);
     pthread_mutex_unlock(&train->lock);
-    if (!status)
-        status = banyan_engine_plan_again(train, &times, &plan, &err);
-    banyan_free(times.ready_s);
+    status = banyan_engine_plan_again(train, &plan, &err);
     if (status)
         banyan_engine_fail(train, status, err.text);
     pthread_mutex_lock(&train->lock);
@@ -247,7 +259,7 @@ static void *serve(void *argument)
         else if (group && release_ns > banyan_clock_ns())
             sleep_until(train, release_ns);
         else if (group)
-            launch(stream, group);
+            launch(stream);
         else
             pthread_cond_wait(&train->changed, &train->lock);
     }

@@ -128,11 +128,11 @@ static banyan_status read_id(const banyan_unique_id *id, banyan_address *address
 banyan_status banyan_get_unique_id(banyan_unique_id *id)
 {
     banyan_settings *settings = NULL;
-    banyan_address address;
+    banyan_interface interface;
     banyan_secret secret;
     banyan_store *store = NULL;
     banyan_status status;
-    int low, high;
+    int low, high, count;
 
     if (!id)
         return BANYAN_INVALID_ARGUMENT;
@@ -142,11 +142,11 @@ banyan_status banyan_get_unique_id(banyan_unique_id *id)
     status = banyan_ports_of(settings, &low, &high, NULL);
     if (!status)
         status = banyan_interface_choose(banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME),
-                                         banyan_family_of(settings), &address, NULL);
+                                         banyan_family_of(settings), 1, &interface, &count, NULL);
     if (!status)
         status = banyan_auth_random(secret.bytes, sizeof secret.bytes, NULL);
     if (!status)
-        status = banyan_store_start(&address, low, high, &secret, PATIENCE_MS, &store, NULL);
+        status = banyan_store_start(&interface.address, low, high, &secret, PATIENCE_MS, &store, NULL);
     if (!status) {
         write_id(banyan_store_address(store), &secret, id);
         banyan_store_leave(store);

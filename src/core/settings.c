@@ -57,14 +57,22 @@ int banyan_setting_find(const char *name)
     return -1;
 }
 
-/* Numbers are kept as seconds or integers; the form's bounds are in the type's own unit. */
+/* The form's bounds are in the type's own unit; without a form there are none. */
+static void find_range(const banyan_setting_info *info, long long *low, long long *high)
+{
+    if (!info->form || sscanf(info->form, "%lld..%lld", low, high) != 2) {
+        *low = INT64_MIN;
+        *high = INT64_MAX;
+    }
+}
+
+/* Numbers are kept as seconds or integers. */
 static banyan_status check_range(const banyan_setting_info *info, const char *text, double value,
                                  banyan_error *err)
 {
     long long low, high;
 
-    if (!info->form || sscanf(info->form, "%lld..%lld", &low, &high) != 2)
-        return BANYAN_SUCCESS;
+    find_range(info, &low, &high);
     if (value < (double)low || value > (double)high)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%.80s\" is not from %lld to %lld", text, low,
                            high);
@@ -75,6 +83,7 @@ static banyan_status read_value(const banyan_setting_info *info, const char *tex
                                 banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
+    long long low, high;
     int small = 0;
 
     switch (info->type) {
@@ -90,8 +99,8 @@ static banyan_status read_value(const banyan_setting_info *info, const char *tex
         value->integer = small;
         return status;
     case BANYAN_SETTING_INTEGER:
-        status = banyan_value_integer(text, INT64_MIN, INT64_MAX, &value->integer, err);
-        break;
+        find_range(info, &low, &high);
+        return banyan_value_integer(text, low, high, &value->integer, err);
     case BANYAN_SETTING_BYTES:
         status = banyan_value_bytes(text, &value->integer, err);
         break;

@@ -47,7 +47,7 @@
       "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \
     X(SOCKET_FAMILY, CHOICE, "any", "any|AF_INET|AF_INET6", "IPv4 or IPv6 alone")                            \
     X(PORT_RANGE, STRING, "", NULL, "ports to listen on, such as 50000-50100; empty: any")                   \
-    X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks")                           \
+    X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks, over each interface")      \
     X(TCP_WINDOW, BYTES, "0", "0..1073741824",                                                               \
       "what a stream may have under way over TCP, at least 4096; 0: what suits the network")                 \
     X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \

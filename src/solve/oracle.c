@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/oracle.c: one door to the two ways of finding a cheapest tree, solve/spanning.h and solve/steiner.h. */
+/* solve/oracle.c: one door to the ways of finding a cheapest tree, solve/spanning.h, solve/steiner.h and
+ * solve/helpers.h. */
 #include "solve/oracle.h"
 
 #include "core/alloc.h"
+#include "solve/helpers.h"
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 
 struct banyan_oracle {
     banyan_spanning *spanning; /* NULL: Steiner trees */
+    banyan_helpers *helpers;   /* NULL: the cheapest ones, or with nodes that only forward */
     banyan_closure closure;
     banyan_steiner *steiner;
 };
@@ -24,6 +27,8 @@ banyan_status banyan_oracle_create(const banyan_graph *graph, banyan_oracle **ou
         status = banyan_closure_init(&oracle->closure, graph, BANYAN_NODE_ADDS, err);
         if (!status)
             status = banyan_steiner_create(&oracle->closure, &oracle->steiner, err);
+        if (!status && !banyan_steiner_is_exact(oracle->steiner) && !banyan_graph_has_forwarders(graph))
+            status = banyan_helpers_create(graph, &oracle->helpers, err);
     } else {
         status = banyan_spanning_create(graph, &oracle->spanning, err);
     }
@@ -39,6 +44,7 @@ void banyan_oracle_destroy(banyan_oracle *oracle)
     if (!oracle)
         return;
     banyan_spanning_destroy(oracle->spanning);
+    banyan_helpers_destroy(oracle->helpers);
     banyan_steiner_destroy(oracle->steiner);
     banyan_closure_fini(&oracle->closure);
     banyan_free(oracle);
@@ -55,6 +61,8 @@ int64_t banyan_oracle_tree(void *context, const int64_t *cost, banyan_trees *tre
 
     if (oracle->spanning)
         return banyan_spanning_tree(oracle->spanning, NULL, cost, trees);
+    if (oracle->helpers)
+        return banyan_helpers_tree(oracle->helpers, cost, trees);
     banyan_closure_measure(&oracle->closure, cost);
     banyan_steiner_prepare(oracle->steiner, 0);
     return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],

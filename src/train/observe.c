@@ -7,17 +7,17 @@
 #include "core/alloc.h"
 #include "core/sort.h"
 
-banyan_status banyan_observations_init(banyan_observations *observations, int tensor_count, int window,
+banyan_status banyan_observations_init(banyan_observations *observations, int columns, int window,
                                        banyan_error *err)
 {
     memset(observations, 0, sizeof *observations);
-    observations->rows_s = banyan_alloc((size_t)window * (size_t)tensor_count, sizeof *observations->rows_s);
+    observations->rows_s = banyan_alloc((size_t)window * (size_t)columns, sizeof *observations->rows_s);
     observations->sorted_s = banyan_alloc((size_t)window, sizeof *observations->sorted_s);
     if (!observations->rows_s || !observations->sorted_s) {
         banyan_observations_fini(observations);
         return banyan_fail_memory(err);
     }
-    observations->tensor_count = tensor_count;
+    observations->columns = columns;
     observations->window = window;
     return BANYAN_SUCCESS;
 }
@@ -29,13 +29,20 @@ void banyan_observations_fini(banyan_observations *observations)
     memset(observations, 0, sizeof *observations);
 }
 
-void banyan_observations_add(banyan_observations *observations, const double *ready_s)
+void banyan_observations_add(banyan_observations *observations, const double *row_s)
 {
-    memcpy(observations->rows_s + (size_t)observations->next * (size_t)observations->tensor_count, ready_s,
-           (size_t)observations->tensor_count * sizeof *ready_s);
+    memcpy(observations->rows_s + (size_t)observations->next * (size_t)observations->columns, row_s,
+           (size_t)observations->columns * sizeof *row_s);
     observations->next = (observations->next + 1) % observations->window;
     if (observations->count < observations->window)
         observations->count++;
+}
+
+const double *banyan_observations_row(const banyan_observations *observations, int age)
+{
+    int row = (observations->next - 1 - age + 2 * observations->window) % observations->window;
+
+    return observations->rows_s + (size_t)row * (size_t)observations->columns;
 }
 
 void banyan_observations_forget(banyan_observations *observations)
@@ -53,10 +60,10 @@ double banyan_median(double *values, int count)
 
 void banyan_observations_median(banyan_observations *observations, double *out_s)
 {
-    for (int t = 0; t < observations->tensor_count; t++) {
+    for (int t = 0; t < observations->columns; t++) {
         for (int i = 0; i < observations->count; i++)
             observations->sorted_s[i] =
-                observations->rows_s[(size_t)i * (size_t)observations->tensor_count + (size_t)t];
+                observations->rows_s[(size_t)i * (size_t)observations->columns + (size_t)t];
         out_s[t] = banyan_median(observations->sorted_s, observations->count);
     }
 }

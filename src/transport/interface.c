@@ -6,12 +6,14 @@
  *     10.1.0.0/16    the interface with an address in this network  10.1.2.3     this very address
  *
  * Where several fit, the order of the wish decides, then that of the system. Addresses that only this cable
- * knows (IPv6 link-local) are taken only when they are asked for by number. */
+ * knows (IPv6 link-local) are taken only when they are asked for by number. Loopback is found only where it is named, or
+ * where there is nothing else. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,16 +113,49 @@ static int is_usable(const struct ifaddrs *candidate, int family, banyan_address
            (!family || address->family == family);
 }
 
-static int find_listed(const struct ifaddrs *all, const char *list, int is_exact, int family,
-                       banyan_address *out)
+/* What has been found so far. */
+typedef struct {
+    banyan_interface *all;
+    int count, most, family;
+} finds;
+
+static int count_bits(const struct sockaddr *mask)
+{
+    banyan_address address;
+    int bits = 0;
+
+    if (!read_address(mask, &address))
+        return 0;
+    for (; bits < (address.family == AF_INET ? 32 : 128); bits++)
+        if (!(address.bytes[bits / 8] >> (7 - bits % 8) & 1))
+            break;
+    return bits;
+}
+
+static void add(finds *f, const struct ifaddrs *found, const banyan_address *address)
+{
+    banyan_interface *next = &f->all[f->count];
+
+    if (f->count == f->most)
+        return;
+    for (int i = 0; i < f->count; i++)
+        if (!strcmp(f->all[i].name, found->ifa_name))
+            return;
+    *next = (banyan_interface){.address = *address, .network_bits = count_bits(found->ifa_netmask)};
+    snprintf(next->name, sizeof next->name, "%s", found->ifa_name);
+    f->family = address->family; /* the others are reached in the same way */
+    f->count++;
+}
+
+static void find_listed(const struct ifaddrs *all, const char *list, int is_exact, finds *f)
 {
     char word[LONGEST_WORD];
+    banyan_address address;
 
     while (next_word(&list, word) > 0)
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-            if (is_usable(i, family, out) && fits_word(i, out, word, is_exact))
-                return 1;
-    return 0;
+            if (is_usable(i, f->family, &address) && fits_word(i, &address, word, is_exact))
+                add(f, i, &address);
 }
 
 static int is_listed(const struct ifaddrs *candidate, const banyan_address *address, const char *list,
@@ -134,16 +169,16 @@ static int is_listed(const struct ifaddrs *candidate, const banyan_address *addr
     return 0;
 }
 
-/* Loopback comes last: others cannot reach it. */
-static int find_unlisted(const struct ifaddrs *all, const char *list, int is_exact, int family,
-                         banyan_address *out)
+/* Loopback only where there is nothing else: others cannot reach it. */
+static void find_unlisted(const struct ifaddrs *all, const char *list, int is_exact, int family, finds *f)
 {
-    for (int loopback = 0; loopback < 2; loopback++)
+    banyan_address address;
+
+    for (int loopback = 0; loopback < 2 && !f->count; loopback++)
         for (const struct ifaddrs *i = all; i; i = i->ifa_next)
-            if (is_usable(i, family, out) && !out->scope && !(i->ifa_flags & IFF_LOOPBACK) == !loopback &&
-                !is_listed(i, out, list, is_exact))
-                return 1;
-    return 0;
+            if (is_usable(i, family, &address) && !address.scope &&
+                !(i->ifa_flags & IFF_LOOPBACK) == !loopback && !is_listed(i, &address, list, is_exact))
+                add(f, i, &address);
 }
 
 static int is_well_formed(const char *list)
@@ -156,32 +191,51 @@ static int is_well_formed(const char *list)
     return more == 0;
 }
 
-banyan_status banyan_interface_choose(const char *wish, int family, banyan_address *out, banyan_error *err)
+int banyan_interface_leads_to(const banyan_interface *interface, const banyan_address *to)
 {
-    const char *list = *wish ? wish : "^docker";
-    int is_negated = *list == '^', is_exact, found;
+    return interface->network_bits && is_in_network(to, &interface->address, interface->network_bits);
+}
+
+static banyan_status find(const char *list, int is_negated, finds *f, banyan_error *err)
+{
+    int is_exact = *list == '=';
     struct ifaddrs *all = NULL;
 
-    list += is_negated;
-    is_exact = *list == '=';
-    list += is_exact;
-    if (!*list || !is_well_formed(list))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "BANYAN_SOCKET_IFNAME=%.100s is not a list like eth0,ib or =eth0 or ^docker,lo",
-                           wish);
     if (getifaddrs(&all) != 0)
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "the network interfaces cannot be listed: %s",
                            strerror(errno));
-    found = is_negated ? find_unlisted(all, list, is_exact, family ? family : AF_INET, out) ||
-                             (!family && find_unlisted(all, list, is_exact, AF_INET6, out))
-                       : find_listed(all, list, is_exact, family, out);
+    if (!is_negated)
+        find_listed(all, list + is_exact, is_exact, f);
+    else if (f->family)
+        find_unlisted(all, list + is_exact, is_exact, f->family, f);
+    else
+        for (int i = 0; i < 2 && !f->count; i++)
+            find_unlisted(all, list + is_exact, is_exact, i ? AF_INET6 : AF_INET, f);
     freeifaddrs(all);
-    if (!found)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "no interface that is up fits BANYAN_SOCKET_IFNAME=%.100s%s",
-                           *wish ? wish : "(empty)",
-                           family == AF_INET6 ? " with an IPv6 address"
-                           : family           ? " with an IPv4 address"
-                                              : "");
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_interface_choose(const char *wish, int family, int most, banyan_interface *out,
+                                      int *count, banyan_error *err)
+{
+    const char *list = *wish ? wish : "^docker";
+    int is_negated = *list == '^';
+    finds f = {.all = out, .most = *wish ? most : 1, .family = family};
+    banyan_status status;
+
+    list += is_negated;
+    if (!list[*list == '='] || !is_well_formed(list + (*list == '=')))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "BANYAN_SOCKET_IFNAME=%.100s is not a list like eth0,ib or =eth0 or ^docker,lo",
+                           wish);
+    status = find(list, is_negated, &f, err);
+    if (!status && !f.count)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "no interface that is up fits BANYAN_SOCKET_IFNAME=%.100s%s",
+                             *wish ? wish : "(empty)",
+                             family == AF_INET6 ? " with an IPv6 address"
+                             : family           ? " with an IPv4 address"
+                                                : "");
+    *count = f.count;
+    return status;
 }

@@ -3,6 +3,7 @@
  * the listener watches one descriptor. */
 #include "transport/listener.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -24,8 +25,9 @@ typedef struct {
 } visitor;
 
 struct banyan_listener {
-    int fd, epoll;
-    banyan_address address;
+    int door_count, epoll;
+    int doors[BANYAN_INTERFACES]; /* sockets that listen */
+    banyan_address addresses[BANYAN_INTERFACES];
     banyan_secret secret;
     banyan_door_handler handler;
     int stranger_count;
@@ -40,6 +42,30 @@ static int watch(int epoll, int operation, int fd, uint32_t events, uint64_t key
     return epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
+/* Doors come after the visitors in the epoll set. */
+static int watch_door(banyan_listener *listener, int door)
+{
+    return watch(listener->epoll, EPOLL_CTL_ADD, listener->doors[door], EPOLLIN,
+                 (uint64_t)(BANYAN_LISTENER_VISITORS + door));
+}
+
+banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
+                                  int high_port, banyan_error *err)
+{
+    int door = listener->door_count;
+    banyan_status status;
+
+    assert(door < BANYAN_INTERFACES);
+    status = banyan_socket_listen(address, low_port, high_port, &listener->doors[door],
+                                  &listener->addresses[door], err);
+    if (status)
+        return status;
+    listener->door_count++;
+    return listener->epoll >= 0 && watch_door(listener, door)
+               ? BANYAN_SUCCESS
+               : banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
+}
+
 banyan_status banyan_listener_create(const banyan_address *address, int low_port, int high_port,
                                      const banyan_secret *secret, const banyan_door_handler *handler,
                                      banyan_listener **out, banyan_error *err)
@@ -50,18 +76,12 @@ banyan_status banyan_listener_create(const banyan_address *address, int low_port
     *out = NULL;
     if (!listener)
         return banyan_fail_memory(err);
-    listener->fd = listener->epoll = -1;
+    listener->epoll = epoll_create1(EPOLL_CLOEXEC);
     listener->secret = *secret;
     listener->handler = *handler;
     for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
         listener->visitors[i].fd = -1;
-    status = banyan_socket_listen(address, low_port, high_port, &listener->fd, &listener->address, err);
-    if (!status) {
-        listener->epoll = epoll_create1(EPOLL_CLOEXEC);
-        if (listener->epoll < 0 ||
-            !watch(listener->epoll, EPOLL_CTL_ADD, listener->fd, EPOLLIN, BANYAN_LISTENER_VISITORS))
-            status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
-    }
+    status = banyan_listener_add(listener, address, low_port, high_port, err);
     if (status)
         banyan_listener_destroy(listener);
     else
@@ -76,8 +96,8 @@ void banyan_listener_destroy(banyan_listener *listener)
     for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
         if (listener->visitors[i].fd >= 0)
             close(listener->visitors[i].fd);
-    if (listener->fd >= 0)
-        close(listener->fd);
+    for (int i = 0; i < listener->door_count; i++)
+        close(listener->doors[i]);
     if (listener->epoll >= 0)
         close(listener->epoll);
     banyan_auth_forget(listener, sizeof *listener);
@@ -91,7 +111,12 @@ void banyan_listener_set_secret(banyan_listener *listener, const banyan_secret *
 
 const banyan_address *banyan_listener_address(const banyan_listener *listener)
 {
-    return &listener->address;
+    return &listener->addresses[0];
+}
+
+const banyan_address *banyan_listener_door(const banyan_listener *listener, int door)
+{
+    return door < listener->door_count ? &listener->addresses[door] : NULL;
 }
 
 int banyan_listener_descriptor(const banyan_listener *listener)
@@ -113,9 +138,9 @@ static int release(banyan_listener *listener, visitor *v)
     banyan_auth_forget(&v->handshake, sizeof v->handshake);
     v->fd = -1;
     listener->visitor_count--;
-    if (listener->is_paused)
-        listener->is_paused =
-            !watch(listener->epoll, EPOLL_CTL_ADD, listener->fd, EPOLLIN, BANYAN_LISTENER_VISITORS);
+    for (int i = 0; i < listener->door_count && listener->is_paused; i++)
+        watch_door(listener, i);
+    listener->is_paused = 0;
     return fd;
 }
 
@@ -169,29 +194,30 @@ static void admit(banyan_listener *listener, int fd)
         attend(listener, v);
 }
 
-static void open_door(banyan_listener *listener)
+static void open_door(banyan_listener *listener, int door)
 {
     while (listener->visitor_count < BANYAN_LISTENER_VISITORS) {
-        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener->doors[door], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0)
             return;
         admit(listener, fd);
     }
     /* The others wait in the kernel's queue until somebody leaves. */
-    if (!listener->is_paused)
-        listener->is_paused = epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->fd, NULL) == 0;
+    for (int i = 0; i < listener->door_count && !listener->is_paused; i++)
+        epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->doors[i], NULL);
+    listener->is_paused = 1;
 }
 
 void banyan_listener_progress(banyan_listener *listener)
 {
-    struct epoll_event events[BANYAN_LISTENER_VISITORS + 1];
-    int count = epoll_wait(listener->epoll, events, BANYAN_LISTENER_VISITORS + 1, 0);
+    struct epoll_event events[BANYAN_LISTENER_VISITORS + BANYAN_INTERFACES];
+    int count = epoll_wait(listener->epoll, events, BANYAN_LISTENER_VISITORS + BANYAN_INTERFACES, 0);
     int64_t now_ns = banyan_clock_ns();
 
     for (int i = 0; i < count; i++)
-        if (events[i].data.u64 == BANYAN_LISTENER_VISITORS)
-            open_door(listener);
+        if (events[i].data.u64 >= BANYAN_LISTENER_VISITORS)
+            open_door(listener, (int)(events[i].data.u64 - BANYAN_LISTENER_VISITORS));
         else if (listener->visitors[events[i].data.u64].fd >= 0)
             attend(listener, &listener->visitors[events[i].data.u64]);
     for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
@@ -246,7 +272,7 @@ banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret,
 
     *out = -1;
     for (;;) {
-        status = banyan_socket_connect(to, &fd, &why);
+        status = banyan_socket_connect(to, NULL, &fd, &why);
         if (!status) {
             status = shake(fd, to, secret, hello, other, deadline_ns, &why);
             if (!status) {

@@ -26,10 +26,18 @@ banyan_status banyan_listener_create(const banyan_address *address, int low_port
                                      banyan_listener **out, banyan_error *err);
 void banyan_listener_destroy(banyan_listener *listener); /* accepts NULL */
 
+/* One more door, on another interface; its address becomes door 1, 2, ... At most BANYAN_INTERFACES in all. */
+banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
+                                  int high_port, banyan_error *err);
+
 /* For those who learn the secret only after they have told their address; before the first progress. */
 void banyan_listener_set_secret(banyan_listener *listener, const banyan_secret *secret);
 
+/* The first door's. */
 const banyan_address *banyan_listener_address(const banyan_listener *listener);
+
+/* NULL: there is no such door. */
+const banyan_address *banyan_listener_door(const banyan_listener *listener, int door);
 
 /* Readable when there is something to do; -1: listener is NULL. */
 int banyan_listener_descriptor(const banyan_listener *listener);

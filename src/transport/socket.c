@@ -147,6 +147,19 @@ static int bind_in_range(int fd, const banyan_address *address, int low, int hig
     return 0;
 }
 
+static banyan_status fail_range(banyan_error *err, const banyan_address *address, int low, int high)
+{
+    char text[BANYAN_ADDRESS_TEXT], *port;
+
+    banyan_address_format(address, text);
+    port = strrchr(text, ':');
+    *port = '\0';
+    return banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                       "BANYAN_PORT_RANGE=%d-%d: no port of %s is free; each rank of a host needs one, and "
+                       "a unique id another",
+                       low, high, text);
+}
+
 banyan_status banyan_socket_listen(const banyan_address *address, int low, int high, int *out,
                                    banyan_address *bound, banyan_error *err)
 {
@@ -161,7 +174,8 @@ banyan_status banyan_socket_listen(const banyan_address *address, int low, int h
     if (address->family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     if (!bind_in_range(fd, address, low, high) || !banyan_socket_local(fd, bound))
-        status = fail_system(err, "listen on", address);
+        status = low && !address->port && errno == EADDRINUSE ? fail_range(err, address, low, high)
+                                                              : fail_system(err, "listen on", address);
     if (status)
         close(fd);
     else
@@ -169,23 +183,39 @@ banyan_status banyan_socket_listen(const banyan_address *address, int low, int h
     return status;
 }
 
-banyan_status banyan_socket_connect(const banyan_address *to, int *out, banyan_error *err)
+/* Two interfaces of one network: the kernel would send everything through the first. A source address alone does not
+ * change that, so the device is named as well where we may. */
+static banyan_status leave_through(int fd, const banyan_interface *through, banyan_error *err)
+{
+    banyan_address from = through->address;
+    wide_address wide;
+    socklen_t length;
+
+    from.port = 0;
+    length = widen(&from, &wide);
+    setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, through->name, (socklen_t)strlen(through->name));
+    return bind(fd, &wide.any, length) == 0 ? BANYAN_SUCCESS : fail_system(err, "send from", &from);
+}
+
+banyan_status banyan_socket_connect(const banyan_address *to, const banyan_interface *through, int *out,
+                                    banyan_error *err)
 {
     int fd = socket(to->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     wide_address wide;
     socklen_t length = widen(to, &wide);
+    banyan_status status;
 
     *out = -1;
     if (fd < 0)
         return fail_system(err, "open a socket for", to);
-    if (connect(fd, &wide.any, length) != 0 && errno != EINPROGRESS) {
-        banyan_status status = fail_system(err, "connect to", to);
-
+    status = through ? leave_through(fd, through, err) : BANYAN_SUCCESS;
+    if (!status && connect(fd, &wide.any, length) != 0 && errno != EINPROGRESS)
+        status = fail_system(err, "connect to", to);
+    if (status)
         close(fd);
-        return status;
-    }
-    *out = fd;
-    return BANYAN_SUCCESS;
+    else
+        *out = fd;
+    return status;
 }
 
 banyan_status banyan_socket_connected(int socket, const banyan_address *to, banyan_error *err)

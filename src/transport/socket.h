@@ -23,18 +23,33 @@ const char *banyan_address_format(const banyan_address *address, char buffer[BAN
 /* Reads «HOST:PORT», where an IPv6 number stands in brackets; names are looked up. family 0: any. */
 banyan_status banyan_address_parse(const char *text, int family, banyan_address *out, banyan_error *err);
 
-/* Which address others should reach us at. wish is NCCL's grammar: «eth» (names that begin so), «=eth0,eth1»
+#define BANYAN_INTERFACES 4 /* that one process uses together */
+
+typedef struct {
+    banyan_address address;
+    int network_bits; /* how much of the address is its network's; 0: unknown */
+    char name[16];    /* the system's, such as eth0 */
+} banyan_interface;
+
+/* Whether the address lies in the interface's network: it is reached without a router. */
+int banyan_interface_leads_to(const banyan_interface *interface, const banyan_address *to);
+
+/* Which addresses others should reach us at. wish is NCCL's grammar: «eth» (names that begin so), «=eth0,eth1»
  * (exactly these), «^docker,lo» (all but names that begin so), or an address or network such as
- * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback. */
-banyan_status banyan_interface_choose(const char *wish, int family, banyan_address *out, banyan_error *err);
+ * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback.
+ * Where several fit, each gives its first address of the family that the first one has, up to `most`. */
+banyan_status banyan_interface_choose(const char *wish, int family, int most, banyan_interface *out,
+                                      int *count, banyan_error *err);
 
 /* Listens on this address alone; port 0 takes one from low..high (0: the kernel's choice). *bound says what
  * it became. Sockets are non-blocking and close on exec. */
 banyan_status banyan_socket_listen(const banyan_address *address, int low, int high, int *out,
                                    banyan_address *bound, banyan_error *err);
 
-/* Begins to connect; the socket becomes writable when it is done. */
-banyan_status banyan_socket_connect(const banyan_address *to, int *out, banyan_error *err);
+/* Begins to connect, through this interface where one is named (NULL: the system's choice); the socket becomes writable
+ * when it is done. */
+banyan_status banyan_socket_connect(const banyan_address *to, const banyan_interface *through, int *out,
+                                    banyan_error *err);
 
 /* Whether a connection that was begun has been made. */
 banyan_status banyan_socket_connected(int socket, const banyan_address *to, banyan_error *err);

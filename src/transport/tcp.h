@@ -16,10 +16,13 @@ extern const banyan_transport banyan_transport_tcp;
  * (transport/listener.h) and handed over. */
 typedef struct {
     const banyan_secret *secret;
-    const banyan_address *addresses; /* by member; family 0: nobody there */
-    int connections;                 /* of a pair, 1..16; the same everywhere */
-    size_t window_bytes;             /* what a stream may have under way before its receiver takes it */
-    size_t buffer_bytes;             /* of a socket; 0: the kernel's choice */
+    const banyan_address *addresses;    /* by member; family 0: nobody there */
+    const banyan_address *others;       /* BANYAN_INTERFACES - 1 more of each member, in a row; NULL: none */
+    const banyan_interface *interfaces; /* our own, in the order of our addresses */
+    int interface_count;
+    int connections;     /* of a pair, over each interface, 1..16; the same everywhere */
+    size_t window_bytes; /* what a stream may have under way before its receiver takes it */
+    size_t buffer_bytes; /* of a socket; 0: the kernel's choice */
     void *context;
     /* «rank 3»; into the buffer or elsewhere. */
     const char *(*name)(void *context, int member, char *buffer, size_t size);

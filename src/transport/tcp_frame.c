@@ -9,10 +9,14 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "core/clock.h"
 #include "transport/bytes.h"
 #include "transport/tcp_internal.h"
 
-#define READS 8 /* system calls for one link before the others have their turn */
+#define READS 8                           /* system calls for one link before the others have their turn */
+#define PATIENCE_BYTES ((size_t)16 << 10) /* the most that is worth waiting for */
+#define PATIENCE_SHARE 256                /* of what has come, that much may wait together */
+#define PAUSE_NS 5000000                  /* after such a pause a new run begins */
 
 static banyan_tcp_frame *add_frame(banyan_tcp_link *link, int type, int stream, size_t bytes, uint64_t value)
 {
@@ -276,9 +280,33 @@ static banyan_status distribute(banyan_tcp_link *link, size_t count, int *has_ch
     return banyan_tcp_parse(link, has_changed, err);
 }
 
+/* Whoever sleeps need not wake for every packet of a long run: the kernel is told how much of the frame to gather first.
+ * A run that has just begun, and the head of a frame, are told of at once. */
+static void choose_patience(banyan_tcp_link *link)
+{
+    size_t worth = (size_t)(link->run_bytes / PATIENCE_SHARE);
+    int patience;
+
+    worth = worth < PATIENCE_BYTES ? worth : PATIENCE_BYTES;
+    patience = (int)(link->in_left < worth ? link->in_left : worth);
+    patience = patience > 0 ? patience : 1;
+    if (patience != link->patience &&
+        setsockopt(link->fd, SOL_SOCKET, SO_RCVLOWAT, &patience, sizeof patience) == 0)
+        link->patience = patience;
+}
+
+static void note_run(banyan_tcp_link *link, size_t bytes)
+{
+    int64_t now_ns = banyan_clock_ns();
+
+    link->run_bytes = (now_ns - link->read_ns > PAUSE_NS ? 0 : link->run_bytes) + bytes;
+    link->read_ns = now_ns;
+}
+
 banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
+    size_t total = 0;
 
     for (int i = 0; i < READS && !status; i++) {
         struct iovec parts[3];
@@ -294,9 +322,12 @@ banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_er
             return banyan_fail(err, BANYAN_PEER_LOST, "%s", strerror(errno));
         if (count < 0)
             break;
+        total += (size_t)count;
         status = distribute(link, (size_t)count, has_changed, err);
         if ((size_t)count < wanted)
             break;
     }
+    note_run(link, total);
+    choose_patience(link);
     return status;
 }

@@ -13,8 +13,8 @@
 #define BANYAN_TRANSPORT_TCP_INTERNAL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
+#include "transport/first_failure.h"
 #include "transport/tcp.h"
 
 #define BANYAN_TCP_SLOTS 16u /* offers of one stream; a power of two */
@@ -70,6 +70,7 @@ typedef struct banyan_tcp_peer banyan_tcp_peer;
 
 typedef struct {
     banyan_tcp_peer *peer;
+    const banyan_address *to; /* the peer's */
     int index, fd;
     banyan_link_state state;
     banyan_handshake *handshake; /* while connecting */
@@ -81,7 +82,10 @@ typedef struct {
     unsigned char in[4096];
     size_t in_begin, in_end;
     int in_stream;
-    size_t in_left; /* bytes of the frame that are still to come */
+    size_t in_left;     /* bytes of the frame that are still to come */
+    uint64_t run_bytes; /* that have come without a pause, */
+    int64_t read_ns;    /* the last of them at this time */
+    int patience;       /* what the kernel gathers before it wakes us; 0: not told yet */
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {
@@ -111,12 +115,27 @@ typedef struct {
     int64_t suspect_since_ns;
     char *why_suspect;
     pthread_mutex_t lock;
-    /* guarded by lock: */
-    banyan_tcp_guest *guests;
-    banyan_status status;
-    banyan_error reason;
-    _Atomic int has_failed;
+    banyan_tcp_guest *guests; /* guarded by lock */
+    banyan_first_failure failure;
 } banyan_tcp_endpoint;
+
+/* tcp.c */
+void banyan_tcp_wake(banyan_tcp_endpoint *e);
+void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *sentence);
+
+/* tcp_link.c */
+const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size);
+banyan_status banyan_tcp_fail_watch(banyan_error *err);
+banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
+banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err);
+void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
+void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
+void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
+void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32_t events);
+void banyan_tcp_seat_guests(banyan_tcp_endpoint *e);
+
+/* tcp_close.c: says goodbye on every connection and ends it. */
+void banyan_tcp_close_links(banyan_tcp_endpoint *e);
 
 /* tcp_stream.c */
 uint64_t banyan_tcp_first(int stream, int link, int links);

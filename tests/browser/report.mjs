@@ -8,18 +8,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { checkWidth, picture, sizes, watch, withBrowser } from './browser.mjs';
 
 const [banyan, modules, pictures, ...given] = process.argv.slice(2);
-const { chromium } = createRequire(path.join(path.resolve(modules), 'here.js'))('playwright-core');
 const specs = given.length ? given : ['hosts:2+3', 'dgx1', 'torus:8x8', 'fattree:16x16'];
-const sizes = [[1400, 900], [820, 1100], [390, 800]];
-const place = fs.mkdtempSync(path.join(os.tmpdir(), 'banyan-report-'));
 
-function makeReport(spec) {
+function makeReport(spec, place) {
   const file = path.join(place, `${spec.replace(/[^a-z0-9]+/gi, '-')}.html`), trace = path.join(place, 'trace.json');
   const more = [];
   if (spec === 'hosts:2+3') { // a pretended measurement: the prediction of another size
@@ -31,27 +27,19 @@ function makeReport(spec) {
   return file;
 }
 
-function watch(page, file) {
-  const wrong = [], own = pathToFileURL(file).href;
-  page.on('console', message => {
-    // The one warning that this test causes itself, by reading the canvas.
-    if (['error', 'warning'].includes(message.type()) && !message.text().includes('willReadFrequently'))
-      wrong.push(`console: ${message.text()}`);
-  });
-  page.on('pageerror', error => wrong.push(`script: ${error.stack}`));
-  page.on('request', request => {
-    if (request.url().split('#')[0] !== own)
-      wrong.push(`request: ${request.url()}`);
-  });
-  return wrong;
-}
-
 const text = (page, id) => page.locator(`#${id}`).innerText();
 
 async function checkNodes(page, spec) {
   const [drawn, known] = await page.evaluate(() => [document.querySelectorAll('#map .node').length,
     JSON.parse(document.getElementById('data').textContent).network.nodes.length]);
   assert.equal(drawn, known, `${spec}: nodes drawn`);
+}
+
+// Names in a small network can be read in a small window, too.
+async function checkNames(page, spec) {
+  const heights = await page.locator('#map .node text').evaluateAll(all => all.map(t => t.getBoundingClientRect().height));
+  if (heights.length && heights.length <= 10)
+    assert.ok(Math.min(...heights) >= 9, `${spec}: names are ${Math.min(...heights)} pixels high`);
 }
 
 async function checkSteps(page) {
@@ -128,25 +116,16 @@ async function checkProof(page) {
   await page.locator('#show-proof').uncheck();
 }
 
-async function checkWidth(page, spec) {
-  const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  assert.ok(wide <= window, `${spec}: the page is ${wide} wide in a window of ${window}`);
-}
-
-async function picture(page, name, whole) {
-  await page.waitForTimeout(300);
-  await page.screenshot({ path: path.join(pictures, `${name}.png`), fullPage: whole });
-}
-
-async function look(context, spec) {
-  const file = makeReport(spec), name = path.basename(file, '.html'), page = await context.newPage(), wrong = watch(page, file);
+async function look(context, place, spec) {
+  const file = makeReport(spec, place), name = path.basename(file, '.html'), page = await context.newPage(), wrong = watch(page, file);
   for (const [width, height] of sizes)
     for (const scheme of width === 1400 ? ['light', 'dark'] : ['light']) {
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(pathToFileURL(file).href);
       await checkNodes(page, spec);
-      await picture(page, `${name}-${width}-${scheme}`, true);
+      await checkNames(page, spec);
+      await picture(page, pictures, `${name}-${width}-${scheme}`, true);
       await checkSteps(page);
       await checkTrees(page);
       await checkTimeline(page);
@@ -156,13 +135,13 @@ async function look(context, spec) {
       if (width === 1400) {
         await page.locator('#map').focus();
         await page.keyboard.press('ArrowDown');
-        await picture(page, `${name}-tree-${scheme}`, false);
+        await picture(page, pictures, `${name}-tree-${scheme}`, false);
         await page.keyboard.press('ArrowUp');
         await page.keyboard.press('ArrowRight');
         await page.keyboard.press('ArrowRight');
-        await picture(page, `${name}-round-${scheme}`, false);
+        await picture(page, pictures, `${name}-round-${scheme}`, false);
         await page.locator('#show-proof').check();
-        await picture(page, `${name}-proof-${scheme}`, false);
+        await picture(page, pictures, `${name}-proof-${scheme}`, false);
       }
     }
   await page.close();
@@ -170,15 +149,7 @@ async function look(context, spec) {
   console.log(`${spec}: the page works at ${sizes.length} sizes`);
 }
 
-fs.mkdirSync(pictures, { recursive: true });
-const context = await chromium.launchPersistentContext(path.join(place, 'profile'), {
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium', headless: true,
-  args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'] });
-try {
+await withBrowser(modules, pictures, async (context, place) => {
   for (const spec of specs)
-    await look(context, spec);
-} finally {
-  await context.close();
-  fs.rmSync(place, { recursive: true });
-}
+    await look(context, place, spec);
+});

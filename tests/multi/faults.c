@@ -623,7 +623,7 @@ static int dial_raw(const banyan_address *address)
 {
     int fd = -1;
 
-    if (banyan_socket_connect(address, &fd, NULL))
+    if (banyan_socket_connect(address, NULL, &fd, NULL))
         return -1;
     banyan_socket_wait(fd, POLLOUT, banyan_clock_ns() + 1000000000);
     return fd;

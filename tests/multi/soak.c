@@ -8,14 +8,14 @@
 #include "core/random.h"
 #include "jobs.h"
 
-enum { MOST = 6, LEAST_LEFT = 2, ROUND_MS = 4000 };
+enum { MOST = 6, LEAST_LEFT = 2, ROUND_MS = 8000 };
 
 static uint64_t seed; /* of this job; ranks are forked after it is set */
 static char folder[64];
 
 typedef struct {
     int victim;     /* in the group of this round */
-    int calls;      /* before it goes */
+    int calls;      /* before it goes; after the first, everybody has arrived */
     int is_stopped; /* and not killed */
     int is_in_call; /* it goes while others are in a call */
 } fate;
@@ -24,7 +24,7 @@ typedef struct {
 static fate draw(banyan_random *random, int size)
 {
     return (fate){.victim = banyan_random_below(random, size),
-                  .calls = banyan_random_below(random, 40),
+                  .calls = 1 + banyan_random_below(random, 40),
                   .is_stopped = banyan_random_below(random, 8) == 0,
                   .is_in_call = banyan_random_below(random, 2)};
 }

@@ -77,6 +77,13 @@ static int open_training(job_rank *self, training *t, const banyan_train_config 
     return 0;
 }
 
+static int open_default(job_rank *self, training *t)
+{
+    banyan_train_config config = config_for(t);
+
+    return open_training(self, t, &config, CALL_MS);
+}
+
 static void close_training(training *t)
 {
     banyan_train_destroy(t->train);
@@ -104,10 +111,15 @@ static int check(job_rank *self, const training *t, int iteration, int i)
     return 0;
 }
 
-static void shuffle(banyan_random *random, int *order)
+static void in_order(int *order)
 {
     for (int i = 0; i < TENSORS; i++)
         order[i] = i;
+}
+
+static void shuffle(banyan_random *random, int *order)
+{
+    in_order(order);
     for (int i = TENSORS - 1; i > 0; i--) {
         int j = banyan_random_below(random, i + 1), moved = order[i];
 
@@ -147,11 +159,10 @@ static banyan_train_stats stats_of(training *t)
 static int any_order(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     banyan_random random = {(uint64_t)(100 + self->rank)};
     int order[TENSORS];
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
     for (int iteration = 0; iteration < 12; iteration++) {
         shuffle(&random, order);
@@ -242,13 +253,11 @@ static int common_plan(training *t)
 static int drifts(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     int order[TENSORS], plan;
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
-    for (int i = 0; i < TENSORS; i++)
-        order[i] = i;
+    in_order(order);
     for (int iteration = 0; iteration < 5; iteration++)
         if (one_iteration(self, &t, iteration, order, 1000000))
             return 1;
@@ -301,6 +310,36 @@ static int asks(job_rank *self)
 TEST(one_rank_is_enough_to_ask_for_a_new_plan)
 {
     job_run(3, asks);
+}
+
+/* Rank 1 is late: rank 0 must be promised no less than it will wait for that. */
+static int begins_late(job_rank *self)
+{
+    training t = {0};
+    int order[TENSORS];
+
+    if (open_default(self, &t))
+        return 1;
+    in_order(order);
+    for (int iteration = 0; iteration < 4; iteration++) {
+        if (self->rank == 1)
+            nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        if (one_iteration(self, &t, iteration, order, 0))
+            return 1;
+    }
+    for (int i = 0; i < 100 && stats_of(&t).plan < 1; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    EXPECT(stats_of(&t).plan == 1, "no plan");
+    EXPECT(self->rank == 1 || stats_of(&t).predicted_exposed_s > 0.1, "rank 0 is promised to wait %g s",
+           stats_of(&t).predicted_exposed_s);
+    EXPECT(stats_of(&t).predicted_step_s >= stats_of(&t).predicted_exposed_s, "exposed is part of a step");
+    close_training(&t);
+    return 0;
+}
+
+TEST(a_rank_that_begins_late_counts_in_what_the_others_are_promised)
+{
+    job_run(2, begins_late);
 }
 
 static int measures(job_rank *self)
@@ -466,10 +505,9 @@ TEST(what_is_unused_counts_as_zeros_where_that_is_wished)
 static int unused_error(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     banyan_status status;
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
     EXPECT(!banyan_train_begin(t.train), "begin");
     EXPECT(banyan_train_begin(t.train) == BANYAN_INVALID_USAGE, "begin twice");
@@ -522,15 +560,13 @@ TEST(a_gradient_that_never_comes_is_named_after_the_time_out)
 static int lost(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     banyan_status status = BANYAN_SUCCESS;
     banyan_comm *shrunk = NULL;
     int order[TENSORS];
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
-    for (int i = 0; i < TENSORS; i++)
-        order[i] = i;
+    in_order(order);
     for (int iteration = 0; iteration < 5; iteration++)
         if (one_iteration(self, &t, iteration, order, 0))
             return 1;
@@ -555,7 +591,7 @@ static int lost(job_rank *self)
     banyan_comm_destroy(t.comm);
     t.comm = shrunk;
     self->memory->size = 2; /* the survivors are ranks 0 and 1 as before */
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
     for (int iteration = 0; iteration < 5; iteration++)
         if (one_iteration(self, &t, iteration, order, 0))
@@ -632,10 +668,9 @@ TEST(different_registrations_are_named_by_rank_and_gradient)
 static int leaves(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     banyan_status status;
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
     EXPECT(!banyan_train_begin(t.train), "begin");
     if (self->rank == 1) { /* in the middle of an iteration */
@@ -660,10 +695,9 @@ TEST(a_rank_that_leaves_in_mid_iteration_is_named)
 static int aborts(job_rank *self)
 {
     training t = {0};
-    banyan_train_config config = config_for(&t);
     banyan_status status;
 
-    if (open_training(self, &t, &config, CALL_MS))
+    if (open_default(self, &t))
         return 1;
     EXPECT(!banyan_train_begin(t.train), "begin");
     if (self->rank == 0)
@@ -690,6 +724,7 @@ int main(void)
         cmocka_unit_test(gradients_become_ready_in_many_threads),
         cmocka_unit_test(a_plan_is_made_again_when_one_rank_drifts),
         cmocka_unit_test(one_rank_is_enough_to_ask_for_a_new_plan),
+        cmocka_unit_test(a_rank_that_begins_late_counts_in_what_the_others_are_promised),
         cmocka_unit_test(costs_are_measured_and_averages_are_right),
         cmocka_unit_test(types_are_mixed_and_the_first_that_is_ready_begins),
         cmocka_unit_test(integers_can_ask_for_a_plan_too),

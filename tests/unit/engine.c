@@ -326,6 +326,8 @@ TEST(medians_forget_one_slow_iteration)
     for (int i = 0; i < 6; i++)
         banyan_observations_add(&seen, rows[i]);
     banyan_observations_median(&seen, median); /* the first row has gone */
+    assert_true(banyan_observations_row(&seen, 0)[0] == rows[5][0]);
+    assert_true(banyan_observations_row(&seen, 4)[1] == rows[1][1]);
     assert_true(median[0] == 3 && median[1] == 20);
     banyan_observations_forget(&seen);
     banyan_observations_add(&seen, rows[1]);

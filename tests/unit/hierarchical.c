@@ -417,7 +417,7 @@ TEST(the_calibrated_model_ranks_first_what_was_fastest_on_abci)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double seconds, flat_s;
+        double seconds = 0, flat_s = 0;
 
         assert_int_equal(find_place(cases[i].ranks, cases[i].shape, &seconds, &flat_s), cases[i].place);
         if (fabs(seconds * 1e3 / cases[i].milliseconds - 1) > 1e-4)

@@ -123,7 +123,7 @@ static banyan_json *parse(const char *data)
 static char *make_page(const char *title, const char *data)
 {
     banyan_error err = {""};
-    char *page;
+    char *page = NULL;
 
     say(banyan_report_page(title, data, &page, &err), "the page", &err);
     return page;

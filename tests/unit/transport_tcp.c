@@ -31,14 +31,16 @@ TEST(addresses_are_read_and_written)
 
 static const char *chosen(const char *wish, char text[BANYAN_ADDRESS_TEXT])
 {
-    banyan_address address = {0};
+    banyan_interface found[BANYAN_INTERFACES] = {0};
     banyan_error err = {""};
+    int count = 0;
 
-    if (banyan_interface_choose(wish, AF_INET, &address, &err)) {
+    if (banyan_interface_choose(wish, AF_INET, BANYAN_INTERFACES, found, &count, &err)) {
         snprintf(text, BANYAN_ADDRESS_TEXT, "%.71s", err.text);
         return text;
     }
-    return banyan_address_format(&address, text);
+    assert_in_range(count, 1, BANYAN_INTERFACES);
+    return banyan_address_format(&found[0].address, text);
 }
 
 TEST(interfaces_are_chosen_as_nccl_does)
@@ -55,6 +57,41 @@ TEST(interfaces_are_chosen_as_nccl_does)
     assert_non_null(strstr(chosen("a,,b", text), "is not a list like"));
     assert_non_null(strstr(chosen("^", text), "is not a list like"));
     assert_string_not_equal(chosen("^nosuch", text), "");
+}
+
+TEST(an_interface_knows_its_network_and_is_found_once)
+{
+    banyan_interface found[BANYAN_INTERFACES] = {0};
+    banyan_address near_one = {.family = AF_INET, .bytes = {127, 9, 9, 9}};
+    banyan_address far_one = {.family = AF_INET, .bytes = {203, 0, 113, 1}};
+    int count = 0;
+
+    assert_int_equal(
+        banyan_interface_choose("lo,127.0.0.0/8,=lo", AF_INET, BANYAN_INTERFACES, found, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    assert_string_equal(found[0].name, "lo");
+    assert_int_equal(found[0].network_bits, 8);
+    assert_true(banyan_interface_leads_to(&found[0], &near_one));
+    assert_false(banyan_interface_leads_to(&found[0], &far_one));
+}
+
+TEST(a_range_of_ports_is_kept_to_and_says_when_it_is_used_up)
+{
+    banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}}, bound = {0}, other;
+    banyan_error err = {""};
+    int first, second = -1;
+    char says[100];
+
+    assert_int_equal(banyan_socket_listen(&local, 0, 0, &first, &bound, NULL), 0);
+    assert_int_equal(banyan_socket_listen(&local, bound.port, bound.port, &second, &other, &err),
+                     BANYAN_SYSTEM_ERROR);
+    snprintf(says, sizeof says, "BANYAN_PORT_RANGE=%d-%d: no port of 127.0.0.1 is free", bound.port,
+             bound.port);
+    CHECK_SAYS(err, says);
+    close(first);
+    assert_int_equal(banyan_socket_listen(&local, bound.port, bound.port, &second, &other, &err), 0);
+    assert_int_equal(other.port, bound.port);
+    close(second);
 }
 
 /* Moves bytes between two handshakes, so many at a time. */
@@ -136,6 +173,7 @@ TEST(a_proof_cannot_be_used_again)
 typedef struct {
     banyan_secret secret;
     banyan_address addresses[2];
+    banyan_address others[2][BANYAN_INTERFACES - 1];
     banyan_tcp_meeting meetings[2];
     banyan_endpoint *ends[2];
     banyan_listener *listener;
@@ -173,20 +211,27 @@ static void take(void *context, const banyan_hello *hello, int fd)
 
 static const banyan_transport *tcp = &banyan_transport_tcp;
 
-static void meet(couple *c, int connections, size_t window)
+static void meet_over(couple *c, int interfaces, int connections, size_t window)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
+    banyan_address second = {.family = AF_INET, .bytes = {127, 0, 0, 2}};
     banyan_door_handler handler = {c, ask, take};
 
     memset(c, 0, sizeof *c);
     banyan_auth_secret_from_text("couple", &c->secret);
     assert_int_equal(banyan_listener_create(&local, 0, 0, &c->secret, &handler, &c->listener, NULL), 0);
     c->addresses[1] = *banyan_listener_address(c->listener);
+    if (interfaces == 2) {
+        assert_int_equal(banyan_listener_add(c->listener, &second, 0, 0, NULL), 0);
+        c->others[1][0] = *banyan_listener_door(c->listener, 1);
+        assert_null(banyan_listener_door(c->listener, 2));
+    }
     for (int i = 0; i < 2; i++) {
         banyan_opening opening = {i, 2, &c->meetings[i]};
 
         c->meetings[i] = (banyan_tcp_meeting){.secret = &c->secret,
                                               .addresses = c->addresses,
+                                              .others = interfaces > 1 ? c->others[0] : NULL,
                                               .connections = connections,
                                               .window_bytes = window,
                                               .context = c,
@@ -194,6 +239,11 @@ static void meet(couple *c, int connections, size_t window)
                                               .spread = spread};
         assert_int_equal(tcp->open(&opening, &c->ends[i], NULL), 0);
     }
+}
+
+static void meet(couple *c, int connections, size_t window)
+{
+    meet_over(c, 1, connections, window);
 }
 
 static void part(couple *c)
@@ -216,7 +266,7 @@ static void fill(unsigned char *bytes, size_t count, unsigned seed)
         bytes[i] = (unsigned char)((i * 31 + i / 251 + seed) % 253);
 }
 
-static void check_order(int connections, size_t window)
+static void check_order(int interfaces, int connections, size_t window)
 {
     enum { BYTES = 1000003, STREAMS = 3 };
     static unsigned char sent[STREAMS][BYTES], got[STREAMS][BYTES];
@@ -224,7 +274,7 @@ static void check_order(int connections, size_t window)
     couple c;
     int done = 0;
 
-    meet(&c, connections, window);
+    meet_over(&c, interfaces, connections, window);
     assert_int_equal(tcp->connect(c.ends[0], 1, STREAMS, 0, 0, NULL), 0);
     assert_int_equal(tcp->connect(c.ends[1], 0, 0, STREAMS, 0, NULL), 0);
     for (int s = 0; s < STREAMS; s++)
@@ -256,14 +306,21 @@ static void check_order(int connections, size_t window)
 
 TEST(bytes_of_every_stream_come_in_order)
 {
-    check_order(1, 1 << 20);
-    check_order(1, 5000);
+    check_order(1, 1, 1 << 20);
+    check_order(1, 1, 5000);
 }
 
 TEST(bytes_that_are_dealt_to_several_connections_come_in_order)
 {
-    check_order(3, 1 << 20);
-    check_order(4, 100000);
+    check_order(1, 3, 1 << 20);
+    check_order(1, 4, 100000);
+}
+
+/* One end has two addresses, the other one: both ends know that two connections are meant. */
+TEST(bytes_that_are_dealt_to_several_interfaces_come_in_order)
+{
+    check_order(2, 1, 1 << 20);
+    check_order(2, 3, 100000);
 }
 
 TEST(a_stream_that_nobody_reads_does_not_hold_up_another)
@@ -403,11 +460,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_are_read_and_written),
         cmocka_unit_test(interfaces_are_chosen_as_nccl_does),
+        cmocka_unit_test(an_interface_knows_its_network_and_is_found_once),
+        cmocka_unit_test(a_range_of_ports_is_kept_to_and_says_when_it_is_used_up),
         cmocka_unit_test(a_handshake_succeeds_with_one_secret_in_portions_of_any_size),
         cmocka_unit_test(a_handshake_fails_with_two_secrets_and_tells_nothing),
         cmocka_unit_test(a_proof_cannot_be_used_again),
         cmocka_unit_test(bytes_of_every_stream_come_in_order),
         cmocka_unit_test(bytes_that_are_dealt_to_several_connections_come_in_order),
+        cmocka_unit_test(bytes_that_are_dealt_to_several_interfaces_come_in_order),
         cmocka_unit_test(a_stream_that_nobody_reads_does_not_hold_up_another),
         cmocka_unit_test(a_wait_without_news_ends_at_its_deadline),
         cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/tcp_link.c: the life of a connection: begun by the member with the smaller number or handed over by the door,
+ * shaken hands on, open, ended.
+ *
+ * A connection that ends without a word makes its peer suspect; what becomes of that is tcp.c's. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "transport/tcp_internal.h"
+
+struct banyan_tcp_guest {
+    banyan_tcp_guest *next;
+    banyan_hello hello;
+    int fd;
+};
+
+const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size)
+{
+    return e->meeting->name(e->meeting->context, member, buffer, size);
+}
+
+banyan_status banyan_tcp_fail_watch(banyan_error *err)
+{
+    return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
+}
+
+static const banyan_address *address_of(const banyan_tcp_endpoint *e, int member, int i)
+{
+    const banyan_tcp_meeting *meeting = e->meeting;
+
+    return i ? &meeting->others[member * (BANYAN_INTERFACES - 1) + i - 1] : &meeting->addresses[member];
+}
+
+static int count_addresses(const banyan_tcp_endpoint *e, int member)
+{
+    int count = 1;
+
+    while (e->meeting->others && count < BANYAN_INTERFACES && address_of(e, member, count)->family)
+        count++;
+    return count;
+}
+
+/* The same at both ends: whoever of the two has more interfaces decides. */
+static int count_links(const banyan_tcp_endpoint *e, int member)
+{
+    int ours = count_addresses(e, e->base.member), theirs = count_addresses(e, member);
+    int links = e->meeting->connections * (ours > theirs ? ours : theirs);
+
+    return links < BANYAN_TCP_MAX_CONNECTIONS ? links : BANYAN_TCP_MAX_CONNECTIONS;
+}
+
+/* The kernel's routes choose, unless several of our interfaces are in the network of the peer's address: then the
+ * connections take turns. What is our own does not leave at all. */
+static const banyan_interface *way_out(const banyan_tcp_endpoint *e, const banyan_address *to, int link)
+{
+    const banyan_interface *fits[BANYAN_INTERFACES];
+    int count = 0;
+
+    for (int i = 0; i < e->meeting->interface_count; i++) {
+        const banyan_interface *interface = &e->meeting->interfaces[i];
+
+        if (!memcmp(interface->address.bytes, to->bytes, sizeof to->bytes))
+            return NULL;
+        if (banyan_interface_leads_to(interface, to))
+            fits[count++] = interface;
+    }
+    return count > 1 ? fits[link % count] : NULL;
+}
+
+banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
+{
+    banyan_tcp_peer *peer = e->peers[member];
+
+    if (peer)
+        return peer;
+    peer = banyan_alloc(1, sizeof *peer);
+    if (!peer)
+        return NULL;
+    peer->member = member;
+    peer->is_active = e->base.member < member;
+    peer->link_count = count_links(e, member);
+    peer->links = banyan_alloc((size_t)peer->link_count, sizeof *peer->links);
+    if (!peer->links) {
+        banyan_free(peer);
+        return NULL;
+    }
+    for (int i = 0; i < peer->link_count; i++) {
+        peer->links[i].to = address_of(e, member, i % count_addresses(e, member));
+        peer->links[i].peer = peer;
+        peer->links[i].index = i;
+        peer->links[i].fd = -1;
+    }
+    e->peers[member] = peer;
+    return peer;
+}
+
+static int watch_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, int operation, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data = {.ptr = link}};
+
+    return epoll_ctl(e->epoll, operation, link->fd, &event) == 0;
+}
+
+void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    if (link->fd >= 0) {
+        epoll_ctl(e->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+        close(link->fd);
+    }
+    if (link->handshake)
+        banyan_auth_forget(link->handshake, sizeof *link->handshake);
+    banyan_free(link->handshake);
+    link->handshake = NULL;
+    link->fd = -1;
+    link->state = BANYAN_LINK_ENDED;
+    link->frame_count = 0;
+}
+
+/* The connection is of no use any more. Who said goodbye is not lost. */
+static void lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status, const char *why)
+{
+    char name[64], sentence[sizeof e->failure.reason.text];
+    int is_meant = link->heard_bye;
+
+    banyan_tcp_name(e, link->peer->member, name, sizeof name);
+    banyan_tcp_end_link(e, link);
+    if (is_meant)
+        return;
+    if (status == BANYAN_PEER_LOST) {
+        if (e->suspect >= 0)
+            return;
+        e->suspect = link->peer->member;
+        e->suspect_since_ns = banyan_clock_ns();
+        banyan_free(e->why_suspect);
+        e->why_suspect = banyan_strdup(why);
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "%s %s: %.300s", name,
+             status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "cannot be reached", why);
+    banyan_tcp_abort(&e->base, status, sentence);
+}
+
+void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    banyan_error why;
+    banyan_status status;
+
+    if (link->state != BANYAN_LINK_OPEN || link->is_blocked || e->is_withdrawn)
+        return;
+    status = banyan_tcp_write(link, &e->has_changed, &why);
+    if (status)
+        lose_link(e, link, status, why.text);
+    else if (link->is_blocked)
+        watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+}
+
+void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer)
+{
+    for (int i = 0; i < peer->link_count; i++)
+        banyan_tcp_flush_link(e, &peer->links[i]);
+}
+
+static void open_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    link->state = BANYAN_LINK_OPEN;
+    e->has_changed = 1;
+    watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
+    banyan_tcp_flush_link(e, link);
+}
+
+banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err)
+{
+    banyan_hello hello = {BANYAN_PROTOCOL,      BANYAN_HELLO_DATA, e->base.member,
+                          e->base.member_count, link->index,       link->peer->link_count};
+    char name[64];
+    banyan_status status;
+
+    if (!link->to->family)
+        return banyan_fail(err, BANYAN_PEER_LOST, "%s has no address",
+                           banyan_tcp_name(e, link->peer->member, name, sizeof name));
+    link->handshake = banyan_alloc(1, sizeof *link->handshake);
+    if (!link->handshake)
+        return banyan_fail_memory(err);
+    status = banyan_handshake_connect(link->handshake, e->meeting->secret, &hello, err);
+    if (!status)
+        status = banyan_socket_connect(link->to, way_out(e, link->to, link->index), &link->fd, err);
+    if (status)
+        return status;
+    link->state = BANYAN_LINK_CONNECTING;
+    return watch_link(e, link, EPOLL_CTL_ADD, EPOLLOUT) ? BANYAN_SUCCESS : banyan_tcp_fail_watch(err);
+}
+
+void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int socket)
+{
+    banyan_tcp_endpoint *e = (banyan_tcp_endpoint *)base;
+    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest), **end = &e->guests;
+
+    if (!guest) {
+        close(socket); /* the peer will say that we are lost, and so we are */
+        return;
+    }
+    *guest = (banyan_tcp_guest){.hello = *hello, .fd = socket};
+    pthread_mutex_lock(&e->lock);
+    while (*end)
+        end = &(*end)->next;
+    *end = guest;
+    pthread_mutex_unlock(&e->lock);
+    banyan_tcp_wake(e);
+}
+
+static int is_welcome(const banyan_tcp_endpoint *e, const banyan_hello *hello)
+{
+    return hello->purpose == BANYAN_HELLO_DATA && hello->from >= 0 && hello->from < e->base.member &&
+           hello->size == e->base.member_count && hello->count == count_links(e, hello->from) &&
+           hello->index >= 0 && hello->index < hello->count;
+}
+
+static void seat_guest(banyan_tcp_endpoint *e, const banyan_tcp_guest *guest)
+{
+    banyan_tcp_peer *peer = is_welcome(e, &guest->hello) ? banyan_tcp_make_peer(e, guest->hello.from) : NULL;
+    banyan_tcp_link *link = peer ? &peer->links[guest->hello.index] : NULL;
+
+    if (!link || link->state != BANYAN_LINK_NONE) {
+        close(guest->fd);
+        return;
+    }
+    banyan_socket_tune(guest->fd, e->meeting->buffer_bytes);
+    link->fd = guest->fd;
+    if (watch_link(e, link, EPOLL_CTL_ADD, EPOLLIN))
+        open_link(e, link);
+    else
+        banyan_tcp_end_link(e, link);
+}
+
+void banyan_tcp_seat_guests(banyan_tcp_endpoint *e)
+{
+    banyan_tcp_guest *guest, *next;
+    uint64_t rings;
+
+    if (read(e->wake, &rings, sizeof rings) < 0)
+        rings = 0;
+    pthread_mutex_lock(&e->lock);
+    guest = e->guests;
+    e->guests = NULL;
+    pthread_mutex_unlock(&e->lock);
+    for (; guest; guest = next) {
+        next = guest->next;
+        seat_guest(e, guest);
+        banyan_free(guest);
+    }
+    e->has_changed = 1;
+}
+
+static void go_on_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_error why = {""};
+    char name[64];
+
+    banyan_tcp_name(e, link->peer->member, name, sizeof name);
+    if (link->state == BANYAN_LINK_CONNECTING) {
+        status = banyan_socket_connected(link->fd, link->to, &why);
+        banyan_socket_tune(link->fd, e->meeting->buffer_bytes);
+        link->state = BANYAN_LINK_SHAKING;
+    }
+    if (!status)
+        status = banyan_handshake_step(link->handshake, link->fd, name, &why);
+    if (status == BANYAN_IN_PROGRESS) {
+        watch_link(e, link, EPOLL_CTL_MOD,
+                   banyan_handshake_wants_write(link->handshake) ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    } else if (status) {
+        /* All of the group have shown their secret before: who closes now is going. */
+        lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
+                  status == BANYAN_MISMATCH ? "it was closed during the handshake" : why.text);
+    } else {
+        banyan_auth_forget(link->handshake, sizeof *link->handshake);
+        banyan_free(link->handshake);
+        link->handshake = NULL;
+        open_link(e, link);
+    }
+}
+
+void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32_t events)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_error why;
+
+    if (link->state != BANYAN_LINK_OPEN) {
+        go_on_connecting(e, link);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        status = banyan_tcp_read(link, &e->has_changed, &why);
+    if (status) {
+        lose_link(e, link, status, why.text);
+        e->has_changed = 1;
+        return;
+    }
+    if (events & EPOLLOUT) {
+        link->is_blocked = 0;
+        banyan_tcp_flush_link(e, link);
+        if (link->state == BANYAN_LINK_OPEN && !link->is_blocked)
+            watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
+    } else {
+        banyan_tcp_flush_peer(e, link->peer); /* credit may have come */
+    }
+}

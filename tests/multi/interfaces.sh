@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Which interfaces, addresses and ports carry the bytes: two hosts with two cables between them, each shaped to 100 Mbit/s,
+# with IPv4 on both and IPv6 on one; then a host that has IPv6 alone. Needs root and network namespaces; elsewhere there is
+# nothing to see.
+#   interfaces.sh SOURCE BANYAN
+set -u
+banyan=$2
+place=$(mktemp -d)
+left=bnyl$$ right=bnyr$$
+passed=0 failed=0
+export BANYAN_STATUS_FOLDER=off BANYAN_SECRET=interfaces BANYAN_SIZE=2
+
+clean_up() {
+    ip netns del $left 2> /dev/null
+    ip netns del $right 2> /dev/null
+    rm -rf "$place"
+}
+trap clean_up EXIT
+
+check() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else
+        echo "FAILED: $what"
+        failed=$((failed + 1))
+    fi
+}
+
+make_hosts() {
+    ip netns add $left && ip netns add $right || return 1
+    for i in 0 1; do
+        ip link add eth$i netns $left type veth peer name eth$i netns $right || return 1
+        for host in $left $right; do
+            ip -n $host link set eth$i gso_max_size 12000 up
+            ip netns exec $host tc qdisc add dev eth$i root tbf rate 100mbit burst 25kb latency 50ms || return 1
+        done
+    done
+    for host in $left $right; do
+        local number=$([ $host = $left ] && echo 1 || echo 2)
+        ip -n $host link set lo up
+        ip -n $host addr add 10.77.0.$number/24 dev eth0
+        ip -n $host addr add 10.77.1.$number/24 dev eth1
+        ip -n $host addr add fd77::$number/64 dev eth0 nodad
+    done
+}
+
+# pair ROOT ARGUMENTS...: bench on both hosts; standard output in left and right, errors in left.err and right.err.
+pair() {
+    local root=$1 other
+    shift
+    BANYAN_ROOT=$root BANYAN_RANK=1 timeout 60 ip netns exec $right "$banyan" bench "$@" > "$place/right" 2> "$place/right.err" &
+    other=$!
+    BANYAN_ROOT=$root BANYAN_RANK=0 timeout 60 ip netns exec $left "$banyan" bench "$@" > "$place/left" 2> "$place/left.err"
+    local code=$?
+    wait $other
+    return $code
+}
+
+sent() { # INTERFACE: bytes that left this way
+    ip netns exec $left cat /sys/class/net/$1/statistics/tx_bytes
+}
+
+if ! make_hosts > /dev/null 2>&1; then
+    echo "no test network can be made here: skipped"
+    exit 0
+fi
+port=$((20000 + $$ % 20000))
+
+# Several interfaces together: 4 MiB are 336 ms of one cable, so whoever is well below that has used both.
+uses_both() {
+    local best=1000000 milliseconds zero one
+    for attempt in 1 2 3; do
+        zero=$(sent eth0) one=$(sent eth1)
+        BANYAN_SOCKET_IFNAME=eth pair 10.77.0.1:$((port++)) -b 4M -e 4M --iters 3 -w 1 --json || return 1
+        zero=$(($(sent eth0) - zero)) one=$(($(sent eth1) - one))
+        milliseconds=$(python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["results"][0]["out_of_place"]["time"] / 1000))' "$place/left")
+        [ "$milliseconds" -lt $best ] && best=$milliseconds
+        [ $best -lt 250 ] && break
+    done
+    echo "two cables of 100 Mbit/s, 4 MiB: $best ms, where one needs 336 and both 168; $zero and $one bytes"
+    [ $best -lt 250 ] && [ $((zero * 10)) -gt $((one * 8)) ] && [ $((one * 10)) -gt $((zero * 8)) ]
+}
+check "two interfaces carry half each" uses_both
+
+keeps_to_one() {
+    local one
+    one=$(sent eth1)
+    BANYAN_SOCKET_IFNAME==eth0 pair 10.77.0.1:$((port++)) -b 1M -e 1M --iters 1 -w 0 || return 1
+    [ $(($(sent eth1) - one)) -lt 10000 ]
+}
+check "an interface that is not named carries nothing" keeps_to_one
+
+by_network() {
+    local one
+    one=$(sent eth1)
+    BANYAN_SOCKET_IFNAME=10.77.1.0/24 pair 10.77.0.1:$((port++)) -b 1M -e 1M --iters 1 -w 0 || return 1
+    [ $(($(sent eth1) - one)) -gt 1000000 ]
+}
+check "a network chooses the interface" by_network
+
+no_such() {
+    BANYAN_SOCKET_IFNAME=ib pair 10.77.0.1:$((port++)) -b 1K -e 1K
+    grep -q "no interface that is up fits BANYAN_SOCKET_IFNAME=ib" "$place/left.err"
+}
+check "an interface that is not there is one sentence" no_such
+
+# Ports: every socket that listens while the job runs lies in the range; the place where ranks meet is the launcher's.
+in_range() {
+    local low=$((port += 100)) found=0
+    BANYAN_PORT_RANGE=$low-$((low + 3)) pair 10.77.0.1:$((low + 50)) -b 256K -e 256K --iters 60 -w 1 &
+    local job=$!
+    for attempt in $(seq 100); do
+        ss_lines=$(ip netns exec $left ss -Hltn | awk '{sub(/.*:/, "", $4); print $4}')
+        for number in $ss_lines; do
+            [ "$number" = $((low + 50)) ] && continue
+            [ "$number" -ge $low ] && [ "$number" -le $((low + 3)) ] || { wait $job; return 1; }
+            found=1
+        done
+        [ $found = 1 ] && break
+        sleep 0.1
+    done
+    wait $job && [ $found = 1 ]
+}
+check "a range of ports is kept to" in_range
+
+too_small() {
+    local low=$((port += 100))
+    BANYAN_ROOT=127.0.0.1:$((low + 50)) BANYAN_PORT_RANGE=$low-$low timeout 60 ip netns exec $left \
+        "$banyan" run -n 2 -- "$banyan" bench -b 1K -e 1K --transport tcp > "$place/small" 2>&1
+    grep -q "BANYAN_PORT_RANGE=$low-$low: no port of 127.0.0.1 is free; each rank of a host needs one" "$place/small" ||
+        { head -5 "$place/small"; return 1; }
+}
+check "a range that is too small is one sentence" too_small
+not_a_range() {
+    BANYAN_PORT_RANGE=9-3 pair 10.77.0.1:$((port++)) -b 1K -e 1K
+    grep -q "BANYAN_PORT_RANGE=9-3 is not like 50000-50100" "$place/left.err"
+}
+check "what is no range is one sentence" not_a_range
+
+# IPv6.
+check "IPv6 where both are there" pair "[fd77::1]:$((port++))" -b 64K -e 64K --iters 2 -w 1
+six_only() {
+    for host in $left $right; do
+        ip -n $host -4 addr flush dev eth0
+        ip -n $host -4 addr flush dev eth1
+    done
+    pair "[fd77::1]:$((port++))" -b 64K -e 64K --iters 2 -w 1 &&
+        BANYAN_SOCKET_FAMILY=AF_INET6 BANYAN_SOCKET_IFNAME=eth pair "[fd77::1]:$((port++))" -b 64K -e 64K --iters 2 -w 1
+}
+check "IPv6 alone" six_only
+no_four() {
+    BANYAN_SOCKET_FAMILY=AF_INET BANYAN_SOCKET_IFNAME=eth pair "[fd77::1]:$((port++))" -b 1K -e 1K
+    grep -q "IPv4\|cannot be found" "$place/left.err"
+}
+check "IPv4 asked for where there is none is one sentence" no_four
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
