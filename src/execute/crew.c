@@ -13,8 +13,8 @@
  * leaves nothing behind.
  *
  * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS. Why nothing
- * stands still: whatever is waited for (staged of chunk t, summed of t, copied of t - 2) comes earlier in the order
- * (t, staged before summed before copied, with chunk t + 1 staged before t is added up), which all ranks keep to.
+ * stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they wait for on the way (t - 3
+ * taken, t staged, t - 1 added up) comes earlier in it.
  *
  * Cost, all ranks together: 2 (p - 1) n bytes copied, p n read and n written by additions. */
 #include "execute/crew.h"
@@ -441,30 +441,41 @@ static size_t most_elements(const banyan_crew *crew)
     return share / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE / crew->runner->element_bytes * ranks;
 }
 
+static banyan_status sum_share(banyan_crew *crew, const chunk *c, banyan_error *err)
+{
+    size_t begin, end;
+    banyan_status status = wait_for_inputs(crew, c, err);
+
+    if (status)
+        return status;
+    find_share(c, crew->board->place, &begin, &end);
+    add_up(crew, c, begin, end, 1);
+    publish(crew->runner, &crew->own->summed, c->number + 1);
+    return BANYAN_SUCCESS;
+}
+
+/* While one chunk is added up the next is on show already, and the sums of the one before are taken: whatever is waited
+ * for should have happened a chunk ago. */
 static banyan_status run_long(banyan_crew *crew, banyan_error *err)
 {
-    size_t count = crew->runner->request->count, own_begin, own_end;
-    size_t most = most_elements(crew);
-    chunk now, next = {0};
+    size_t count = crew->runner->request->count, most = most_elements(crew);
+    chunk before = {0}, now = {0}, next = {0}; /* empty: there is none */
     banyan_status status;
 
     crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
     crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
     crew->is_past_cache = crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0;
     status = stage_shares(crew, &next, 0, least(most, count), err);
-    while (!status && next.begin < next.end) {
+    while (!status && (now.begin < now.end || next.begin < next.end)) {
+        before = now;
         now = next;
         next.begin = next.end;
-        if (now.end < count)
-            status = stage_shares(crew, &next, now.end, now.end + least(most, count - now.end), err);
-        if (!status)
-            status = wait_for_inputs(crew, &now, err);
-        if (status)
-            break;
-        find_share(&now, crew->board->place, &own_begin, &own_end);
-        add_up(crew, &now, own_begin, own_end, 1);
-        publish(crew->runner, &crew->own->summed, now.number + 1);
-        status = take_sums(crew, &now, err);
+        if (next.end < count)
+            status = stage_shares(crew, &next, next.end, next.end + least(most, count - next.end), err);
+        if (!status && now.begin < now.end)
+            status = sum_share(crew, &now, err);
+        if (!status && before.begin < before.end)
+            status = take_sums(crew, &before, err);
     }
     return status;
 }
