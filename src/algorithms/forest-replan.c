@@ -211,13 +211,13 @@ static void split_trees(mender *m, double light)
     }
 }
 
-/* The moves; *rate is what the trees reach then. */
-static banyan_status level(mender *m, double *rate, banyan_error *err)
+/* The moves, off cables that are fuller than at this part of the best rate; *rate is what the trees reach then. */
+static banyan_status level(mender *m, double usual, double *rate, banyan_error *err)
 {
     banyan_level_problem problem = {.tree_count = m->tree_count,
                                     .weight = m->weight,
                                     .enough = 1 / (GOOD * m->most),
-                                    .usual = 1 / m->most,
+                                    .usual = 1 / (usual * m->most),
                                     .move_limit = (long)MOVES_PER_TREE * m->tree_count};
     double fullest = 0;
     banyan_status status = banyan_packed_radius(m->graph, &problem.depth_limit, err);
@@ -262,48 +262,58 @@ static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
     return status;
 }
 
+static void give_tree(const mender *m, int tree, banyan_trees *trees, int *root)
+{
+    const int *parent = m->parent + (size_t)tree * (size_t)m->graph->node_count;
+    const int *via = m->via + (size_t)tree * (size_t)m->graph->node_count;
+
+    banyan_trees_begin(trees);
+    for (int v = 0; v < m->graph->node_count; v++) {
+        if (parent[v] < 0) {
+            *root = v;
+            continue;
+        }
+        banyan_trees_add_edge(trees, parent[v], v);
+        banyan_trees_add_arc(trees, m->graph->arcs[via[v]].src == v ? m->graph->arcs[via[v]].twin : via[v]);
+    }
+}
+
 static banyan_status give_trees(const mender *m, banyan_flows *flows, banyan_error *err)
 {
-    int nodes = m->graph->node_count;
+    banyan_status status = BANYAN_SUCCESS;
     banyan_trees trees;
 
     banyan_trees_init(&trees);
-    for (int t = 0; t < m->tree_count; t++) {
-        banyan_trees_begin(&trees);
-        for (int v = 0; v < nodes; v++) {
-            size_t cell = (size_t)t * (size_t)nodes + (size_t)v;
-            int arc = m->via[cell];
+    for (int t = 0; t < m->tree_count && !trees.failed; t++) {
+        int root = -1; /* in the centre already */
 
-            if (m->parent[cell] < 0)
-                continue;
-            banyan_trees_add_edge(&trees, m->parent[cell], v);
-            banyan_trees_add_arc(&trees, m->graph->arcs[arc].src == v ? m->graph->arcs[arc].twin : arc);
-        }
+        give_tree(m, t, &trees, &root);
+        if (!trees.failed)
+            banyan_flows_add_tree(flows, m->graph, &trees, (size_t)t, root, m->weight[t]);
     }
-    for (int t = 0; t < m->tree_count && !trees.failed; t++)
-        banyan_flows_add_tree(flows, m->graph, &trees, (size_t)t, -1, m->weight[t]);
-    if (trees.failed || flows->failed) {
-        banyan_trees_fini(&trees);
-        return banyan_fail_memory(err);
-    }
+    if (trees.failed || flows->failed)
+        status = banyan_fail_memory(err);
     banyan_trees_fini(&trees);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 /* Loads come in steps of the lightest trees: which steps suit a network is found by trying. Where a cable is lost
- * halves nearly always do; where one is slower, what it can still bear asks for finer ones. */
+ * halves nearly always do; where one is slower, what it can still bear asks for finer ones. Mostly it is enough to
+ * relieve cables that are too full; relieving all that are fuller than others takes longer. */
 static banyan_status try_lights(mender *m, int *good, banyan_error *err)
 {
-    static const double lights[] = {0.5, 0.4, 0.3};
+    static const struct {
+        double lost, slower, usual;
+    } tries[] = {{0.5, 0.3, GOOD}, {0.5, 0.3, 1}, {0.4, 0.4, 1}, {0.3, 0.5, 1}};
     banyan_status status = BANYAN_SUCCESS;
 
-    for (int i = 0; !status && !*good && i < 3; i++) {
+    for (size_t i = 0; !status && !*good && i < sizeof tries / sizeof *tries; i++) {
         double rate;
 
         if (!take_old_trees(m))
             return BANYAN_SUCCESS;
-        split_trees(m, lights[m->ghost_count ? i : 2 - i]);
-        status = level(m, &rate, err);
+        split_trees(m, m->ghost_count ? tries[i].lost : tries[i].slower);
+        status = level(m, tries[i].usual, &rate, err);
         if (!status)
             status = judge(m, rate, good, err);
     }

@@ -33,7 +33,9 @@ typedef struct {
     int *order, *deepest;        /* order: [tree * node_count + place]; deepest: per tree */
     int *child, *next, *stack;   /* scratch */
     int *cable, cable_count, *heavy; /* cables; trees, heaviest first */
+    int *to, *by;                    /* as graph->out_arc: where the arc leads, and its cable */
     double *load;                    /* per cable's arc */
+    double *inverse;                 /* per cable's arc: 1 / capacity */
     int depth_limit;
     unsigned char *vain; /* per cable's arc: tried in this season */
 } leveller;
@@ -64,7 +66,10 @@ static void leveller_fini(leveller *l)
     banyan_free(l->stack);
     banyan_free(l->cable);
     banyan_free(l->heavy);
+    banyan_free(l->to);
+    banyan_free(l->by);
     banyan_free(l->load);
+    banyan_free(l->inverse);
     banyan_free(l->vain);
 }
 
@@ -90,14 +95,22 @@ static banyan_status leveller_init(leveller *l, const banyan_graph *graph,
     l->stack = banyan_alloc(nodes, sizeof(int));
     l->cable = banyan_alloc(arcs, sizeof(int));
     l->heavy = banyan_alloc(trees, sizeof(int));
+    l->to = banyan_alloc(arcs, sizeof(int));
+    l->by = banyan_alloc(arcs, sizeof(int));
     l->load = banyan_alloc(arcs, sizeof(double));
+    l->inverse = banyan_alloc(arcs, sizeof(double));
     l->vain = banyan_alloc(arcs, 1);
     if (!l->depth || !l->place || !l->size || !l->height || !l->second || !l->heir || !l->order ||
-        !l->deepest || !l->child || !l->next || !l->stack || !l->cable || !l->heavy || !l->load || !l->vain)
+        !l->deepest || !l->child || !l->next || !l->stack || !l->cable || !l->heavy || !l->load || !l->vain ||
+        !l->to || !l->by || !l->inverse)
         return banyan_fail_memory(err);
-    for (int i = 0; i < graph->arc_count; i++)
+    for (int i = 0; i < graph->arc_count; i++) {
         if (banyan_graph_cable(graph, i) == i)
             l->cable[l->cable_count++] = i;
+        l->to[i] = graph->arcs[graph->out_arc[i]].dst;
+        l->by[i] = banyan_graph_cable(graph, graph->out_arc[i]);
+        l->inverse[i] = 1 / (double)graph->arcs[i].capacity;
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -187,7 +200,7 @@ static int reach_in_part(const leveller *l, size_t first, int u, int top)
 /* What the sum of load squared over capacity gains when weight is added to the cable (taken off: below 0). */
 static double added(const leveller *l, int cable, double weight)
 {
-    return weight * (2 * l->load[cable] + weight) / (double)l->graph->arcs[cable].capacity;
+    return weight * (2 * l->load[cable] + weight) * l->inverse[cable];
 }
 
 /* The best way to hang what is below top, with its cable, elsewhere; fits: the cable it takes is not too full. */
@@ -204,7 +217,7 @@ static int find_place(const leveller *l, int tree, int top, int cable, move *bes
         int u = order[i], reach = -1;
 
         for (int j = graph->out_first[u]; j < graph->out_first[u + 1]; j++) {
-            int arc = graph->out_arc[j], w = graph->arcs[arc].dst, other = banyan_graph_cable(graph, arc);
+            int w = l->to[j], other = l->by[j];
             double change;
             step kind;
 
@@ -220,8 +233,8 @@ static int find_place(const leveller *l, int tree, int top, int cable, move *bes
                 reach = reach_in_part(l, first, u, top);
             if (l->depth[first + (size_t)w] + 1 + reach > limit)
                 continue;
-            *best = (move){tree, top, arc, change, kind};
-            *fits = l->load[other] + weight <= l->problem->enough * (double)graph->arcs[other].capacity;
+            *best = (move){tree, top, graph->out_arc[j], change, kind};
+            *fits = (l->load[other] + weight) * l->inverse[other] <= l->problem->enough;
             found = 1;
         }
     }
@@ -275,7 +288,7 @@ static step relieve(leveller *l, int cable)
 
 static double share_of(const leveller *l, int cable)
 {
-    return l->load[cable] / (double)l->graph->arcs[cable].capacity;
+    return l->load[cable] * l->inverse[cable];
 }
 
 /* The fullest of all cables, and of those that may yet be relieved in this season (-1: none). */
