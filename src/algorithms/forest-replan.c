@@ -16,7 +16,7 @@
 
 #define GHOST 4096 /* times narrower than the narrowest cable */
 #define MOST_GHOSTS 256
-#define GOOD 0.9915   /* of what all cables together allow: what we aim at */
+#define GOOD 0.9912   /* of what all cables together allow: what we aim at */
 #define ENOUGH 0.9902 /* of the bound: below this we plan anew */
 #define MOVES_PER_TREE 40
 #define HEAVY 3.0 /* trees of more than this many times the usual weight are halved if they must move */
@@ -28,7 +28,7 @@ typedef struct {
     int ghost[MOST_GHOSTS][2], ghost_count;
     int *parent, *via; /* by tree and node, as solve/level.h has them */
     double *weight;    /* of all trees together: 1 */
-    int tree_count, tree_limit;
+    int tree_count, tree_limit, depth_limit;
     double best; /* the bound, once it had to be found; 0: not yet */
     double most; /* the best rate if all cables could be full; rates are in units of the ghostly graph */
 } mender;
@@ -211,21 +211,19 @@ static void split_trees(mender *m, double light)
     }
 }
 
-/* The moves; *rate is what the trees reach then. */
-static banyan_status level(mender *m, double *rate, banyan_error *err)
+/* The moves, off cables that are fuller than at this part of the best rate; *rate is what the trees reach then. */
+static banyan_status level(mender *m, double usual, double *rate, banyan_error *err)
 {
     banyan_level_problem problem = {.tree_count = m->tree_count,
                                     .weight = m->weight,
                                     .enough = 1 / (GOOD * m->most),
-                                    .usual = 1 / m->most,
+                                    .usual = 1 / (usual * m->most),
+                                    .depth_limit = m->depth_limit,
+                                    .depth_most = m->depth_limit + 1,
                                     .move_limit = (long)MOVES_PER_TREE * m->tree_count};
     double fullest = 0;
-    banyan_status status = banyan_packed_radius(m->graph, &problem.depth_limit, err);
+    banyan_status status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
 
-    problem.depth_limit += 1;
-    problem.depth_most = problem.depth_limit + 2;
-    if (!status)
-        status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
     *rate = fullest > 0 ? 1 / fullest : 0;
     return status;
 }
@@ -244,8 +242,8 @@ static banyan_status find_best(mender *m, banyan_error *err)
 }
 
 /* Whether the rate is near enough to the best of the network as it is now. All cables full is an easy bound, and
- * mostly the true one. */
-static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
+ * mostly the true one, so at first we look no further. */
+static banyan_status judge(mender *m, double rate, int at_first, int *good, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
@@ -254,7 +252,7 @@ static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
         if (uses_ghost(m, t))
             return BANYAN_SUCCESS;
     *good = rate >= ENOUGH * m->most;
-    if (*good)
+    if (*good || at_first)
         return BANYAN_SUCCESS;
     if (!(m->best > 0))
         status = find_best(m, err);
@@ -262,50 +260,60 @@ static banyan_status judge(mender *m, double rate, int *good, banyan_error *err)
     return status;
 }
 
+static void give_tree(const mender *m, int tree, banyan_trees *trees, int *root)
+{
+    const int *parent = m->parent + (size_t)tree * (size_t)m->graph->node_count;
+    const int *via = m->via + (size_t)tree * (size_t)m->graph->node_count;
+
+    banyan_trees_begin(trees);
+    for (int v = 0; v < m->graph->node_count; v++) {
+        if (parent[v] < 0) {
+            *root = v;
+            continue;
+        }
+        banyan_trees_add_edge(trees, parent[v], v);
+        banyan_trees_add_arc(trees, m->graph->arcs[via[v]].src == v ? m->graph->arcs[via[v]].twin : via[v]);
+    }
+}
+
 static banyan_status give_trees(const mender *m, banyan_flows *flows, banyan_error *err)
 {
-    int nodes = m->graph->node_count;
+    banyan_status status = BANYAN_SUCCESS;
     banyan_trees trees;
 
     banyan_trees_init(&trees);
-    for (int t = 0; t < m->tree_count; t++) {
-        banyan_trees_begin(&trees);
-        for (int v = 0; v < nodes; v++) {
-            size_t cell = (size_t)t * (size_t)nodes + (size_t)v;
-            int arc = m->via[cell];
+    for (int t = 0; t < m->tree_count && !trees.failed; t++) {
+        int root = -1; /* in the centre already */
 
-            if (m->parent[cell] < 0)
-                continue;
-            banyan_trees_add_edge(&trees, m->parent[cell], v);
-            banyan_trees_add_arc(&trees, m->graph->arcs[arc].src == v ? m->graph->arcs[arc].twin : arc);
-        }
+        give_tree(m, t, &trees, &root);
+        if (!trees.failed)
+            banyan_flows_add_tree(flows, m->graph, &trees, (size_t)t, root, m->weight[t]);
     }
-    for (int t = 0; t < m->tree_count && !trees.failed; t++)
-        banyan_flows_add_tree(flows, m->graph, &trees, (size_t)t, -1, m->weight[t]);
-    if (trees.failed || flows->failed) {
-        banyan_trees_fini(&trees);
-        return banyan_fail_memory(err);
-    }
+    if (trees.failed || flows->failed)
+        status = banyan_fail_memory(err);
     banyan_trees_fini(&trees);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 /* Loads come in steps of the lightest trees: which steps suit a network is found by trying. Where a cable is lost
- * halves nearly always do; where one is slower, what it can still bear asks for finer ones. */
+ * halves nearly always do; where one is slower, what it can still bear asks for finer ones. Mostly it is enough to
+ * relieve cables that are too full; relieving all that are fuller than others takes longer. */
 static banyan_status try_lights(mender *m, int *good, banyan_error *err)
 {
-    static const double lights[] = {0.5, 0.4, 0.3};
+    static const struct {
+        double lost, slower, usual;
+    } tries[] = {{0.5, 0.3, GOOD}, {0.5, 0.3, 1}, {0.4, 0.4, 1}, {0.3, 0.5, 1}};
     banyan_status status = BANYAN_SUCCESS;
 
-    for (int i = 0; !status && !*good && i < 3; i++) {
+    for (size_t i = 0; !status && !*good && i < sizeof tries / sizeof *tries; i++) {
         double rate;
 
         if (!take_old_trees(m))
             return BANYAN_SUCCESS;
-        split_trees(m, lights[m->ghost_count ? i : 2 - i]);
-        status = level(m, &rate, err);
+        split_trees(m, m->ghost_count ? tries[i].lost : tries[i].slower);
+        status = level(m, tries[i].usual, &rate, err);
         if (!status)
-            status = judge(m, rate, good, err);
+            status = judge(m, rate, i == 0, good, err);
     }
     return status;
 }
@@ -320,6 +328,9 @@ static banyan_status mend_trees(mender *m, int *good, banyan_flows *flows, banya
     status = add_ghosts(m, err);
     if (!status)
         status = make_room(m, err);
+    if (!status)
+        status = banyan_packed_radius(m->graph, &m->depth_limit, err);
+    m->depth_limit++;
     for (int i = 0; !status && i < m->graph->arc_count; i++)
         m->most += (double)m->ghostly->arcs[i].capacity / 2 / (m->graph->active_count - 1);
     if (!status)

@@ -20,7 +20,7 @@
 #include "core/alloc.h"
 
 #define LEAST_GAIN 1e-6  /* of what leaving the cable gains */
-#define FAR_TOO_FULL 2.0 /* times as full as usual: such a cable must be left at any depth */
+#define FAR_TOO_FULL 2.0 /* times as full as usual: such a cable must be left */
 #define SLIP 1e-4        /* the same: what a step aside may lose */
 
 typedef struct {
@@ -33,7 +33,9 @@ typedef struct {
     int *order, *deepest;        /* order: [tree * node_count + place]; deepest: per tree */
     int *child, *next, *stack;   /* scratch */
     int *cable, cable_count, *heavy; /* cables; trees, heaviest first */
+    int *to, *by;                    /* as graph->out_arc: where the arc leads, and its cable */
     double *load;                    /* per cable's arc */
+    double *inverse;                 /* per cable's arc: 1 / capacity */
     int depth_limit;
     unsigned char *vain; /* per cable's arc: tried in this season */
 } leveller;
@@ -64,7 +66,10 @@ static void leveller_fini(leveller *l)
     banyan_free(l->stack);
     banyan_free(l->cable);
     banyan_free(l->heavy);
+    banyan_free(l->to);
+    banyan_free(l->by);
     banyan_free(l->load);
+    banyan_free(l->inverse);
     banyan_free(l->vain);
 }
 
@@ -90,14 +95,22 @@ static banyan_status leveller_init(leveller *l, const banyan_graph *graph,
     l->stack = banyan_alloc(nodes, sizeof(int));
     l->cable = banyan_alloc(arcs, sizeof(int));
     l->heavy = banyan_alloc(trees, sizeof(int));
+    l->to = banyan_alloc(arcs, sizeof(int));
+    l->by = banyan_alloc(arcs, sizeof(int));
     l->load = banyan_alloc(arcs, sizeof(double));
+    l->inverse = banyan_alloc(arcs, sizeof(double));
     l->vain = banyan_alloc(arcs, 1);
     if (!l->depth || !l->place || !l->size || !l->height || !l->second || !l->heir || !l->order ||
-        !l->deepest || !l->child || !l->next || !l->stack || !l->cable || !l->heavy || !l->load || !l->vain)
+        !l->deepest || !l->child || !l->next || !l->stack || !l->cable || !l->heavy || !l->load || !l->vain ||
+        !l->to || !l->by || !l->inverse)
         return banyan_fail_memory(err);
-    for (int i = 0; i < graph->arc_count; i++)
+    for (int i = 0; i < graph->arc_count; i++) {
         if (banyan_graph_cable(graph, i) == i)
             l->cable[l->cable_count++] = i;
+        l->to[i] = graph->arcs[graph->out_arc[i]].dst;
+        l->by[i] = banyan_graph_cable(graph, graph->out_arc[i]);
+        l->inverse[i] = 1 / (double)graph->arcs[i].capacity;
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -187,7 +200,7 @@ static int reach_in_part(const leveller *l, size_t first, int u, int top)
 /* What the sum of load squared over capacity gains when weight is added to the cable (taken off: below 0). */
 static double added(const leveller *l, int cable, double weight)
 {
-    return weight * (2 * l->load[cable] + weight) / (double)l->graph->arcs[cable].capacity;
+    return weight * (2 * l->load[cable] + weight) * l->inverse[cable];
 }
 
 /* The best way to hang what is below top, with its cable, elsewhere; fits: the cable it takes is not too full. */
@@ -204,7 +217,7 @@ static int find_place(const leveller *l, int tree, int top, int cable, move *bes
         int u = order[i], reach = -1;
 
         for (int j = graph->out_first[u]; j < graph->out_first[u + 1]; j++) {
-            int arc = graph->out_arc[j], w = graph->arcs[arc].dst, other = banyan_graph_cable(graph, arc);
+            int w = l->to[j], other = l->by[j];
             double change;
             step kind;
 
@@ -220,8 +233,8 @@ static int find_place(const leveller *l, int tree, int top, int cable, move *bes
                 reach = reach_in_part(l, first, u, top);
             if (l->depth[first + (size_t)w] + 1 + reach > limit)
                 continue;
-            *best = (move){tree, top, arc, change, kind};
-            *fits = l->load[other] + weight <= l->problem->enough * (double)graph->arcs[other].capacity;
+            *best = (move){tree, top, graph->out_arc[j], change, kind};
+            *fits = (l->load[other] + weight) * l->inverse[other] <= l->problem->enough;
             found = 1;
         }
     }
@@ -275,20 +288,90 @@ static step relieve(leveller *l, int cable)
 
 static double share_of(const leveller *l, int cable)
 {
-    return l->load[cable] / (double)l->graph->arcs[cable].capacity;
+    return l->load[cable] * l->inverse[cable];
+}
+
+static int would_be_far_too_full(const leveller *l, int cable, double weight)
+{
+    return (l->load[cable] + weight) * l->inverse[cable] > FAR_TOO_FULL * l->problem->usual;
+}
+
+/* Hops from the root over cables that can bear the weight, in l->next, and the nodes in that order in l->stack.
+ * 0: some cannot be reached. */
+static int spread(leveller *l, int root, double weight)
+{
+    int count = 1;
+
+    memset(l->next, -1, (size_t)l->node_count * sizeof(int));
+    l->next[root] = 0;
+    l->stack[0] = root;
+    for (int i = 0; i < count; i++)
+        for (int v = l->stack[i], j = l->graph->out_first[v]; j < l->graph->out_first[v + 1]; j++)
+            if (l->next[l->to[j]] < 0 && !would_be_far_too_full(l, l->by[j], weight)) {
+                l->next[l->to[j]] = l->next[v] + 1;
+                l->stack[count++] = l->to[j];
+            }
+    return count == l->node_count;
+}
+
+/* The tree anew from its root, as shallow as can be, over the emptiest cables. 0: that cannot be. */
+static int regrow(leveller *l, int tree)
+{
+    size_t first = (size_t)tree * (size_t)l->node_count;
+    int *parent = l->parent + first, *via = l->via + first;
+    double weight = l->problem->weight[tree];
+
+    if (!spread(l, l->order[first], weight))
+        return 0;
+    for (int i = 1; i < l->node_count; i++) {
+        int v = l->stack[i], best = -1;
+
+        l->load[via[l->order[first + (size_t)i]]] -= weight;
+        for (int j = l->graph->out_first[v]; j < l->graph->out_first[v + 1]; j++)
+            if (l->next[l->to[j]] == l->next[v] - 1 && !would_be_far_too_full(l, l->by[j], weight) &&
+                (best < 0 || share_of(l, l->by[j]) < share_of(l, l->by[best])))
+                best = j;
+        l->depth[first + (size_t)v] = best; /* for now */
+    }
+    for (int i = 1; i < l->node_count; i++) {
+        int v = l->stack[i], slot = l->depth[first + (size_t)v];
+
+        parent[v] = l->to[slot];
+        via[v] = l->by[slot];
+        l->load[via[v]] += weight;
+    }
+    centre_tree(l, tree);
+    return 1;
+}
+
+/* Trees that no exchange of a single cable takes off this one without making them too deep. */
+static int regrow_users(leveller *l, int cable)
+{
+    int a = l->graph->arcs[cable].src, b = l->graph->arcs[cable].dst, done = 0;
+
+    for (int t = 0; t < l->problem->tree_count; t++) {
+        const int *via = l->via + (size_t)t * (size_t)l->node_count;
+
+        if (via[a] == cable || via[b] == cable)
+            done += regrow(l, t);
+    }
+    return done;
 }
 
 /* The fullest of all cables, and of those that may yet be relieved in this season (-1: none). */
-static double find_fullest(const leveller *l, int *untried)
+static double find_fullest(const leveller *l, int *at, int *untried)
 {
     double fullest = 0, most = l->problem->usual;
 
-    *untried = -1;
+    *at = *untried = -1;
     for (int i = 0; i < l->cable_count; i++) {
         int cable = l->cable[i];
         double share = share_of(l, cable);
 
-        fullest = share > fullest ? share : fullest;
+        if (share > fullest) {
+            fullest = share;
+            *at = cable;
+        }
         if (!l->vain[cable] && share > most) {
             most = share;
             *untried = cable;
@@ -298,7 +381,8 @@ static double find_fullest(const leveller *l, int *untried)
 }
 
 /* A cable that nothing can leave is tried again in the next season, when all others have been tried. A season in
- * which nothing got better lets trees be deeper, or is the last. */
+ * which nothing got better lets trees be deeper. In the end trees that are still on a cable that cannot bear them
+ * are grown anew. */
 static double run(leveller *l)
 {
     double fullest;
@@ -306,17 +390,21 @@ static double run(leveller *l)
 
     l->depth_limit = l->problem->depth_limit;
     for (;;) {
-        int cable;
+        int cable, worst;
 
-        fullest = find_fullest(l, &cable);
+        fullest = find_fullest(l, &worst, &cable);
         if (fullest <= l->problem->enough || moves >= l->problem->move_limit)
             return fullest;
         if (cable < 0) {
-            if (!better &&
-                l->depth_limit >=
-                    (fullest > FAR_TOO_FULL * l->problem->usual ? l->node_count : l->problem->depth_most))
-                return fullest;
-            l->depth_limit += !better;
+            if (!better && l->depth_limit == l->problem->depth_most) {
+                int grown = fullest > FAR_TOO_FULL * l->problem->usual ? regrow_users(l, worst) : 0;
+
+                if (!grown)
+                    return fullest;
+                moves += grown;
+            } else {
+                l->depth_limit += !better;
+            }
             better = 0;
             memset(l->vain, 0, (size_t)l->graph->arc_count);
         } else {

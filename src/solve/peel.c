@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/disjoint.h"
 #include "solve/spanning.h"
 #include "solve/strength.h"
 
@@ -23,6 +24,7 @@
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
 #define TRIES 40
 #define LEAST_QUANTA 16
+#define MOST_REST 8 /* quanta that are packed at once in the end */
 
 typedef struct {
     const banyan_graph *graph;
@@ -358,6 +360,25 @@ static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
     return *weight ? keep_tree(p, *weight, err) : BANYAN_SUCCESS;
 }
 
+/* Where the search for one tree after the other ends early, the little that is left is packed as a whole. */
+static banyan_status take_rest(peeler *p, banyan_error *err)
+{
+    size_t before = p->peel->trees.tree_count;
+    int found;
+    banyan_status status;
+
+    if (p->rest == 0 || p->rest > MOST_REST || before + (size_t)p->rest > (size_t)p->problem->tree_limit)
+        return BANYAN_SUCCESS;
+    status = banyan_disjoint_trees(p->graph, p->room, (int)p->rest, &p->peel->trees, &found, err);
+    for (size_t t = before; !status && t < p->peel->trees.tree_count; t++) {
+        if (!banyan_grow((void **)&p->peel->weight, t, &p->weight_capacity, sizeof *p->peel->weight))
+            return banyan_fail_memory(err);
+        p->peel->weight[t] = p->quantum;
+        p->peel->total += p->quantum;
+    }
+    return status;
+}
+
 banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_problem *problem,
                                 banyan_peel *out, banyan_error *err)
 {
@@ -369,6 +390,8 @@ banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_pro
     status = peeler_init(&p, graph, problem, out, err);
     while (!status && weight && p.rest > 0 && out->trees.tree_count < (size_t)problem->tree_limit)
         status = take_one(&p, &weight, err);
+    if (!status)
+        status = take_rest(&p, err);
     peeler_fini(&p);
     if (status)
         banyan_peel_fini(out);
