@@ -39,6 +39,7 @@ typedef struct {
     size_t slice_bytes; /* messages are cut to this; 0: they travel whole */
     size_t bytes;
     double seconds; /* NAN where the algorithm does not apply there */
+    int is_default; /* the algorithm's own choices in place of the rival's parameter */
     int by_fluid;   /* the fluid engine in lockstep, whole messages, with the same adder */
 } multitree_run;
 

@@ -162,7 +162,7 @@ static banyan_status run_one(void *context, int i, banyan_error *err)
 
     problem.bytes = run->bytes;
     problem.parameters = &parameter;
-    problem.parameter_count = parameter.key ? 1 : 0;
+    problem.parameter_count = parameter.key && !run->is_default ? 1 : 0;
     if (!status)
         status = simulate(run, &problem, err);
     if (status) {
