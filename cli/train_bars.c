@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/alloc.h"
+#include "train_figures.h"
 
 enum { BAR = 40 };
 
@@ -75,17 +76,11 @@ static void add_row(banyan_text *text, const cli_iterations *r, int k)
     banyan_text_add(text, ",\"policy\":\"%s\",\"overlapped\":%s,\"groups\":%d,",
                     r->is_overlapped[k] ? "layers" : "single", r->is_overlapped[k] ? "true" : "false",
                     i->reduce_count);
-    cli_json_number(text, "iteration_s", i->iteration_s);
+    cli_add_iteration(text, i->iteration_s, i->forward_s, i->backward_s, i->exposed_s);
     banyan_text_add(text, ",");
-    cli_json_number(text, "forward_s", i->forward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "backward_s", i->backward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "communication_s", i->communication_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "overlapped_comm_s", i->overlapped_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "exposed_comm_s", i->exposed_s);
+    cli_add_figures(text, (cli_figure[]){{"communication_s", i->communication_s},
+                                         {"overlapped_comm_s", i->overlapped_s},
+                                         {NULL, 0}});
     banyan_text_add(text, "}");
 }
 

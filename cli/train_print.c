@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/alloc.h"
+#include "train_figures.h"
 
 static double total_bytes(const banyan_model *model)
 {
@@ -93,15 +94,12 @@ static void add_live(banyan_text *text, const char *name, const cli_live *live)
     banyan_text_add(text, "{\"policy\":");
     banyan_text_add_json_string(text, name);
     banyan_text_add(text, ",\"streams\":%d,\"groups\":%d,", live->streams, live->groups);
-    cli_json_number(text, "predicted_iteration_s", live->predicted_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "measured_iteration_s", live->measured_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "predicted_exposed_s", live->predicted_exposed_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "measured_exposed_s", live->measured_exposed_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "hidden", live->hidden);
+    cli_add_figures(text, (cli_figure[]){{"predicted_iteration_s", live->predicted_s},
+                                         {"measured_iteration_s", live->measured_s},
+                                         {"predicted_exposed_s", live->predicted_exposed_s},
+                                         {"measured_exposed_s", live->measured_exposed_s},
+                                         {"hidden", live->hidden},
+                                         {NULL, 0}});
     banyan_text_add(text, "}");
 }
 
@@ -114,19 +112,11 @@ static void add_result(banyan_text *text, const char *name, const banyan_groupin
     banyan_text_add_json_string(text, name);
     banyan_text_add(text, ",\"streams\":%d,\"groups\":%d,\"parts\":%d,", g->streams, g->group_count,
                     g->part_count);
-    cli_json_number(text, "iteration_s", g->iteration_s);
+    cli_add_iteration(text, g->iteration_s, g->forward_s, g->backward_s, g->exposed_comm_s);
     banyan_text_add(text, ",");
-    cli_json_number(text, "forward_s", g->forward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "backward_s", g->backward_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "exposed_comm_s", g->exposed_comm_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "bound_s", g->bound_s);
-    banyan_text_add(text, ",");
-    cli_json_number(text, "gap", gap(g));
-    banyan_text_add(text, ",");
-    cli_json_number(text, "planning_s", g->planning_s);
+    cli_add_figures(
+        text,
+        (cli_figure[]){{"bound_s", g->bound_s}, {"gap", gap(g)}, {"planning_s", g->planning_s}, {NULL, 0}});
     banyan_text_add(text, ",\"digest\":\"%s\"}", digest);
 }
 
@@ -148,11 +138,10 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
     banyan_text_add(&text, ",\"cost\":{\"source\":");
     banyan_text_add_json_string(&text, r->cost.source);
     banyan_text_add(&text, ",");
-    cli_json_number(&text, "start_s", cost->start_s);
-    banyan_text_add(&text, ",");
-    cli_json_number(&text, "s_per_byte", cost->s_per_byte);
-    banyan_text_add(&text, ",");
-    cli_json_number(&text, "fit_error", r->cost.worst_error);
+    cli_add_figures(&text, (cli_figure[]){{"start_s", cost->start_s},
+                                          {"s_per_byte", cost->s_per_byte},
+                                          {"fit_error", r->cost.worst_error},
+                                          {NULL, 0}});
     banyan_text_add(&text, ",\"speed\":[");
     for (int c = 1; c <= BANYAN_MOST_STREAMS; c++) {
         banyan_text_add(&text, "%s", c > 1 ? "," : "");

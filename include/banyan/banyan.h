@@ -363,8 +363,8 @@ BANYAN_API banyan_status banyan_train_replan(banyan_train *train);
 /* Ends it on all ranks, from any thread: what waits returns REMOTE_ERROR. */
 BANYAN_API banyan_status banyan_train_abort(banyan_train *train);
 
-/* Times are in seconds. Predicted ones are the plan's, 0 while none is made; measured ones are this rank's, medians
- * of up to 16 iterations since. A step lasts from begin until everything is reduced. */
+/* Times are in seconds. Predicted ones are the plan's for this rank, 0 while none is made; measured ones are this
+ * rank's, medians of up to 16 iterations since. A step lasts from begin until everything is reduced. */
 typedef struct {
     size_t size; /* sizeof(banyan_train_stats), set by the caller */
     int tensors;
@@ -374,7 +374,7 @@ typedef struct {
     double other_s; /* from wait_all's end to begin: optimizer and forward */
     double predicted_step_s, measured_step_s;
     double predicted_exposed_s,
-        measured_exposed_s;     /* of a step, what comes after the last gradient is ready */
+        measured_exposed_s;     /* of a step, what comes after this rank's last gradient is ready */
     double measured_comm_s;     /* of a step, while something was in flight */
     double hidden_share;        /* 1 - exposed / comm, as measured */
     double bound_s;             /* no grouping has a shorter step */

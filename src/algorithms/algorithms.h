@@ -23,6 +23,8 @@ typedef struct {
     int is_size_open;                   /* nobody asked for this size: plan for bandwidth */
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
+    void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */
+    void *watch_context;
 } banyan_problem;
 
 /* An option of an algorithm: «--order 2,0,1» on the command line. */

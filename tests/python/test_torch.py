@@ -43,6 +43,7 @@ def collectives():
     check_pairs(rank, size)
     check_groups(rank, size)
     check_errors(rank)
+    check_later_names(rank, size)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -146,6 +147,26 @@ def check_groups(rank, size):
     everybody = torch.tensor([1.0])
     dist.all_reduce(everybody)
     equal(everybody, [3.0])
+
+
+def check_later_names(rank, size):
+    """What torch 2.x calls a group by, where that is not what 1.13 does."""
+    group = dist.distributed_c10d._get_default_group()
+    group.start_coalescing(torch.device("cpu"))
+    gathered, mine = torch.empty(size), torch.tensor([float(rank)])
+    group.all_gather_single(gathered, mine)
+    summed = torch.empty(1)
+    group.reduce_scatter_single(summed, torch.arange(float(size)))
+    swapped = torch.empty(size)
+    group.all_to_all_single(swapped, torch.full((size,), float(rank)), [], [])
+    group.end_coalescing(torch.device("cpu")).wait()
+    equal(gathered, range(size))
+    equal(summed, [float(rank * size)])
+    equal(swapped, range(size))
+    group.all_gather_single_coalesced([gathered], [mine + 1]).wait()
+    group.reduce_scatter_single_coalesced([summed], [torch.ones(size)]).wait()
+    equal(gathered, range(1, size + 1))
+    equal(summed, [float(size)])
 
 
 def check_errors(rank):

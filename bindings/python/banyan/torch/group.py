@@ -275,7 +275,21 @@ class BanyanGroup(dist.ProcessGroup):
     def recv_anysource(self, tensors, tag=0):
         raise Unsupported("the backend banyan receives from a rank that is named")
 
+    # Names that later versions of torch have for the same, some of them alone.
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
     # The rest.
+
+    def start_coalescing(self, device=None):
+        """Calls are made one after the other anyway; what ends them is done when all are."""
+
+    def end_coalescing(self, device=None):
+        return self._do(lambda: None, None)
 
     def barrier(self, opts=None):
         return self._do(self.communicator.barrier, None)
