@@ -34,6 +34,7 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
         out->problem.root = (int)number;
     }
     out->problem.bytes = (size_t)64 << 20;
+    out->problem.is_size_open = !bytes;
     if (bytes) {
         status = banyan_value_bytes(bytes, &number, err);
         if (status) {

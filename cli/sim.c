@@ -257,6 +257,7 @@ static banyan_status simulate_algorithm(sim *s, const banyan_algorithm *algorith
     banyan_status status;
 
     problem.bytes = r.bytes;
+    problem.is_size_open = 0;
     if (s->request.algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
         problem.parameter_count = 0;
     status = banyan_algorithm_applies(algorithm, &problem, err);

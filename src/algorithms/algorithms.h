@@ -20,6 +20,7 @@ typedef struct {
     banyan_collective collective;
     int root;                           /* rank, for broadcast and reduce */
     size_t bytes;                       /* size at hand, for choices that depend on it; 0: large */
+    int is_size_open;                   /* nobody asked for this size: plan for bandwidth */
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
     void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */

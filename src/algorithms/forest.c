@@ -8,10 +8,11 @@
  *                                        |
  *                                        3
  *
- * How the trees are found is in packed.h; here the choice of how many, how deep, and the making of the
- * schedule. Where one tree a rank, grown in turns as multitree grows them, is faster at the size at hand (even
- * networks, vectors that are not huge), these are the forest. Cost in the limit: n / X, X the bound; for small vectors (sqrt(n/X) + sqrt((D-1) a))^2 with D
- * hops up and down.
+ * How the trees are found is in packed.h; here the choice for the size at hand. Packed trees pass slices on:
+ * with D hops up and down and slices of s bytes, n / X + (D - 1) (a + s b). One tree a rank, grown in turns as
+ * multitree grows them, takes its rounds, one whole message on a link in each, and the latency of a tree, up and
+ * down. On even networks that is the faster of the two for vectors that are not huge. Where every hop is a cable,
+ * packed trees are cut into slices here; behind switches whoever sends does that.
  *
  * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
  * INFOCOM 2021; gone past by packing both stages into one. */
@@ -22,6 +23,7 @@
 #include "algorithms/packed.h"
 #include "core/alloc.h"
 #include "core/value.h"
+#include "schedule/slice.h"
 
 extern const banyan_algorithm banyan_algorithm_multitree;
 
@@ -50,8 +52,11 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-#define LARGE_BYTES ((size_t)64 << 20)
-enum { MOST_GROWN = 256 };
+#define LARGE_BYTES ((size_t)64 << 20) /* beyond it only bandwidth counts */
+#define SENT_BYTES 131072.0            /* what a sender cuts messages to by itself */
+#define LEAST_SLICE_BYTES 8192.0       /* what we cut them to on cables */
+#define QUEUEING 1.1                   /* slices of several trees queue up for a link */
+enum { MOST_GROWN = 256, MOST_SLICES = 64, MOST_TRANSFERS = 65536 };
 
 typedef enum { TREES_AUTO, TREES_PACKED, TREES_GROWN } tree_choice;
 
@@ -77,30 +82,44 @@ static double hop_seconds(const banyan_topology *topology, const int *links, int
     return latency_s;
 }
 
-/* The seconds of the fullest link. INFINITY where a hop has no route of its own: that is the packing's. */
-static banyan_status fullest_link(const banyan_schedule *s, const banyan_topology *topology, double bytes,
-                                  double *out, banyan_error *err)
-{
-    double *load_s = banyan_alloc((size_t)topology->link_count, sizeof *load_s);
+typedef struct {
+    double busy_s;
+    int round;
+} busy_link;
 
-    if (!load_s)
+/* The seconds of the fullest link of each round, one round after the other. INFINITY where a hop has no route of
+ * its own: that is the packing's. */
+static banyan_status round_seconds(const banyan_schedule *s, const banyan_topology *topology, double bytes,
+                                   double *out, banyan_error *err)
+{
+    busy_link *links = banyan_alloc((size_t)topology->link_count, sizeof *links);
+    double fullest_s = 0;
+
+    if (!links)
         return banyan_fail_memory(err);
     *out = 0;
     for (size_t i = 0; i < s->transfer_count; i++) {
         const banyan_transfer *t = &s->transfers[i];
         double part = bytes * banyan_schedule_share(s, t->first_piece, t->piece_count);
 
+        if (i > 0 && t->round != t[-1].round) {
+            *out += fullest_s;
+            fullest_s = 0;
+        }
         if (t->route < 0)
             *out = INFINITY;
         for (int k = t->route < 0 ? 0 : s->route_first[t->route];
              k < (t->route < 0 ? 0 : s->route_first[t->route + 1]); k++) {
-            int link = s->route_link[k];
+            busy_link *link = &links[s->route_link[k]];
 
-            load_s[link] += part / topology->links[link].bytes_per_s;
-            *out = fmax(*out, load_s[link]);
+            if (link->round != t->round + 1)
+                *link = (busy_link){0, t->round + 1};
+            link->busy_s += part / topology->links[s->route_link[k]].bytes_per_s;
+            fullest_s = fmax(fullest_s, link->busy_s);
         }
     }
-    banyan_free(load_s);
+    *out += fullest_s;
+    banyan_free(links);
     return BANYAN_SUCCESS;
 }
 
@@ -128,32 +147,83 @@ static banyan_status tree_latency(const banyan_schedule *s, const banyan_topolog
     return BANYAN_SUCCESS;
 }
 
-/* What grown trees take when nobody waits for rounds: the fullest link, and the way up and down a tree. */
+/* What grown trees take: their rounds, and the way up and down a tree. */
 static banyan_status grown_seconds(const banyan_schedule *s, const banyan_topology *topology, double bytes,
                                    double *out, banyan_error *err)
 {
-    double link_s = 0, tree_s = 0;
-    banyan_status status = fullest_link(s, topology, bytes, &link_s, err);
+    double rounds_s = 0, tree_s = 0;
+    banyan_status status = round_seconds(s, topology, bytes, &rounds_s, err);
 
     if (!status)
         status = tree_latency(s, topology, &tree_s, err);
-    *out = link_s + 2 * tree_s;
+    *out = rounds_s + 2 * tree_s;
     return status;
 }
 
-/* What packed trees take when slices follow one another through them: (sqrt(n/X) + sqrt((D-1) a))^2. */
+static int is_on_cables(const banyan_flows *flows)
+{
+    for (size_t i = 0; i < flows->hop_count; i++)
+        if (flows->hops[i].link_count != 1)
+            return 0;
+    return 1;
+}
+
+/* The largest share of a tree. */
+static double largest_share(const banyan_flows *flows)
+{
+    double largest = 0, total = 0;
+
+    for (size_t f = 0; f < flows->flow_count; f++) {
+        total += flows->flows[f].weight;
+        largest = fmax(largest, flows->flows[f].weight);
+    }
+    return largest / total;
+}
+
+/* Into how many slices we cut. A lone tree, and trees behind switches, are left to whoever sends. */
+static int slices_for(const banyan_flows *flows, double bytes)
+{
+    double most = fmin(MOST_SLICES, floor(MOST_TRANSFERS / (double)flows->hop_count));
+
+    if (flows->flow_count < 2 || !is_on_cables(flows))
+        return 1;
+    return (int)fmax(1, fmin(most, ceil(bytes * largest_share(flows) / LEAST_SLICE_BYTES)));
+}
+
+/* What packed trees take when slices follow one another through them. */
 static banyan_status packed_seconds(const banyan_flows *flows, const banyan_topology *topology, double bytes,
                                     double *out, banyan_error *err)
 {
-    double bytes_per_s, hop_s = 0;
+    double bytes_per_s, hop_s = 0, slice_bytes = bytes * largest_share(flows) / slices_for(flows, bytes);
     banyan_status status = banyan_flows_rate(flows, topology, &bytes_per_s, err);
 
     if (status)
         return status;
-    for (size_t i = 0; i < flows->hop_count; i++)
-        hop_s = fmax(hop_s, hop_seconds(topology, flows->links + flows->hops[i].first_link,
-                                        flows->hops[i].link_count));
-    *out = pow(sqrt(bytes / bytes_per_s) + sqrt((2 * banyan_flows_depth(flows) - 1) * hop_s), 2);
+    slice_bytes = fmin(slice_bytes, SENT_BYTES);
+    for (size_t i = 0; i < flows->hop_count; i++) {
+        const banyan_hop *hop = &flows->hops[i];
+        const int *links = flows->links + hop->first_link;
+        double slice_s = 0;
+
+        for (int k = 0; k < hop->link_count; k++)
+            slice_s = fmax(slice_s, slice_bytes / topology->links[links[k]].bytes_per_s);
+        hop_s = fmax(hop_s, slice_s + hop_seconds(topology, links, hop->link_count));
+    }
+    *out = QUEUEING * (bytes / bytes_per_s + (2 * banyan_flows_depth(flows) - 1) * hop_s);
+    return BANYAN_SUCCESS;
+}
+
+/* Replaces *schedule by the same one in slices. */
+static banyan_status cut(banyan_schedule **schedule, int slices, banyan_error *err)
+{
+    banyan_schedule *sliced;
+    banyan_status status =
+        slices > 1 ? banyan_schedule_slice(*schedule, slices, &sliced, err) : BANYAN_SUCCESS;
+
+    if (status || slices <= 1)
+        return status;
+    banyan_schedule_destroy(*schedule);
+    *schedule = sliced;
     return BANYAN_SUCCESS;
 }
 
@@ -167,11 +237,11 @@ static banyan_status grow(const banyan_problem *problem, banyan_schedule **out, 
     return banyan_algorithm_multitree.build(&plain, out, err);
 }
 
-/* Replaces *schedule by grown trees where these are faster at the problem's size. */
-static banyan_status try_grown(const banyan_problem *problem, const banyan_flows *flows,
+/* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. */
+static banyan_status suit_size(const banyan_problem *problem, const banyan_flows *flows,
                                banyan_schedule **schedule, banyan_error *err)
 {
-    banyan_schedule *grown = NULL, *other;
+    banyan_schedule *grown = NULL;
     double packed_s, grown_s = INFINITY, bytes = (double)problem->bytes;
     banyan_status status = packed_seconds(flows, problem->topology, bytes, &packed_s, err);
 
@@ -179,24 +249,24 @@ static banyan_status try_grown(const banyan_problem *problem, const banyan_flows
         status = grow(problem, &grown, err);
     if (!status)
         status = grown_seconds(grown, problem->topology, bytes, &grown_s, err);
-    other = grown;
     if (!status && grown_s <= packed_s) {
-        other = *schedule;
+        banyan_schedule_destroy(*schedule);
         *schedule = grown;
+        return BANYAN_SUCCESS;
     }
-    banyan_schedule_destroy(other);
-    return status;
+    banyan_schedule_destroy(grown);
+    return status ? status : cut(schedule, slices_for(flows, bytes), err);
 }
 
 /* Whoever shapes the packing wants the packing; growing trees for very many ranks takes long; and what gives
  * no size, or a large one, is after the bandwidth. */
-static int may_grow(const banyan_problem *problem, tree_choice trees)
+static int has_size(const banyan_problem *problem, tree_choice trees)
 {
     int is_plain = problem->parameter_count == 0 ||
                    (problem->parameter_count == 1 && !strcmp(problem->parameters[0].key, "trees"));
 
-    return trees == TREES_AUTO && is_plain && problem->bytes > 0 && problem->bytes < LARGE_BYTES &&
-           problem->active_count > 2 && problem->active_count <= MOST_GROWN;
+    return trees == TREES_AUTO && is_plain && problem->bytes > 0 && !problem->is_size_open &&
+           problem->bytes <= LARGE_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
@@ -216,8 +286,8 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     status = banyan_packed_find(problem, &choice, &flows, err);
     if (!status)
         status = banyan_flows_build(&flows, problem, &schedule, err);
-    if (!status && may_grow(problem, trees))
-        status = try_grown(problem, &flows, &schedule, err);
+    if (!status && has_size(problem, trees))
+        status = suit_size(problem, &flows, &schedule, err);
     banyan_flows_fini(&flows);
     if (status)
         banyan_schedule_destroy(schedule);

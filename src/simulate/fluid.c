@@ -8,6 +8,9 @@
 #include "core/alloc.h"
 #include "simulate/engine.h"
 
+#define MOST_SLICES 512   /* of the vector, in such a trial */
+#define MOST_TRIED 262144 /* transfers that are tried both whole and in slices */
+
 static banyan_status check_options(const banyan_fluid_options *options, banyan_error *err)
 {
     if (!(options->overhead_s >= 0) || isinf(options->overhead_s))
@@ -124,38 +127,105 @@ static banyan_status simulate(banyan_engine *engine, banyan_fluid_result *out, b
     return status;
 }
 
+/* What does not depend on how transfers travel. */
+typedef struct {
+    const banyan_schedule *schedule;
+    const banyan_topology *topology;
+    size_t bytes;
+    banyan_paths *paths;
+    banyan_dependencies *dependencies;
+} setting;
+
+static banyan_status run(const setting *on, const banyan_fluid_options *options, banyan_fluid_result *out,
+                         banyan_error *err)
+{
+    banyan_engine engine = {.schedule = on->schedule,
+                            .topology = on->topology,
+                            .options = options,
+                            .paths = on->paths,
+                            .dependencies = on->dependencies};
+    banyan_slices *slices = NULL;
+    banyan_status status = banyan_slices_cut(on->schedule, on->topology, on->paths, on->bytes,
+                                             options->slice_bytes, &slices, &engine.message_count, err);
+
+    engine.slices = slices;
+    memset(out, 0, sizeof *out);
+    if (!status)
+        status = simulate(&engine, out, err);
+    banyan_free(slices);
+    return status;
+}
+
+/* Rounds said that slices cannot help. But nobody waits for rounds: flows that meet may do better in turn, in
+ * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long is no
+ * run. */
+static banyan_status try_in_turn(const setting *on, const banyan_fluid_options *options,
+                                 banyan_fluid_result *out, banyan_error *err)
+{
+    banyan_fluid_options in_turn = *options;
+    banyan_fluid_result other;
+    banyan_status status;
+
+    in_turn.slice_bytes =
+        on->bytes / MOST_SLICES > BANYAN_SLICE_BYTES ? on->bytes / MOST_SLICES : BANYAN_SLICE_BYTES;
+    in_turn.service = BANYAN_SERVICE_TURNS;
+    status = run(on, &in_turn, &other, err);
+    if (status)
+        return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
+    if (other.timeline->total_s < out->timeline->total_s * (1 - 1e-9)) {
+        banyan_fluid_result slower = *out;
+
+        *out = other;
+        other = slower;
+    }
+    banyan_fluid_fini(&other);
+    return BANYAN_SUCCESS;
+}
+
+/* Where the choice is ours, all travel whole, and a few messages more do not matter. */
+static int may_try(const setting *on, const banyan_fluid_options *options, const banyan_fluid_result *result)
+{
+    return !options->slice_bytes && !options->lockstep && options->service == BANYAN_SERVICE_AUTO &&
+           result->message_count == on->schedule->transfer_count && result->message_count <= MOST_TRIED;
+}
+
+static banyan_status run_as_chosen(const setting *on, const banyan_fluid_options *options,
+                                   banyan_fluid_result *out, banyan_error *err)
+{
+    banyan_status status = run(on, options, out, err);
+    int flows_meet = 0;
+
+    if (!status && may_try(on, options, out))
+        status = banyan_slices_find_meeting(on->schedule, on->topology, on->paths, &flows_meet, err);
+    if (!status && flows_meet)
+        status = try_in_turn(on, options, out, err);
+    if (status)
+        banyan_fluid_fini(out);
+    return status;
+}
+
 banyan_status banyan_fluid(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                            const banyan_fluid_options *options, banyan_fluid_result *out, banyan_error *err)
 {
     static const banyan_fluid_options defaults = {0};
-    banyan_engine engine = {.schedule = schedule, .topology = topology};
-    banyan_dependencies *dependencies = NULL;
-    banyan_slices *slices = NULL;
-    banyan_paths *paths = NULL;
+    setting on = {schedule, topology, bytes, NULL, NULL};
     banyan_status status;
 
     memset(out, 0, sizeof *out);
-    engine.options = options = options ? options : &defaults;
+    options = options ? options : &defaults;
     status = check_options(options, err);
     if (!status)
         status = check_nodes(schedule, topology, err);
     if (!status)
-        status = banyan_paths_find(schedule, topology, &paths, err);
+        status = banyan_paths_find(schedule, topology, &on.paths, err);
     if (!status)
         status = check_routes(schedule, topology, err);
     if (!status)
-        status = banyan_slices_cut(schedule, topology, paths, bytes, options->slice_bytes, &slices,
-                                   &engine.message_count, err);
+        status = banyan_dependencies_derive(schedule, &on.dependencies, err);
     if (!status)
-        status = banyan_dependencies_derive(schedule, &dependencies, err);
-    engine.paths = paths;
-    engine.slices = slices;
-    engine.dependencies = dependencies;
-    if (!status)
-        status = simulate(&engine, out, err);
-    banyan_dependencies_destroy(dependencies);
-    banyan_free(slices);
-    banyan_paths_destroy(paths);
+        status = run_as_chosen(&on, options, out, err);
+    banyan_dependencies_destroy(on.dependencies);
+    banyan_paths_destroy(on.paths);
     return status;
 }
 

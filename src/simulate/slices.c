@@ -13,7 +13,7 @@
 
 #include "core/alloc.h"
 
-#define SLICE_BYTES 131072.0
+#define SLICE_BYTES ((double)BANYAN_SLICE_BYTES)
 #define GAIN 1.01         /* rounds must take this much longer before we cut */
 #define MOST_MESSAGES 4e6 /* beyond the transfers themselves, when we choose */
 
@@ -126,6 +126,28 @@ banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_to
     *out = slices;
     *total = (size_t)messages;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,
+                                         const banyan_paths *paths, int *flows_meet, banyan_error *err)
+{
+    int *flow = banyan_alloc((size_t)paths->path_count, sizeof *flow); /* plus one; 0: none yet */
+    int *users = banyan_alloc((size_t)topology->link_count, sizeof *users);
+
+    *flows_meet = 0;
+    for (int i = 0; users && i < paths->first[paths->path_count]; i++)
+        users[paths->link[i]]++;
+    for (size_t i = 0; flow && users && i < schedule->transfer_count && !*flows_meet; i++) {
+        int path = paths->path_of[i], mine = schedule->transfers[i].flow + 1, is_alone = 1;
+
+        for (int j = paths->first[path]; j < paths->first[path + 1]; j++)
+            is_alone &= users[paths->link[j]] == 1;
+        *flows_meet = is_alone && flow[path] && flow[path] != mine;
+        flow[path] = mine;
+    }
+    banyan_free(users);
+    banyan_free(flow);
+    return flow && users ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
 int banyan_slices_needed(const banyan_schedule *schedule, const banyan_slices *slices, int transfer, int k,

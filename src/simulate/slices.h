@@ -9,6 +9,8 @@
 
 #include "simulate/paths.h"
 
+#define BANYAN_SLICE_BYTES 131072 /* where slices help and nobody says how large */
+
 typedef struct {
     double bytes; /* of each message */
     int count;
@@ -18,6 +20,11 @@ typedef struct {
 banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_topology *topology,
                                 const banyan_paths *paths, size_t bytes, size_t slice_bytes,
                                 banyan_slices **out, size_t *total, banyan_error *err);
+
+/* Whether flows meet on a path that has its links for itself: whole messages of theirs may get out of step with
+ * the rounds, since nobody waits for rounds. */
+banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,
+                                         const banyan_paths *paths, int *flows_meet, banyan_error *err);
 
 /* How many messages of the transfer «before» must be done for message number k (from 0) of the other. */
 int banyan_slices_needed(const banyan_schedule *schedule, const banyan_slices *slices, int transfer, int k,

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/conformance/multitree.c: forest, left to itself, is at least as fast as multitree from 1 MiB up on the
+ * eight networks of the MultiTree paper's Fig. 9: in the fluid model, and in the flit engine with messages and
+ * with packets.
+ *
+ * Multitree runs with the order of neighbours that reaches the bound and, but for packets, with the paper's own.
+ * The fluid model is asked on all networks up to 64 MiB, the flit engine on small ones at 1 MiB; with
+ * BANYAN_TEST_ALL set, on all of them up to 16 MiB. */
+#include "unit/test.h"
+
+#include <stdlib.h>
+
+#include "algorithms/algorithms.h"
+#include "core/alloc.h"
+#include "simulate/flit.h"
+#include "simulate/fluid.h"
+
+#define MIB ((size_t)1 << 20)
+#define SLACK 1.001
+
+typedef enum { FLUID, MESSAGES, PACKETS } engine;
+
+static const char *const engine_names[] = {"fluid", "messages", "packets"};
+static const char *const networks[] = {"torus:4x4",    "mesh:4x4",    "fattree:2x8", "bigraph:4x8",
+                                       "bigraph:4x16", "fattree:8x8", "torus:8x8",   "mesh:8x8"};
+enum { NETWORKS = 8, SMALL_NETWORKS = 3 };
+
+typedef struct {
+    banyan_topology *topology;
+    int *active, active_count;
+} network;
+
+static network load(const char *name)
+{
+    char spec[64];
+    banyan_error err;
+    network n;
+
+    snprintf(spec, sizeof spec, "%s,GBps=16,latency=150ns", name);
+    if (banyan_topology_load(spec, &n.topology, &err) ||
+        banyan_topology_parse_active(n.topology, NULL, &n.active, &n.active_count, &err))
+        fail_msg("%s: %s", spec, err.text);
+    return n;
+}
+
+static void unload(network *n)
+{
+    banyan_free(n->active);
+    banyan_topology_destroy(n->topology);
+}
+
+static double run_fluid(const banyan_schedule *s, const network *on, size_t bytes)
+{
+    banyan_fluid_result result;
+    banyan_error err;
+    double seconds;
+
+    if (banyan_fluid(s, on->topology, bytes, NULL, &result, &err))
+        fail_msg("%s: %s", on->topology->name, err.text);
+    seconds = result.timeline->total_s;
+    banyan_fluid_fini(&result);
+    return seconds;
+}
+
+static double run_flit(const banyan_schedule *s, const network *on, size_t bytes, banyan_flow_control flow)
+{
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_flit_report *report;
+    banyan_error err;
+    double seconds;
+
+    settings.flow = flow;
+    if (banyan_flit_run(s, on->topology, bytes, &settings, NULL, &report, &err))
+        fail_msg("%s: %s", on->topology->name, err.text);
+    seconds = (double)report->cycles / report->clock_hz;
+    banyan_flit_report_destroy(report);
+    return seconds;
+}
+
+static double seconds_of(const char *algorithm, const char *order, const network *on, size_t bytes, engine in)
+{
+    banyan_parameter parameter = {"order", order};
+    banyan_problem problem = {.topology = on->topology,
+                              .active = on->active,
+                              .active_count = on->active_count,
+                              .bytes = bytes,
+                              .parameters = &parameter,
+                              .parameter_count = order ? 1 : 0};
+    banyan_schedule *s;
+    banyan_error err;
+    double seconds;
+
+    if (banyan_algorithm_build(banyan_algorithm_find(algorithm), &problem, &s, &err))
+        fail_msg("%s on %s: %s", algorithm, on->topology->name, err.text);
+    seconds = in == FLUID ? run_fluid(s, on, bytes)
+                          : run_flit(s, on, bytes, in == MESSAGES ? BANYAN_FLOW_MESSAGE : BANYAN_FLOW_PACKET);
+    banyan_schedule_destroy(s);
+    return seconds;
+}
+
+/* The number of orders that beat forest. */
+static int count_losses(const char *name, size_t bytes, engine in)
+{
+    network on = load(name);
+    double forest_s = seconds_of("forest", NULL, &on, bytes, in);
+    int losses = 0;
+
+    for (int yx = 0; yx < (in == PACKETS ? 1 : 2); yx++) {
+        double multitree_s = seconds_of("multitree", yx ? "yx" : "split", &on, bytes, in);
+
+        if (forest_s > SLACK * multitree_s) {
+            print_error("%s, %zu MiB, %s: forest takes %.2f us, multitree with order %s %.2f us\n", name,
+                        bytes / MIB, engine_names[in], forest_s * 1e6, yx ? "yx" : "split",
+                        multitree_s * 1e6);
+            losses++;
+        }
+    }
+    unload(&on);
+    return losses;
+}
+
+TEST(forest_is_at_least_as_fast_as_multitree_in_the_fluid_model)
+{
+    int losses = 0;
+
+    for (int n = 0; n < NETWORKS; n++)
+        for (size_t bytes = MIB; bytes <= 64 * MIB; bytes *= 4)
+            losses += count_losses(networks[n], bytes, FLUID);
+    assert_int_equal(losses, 0);
+}
+
+TEST(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine)
+{
+    int is_long = getenv("BANYAN_TEST_ALL") != NULL, losses = 0;
+
+    for (int n = 0; n < (is_long ? NETWORKS : SMALL_NETWORKS); n++)
+        for (size_t bytes = MIB; bytes <= (is_long ? 16 : 1) * MIB; bytes *= 4) {
+            losses += count_losses(networks[n], bytes, MESSAGES);
+            if (bytes <= 4 * MIB)
+                losses += count_losses(networks[n], bytes, PACKETS);
+        }
+    assert_int_equal(losses, 0);
+}
+
+/* Without a size, forest is after the bandwidth; slices and grown trees are for sizes. */
+TEST(forest_without_a_size_is_not_cut_into_slices)
+{
+    network on = load("mesh:4x4");
+    banyan_problem problem = {
+        .topology = on.topology, .active = on.active, .active_count = on.active_count, .bytes = 16 * MIB};
+    banyan_schedule *sized, *open;
+
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &sized, NULL), 0);
+    problem.is_size_open = 1;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &open, NULL), 0);
+    assert_true(open->piece_count == open->flow_count);
+    assert_true(sized->piece_count > sized->flow_count);
+    banyan_schedule_destroy(sized);
+    banyan_schedule_destroy(open);
+    unload(&on);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_in_the_fluid_model),
+        cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine),
+        cmocka_unit_test(forest_without_a_size_is_not_cut_into_slices),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
