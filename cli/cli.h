@@ -99,6 +99,10 @@ void cli_json_number(banyan_text *text, const char *key, double value);
 /* Writes to the file of -o, or to standard output without one. */
 banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan_error *err);
 
+/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json, without a path, and
+ * where the file is standard output. */
+void cli_say_written(const cli_arguments *arguments, const char *path);
+
 /* Names of nodes for exporters: context is the topology. */
 const char *cli_node_name(const void *topology, int node);
 

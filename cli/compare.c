@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "crossovers.h"
 #include "plan_json.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     CLI_PROBLEM_OPTIONS,
@@ -78,6 +79,7 @@ static int run(const cli_arguments *arguments)
     banyan_plan *plans;
     banyan_error err;
     banyan_status status;
+    cli_waiting waiting;
     double bound;
     int count;
 
@@ -93,8 +95,11 @@ static int run(const cli_arguments *arguments)
         cli_problem_fini(&problem);
         return status ? cli_fail(arguments, status, &err) : CLI_OK;
     }
-    if (!status)
+    if (!status) {
+        cli_planning_begin(&waiting, arguments, &problem.problem);
         status = banyan_plan_candidates(&problem.problem, effort, &plans, &count, &err);
+        cli_planning_end(&waiting, &problem.problem);
+    }
     if (!status) {
         status = cli_problem_bound(&problem, &bound, &err);
         if (!status && cli_has(arguments, "json"))

@@ -38,6 +38,12 @@ banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan
     return banyan_file_save(path ? path : "-", text, strlen(text), err);
 }
 
+void cli_say_written(const cli_arguments *arguments, const char *path)
+{
+    if (path && strcmp(path, "-") != 0 && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
+        printf("written to %s\n", path);
+}
+
 const char *cli_node_name(const void *topology, int node)
 {
     return banyan_topology_node_name(topology, node);

@@ -11,6 +11,7 @@
 #include "planner/wisdom.h"
 #include "schedule/export.h"
 #include "simulate/flit.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
@@ -81,11 +82,15 @@ static void print_summary(const banyan_plan *plan, const cli_problem *problem, d
     const banyan_schedule *schedule = plan->schedule;
     char size[32], rate[32], time[32], planning[32], link[128];
 
-    printf("%s on %s: %s of %s over %d workers\n", plan->algorithm->name, problem->topology->name,
+    printf("%s on %s: %s of %s over %d worker%s\n", plan->algorithm->name, problem->topology->name,
            banyan_collective_name(schedule->collective),
-           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count);
-    printf("  %zu transfers in %d rounds, %d pieces, %d flows, depth %d\n", schedule->transfer_count,
-           schedule->round_count, schedule->piece_count, schedule->flow_count, plan->limits.depth);
+           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count,
+           schedule->active_count == 1 ? "" : "s");
+    printf("  %zu transfer%s in %d round%s, %d piece%s, %d flow%s, depth %d\n", schedule->transfer_count,
+           schedule->transfer_count == 1 ? "" : "s", schedule->round_count,
+           schedule->round_count == 1 ? "" : "s", schedule->piece_count,
+           schedule->piece_count == 1 ? "" : "s", schedule->flow_count, schedule->flow_count == 1 ? "" : "s",
+           plan->limits.depth);
     if (plan->limits.bottleneck >= 0) {
         printf("  at most %s, limited by link %s",
                banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate),
@@ -152,8 +157,8 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
         printf("  chosen: %s\n", explanation);
     if (!status)
         status = write_schedule(arguments, plan, problem, err);
-    if (!status && !only_schedule && path && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
-        printf("  written to %s\n", path);
+    if (!status)
+        cli_say_written(arguments, path);
     return status;
 }
 
@@ -225,16 +230,22 @@ static int run(const cli_arguments *arguments)
     banyan_error err;
     banyan_status status;
     banyan_plan plan;
+    cli_waiting waiting;
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    if (algorithm && strcmp(algorithm, "auto") != 0)
+    if (algorithm && strcmp(algorithm, "auto") != 0) {
+        cli_waiting_begin(&waiting, arguments, "planning, seconds");
         status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
-    else
+        cli_waiting_end(&waiting);
+    } else {
+        cli_planning_begin(&waiting, arguments, &problem.problem);
         status = search(arguments, &problem, &plan, &explanation, &err);
+        cli_planning_end(&waiting, &problem.problem);
+    }
     if (!status) {
         status = print(arguments, &plan, &problem, explanation, &err);
         banyan_plan_fini(&plan);

@@ -61,6 +61,7 @@ static banyan_status print(const cli_arguments *arguments, const banyan_topology
            report->rack_count ? ", some behind trunks" : "", report->measurement_count,
            banyan_show_bytes((double)report->bytes, bytes, sizeof bytes),
            banyan_show_seconds(report->seconds, seconds, sizeof seconds));
+    cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(drawing);
     return BANYAN_SUCCESS;
 }

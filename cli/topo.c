@@ -98,6 +98,8 @@ static banyan_status convert(const cli_arguments *arguments, const banyan_topolo
 
     if (!status)
         status = cli_write(arguments, out, err);
+    if (!status)
+        cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(out);
     return status;
 }
@@ -128,6 +130,8 @@ static banyan_status draw(const cli_arguments *arguments, const banyan_topology 
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--format %.40s is not text, dot or svg", format);
     if (!status)
         status = cli_write(arguments, out, err);
+    if (!status)
+        cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(out);
     return status;
 }
@@ -171,6 +175,9 @@ static int run(const cli_arguments *arguments)
                                    actions[near]);
         return cli_usage_error(arguments, "say what to do: show, convert, check, draw or discover");
     }
+    if (which != 3 && cli_has(arguments, "format"))
+        return cli_usage_error(arguments, "--format is for draw; %s %s", action,
+                               which == 1 || which == 4 ? "writes JSON" : "prints text");
     if (which < 4 && arguments->word_count < 2)
         return cli_usage_error(arguments, "%s needs a network: a file or a string such as hosts:2+3", action);
     status = which == 4 ? banyan_topology_discover(&topology, &err)

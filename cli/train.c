@@ -223,9 +223,13 @@ static banyan_status work(const cli_arguments *arguments, cli_job *job, cli_trai
         status = write_picture(r, cli_get(arguments, "trace"), banyan_training_export_trace, err);
     if (!status && cli_has(arguments, "json"))
         return cli_trainings_print_json(r, err);
-    if (!status)
-        cli_trainings_print(r);
-    return status;
+    if (status)
+        return status;
+    cli_trainings_print(r);
+    cli_say_written(arguments, cli_get(arguments, "output"));
+    cli_say_written(arguments, cli_get(arguments, "svg"));
+    cli_say_written(arguments, cli_get(arguments, "trace"));
+    return BANYAN_SUCCESS;
 }
 
 static int run(const cli_arguments *arguments)

@@ -13,6 +13,7 @@
 #include "schedule/schedule.h"
 #include "verify/msccl.h"
 #include "verify/verify.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     {"topo", 't', "SPEC", "also hold routes and abilities against this network"}, {NULL, 0, NULL, NULL}};
@@ -142,6 +143,7 @@ static int run(const cli_arguments *arguments)
     const char *path, *spec = cli_get(arguments, "topo");
     banyan_error err;
     banyan_status status;
+    cli_waiting waiting;
     size_t length;
     char *text = NULL;
 
@@ -152,7 +154,9 @@ static int run(const cli_arguments *arguments)
     if (!status && spec)
         status = banyan_topology_load(spec, &topology, &err);
     if (!status) {
+        cli_waiting_begin(&waiting, arguments, "proving, seconds");
         status = judge(text, length, topology, &verdict, &err);
+        cli_waiting_end(&waiting);
         if (status)
             banyan_error_prefix(&err, path);
     }

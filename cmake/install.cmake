@@ -57,7 +57,7 @@ function(add_man_page source name section)
   add_custom_command(
     OUTPUT ${page}
     COMMAND sed 1d ${source}
-            | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super -M shiftheadinglevelby=-1 -M title=${title}
+            | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super --parse-no-intraemph -M shiftheadinglevelby=-1 -M title=${title}
               -M section=${section} -M "source=Banyan ${PROJECT_VERSION}" -M volume=Banyan -
             | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /" > ${page}
     DEPENDS ${source} VERBATIM)

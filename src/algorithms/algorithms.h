@@ -22,6 +22,8 @@ typedef struct {
     size_t bytes;                       /* size at hand, for choices that depend on it; 0: large */
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
+    void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */
+    void *watch_context;
 } banyan_problem;
 
 /* An option of an algorithm: «--order 2,0,1» on the command line. */

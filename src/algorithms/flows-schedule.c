@@ -32,8 +32,11 @@ typedef struct {
     int *route_head;      /* hash table of known routes, chained */
     size_t *route_hop;
     int *route_next;
-    int route_count, route_limit;
+    int *
+        link_route; /* by link: the route of a hop over it alone, plus 2 (1: the default one); 0: not yet asked for */
     int earliest, latest; /* rounds: of what is placed now, of all so far */
+    banyan_transfer *placed;
+    size_t placed_count;
 } weaver;
 
 enum { BUCKETS = 4096 };
@@ -49,6 +52,8 @@ static void weaver_fini(weaver *w)
     banyan_free(w->route_head);
     banyan_free(w->route_hop);
     banyan_free(w->route_next);
+    banyan_free(w->link_route);
+    banyan_free(w->placed);
     banyan_routes_destroy(w->routes);
 }
 
@@ -64,7 +69,10 @@ static banyan_status weaver_init(weaver *w, const banyan_flows *flows, const ban
     w->route_head = banyan_alloc(BUCKETS, sizeof *w->route_head);
     w->route_hop = banyan_alloc(flows->hop_count, sizeof *w->route_hop);
     w->route_next = banyan_alloc(flows->hop_count, sizeof *w->route_next);
-    if (!w->calendar || !w->ready || !w->holds || !w->route_head || !w->route_hop || !w->route_next)
+    w->link_route = banyan_alloc((size_t)problem->topology->link_count, sizeof *w->link_route);
+    w->placed = banyan_alloc(flows->hop_count, sizeof *w->placed);
+    if (!w->calendar || !w->ready || !w->holds || !w->route_head || !w->route_hop || !w->route_next ||
+        !w->link_route || !w->placed)
         return banyan_fail_memory(err);
     for (int i = 0; i < BUCKETS; i++)
         w->route_head[i] = -1;
@@ -113,7 +121,7 @@ static int same_links(const banyan_flows *flows, const banyan_hop *a, const bany
 }
 
 /* The index of the hop's links as a route; -1 when the default route is the same. */
-static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
+static banyan_status look_up_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
 {
     const banyan_hop *hop = &w->flows->hops[hop_index];
     const int *links = w->flows->links + hop->first_link, *usual;
@@ -141,6 +149,22 @@ static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_er
     return BANYAN_SUCCESS;
 }
 
+/* The same; hops over single links, of which direct networks have nothing else, are looked up once a link. */
+static banyan_status find_route(weaver *w, size_t hop_index, int *out, banyan_error *err)
+{
+    const banyan_hop *hop = &w->flows->hops[hop_index];
+    int *known = hop->link_count == 1 ? &w->link_route[w->flows->links[hop->first_link]] : NULL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (known && *known)
+        *out = *known - 2;
+    else
+        status = look_up_route(w, hop_index, out, err);
+    if (!status && known && *out >= -1)
+        *known = *out + 2;
+    return status;
+}
+
 /* The hop's round: its data is ready, its links are free, and a first arrival has a round of its own. */
 static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int towards, banyan_error *err)
 {
@@ -166,7 +190,7 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
     t.round = round;
     t.route = route;
     t.action = towards && !first ? BANYAN_ACTION_REDUCE : BANYAN_ACTION_COPY;
-    banyan_builder_add(&w->builder, t);
+    w->placed[w->placed_count++] = t;
     if (first)
         *holds = 2;
     if (!towards || round + 1 > *dst_ready)
@@ -203,6 +227,26 @@ static banyan_status place_stage(weaver *w, int stage, banyan_error *err)
             status = place_hop(w, f, flow->first_hop + begin + i, begin + i < (size_t)flow->in_count, err);
         }
     }
+    return status;
+}
+
+/* Hands the transfers over in the order of their rounds: they are many more than rounds, so these are counted. */
+static banyan_status hand_over(weaver *w, banyan_error *err)
+{
+    size_t *first = banyan_alloc((size_t)w->latest + 2, sizeof *first);
+    size_t *order = banyan_alloc(w->placed_count, sizeof *order);
+    banyan_status status = first && order ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (size_t i = 0; !status && i < w->placed_count; i++)
+        first[w->placed[i].round + 1]++;
+    for (int r = 0; !status && r < w->latest; r++)
+        first[r + 1] += first[r];
+    for (size_t i = 0; !status && i < w->placed_count; i++)
+        order[first[w->placed[i].round]++] = i;
+    for (size_t i = 0; !status && i < w->placed_count; i++)
+        banyan_builder_add(&w->builder, w->placed[order[i]]);
+    banyan_free(first);
+    banyan_free(order);
     return status;
 }
 
@@ -262,6 +306,8 @@ banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem
         status = cut_by_weight(flows, &w.builder, err);
     if (!status)
         status = place_all(&w, err);
+    if (!status)
+        status = hand_over(&w, err);
     if (status)
         banyan_builder_fail(&w.builder, status, "%s", err ? err->text : "");
     finished = banyan_builder_finish(&w.builder, out, status ? NULL : err);

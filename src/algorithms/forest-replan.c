@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest-replan.c: a link fails; most trees never used it. The lost cables come back as ghosts of
- * next to no width, so that the old trees are whole but for a cable that is far too full: exchanges take every
- * tree off it, as shallow as they were, and even out what the others bear. Then one linear program weighs the
- * trees anew, if that is still worth it. */
+/* algorithms/forest-replan.c: a link fails or slows down; most trees need little change. Lost cables come back as
+ * ghosts of next to no width, so that the old trees are whole but for cables that are far too full: moves take
+ * every tree off them and level what the others bear (solve/level.h), no deeper than a new plan would be. Heavy
+ * trees are split before, into lighter ones that find room more easily, and some very light ones that even out
+ * the rest. Whatever comes of it is held against the bound; where it falls short we plan from the beginning. */
 #include "algorithms/forest.h"
 
 #include <string.h>
@@ -10,36 +11,34 @@
 #include "algorithms/flows.h"
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
-#include "solve/exchange.h"
-#include "solve/oracle.h"
-#include "solve/packing.h"
+#include "solve/level.h"
+#include "solve/strength.h"
 
-#define ATTEMPTS 700
 #define GHOST 4096 /* times narrower than the narrowest cable */
 #define MOST_GHOSTS 256
-#define GOOD 0.993  /* of what all cables together allow */
-#define FAIR 0.9901 /* the same: below this the linear program is asked */
+#define GOOD 0.9912   /* of what all cables together allow: what we aim at */
+#define ENOUGH 0.9902 /* of the bound: below this we plan anew */
+#define MOVES_PER_TREE 40
+#define HEAVY 3.0 /* trees of more than this many times the usual weight are halved if they must move */
 
 typedef struct {
     const banyan_graph *graph;
     const banyan_schedule *old;
     banyan_graph *ghostly; /* the graph's arcs, then ghosts */
     int ghost[MOST_GHOSTS][2], ghost_count;
-    size_t *by_flow, *first; /* copies of the old schedule, sorted by flow */
-    banyan_trees trees;
-    double *weight;
-    unsigned char *halved;
-    int depth_limit, tree_limit;
+    int *parent, *via; /* by tree and node, as solve/level.h has them */
+    double *weight;    /* of all trees together: 1 */
+    int tree_count, tree_limit, depth_limit;
+    double best; /* the bound, once it had to be found; 0: not yet */
+    double most; /* the best rate if all cables could be full; rates are in units of the ghostly graph */
 } mender;
 
 static void mender_fini(mender *m)
 {
     banyan_graph_destroy(m->ghostly);
-    banyan_free(m->by_flow);
-    banyan_free(m->first);
+    banyan_free(m->parent);
+    banyan_free(m->via);
     banyan_free(m->weight);
-    banyan_free(m->halved);
-    banyan_trees_fini(&m->trees);
 }
 
 static int find_arc(const banyan_graph *graph, int src, int dst)
@@ -50,35 +49,14 @@ static int find_arc(const banyan_graph *graph, int src, int dst)
     return -1;
 }
 
-static banyan_status sort_by_flow(mender *m, banyan_error *err)
-{
-    const banyan_schedule *old = m->old;
-    size_t *at;
-
-    m->by_flow = banyan_alloc(old->transfer_count, sizeof *m->by_flow);
-    m->first = banyan_alloc((size_t)old->flow_count + 2, sizeof *m->first);
-    if (!m->by_flow || !m->first)
-        return banyan_fail_memory(err);
-    at = m->first + 1;
-    for (size_t i = 0; i < old->transfer_count; i++)
-        if (old->transfers[i].action == BANYAN_ACTION_COPY)
-            at[old->transfers[i].flow + 1]++;
-    for (int f = 0; f < old->flow_count; f++)
-        at[f + 1] += at[f];
-    for (size_t i = 0; i < old->transfer_count; i++)
-        if (old->transfers[i].action == BANYAN_ACTION_COPY)
-            m->by_flow[at[old->transfers[i].flow]++] = i;
-    return BANYAN_SUCCESS;
-}
-
 /* Pairs of nodes that the old trees join and that have no link now. 0: too many. */
 static int find_ghosts(mender *m)
 {
-    for (size_t i = 0; i < m->first[m->old->flow_count]; i++) {
-        const banyan_transfer *t = &m->old->transfers[m->by_flow[i]];
+    for (size_t i = 0; i < m->old->transfer_count; i++) {
+        const banyan_transfer *t = &m->old->transfers[i];
         int a = t->src < t->dst ? t->src : t->dst, b = a == t->src ? t->dst : t->src, g = 0;
 
-        if (find_arc(m->graph, t->src, t->dst) >= 0)
+        if (t->action != BANYAN_ACTION_COPY || find_arc(m->graph, t->src, t->dst) >= 0)
             continue;
         while (g < m->ghost_count && (m->ghost[g][0] != a || m->ghost[g][1] != b))
             g++;
@@ -102,7 +80,7 @@ static banyan_status add_ghosts(mender *m, banyan_error *err)
     for (int i = 0; !status && i < graph->arc_count; i++) {
         src[i] = graph->arcs[i].src;
         dst[i] = graph->arcs[i].dst;
-        capacity[i] = (double)graph->arcs[i].capacity;
+        capacity[i] = GHOST * (double)graph->arcs[i].capacity;
         narrowest = i == 0 || capacity[i] < narrowest ? capacity[i] : narrowest;
     }
     for (int g = 0; !status && g < m->ghost_count; g++)
@@ -111,7 +89,7 @@ static banyan_status add_ghosts(mender *m, banyan_error *err)
 
             src[i] = m->ghost[g][back];
             dst[i] = m->ghost[g][1 - back];
-            capacity[i] = narrowest / GHOST;
+            capacity[i] = narrowest / GHOST; /* whole numbers are soon brought to a common unit */
         }
     if (!status) {
         banyan_graph_input input = {graph->node_count, graph->role, (int)arcs, src, dst, capacity, NULL};
@@ -124,141 +102,240 @@ static banyan_status add_ghosts(mender *m, banyan_error *err)
     return status;
 }
 
-static banyan_status take_old_trees(mender *m, banyan_error *err)
+static banyan_status make_room(mender *m, banyan_error *err)
+{
+    size_t most = (size_t)(m->old->flow_count > m->tree_limit ? m->old->flow_count : m->tree_limit),
+           cells = most * (size_t)m->graph->node_count;
+
+    m->parent = banyan_alloc(cells, sizeof *m->parent);
+    m->via = banyan_alloc(cells, sizeof *m->via);
+    m->weight = banyan_alloc(most, sizeof *m->weight);
+    return m->parent && m->via && m->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+/* Every node but one has a parent, and all lead to that one. */
+static int is_tree(const int *parent, int node_count)
+{
+    int roots = 0;
+
+    for (int v = 0; v < node_count; v++) {
+        int steps = 0;
+
+        roots += parent[v] < 0;
+        for (int u = v; parent[u] >= 0; u = parent[u])
+            if (++steps == node_count)
+                return 0;
+    }
+    return roots == 1;
+}
+
+/* The trees by which the old plan's sums go out; 0: these are no trees. */
+static int take_old_trees(mender *m)
 {
     const banyan_schedule *old = m->old;
+    size_t nodes = (size_t)m->graph->node_count;
 
-    m->weight = banyan_alloc((size_t)(old->flow_count + m->tree_limit), sizeof *m->weight);
-    m->halved = banyan_alloc((size_t)old->flow_count, 1);
-    if (!m->weight || !m->halved)
-        return banyan_fail_memory(err);
+    m->tree_count = old->flow_count;
+    for (size_t i = 0; i < (size_t)old->flow_count * nodes; i++)
+        m->parent[i] = m->via[i] = -1;
+    for (size_t i = 0; i < old->transfer_count; i++) {
+        const banyan_transfer *t = &old->transfers[i];
+        size_t cell = (size_t)t->flow * nodes + (size_t)t->dst;
+
+        if (t->action != BANYAN_ACTION_COPY)
+            continue;
+        if (m->parent[cell] >= 0 || t->piece_count != 1 || t->first_piece != t->flow)
+            return 0;
+        m->parent[cell] = t->src;
+        m->via[cell] = banyan_graph_cable(m->ghostly, find_arc(m->ghostly, t->src, t->dst));
+    }
     for (int f = 0; f < old->flow_count; f++) {
-        banyan_trees_begin(&m->trees);
         m->weight[f] = (double)(old->cut[f + 1] - old->cut[f]) / (double)old->whole;
-        for (size_t i = m->first[f]; i < m->first[f + 1]; i++) {
-            const banyan_transfer *t = &old->transfers[m->by_flow[i]];
-
-            banyan_trees_add_edge(&m->trees, t->src, t->dst);
-            banyan_trees_add_arc(&m->trees, find_arc(m->ghostly, t->src, t->dst));
-        }
+        if (!is_tree(m->parent + (size_t)f * nodes, m->graph->node_count))
+            return 0;
     }
-    return m->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+    return 1;
 }
 
-/* Light trees twice at half their weight, as far as trees are allowed: what each bears is then finer to spread. */
-static banyan_status halve_light_trees(mender *m, banyan_error *err)
+/* A copy of the tree takes part of its weight. */
+static void split_off(mender *m, int tree, double weight)
 {
-    size_t count = m->trees.tree_count;
+    size_t nodes = (size_t)m->graph->node_count, from = (size_t)tree * nodes,
+           to = (size_t)m->tree_count * nodes;
 
-    for (size_t made = count; made < (size_t)m->tree_limit && made < 2 * count; made++) {
-        size_t light = 0;
-
-        for (size_t t = 1; t < count; t++) /* the lightest that is whole yet: halves come later in turn */
-            if (!m->halved[t] && (m->halved[light] || m->weight[t] < m->weight[light]))
-                light = t;
-        banyan_trees_copy(&m->trees, &m->trees, light);
-        if (m->trees.failed)
-            return banyan_fail_memory(err);
-        m->halved[light] = 1;
-        m->weight[made] = m->weight[light] /= 2;
-    }
-    return BANYAN_SUCCESS;
+    memcpy(m->parent + to, m->parent + from, nodes * sizeof(int));
+    memcpy(m->via + to, m->via + from, nodes * sizeof(int));
+    m->weight[m->tree_count++] = weight;
+    m->weight[tree] -= weight;
 }
 
-/* All trees together, over the fullest cable; the best that could be had if all cables were full; in the
- * graph's units. *whole: no tree needs a ghost. */
-static banyan_status weigh_up(const mender *m, double *rate, double *most, int *whole, banyan_error *err)
+static int uses_ghost(const mender *m, int tree)
 {
-    double *load = banyan_alloc((size_t)m->graph->arc_count, sizeof *load), fullest = 0;
+    const int *via = m->via + (size_t)tree * (size_t)m->graph->node_count;
 
-    if (!load)
-        return banyan_fail_memory(err);
-    *whole = 1;
-    *most = 0;
-    for (size_t t = 0; t < m->trees.tree_count; t++)
-        for (size_t a = banyan_trees_arcs_begin(&m->trees, t); a < banyan_trees_arcs_close(&m->trees, t);
-             a++) {
-            int arc = m->trees.arcs[a];
+    for (int v = 0; v < m->graph->node_count; v++)
+        if (via[v] >= m->graph->arc_count)
+            return 1;
+    return 0;
+}
 
-            *whole &= arc < m->graph->arc_count;
-            if (arc < m->graph->arc_count)
-                load[banyan_graph_cable(m->graph, arc)] += m->weight[t];
-        }
-    for (int i = 0; i < m->graph->arc_count; i++) {
-        double capacity = (double)m->graph->arcs[i].capacity;
+/* The heaviest of the trees that must move, if it is much heavier than others; -1: none. */
+static int find_heavy(const mender *m)
+{
+    int heavy = -1;
 
-        *most += capacity / 2 / (m->graph->active_count - 1);
-        fullest = load[i] / capacity > fullest ? load[i] / capacity : fullest;
+    for (int t = 0; t < m->tree_count; t++)
+        if (m->weight[t] > HEAVY / m->tree_limit && (heavy < 0 || m->weight[t] > m->weight[heavy]) &&
+            uses_ghost(m, t))
+            heavy = t;
+    return heavy;
+}
+
+/* As many more trees as are allowed: heavy ones in halves, then a part of each usual one in turn. */
+static void split_trees(mender *m, double light)
+{
+    int whole = m->tree_count, turn = 0;
+
+    while (m->tree_count < m->tree_limit) {
+        int heavy = find_heavy(m);
+
+        while (heavy < 0 && turn < whole && m->weight[turn] > HEAVY / 2 / m->tree_limit)
+            turn++;
+        if (heavy < 0 && turn == whole)
+            return;
+        if (heavy >= 0)
+            split_off(m, heavy, m->weight[heavy] / 2);
+        else
+            split_off(m, turn, light * m->weight[turn]);
+        turn += heavy < 0;
     }
+}
+
+/* The moves, off cables that are fuller than at this part of the best rate; *rate is what the trees reach then. */
+static banyan_status level(mender *m, double usual, double *rate, banyan_error *err)
+{
+    banyan_level_problem problem = {.tree_count = m->tree_count,
+                                    .weight = m->weight,
+                                    .enough = 1 / (GOOD * m->most),
+                                    .usual = 1 / (usual * m->most),
+                                    .depth_limit = m->depth_limit,
+                                    .depth_most = m->depth_limit + 1,
+                                    .move_limit = (long)MOVES_PER_TREE * m->tree_count};
+    double fullest = 0;
+    banyan_status status = banyan_level(m->ghostly, &problem, m->parent, m->via, &fullest, err);
+
     *rate = fullest > 0 ? 1 / fullest : 0;
-    banyan_free(load);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
-static banyan_status exchange(mender *m, banyan_error *err)
+static banyan_status find_best(mender *m, banyan_error *err)
 {
-    double usual = 0, fullest;
-    banyan_exchange_problem problem = {
-        .weight = m->weight, .attempt_limit = ATTEMPTS, .depth_limit = m->depth_limit};
+    banyan_fraction strength;
+    int *part = banyan_alloc((size_t)m->graph->node_count, sizeof *part), part_count;
+    banyan_status status =
+        part ? banyan_strength(m->graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
 
-    for (int i = 0; i < m->graph->arc_count; i++)
-        usual += (double)m->ghostly->arcs[i].capacity / 2 / (m->graph->active_count - 1);
-    problem.usual = 1 / usual;
-    problem.enough = 1 / (GOOD * usual);
-    return banyan_exchange(m->ghostly, &problem, &m->trees, &fullest, err);
+    if (!status)
+        m->best = banyan_fraction_value(strength) * GHOST / m->ghostly->unit;
+    banyan_free(part);
+    return status;
 }
 
-/* The trees weighed by one linear program. */
-static banyan_status weigh_anew(const mender *m, banyan_flows *flows, banyan_error *err)
+/* Whether the rate is near enough to the best of the network as it is now. All cables full is an easy bound, and
+ * mostly the true one, so at first we look no further. */
+static banyan_status judge(mender *m, double rate, int at_first, int *good, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
-                                      .tolerance = 0.009,
-                                      .warm_trees = 1,
-                                      .seed = &m->trees,
-                                      .round_limit = 0};
-    banyan_packing packing;
-    banyan_oracle *oracle;
-    banyan_status status = banyan_oracle_create(m->graph, &oracle, err);
+    banyan_status status = BANYAN_SUCCESS;
 
-    if (status)
-        return status;
-    problem.context = oracle;
-    status = banyan_packing_solve(m->graph, &problem, &packing, err);
-    banyan_oracle_destroy(oracle);
-    if (status)
-        return status;
-    banyan_packed_take(flows, m->graph, &packing);
-    banyan_packing_fini(&packing);
-    return BANYAN_SUCCESS;
+    *good = 0;
+    for (int t = 0; t < m->tree_count; t++)
+        if (uses_ghost(m, t))
+            return BANYAN_SUCCESS;
+    *good = rate >= ENOUGH * m->most;
+    if (*good || at_first)
+        return BANYAN_SUCCESS;
+    if (!(m->best > 0))
+        status = find_best(m, err);
+    *good = !status && rate >= ENOUGH * m->best;
+    return status;
 }
 
-static banyan_status mend_trees(mender *m, int *whole, banyan_flows *flows, banyan_error *err)
+static void give_tree(const mender *m, int tree, banyan_trees *trees, int *root)
 {
-    double rate, most;
-    banyan_status status = sort_by_flow(m, err);
+    const int *parent = m->parent + (size_t)tree * (size_t)m->graph->node_count;
+    const int *via = m->via + (size_t)tree * (size_t)m->graph->node_count;
 
-    *whole = 0;
-    if (status || !find_ghosts(m))
-        return status;
-    status = banyan_packed_radius(m->graph, &m->depth_limit, err);
-    m->depth_limit += 2;
+    banyan_trees_begin(trees);
+    for (int v = 0; v < m->graph->node_count; v++) {
+        if (parent[v] < 0) {
+            *root = v;
+            continue;
+        }
+        banyan_trees_add_edge(trees, parent[v], v);
+        banyan_trees_add_arc(trees, m->graph->arcs[via[v]].src == v ? m->graph->arcs[via[v]].twin : via[v]);
+    }
+}
+
+static banyan_status give_trees(const mender *m, banyan_flows *flows, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_trees trees;
+
+    banyan_trees_init(&trees);
+    for (int t = 0; t < m->tree_count && !trees.failed; t++) {
+        int root = -1; /* in the centre already */
+
+        give_tree(m, t, &trees, &root);
+        if (!trees.failed)
+            banyan_flows_add_tree(flows, m->graph, &trees, (size_t)t, root, m->weight[t]);
+    }
+    if (trees.failed || flows->failed)
+        status = banyan_fail_memory(err);
+    banyan_trees_fini(&trees);
+    return status;
+}
+
+/* Loads come in steps of the lightest trees: which steps suit a network is found by trying. Where a cable is lost
+ * halves nearly always do; where one is slower, what it can still bear asks for finer ones. Mostly it is enough to
+ * relieve cables that are too full; relieving all that are fuller than others takes longer. */
+static banyan_status try_lights(mender *m, int *good, banyan_error *err)
+{
+    static const struct {
+        double lost, slower, usual;
+    } tries[] = {{0.5, 0.3, GOOD}, {0.5, 0.3, 1}, {0.4, 0.4, 1}, {0.3, 0.5, 1}};
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t i = 0; !status && !*good && i < sizeof tries / sizeof *tries; i++) {
+        double rate;
+
+        if (!take_old_trees(m))
+            return BANYAN_SUCCESS;
+        split_trees(m, m->ghost_count ? tries[i].lost : tries[i].slower);
+        status = level(m, tries[i].usual, &rate, err);
+        if (!status)
+            status = judge(m, rate, i == 0, good, err);
+    }
+    return status;
+}
+
+static banyan_status mend_trees(mender *m, int *good, banyan_flows *flows, banyan_error *err)
+{
+    banyan_status status;
+
+    *good = 0;
+    if (!find_ghosts(m))
+        return BANYAN_SUCCESS;
+    status = add_ghosts(m, err);
     if (!status)
-        status = add_ghosts(m, err);
+        status = make_room(m, err);
     if (!status)
-        status = take_old_trees(m, err);
+        status = banyan_packed_radius(m->graph, &m->depth_limit, err);
+    m->depth_limit++;
+    for (int i = 0; !status && i < m->graph->arc_count; i++)
+        m->most += (double)m->ghostly->arcs[i].capacity / 2 / (m->graph->active_count - 1);
     if (!status)
-        status = halve_light_trees(m, err);
-    if (!status)
-        status = exchange(m, err);
-    if (!status)
-        status = weigh_up(m, &rate, &most, whole, err);
-    if (status || !*whole)
-        return status;
-    if (rate < FAIR * most)
-        return weigh_anew(m, flows, err);
-    for (size_t t = 0; t < m->trees.tree_count; t++)
-        banyan_flows_add_tree(flows, m->graph, &m->trees, t, -1, m->weight[t]);
-    return flows->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+        status = try_lights(m, good, err);
+    return !status && *good ? give_trees(m, flows, err) : status;
 }
 
 static int can_mend(const banyan_graph *graph, const banyan_problem *problem, const banyan_schedule *old)
@@ -275,17 +352,16 @@ static banyan_status mend(const banyan_problem *problem, const banyan_graph *gra
 {
     mender m = {.graph = graph, .old = old, .tree_limit = max_trees};
     banyan_flows flows;
-    int whole;
+    int good;
     banyan_status status;
 
-    banyan_trees_init(&m.trees);
     banyan_flows_init(&flows);
-    status = mend_trees(&m, &whole, &flows, err);
-    if (!status && whole)
+    status = mend_trees(&m, &good, &flows, err);
+    if (!status && good)
         status = banyan_flows_limit(&flows, problem->topology, (size_t)max_trees, err);
     if (!status)
-        status = whole ? banyan_flows_build(&flows, problem, out, err)
-                       : banyan_algorithm_build(banyan_algorithm_find("forest"), problem, out, err);
+        status = good ? banyan_flows_build(&flows, problem, out, err)
+                      : banyan_algorithm_build(banyan_algorithm_find("forest"), problem, out, err);
     banyan_flows_fini(&flows);
     mender_fini(&m);
     return status;

@@ -6,9 +6,9 @@
 #include "algorithms/algorithms.h"
 
 /* A forest for the problem (on the changed topology, with the same nodes and active workers) that begins with
- * the trees of an old one: those that lost a link are joined again over the emptiest links, all are weighed
- * anew, and new trees come in until the rate is within one per cent of the best. Where nothing can be kept
- * (switches, relays, unlike directions) it plans from the beginning. */
+ * the trees of an old one: those on links that are lost or slower now move over to others, until the rate is
+ * within one per cent of the best. Where nothing can be kept (switches, relays, unlike directions, plans that are
+ * no trees) or too much is lost it plans from the beginning. */
 banyan_status banyan_forest_replan(const banyan_problem *problem, const banyan_schedule *old,
                                    banyan_schedule **out, banyan_error *err);
 

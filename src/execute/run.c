@@ -33,6 +33,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "execute/average.h"
+#include "execute/crew.h"
 #include "execute/run_internal.h"
 
 static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan_error *err)
@@ -48,6 +49,19 @@ static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan
                                             s->is_send ? 0 : s->number + 1, deadline_ns, err);
     }
     return status;
+}
+
+/* Ranks that share memory work side by side where the program allows that. */
+static banyan_status join_crew(banyan_runner *runner, banyan_error *err)
+{
+    const banyan_schedule *schedule = runner->program->schedule;
+    banyan_status status;
+
+    if (!runner->transport->board || runner->program->rank < 0)
+        return BANYAN_SUCCESS;
+    status = runner->transport->board(runner->endpoint, schedule->active, schedule->active_count,
+                                      &runner->board, err);
+    return status ? status : banyan_crew_create(runner->program, runner->board, &runner->crew, err);
 }
 
 banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoint *endpoint,
@@ -70,6 +84,8 @@ banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoin
         status = banyan_fail_memory(err);
     else
         status = connect_peers(runner, timeout_ms, err);
+    if (!status)
+        status = join_crew(runner, err);
     if (status)
         banyan_runner_destroy(runner);
     else
@@ -83,6 +99,7 @@ void banyan_runner_destroy(banyan_runner *runner)
         return;
     for (int i = 0; runner->flows && i < runner->program->stream_count; i++)
         banyan_free(runner->flows[i].staging);
+    banyan_crew_destroy(runner->crew);
     banyan_free(runner->flows);
     banyan_free(runner->progress);
     banyan_free(runner);
@@ -228,17 +245,21 @@ static void copy_kept(const banyan_runner *runner)
 
 static void lay_out(banyan_runner *runner, const banyan_run_request *request)
 {
-    size_t apart;
-
     runner->whole =
         (banyan_part){.into = request->buffer, .from = request->input ? request->input : request->buffer};
     runner->vector = (banyan_vector){.parts = request->parts ? request->parts : &runner->whole,
                                      .part_count = request->parts ? request->part_count : 1,
                                      .count = request->count,
                                      .element_bytes = runner->element_bytes};
-    apart = banyan_vector_parts_apart(&runner->vector);
+}
+
+/* What the program reads although it changes it must lie where the result goes. */
+static void keep_inputs(banyan_runner *runner)
+{
+    size_t apart = banyan_vector_parts_apart(&runner->vector);
+
     if (apart && runner->program->mixes_inputs) {
-        banyan_vector_copy(&runner->vector, 0, request->count);
+        banyan_vector_copy(&runner->vector, 0, runner->vector.count);
         apart = 0;
     }
     runner->reads_input = apart > 0;
@@ -259,17 +280,19 @@ static banyan_status start(banyan_runner *runner, const banyan_run_request *requ
     if (!runner->slice_elements)
         runner->slice_elements = 1;
     lay_out(runner, request);
-    bind(runner, request->count);
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err)
+static banyan_status run_streams(banyan_runner *runner, banyan_error *err)
 {
-    banyan_status status = start(runner, request, err);
+    const banyan_run_request *request = runner->request;
+    banyan_status status;
     int moved;
 
-    if (status)
-        return status;
+    if (runner->board)
+        banyan_crew_announce(runner);
+    keep_inputs(runner);
+    bind(runner, request->count);
     if (runner->reads_input) {
         advance_all(runner, &moved);
         copy_kept(runner);
@@ -279,6 +302,16 @@ banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request 
         runner->transport->withdraw(runner->endpoint);
     else if (request->op == BANYAN_AVG && runner->program->rank >= 0)
         banyan_average(runner->program->schedule, runner->program->rank, &runner->vector, request->type);
+    return status;
+}
+
+banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request *request, banyan_error *err)
+{
+    banyan_status status = start(runner, request, err);
+
+    if (status)
+        return status;
+    status = runner->crew ? banyan_crew_run(runner->crew, runner, err) : run_streams(runner, err);
     runner->request = NULL;
     return status;
 }

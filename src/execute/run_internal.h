@@ -24,12 +24,16 @@ typedef struct {
     char label[BANYAN_RUN_LABEL_BYTES]; /* receives: the peer's */
 } run_flow;
 
+typedef struct banyan_crew banyan_crew; /* execute/crew.h */
+
 struct banyan_runner {
     const banyan_program *program;
     banyan_endpoint *endpoint;
     const banyan_transport *transport;
     size_t slice_bytes;
     int kernel_set;
+    banyan_board *board; /* NULL: some ranks do not share memory */
+    banyan_crew *crew;   /* NULL: runs go over streams */
     run_progress *progress; /* by operation */
     run_flow *flows;        /* by stream of the program */
     size_t bound_count;     /* the count that progress is laid out for */

@@ -143,8 +143,14 @@ static int count_candidates(const banyan_problem *problem, banyan_effort effort)
     return count;
 }
 
+static void tell(const banyan_problem *problem, int done, int all)
+{
+    if (problem->watch)
+        problem->watch(problem->watch_context, done, all);
+}
+
 static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan *plans,
-                                     banyan_error *err)
+                                     int all, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int next = 0;
@@ -153,10 +159,13 @@ static banyan_status make_candidates(const banyan_problem *problem, banyan_effor
         const banyan_algorithm *algorithm = banyan_algorithm_at(i);
 
         status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
+        tell(problem, next, all);
         if (!has_variants(algorithm, problem, effort))
             continue;
-        for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++)
+        for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++) {
             status = make_candidate(algorithm, v, problem, effort, &plans[next++], err);
+            tell(problem, next, all);
+        }
     }
     return status;
 }
@@ -173,7 +182,7 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
     if (!status)
-        status = make_candidates(problem, effort, plans, err);
+        status = make_candidates(problem, effort, plans, all, err);
     if (status) {
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
@@ -215,7 +224,10 @@ static banyan_status unknown(const char *name, banyan_error *err)
     for (int i = 0; i < count && i < 255; i++)
         names[i] = banyan_algorithm_at(i)->name;
     names[count < 255 ? count : 255] = "auto";
-    near = banyan_near_find(name, names, (count < 255 ? count : 255) + 1);
+    near = strcmp(name, "auto") ? banyan_near_find(name, names, (count < 255 ? count : 255) + 1) : -1;
+    if (!strcmp(name, "auto"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "auto is a choice, not an algorithm: name some of «banyan list algorithms»");
     if (near >= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm is named %.60s (did you mean %s?)",
                            name, names[near]);

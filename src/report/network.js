@@ -102,7 +102,8 @@ function frame() {
     for (const p of points)
       include(p.x, p.y, 0, 0);
   const edge = (network.layout.slices > 1 ? 2.6 : 1.6) * font, below = network.hosts.length ? 1.5 * font : 0;
-  const w = right - left + 2 * edge, h = bottom - top + 2 * edge + below, wide = Math.max(w, 46 * font);
+  const w = right - left + 2 * edge, h = bottom - top + 2 * edge + below;
+  const wide = Math.max(w, (map.clientWidth < 500 ? 20 : 46) * font); // letters of a small network stay small, but can be read
   return { x: left - edge - (wide - w) / 2, y: top - edge, w: wide, h };
 }
 

@@ -17,7 +17,7 @@ static const char style[] =
     "margin:16px 0}h1{font-size:1.5rem}h2{font-size:1.3rem;margin-top:32px}h3{margin:0 0 "
     "6px;font-size:1.05rem}"
     "a{color:var(--link)}p.soft,figcaption{color:var(--soft);font-size:.9rem}"
-    "svg{max-width:100%;height:auto}.wide{overflow-x:auto}"
+    "svg{max-width:100%;height:auto}.wide{overflow-x:auto}@media (max-width:700px){.wide svg{max-width:none}}"
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:8px 0}"
     "th,td{padding:2px 10px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}"
     "th:first-child,td:first-child,td.words,th.words{text-align:left}td.reason{text-align:left;max-width:"
@@ -111,8 +111,11 @@ static banyan_status add_figure(const banyan_figure *f, banyan_text *text, banya
     banyan_text_add(text, "</h3>\n<p class=\"soft\">");
     banyan_text_add_xml(text, f->head.setting);
     banyan_text_add(text, "</p>\n");
-    if (has_picture)
+    if (has_picture) { /* which is scrolled in a narrow window, so that its words stay readable */
+        banyan_text_add(text, "<div class=\"wide\">");
         status = figure_add_svg(f, text, err);
+        banyan_text_add(text, "</div>\n");
+    }
     add_comparisons(f, text);
     if (status)
         return status;

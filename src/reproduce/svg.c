@@ -125,7 +125,7 @@ static void add_rule(picture *p, double value)
 {
     char number[32];
 
-    snprintf(number, sizeof number, "%.4g", value);
+    snprintf(number, sizeof number, "%.6g", value);
     banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", SVG_LEFT, picture_y(p, value),
                     SVG_WIDTH - SVG_RIGHT);
     picture_add_text(p, "soft", "end", SVG_LEFT - 7, picture_y(p, value) + 4, number);
@@ -165,7 +165,10 @@ static void add_frame(picture *p)
                     ".grid{stroke:#dddddd;stroke-width:0.7;fill:none}.line{fill:none;stroke-width:2}"
                     ".dashed{stroke-dasharray:6 4;stroke-width:1.6}.hollow{fill:#ffffff;stroke-width:2}"
                     "@media (prefers-color-scheme: dark){.page,.hollow{fill:#15181c}.ink{fill:#dddddd}"
-                    ".soft{fill:#aaaaaa}.grid{stroke:#3a3f45}}</style>\n");
+                    ".soft{fill:#aaaaaa}.grid{stroke:#3a3f45}}</style>\n"
+                    "<defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+                    "patternTransform=\"rotate(45)\"><rect class=\"page\" width=\"1.4\" height=\"5\" "
+                    "fill-opacity=\"0.75\"/></pattern></defs>\n");
     banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", SVG_WIDTH, SVG_HEIGHT);
     banyan_text_add(p->text, "<g font-size=\"14\">");
     picture_add_text(p, "ink", "start", 12, 22, f->head.title);
@@ -190,29 +193,31 @@ void picture_add_title(picture *p, const figure_point *point)
 }
 
 /* The marker's shape goes with the series, the diamond is the paper's. */
-static void add_marker(picture *p, const figure_point *q, int series)
+static void add_shape(picture *p, banyan_origin origin, int series, double x, double y)
 {
     const char *colour = picture_colour(series);
-    double x = place_x(p, q->x), y = picture_y(p, q->value);
 
-    if (q->origin == BANYAN_PAPERS)
-        banyan_text_add(p->text, "<path class=\"hollow\" stroke=\"%s\" d=\"M%.1f %.1f l6 6 l-6 6 l-6 -6 z\">",
-                        colour, x, y - 6);
-    else if (q->origin == BANYAN_OTHERS)
-        banyan_text_add(p->text, "<circle r=\"2\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\">", colour, x, y);
+    if (origin == BANYAN_PAPERS)
+        banyan_text_add(p->text,
+                        "<path class=\"hollow\" stroke=\"%s\" d=\"M%.1f %.1f l6 6 l-6 6 l-6 -6 z\"/>", colour,
+                        x, y - 6);
+    else if (origin == BANYAN_OTHERS)
+        banyan_text_add(p->text, "<circle r=\"2\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\"/>", colour, x, y);
     else if (series % 3 == 0)
-        banyan_text_add(p->text, "<circle r=\"3.6\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\">", colour, x, y);
+        banyan_text_add(p->text, "<circle r=\"3.6\" fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\"/>", colour, x, y);
     else if (series % 3 == 1)
-        banyan_text_add(p->text, "<rect width=\"6.6\" height=\"6.6\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">",
+        banyan_text_add(p->text, "<rect width=\"6.6\" height=\"6.6\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\"/>",
                         colour, x - 3.3, y - 3.3);
     else
-        banyan_text_add(p->text, "<path fill=\"%s\" d=\"M%.1f %.1f l4.4 7.6 h-8.8 z\">", colour, x, y - 4.6);
+        banyan_text_add(p->text, "<path fill=\"%s\" d=\"M%.1f %.1f l4.4 7.6 h-8.8 z\"/>", colour, x, y - 4.6);
+}
+
+static void add_marker(picture *p, const figure_point *q, int series)
+{
+    banyan_text_add(p->text, "<g>");
     picture_add_title(p, q);
-    banyan_text_add(p->text, "</%s>\n",
-                    q->origin == BANYAN_PAPERS                      ? "path"
-                    : q->origin == BANYAN_OTHERS || series % 3 == 0 ? "circle"
-                    : series % 3 == 1                               ? "rect"
-                                                                    : "path");
+    add_shape(p, q->origin, series, place_x(p, q->x), picture_y(p, q->value));
+    banyan_text_add(p->text, "</g>\n");
 }
 
 static void add_line(picture *p, int series)
@@ -243,20 +248,36 @@ static void add_line(picture *p, int series)
 void picture_add_legend(picture *p, int row, int colour, banyan_origin origin, const char *words)
 {
     double x = SVG_WIDTH - SVG_RIGHT + 18, y = SVG_TOP + 10 + row * 18;
+    double room = SVG_RIGHT - 18 - 25, width;
     char name[96];
 
     snprintf(name, sizeof name, "%s%s", words, origin == BANYAN_PAPERS ? " (paper)" : "");
-    if (p->figure->head.kind == BANYAN_FIGURE_LINES && origin == BANYAN_PAPERS)
-        banyan_text_add(p->text,
-                        "<path class=\"hollow\" stroke=\"%s\" d=\"M%.1f %.1f l6 6 l-6 6 l-6 -6 z\"/>",
-                        picture_colour(colour), x + 9, y - 10);
-    else if (p->figure->head.kind == BANYAN_FIGURE_LINES)
-        banyan_text_add(p->text, "<path class=\"line%s\" stroke=\"%s\" d=\"M%.1f %.1f h18\"/>",
-                        origin == BANYAN_OTHERS ? " dashed" : "", picture_colour(colour), x, y - 4);
-    else
-        banyan_text_add(p->text, "<rect fill=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"11\"/>",
-                        picture_colour(colour), x, y - 10);
+    width = SVG_LETTER * (double)strlen(name);
+    if (p->figure->head.kind == BANYAN_FIGURE_LINES) {
+        if (origin != BANYAN_PAPERS)
+            banyan_text_add(p->text, "<path class=\"line%s\" stroke=\"%s\" d=\"M%.1f %.1f h18\"/>",
+                            origin == BANYAN_OTHERS ? " dashed" : "", picture_colour(colour), x, y - 4);
+        add_shape(p, origin, colour, x + 9, y - 4);
+    } else {
+        picture_add_box(p, colour, origin, x, y - 10, 14, 11);
+    }
+    /* A long name in smaller letters. */
+    banyan_text_add(p->text, "<g font-size=\"%.3g\">", width > room ? 12 * room / width : 12.0);
     picture_add_text(p, "ink", "start", x + 25, y, name);
+    banyan_text_add(p->text, "</g>");
+}
+
+void picture_add_box(picture *p, int series, banyan_origin origin, double x, double y, double width,
+                     double height)
+{
+    banyan_text_add(p->text,
+                    "<rect fill=\"%s\" fill-opacity=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+                    "height=\"%.1f\"/>",
+                    picture_colour(series), origin == BANYAN_OURS ? "1" : "0.5", x, y, width, height);
+    if (series % 2) /* neighbours differ without colour, too */
+        banyan_text_add(p->text,
+                        "<rect fill=\"url(#hatch)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                        x, y, width, height);
 }
 
 static void add_lines(picture *p)

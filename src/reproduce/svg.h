@@ -5,7 +5,8 @@
 
 #include "reproduce/internal.h"
 
-enum { SVG_WIDTH = 760, SVG_HEIGHT = 400, SVG_LEFT = 76, SVG_RIGHT = 196, SVG_TOP = 44, SVG_BOTTOM = 62 };
+enum { SVG_WIDTH = 760, SVG_HEIGHT = 412, SVG_LEFT = 76, SVG_RIGHT = 196, SVG_TOP = 44, SVG_BOTTOM = 74 };
+#define SVG_LETTER 6.8 /* about as wide as one is */
 
 typedef struct {
     const banyan_figure *figure;
@@ -21,6 +22,9 @@ const char *picture_colour(int i);
 void picture_add_text(picture *p, const char *class, const char *anchor, double x, double y,
                       const char *words);
 void picture_add_legend(picture *p, int row, int colour, banyan_origin origin, const char *words);
+/* A bar, or a legend's sample of it. */
+void picture_add_box(picture *p, int series, banyan_origin origin, double x, double y, double width,
+                     double height);
 void picture_add_title(picture *p, const figure_point *point); /* what the mouse shows */
 
 banyan_status picture_add_bars(picture *p, banyan_error *err);

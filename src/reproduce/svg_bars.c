@@ -7,10 +7,13 @@
 #include "core/alloc.h"
 #include "reproduce/svg.h"
 
+enum { LEVELS = 3 };
+
 typedef struct {
     int *pile, *part; /* by series */
     int pile_count;
-    double *height; /* by pile: how far it is drawn */
+    double *height;          /* by pile: how far it is drawn */
+    double name_end[LEVELS]; /* of groups' names: how far each level is written */
 } piles;
 
 static int same_pile(const char *a, const char *b)
@@ -61,13 +64,10 @@ static void add_bar(picture *p, double x, double width, double from, int colour,
         top = picture_y(p, q->value);
         bottom = SVG_HEIGHT - SVG_BOTTOM;
     }
-    banyan_text_add(p->text,
-                    "<rect fill=\"%s\" fill-opacity=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-                    "height=\"%.1f\">",
-                    picture_colour(colour), q->origin == BANYAN_OURS ? "1" : "0.5", x, fmin(top, bottom),
-                    width, fmax(0.2, fabs(bottom - top)));
+    banyan_text_add(p->text, "<g>");
     picture_add_title(p, q);
-    banyan_text_add(p->text, "</rect>\n");
+    picture_add_box(p, colour, q->origin, x, fmin(top, bottom), width, fmax(0.2, fabs(bottom - top)));
+    banyan_text_add(p->text, "</g>\n");
 }
 
 static void add_pile_name(picture *p, double x, const char *series)
@@ -76,6 +76,20 @@ static void add_pile_name(picture *p, double x, const char *series)
                     SVG_HEIGHT - SVG_BOTTOM);
     banyan_text_add(p->text, "<text fill=\"#ffffff\" x=\"4\">%.*s</text></g>\n", picture_pile_length(series),
                     series);
+}
+
+/* On the first level that has room; what fits on none is left to the table and to the mouse. */
+static void add_group_name(picture *p, piles *s, double x, const char *label)
+{
+    double half = SVG_LETTER * (double)strlen(label) / 2;
+    int level = 0;
+
+    while (level < LEVELS && x - half < s->name_end[level] + 4)
+        level++;
+    if (level == LEVELS)
+        return;
+    s->name_end[level] = x + half;
+    picture_add_text(p, "soft", "middle", x, SVG_HEIGHT - SVG_BOTTOM + 17 + 14 * level, label);
 }
 
 static void add_group(picture *p, piles *s, int k)
@@ -98,10 +112,7 @@ static void add_group(picture *p, piles *s, int k)
             add_pile_name(p, x + width * 0.45 + 3, q->series);
         s->height[s->pile[i]] += q->value;
     }
-    /* Long labels stand on two levels. */
-    picture_add_text(p, "soft", "middle", SVG_LEFT + (k + 0.5) * group,
-                     SVG_HEIGHT - SVG_BOTTOM + (k % 2 && 7.0 * (double)strlen(label) > group - 4 ? 32 : 18),
-                     label);
+    add_group_name(p, s, SVG_LEFT + (k + 0.5) * group, label);
 }
 
 static void add_legend(picture *p, const piles *s)

@@ -69,15 +69,17 @@ static void wait_in(banyan_engine *e, int *list, int waiter)
 /* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
 static int must_wait(banyan_engine *e, const banyan_dependency_list *on, int until_sent, int waiter, int k)
 {
-    int transfer = waiter / 2;
+    int transfer = waiter / 2, is_aligned = e->transfers[transfer].is_aligned;
 
-    for (size_t i = on->first[transfer]; i < on->first[transfer + 1]; i++) {
+    for (size_t i = on->first[transfer], end = on->first[transfer + 1]; i < end; i++) {
         int before = on->item[i];
         banyan_transfer_state *u = &e->transfers[before];
         int have = until_sent ? u->sent : u->applied;
+        int is_short = is_aligned ? have <= k
+                                  : have < u->count && have < banyan_slices_needed(e->schedule, e->slices,
+                                                                                   transfer, k, before);
 
-        if (have < e->slices[before].count &&
-            have < banyan_slices_needed(e->schedule, e->slices, transfer, k, before)) {
+        if (is_short) {
             wait_in(e, until_sent ? &u->waits_for_sent : &u->waits_for_applied, waiter);
             return 1;
         }
@@ -90,24 +92,18 @@ static double turn_of(const banyan_engine *e, int transfer)
 {
     const banyan_turn *turn = &e->turns[transfer];
 
-    return turn->before + turn->part * (e->transfers[transfer].sent + 1) / e->slices[transfer].count;
-}
-
-static int is_carried(const banyan_engine *e, int transfer)
-{
-    int path = e->paths->path_of[transfer];
-
-    return e->slices[transfer].bytes > 0 && e->paths->first[path] < e->paths->first[path + 1];
+    return turn->before + turn->part * (e->transfers[transfer].sent + 1) / e->transfers[transfer].count;
 }
 
 /* The next message goes to its path. */
 static void leave(banyan_engine *e, int transfer)
 {
-    if (e->transfers[transfer].sent == 0)
+    const banyan_transfer_state *t = &e->transfers[transfer];
+
+    if (t->sent == 0)
         e->timeline->begin_s[transfer] = e->now_s;
-    if (is_carried(e, transfer))
-        banyan_flows_start(e->flows, transfer, e->slices[transfer].bytes, e->turns ? turn_of(e, transfer) : 0,
-                           e->now_s);
+    if (t->is_carried)
+        banyan_flows_start(e->flows, transfer, t->bytes, e->turns ? turn_of(e, transfer) : 0, e->now_s);
     else
         at(e, e->now_s, transfer, IS_SENT);
 }
@@ -116,7 +112,7 @@ static void try_to_send(banyan_engine *e, int transfer)
 {
     int k = e->transfers[transfer].sent;
 
-    if (k == e->slices[transfer].count ||
+    if (k == e->transfers[transfer].count ||
         must_wait(e, &e->dependencies->send_after_apply, 0, 2 * transfer + SEND, k))
         return;
     if (e->options->overhead_s > 0)
@@ -128,12 +124,12 @@ static void try_to_send(banyan_engine *e, int transfer)
 static void is_sent(banyan_engine *e, int transfer)
 {
     banyan_transfer_state *t = &e->transfers[transfer];
-    int path = e->paths->path_of[transfer];
+    banyan_path_state *path = &e->path[t->path];
 
-    if (t->sent++ == 0 && is_carried(e, transfer))
+    if (t->sent++ == 0 && t->is_carried)
         e->timeline->begin_s[transfer] = banyan_flows_began_s(e->flows, transfer);
-    e->path_bytes[path] += e->slices[transfer].bytes;
-    at(e, e->now_s + e->path_latency_s[path], transfer, ARRIVES);
+    path->bytes += t->bytes;
+    at(e, e->now_s + path->latency_s, transfer, ARRIVES);
     wake(e, &t->waits_for_sent);
     try_to_send(e, transfer);
 }
@@ -175,7 +171,7 @@ static void added(banyan_engine *e, int transfer)
         t->is_applying = 1;
         look_again(e, 2 * transfer + APPLY);
     }
-    if (t->applied < e->slices[transfer].count)
+    if (t->applied < t->count)
         return;
     e->timeline->end_s[transfer] = e->now_s;
     e->timeline->total_s = fmax(e->timeline->total_s, e->now_s);
@@ -200,7 +196,7 @@ static void try_to_apply(banyan_engine *e, int transfer)
     if (takes_time_to_add(e, t)) {
         double *free_s = &e->adder_free_s[t->dst];
 
-        *free_s = fmax(*free_s, e->now_s) + e->slices[transfer].bytes / e->options->reduce_bytes_per_s;
+        *free_s = fmax(*free_s, e->now_s) + e->transfers[transfer].bytes / e->options->reduce_bytes_per_s;
         at(e, *free_s, transfer, ADDED);
     } else {
         added(e, transfer);
@@ -274,20 +270,26 @@ static void adjust_window(banyan_engine *e)
 /* Everything that happens at the next moment; 0: nothing is left to happen. */
 static int advance(banyan_engine *e)
 {
-    double flow_s = banyan_flows_next_s(e->flows), event_s = banyan_events_next_s(&e->events);
-    double first_s = fmin(flow_s, event_s), last_s = first_s + fmax(SIMULTANEOUS * first_s, e->window_s);
+    double last_s = -1;
 
-    if (first_s == HUGE_VAL)
-        return 0;
-    while (fmin(flow_s, event_s) <= last_s && !e->is_out_of_memory) {
-        e->now_s = fmin(flow_s, event_s);
-        if (flow_s <= event_s)
+    for (;;) {
+        double flow_s = banyan_flows_next_s(e->flows);
+        const banyan_event *event = banyan_events_next(&e->events);
+        int is_flow = !event || flow_s <= event->time_s;
+        double now_s = is_flow ? flow_s : event->time_s, near_s = SIMULTANEOUS * now_s;
+
+        if (now_s == HUGE_VAL && last_s < 0)
+            return 0;
+        if (last_s < 0)
+            last_s = now_s + (near_s > e->window_s ? near_s : e->window_s);
+        if (now_s > last_s || e->is_out_of_memory)
+            break;
+        e->now_s = now_s;
+        if (is_flow)
             is_sent(e, banyan_flows_finish(e->flows));
         else
-            happen(e, banyan_events_pop(&e->events));
+            happen(e, banyan_events_pop(&e->events, event));
         serve_ready(e);
-        flow_s = banyan_flows_next_s(e->flows);
-        event_s = banyan_events_next_s(&e->events);
     }
     banyan_flows_settle(e->flows, e->now_s);
     adjust_window(e);
@@ -317,6 +319,36 @@ static int is_in_turn(const banyan_engine *e)
     return e->options->service == BANYAN_SERVICE_TURNS;
 }
 
+static int is_cut_alike(const banyan_engine *e, const banyan_dependency_list *on, size_t transfer)
+{
+    const banyan_transfer *t = &e->schedule->transfers[transfer];
+
+    for (size_t i = on->first[transfer]; i < on->first[transfer + 1]; i++) {
+        const banyan_transfer *u = &e->schedule->transfers[on->item[i]];
+
+        if (t->first_piece != u->first_piece || t->piece_count != u->piece_count)
+            return 0;
+    }
+    return 1;
+}
+
+static void init_transfer(const banyan_engine *e, size_t transfer)
+{
+    const banyan_slices *slices = &e->slices[transfer];
+    int path = e->paths->path_of[transfer];
+
+    e->transfers[transfer] = (banyan_transfer_state){
+        .bytes = slices->bytes,
+        .count = slices->count,
+        .path = path,
+        .waits_for_sent = -1,
+        .waits_for_applied = -1,
+        .is_carried = slices->bytes > 0 && e->paths->first[path] < e->paths->first[path + 1],
+        .is_aligned = is_cut_alike(e, &e->dependencies->send_after_apply, transfer) &&
+                      is_cut_alike(e, &e->dependencies->apply_after_apply, transfer) &&
+                      is_cut_alike(e, &e->dependencies->apply_after_send, transfer)};
+}
+
 banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
 {
     const banyan_schedule *schedule = e->schedule;
@@ -325,16 +357,15 @@ banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
 
     e->ready_first = e->ready_last = -1;
     e->transfers = banyan_alloc(schedule->transfer_count, sizeof *e->transfers);
-    e->path_latency_s = banyan_alloc((size_t)paths->path_count, sizeof *e->path_latency_s);
-    e->path_bytes = banyan_alloc((size_t)paths->path_count, sizeof *e->path_bytes);
+    e->path = banyan_alloc((size_t)paths->path_count, sizeof *e->path);
     e->adder_free_s = banyan_alloc((size_t)e->topology->node_count, sizeof *e->adder_free_s);
-    if (!e->transfers || !e->path_latency_s || !e->path_bytes || !e->adder_free_s)
+    if (!e->transfers || !e->path || !e->adder_free_s)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < schedule->transfer_count; i++)
-        e->transfers[i].waits_for_sent = e->transfers[i].waits_for_applied = -1;
+        init_transfer(e, i);
     for (int p = 0; p < paths->path_count; p++)
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
-            e->path_latency_s[p] += e->topology->links[paths->link[i]].latency_s;
+            e->path[p].latency_s += e->topology->links[paths->link[i]].latency_s;
     e->shortest_s = shortest_message(e);
     status = banyan_timeline_create(schedule->transfer_count, &e->timeline, err);
     if (!status && is_in_turn(e))
@@ -370,7 +401,6 @@ void banyan_engine_fini(banyan_engine *e)
     banyan_timeline_destroy(e->timeline);
     banyan_free(e->transfers);
     banyan_free(e->turns);
-    banyan_free(e->path_latency_s);
-    banyan_free(e->path_bytes);
+    banyan_free(e->path);
     banyan_free(e->adder_free_s);
 }

@@ -13,11 +13,21 @@
 /* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
  * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. */
 typedef struct {
+    double bytes; /* of each message */
+    int count;    /* of messages */
+    int path;
     int sent, arrived, applied;
-    int is_applying;                       /* its next message is being added, or waits for its turn */
     int waits_for_sent, waits_for_applied; /* first of those who wait for it, or -1 */
     int next[2];                           /* in such a list: as one who wants to send, to apply */
+    unsigned char is_applying;             /* its next message is being added, or waits for its turn */
+    unsigned char is_carried;              /* there are bytes, and links to move them over */
+    unsigned char is_aligned; /* all it waits for are cut like itself: message k waits for messages k */
 } banyan_transfer_state;
+
+typedef struct {
+    double latency_s;
+    double bytes; /* that it carried */
+} banyan_path_state;
 
 typedef struct {
     const banyan_schedule *schedule;
@@ -32,7 +42,7 @@ typedef struct {
     banyan_turn *turns; /* by transfer; NULL: messages share their path */
     banyan_events events;
     banyan_transfer_state *transfers;
-    double *path_latency_s, *path_bytes;         /* by path */
+    banyan_path_state *path;                     /* by path */
     double *adder_free_s;                        /* by node */
     int ready_first, ready_last;                 /* those to look at again, in order */
     size_t applied_count, round_end, round_left; /* lockstep: the round at hand ends before that transfer */
@@ -43,7 +53,7 @@ typedef struct {
     int is_out_of_memory;
 } banyan_engine;
 
-/* Fills timeline and path_bytes. Everything above message_count is the caller's and set before; the rest is
+/* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the rest is
  * made by init. */
 banyan_status banyan_engine_init(banyan_engine *engine, banyan_error *err);
 banyan_status banyan_engine_run(banyan_engine *engine, banyan_error *err);

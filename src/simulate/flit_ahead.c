@@ -13,7 +13,7 @@
  */
 static int64_t steady_input(const flit_router *r, int input, int64_t now)
 {
-    const flit_channel *c = r->in[input];
+    const flit_channel *c = r->inputs[input].channel;
     const flit_run *run;
 
     if (input >= r->link_inputs && r->interface->ports[input - r->link_inputs].packet >= 0) {
@@ -40,67 +40,66 @@ static int64_t steady_credits(const flit_channel *c, int64_t now)
 
 /* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot tell.
  */
-static int64_t steady_lane(const flit_fabric *f, const flit_router *r, int input, int v, int64_t now)
+static int64_t steady_lane(const flit_router *r, int input, int v, int64_t now)
 {
-    const flit_lane *lane = &r->lanes[input * f->lane_count + v];
-    const flit_channel *in = r->in[input];
-    int is_fed = *in->flit_due <= now && lane->count == 1 && flit_line_front(&in->flits)->lane == v;
+    const flit_lane *lane = &r->lanes[input << r->lane_shift | v];
+    const flit_channel *in = r->inputs[input].channel;
+    int is_fed = r->flit_due[input] <= now && !lane->behind && flit_line_front(&in->flits)->lane == v;
     int64_t cycles = lane->left - 1;
 
     if (lane->output < r->link_outputs) {
-        const flit_channel *out = r->out[lane->output];
-        int has_credit_run = *out->credit_due <= now && flit_line_front(&out->credits)->lane ==
-                                                            lane->target - lane->output * f->lane_count;
+        const flit_channel *out = r->outputs[lane->output].channel;
+        int has_credit_run =
+            r->credit_due[lane->output] <= now &&
+            flit_line_front(&out->credits)->lane == lane->target - (lane->output << r->lane_shift);
 
         if (out->interval > 65536)
             return -1;
-        if (!has_credit_run && r->credits[lane->target] <= 0)
+        if (!has_credit_run && r->output_lanes[lane->target].credits <= 0)
             return 0;
         if (!has_credit_run)
-            cycles = flit_earlier(cycles, r->credits[lane->target]);
+            cycles = flit_earlier(cycles, r->output_lanes[lane->target].credits);
     }
     if (!is_fed)
         cycles = flit_earlier(cycles, lane->available);
     return cycles > 0 ? cycles : -1;
 }
 
-static uint32_t lanes_of(const flit_fabric *f, const flit_router *r, int input, int64_t now)
+/* Lanes of an input that hold an output lane and have a flit, or get one now. */
+static uint32_t lanes_of(const flit_router *r, int input, int64_t now)
 {
-    const flit_channel *in = r->in[input];
-    uint32_t lanes = r->ready[input];
+    uint32_t lanes = r->inputs[input].active, fed = 0;
 
-    if (*in->flit_due <= now) {
-        int v = flit_line_front(&in->flits)->lane;
-        const flit_lane *lane = &r->lanes[input * f->lane_count + v];
+    if (r->flit_due[input] <= now) {
+        int v = flit_line_front(&r->inputs[input].channel->flits)->lane;
 
-        if (lane->state == LANE_ACTIVE && lane->count == 1)
-            lanes |= UINT32_C(1) << v;
+        fed = r->lanes[input << r->lane_shift | v].behind ? 0 : UINT32_C(1) << v;
     }
+    for (uint32_t rest = lanes & ~fed; rest; rest &= rest - 1)
+        if (!r->lanes[input << r->lane_shift | __builtin_ctz(rest)].available)
+            lanes &= ~(rest & -rest);
     return lanes;
 }
 
-/* Finds the one stream of each input and how long all of them last. best_lane[] of a chosen output, and
- * best_input[], say which; touched[] lists the outputs. */
-static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, int64_t cycles, int *count)
+/* Finds the one stream of each input and how long all of them last. touched[] lists the outputs, chosen[] says
+ * which lane goes there. */
+static int64_t find_streams(flit_router *r, int64_t now, int64_t cycles, int *count)
 {
-    int64_t stamp = -2 - now;
-
     *count = 0;
     for (int input = 0; input < r->input_count; input++) {
         int streams = 0;
 
-        for (uint32_t rest = lanes_of(f, r, input, now); rest; rest &= rest - 1) {
-            int v = __builtin_ctz(rest), output = r->lanes[input * f->lane_count + v].output;
-            int64_t steady = steady_lane(f, r, input, v, now);
+        for (uint32_t rest = lanes_of(r, input, now); rest; rest &= rest - 1) {
+            int v = __builtin_ctz(rest), id = input << r->lane_shift | v, output = r->lanes[id].output;
+            int64_t steady = steady_lane(r, input, v, now);
 
             if (steady == 0)
                 continue;
-            if (steady < 0 || streams++ || r->output_stamp[output] == stamp)
+            if (steady < 0 || streams++ || r->outputs[output].stamp == now)
                 return 0;
             cycles = flit_earlier(cycles, steady);
-            r->output_stamp[output] = stamp;
-            r->best_input[output] = input;
-            r->best_lane[output] = v;
+            r->outputs[output].stamp = now;
+            r->outputs[output].chosen = id;
             r->touched[(*count)++] = output;
         }
     }
@@ -114,15 +113,14 @@ static int64_t credits_of_ports(const flit_fabric *f, const flit_router *r, int6
     for (int p = 0; p < f->port_count && cycles > 1; p++) {
         const flit_port *port = &r->interface->ports[p];
         const flit_line *line = &port->channel->credits;
-        int input = r->link_inputs + p, output = r->lanes[input * f->lane_count + port->lane].output;
+        int id = (r->link_inputs + p) << r->lane_shift | port->lane, output = r->lanes[id].output;
         int64_t here = port->credits[port->lane];
 
         if (port->packet < 0)
             continue;
         if (*port->channel->credit_due <= now && flit_line_front(line)->lane == port->lane)
             here += flit_line_front(line)->count;
-        if (here < 2 || r->output_stamp[output] != -2 - now || r->best_input[output] != input ||
-            r->best_lane[output] != port->lane)
+        if (here < 2 || r->outputs[output].stamp != now || r->outputs[output].chosen != id)
             cycles = flit_earlier(cycles, here);
     }
     return cycles;
@@ -137,32 +135,27 @@ static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, in
     for (int i = 0; i < r->input_count && cycles > 1; i++)
         cycles = flit_earlier(cycles, steady_input(r, i, now));
     for (int o = 0; o < r->link_outputs && cycles > 1; o++)
-        cycles = flit_earlier(cycles, steady_credits(r->out[o], now));
+        cycles = flit_earlier(cycles, steady_credits(r->outputs[o].channel, now));
     if (cycles > 1)
-        cycles = find_streams(f, r, now, cycles, count);
+        cycles = find_streams(r, now, cycles, count);
     return r->interface ? credits_of_ports(f, r, now, cycles) : cycles;
 }
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
 {
     int count = 0;
-    int64_t cycles = find_cycles(f, r, now, limit, &count);
-    int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
+    int64_t cycles;
+    int32_t flits;
 
+    flit_router_settle(r, now);
+    if (r->interface)
+        flit_interface_settle(r->interface, now);
+    cycles = find_cycles(f, r, now, limit, &count);
+    flits = (int32_t)flit_earlier(cycles, INT32_MAX);
     if (cycles < 2)
         return 0;
     if (r->interface)
         flit_interface_run_ahead(r->interface, now, flits);
-    for (int i = 0; i < r->input_count; i++)
-        if (r->flit_due[i] <= now)
-            flit_router_take_flits(f, r, i, flits, now);
-    for (int o = 0; o < r->link_outputs; o++)
-        if (r->credit_due[o] <= now)
-            flit_router_take_credits(f, r, o, flits);
-    for (int i = 0; i < count; i++) {
-        int output = r->touched[i];
-
-        flit_router_forward(f, r, r->best_input[output], r->best_lane[output], flits, now);
-    }
+    flit_router_bulk(f, r, count, flits, now);
     return flits;
 }

@@ -17,9 +17,8 @@
 typedef struct {
     int64_t due;
     int32_t packet, count;
-    int16_t lane;
-    uint16_t hop;
-    int32_t has_head;
+    int32_t hop;             /* of the router that it comes to, among the fabric's */
+    uint16_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
 } flit_run;
 
 typedef struct {
@@ -38,9 +37,7 @@ typedef struct {
     int64_t sent;
 } flit_channel;
 
-/* Appends a run; 0: memory ran out. */
-int flit_line_push(flit_line *line, int64_t due, int32_t packet, int32_t count, int lane, int hop,
-                   int has_head);
+int flit_line_grow(flit_line *line); /* 0: memory ran out */
 
 static inline flit_run *flit_line_front(const flit_line *line)
 {
@@ -58,6 +55,16 @@ static inline void flit_line_pop(flit_line *line)
     line->count--;
 }
 
+/* Appends a run; 0: memory ran out. */
+static inline int flit_line_push(flit_line *line, flit_run run)
+{
+    if (line->count == line->capacity && !flit_line_grow(line))
+        return 0;
+    line->count++;
+    *flit_line_back(line) = run;
+    return 1;
+}
+
 /* Takes count from the front run; returns when the next one is due. */
 static inline int64_t flit_line_take(flit_line *line, int32_t count)
 {
@@ -72,21 +79,20 @@ static inline int64_t flit_line_take(flit_line *line, int32_t count)
 }
 
 /* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. */
-static inline int flit_channel_send(flit_channel *c, int64_t due, int32_t packet, int32_t count, int lane,
-                                    int hop, int has_head)
+static inline int flit_channel_send(flit_channel *c, flit_run run)
 {
-    if (c->flits.count) {
+    if (!run.has_head && c->flits.count) {
         flit_run *last = flit_line_back(&c->flits);
 
-        if (!has_head && last->packet == packet && last->due + last->count == due) {
-            last->count += count;
+        if (last->packet == run.packet && last->due + last->count == run.due) {
+            last->count += run.count;
             return 1;
         }
     }
-    if (!flit_line_push(&c->flits, due, packet, count, lane, hop, has_head))
+    if (!flit_line_push(&c->flits, run))
         return 0;
     if (c->flits.count == 1)
-        *c->flit_due = due;
+        *c->flit_due = run.due;
     return 1;
 }
 
@@ -101,7 +107,7 @@ static inline int flit_channel_return(flit_channel *c, int64_t due, int lane, in
             return 1;
         }
     }
-    if (!flit_line_push(&c->credits, due, 0, count, lane, 0, 0))
+    if (!flit_line_push(&c->credits, (flit_run){.due = due, .count = count, .lane = (uint16_t)lane}))
         return 0;
     if (c->credits.count == 1)
         *c->credit_due = due;

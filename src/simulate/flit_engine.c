@@ -19,7 +19,7 @@ static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
         moved |= flit_router_step(f, r, now);
         if (moved) {
             now++;
-            if (until - now > 3 && !r->waiting_count)
+            if (until - now > 3 && !r->waiting_count && !f->settings.is_plain)
                 now += flit_router_run_ahead(f, r, now, until - now);
             continue;
         }
@@ -46,7 +46,7 @@ static int64_t earliest_wake(const flit_fabric *f)
 static void name_packet(const flit_fabric *f, const flit_job *job, const flit_lane *lane, char *buffer,
                         size_t size)
 {
-    int32_t owner = f->packets[lane->entries[lane->first].packet].owner;
+    int32_t owner = f->packets[lane->packet].owner;
 
     if (owner < 0 || !job) {
         snprintf(buffer, size, "a normal packet from %.40s",
@@ -72,10 +72,10 @@ static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router *
     const flit_lane *longest = NULL;
 
     for (int v = 0; v < f->router_count; v++)
-        for (int i = 0; i < f->routers[v].input_count * f->lane_count; i++) {
+        for (int i = 0; i < f->routers[v].input_count << f->lane_shift; i++) {
             const flit_lane *lane = &f->routers[v].lanes[i];
 
-            if (lane->count && (!longest || is_worse(lane, longest))) {
+            if (lane->packet >= 0 && (!longest || is_worse(lane, longest))) {
                 longest = lane;
                 *where = &f->routers[v];
             }
@@ -94,8 +94,8 @@ static void name_wait(const flit_fabric *f, const flit_router *r, const flit_lan
         snprintf(buffer, size, "at %.40s for %s of link %.80s",
                  banyan_topology_node_name(f->topology, r->node),
                  lane->state == LANE_WAITING ? "a virtual channel" : "credits",
-                 banyan_topology_link_name(f->topology, (int)(r->out[lane->output] - f->channels), link,
-                                           sizeof link));
+                 banyan_topology_link_name(f->topology, (int)(r->outputs[lane->output].channel - f->channels),
+                                           link, sizeof link));
 }
 
 static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64_t now, const char *what,
@@ -128,16 +128,19 @@ static int64_t patience(const flit_fabric *f, const flit_job *job)
 
 banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
 {
-    int64_t allowed = patience(f, job), look_at = allowed, now, last = 0;
+    int64_t allowed = patience(f, job), look_at = allowed, now, last = -1;
 
     while ((now = earliest_wake(f)) < until && (!job || job->left)) {
         const flit_router *where;
-        int64_t end = flit_earlier(until, now + f->window);
+        int64_t end;
 
+        if (f->settings.is_plain)
+            now = ++last;
         last = now;
+        end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)
-            if (f->wake[v] < end)
-                f->wake[v] = run_node(f, &f->routers[v], f->wake[v], end);
+            if (f->wake[v] < end || f->settings.is_plain)
+                f->wake[v] = run_node(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
         if (f->has_failed)
             return banyan_fail_memory(err);
         if (now >= look_at) {

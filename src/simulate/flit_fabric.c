@@ -9,70 +9,58 @@
 #include "core/alloc.h"
 #include "simulate/flit_interface.h"
 
-static int allocate_router(flit_router *r, int lanes)
+/* The next count items of a block; NULL while the block is only measured. */
+static void *carve(char *block, size_t *used, size_t count, size_t size)
 {
-    size_t inputs = (size_t)r->input_count, outputs = (size_t)r->output_count;
-    size_t in_lanes = inputs * (size_t)lanes, out_lanes = outputs * (size_t)lanes;
+    void *array = block ? block + *used : NULL;
 
-    r->in = banyan_alloc(inputs, sizeof *r->in);
-    r->out = banyan_alloc(outputs, sizeof *r->out);
-    r->flit_due = banyan_alloc(inputs, sizeof *r->flit_due);
-    r->credit_due = banyan_alloc(outputs, sizeof *r->credit_due);
-    r->lanes = banyan_alloc(in_lanes, sizeof *r->lanes);
-    r->credits = banyan_alloc(out_lanes, sizeof *r->credits);
-    r->is_taken = banyan_alloc(out_lanes, sizeof *r->is_taken);
-    r->ready = banyan_alloc(inputs, sizeof *r->ready);
-    r->turn = banyan_alloc(inputs, sizeof *r->turn);
-    r->accept = banyan_alloc(inputs, sizeof *r->accept);
-    r->grant = banyan_alloc(outputs, sizeof *r->grant);
-    r->lane_accept = banyan_alloc(in_lanes, sizeof *r->lane_accept);
-    r->lane_grant = banyan_alloc(out_lanes, sizeof *r->lane_grant);
-    r->waiting = banyan_alloc(in_lanes, sizeof *r->waiting);
-    r->fresh = banyan_alloc(in_lanes, sizeof *r->fresh);
-    r->output_stamp = banyan_alloc(outputs, sizeof *r->output_stamp);
-    r->input_stamp = banyan_alloc(inputs, sizeof *r->input_stamp);
-    r->target_stamp = banyan_alloc(out_lanes, sizeof *r->target_stamp);
-    r->best_input = banyan_alloc(outputs, sizeof *r->best_input);
-    r->best_lane = banyan_alloc(outputs, sizeof *r->best_lane);
-    r->best_distance = banyan_alloc(outputs, sizeof *r->best_distance);
-    r->chosen_output = banyan_alloc(inputs, sizeof *r->chosen_output);
-    r->best_waiter = banyan_alloc(out_lanes, sizeof *r->best_waiter);
-    r->touched = banyan_alloc(outputs, sizeof *r->touched);
-    return r->in && r->out && r->flit_due && r->credit_due && r->lanes && r->credits && r->is_taken &&
-           r->ready && r->turn && r->accept && r->grant && r->lane_accept && r->lane_grant && r->waiting &&
-           r->fresh && r->output_stamp && r->input_stamp && r->target_stamp && r->best_input &&
-           r->best_lane && r->best_distance && r->chosen_output && r->best_waiter && r->touched;
+    *used += (count * size + 7) / 8 * 8;
+    return array;
 }
 
-static void free_router(flit_router *r, int lanes)
+/* All arrays of a router lie side by side. Returns how many bytes they take. */
+static size_t lay_out(flit_router *r, char *block)
+{
+    size_t inputs = (size_t)r->input_count, outputs = (size_t)r->output_count, used = 0;
+    size_t words = (size_t)r->words, output_words = (size_t)r->output_words;
+    uint64_t *sets;
+
+    r->flit_due = carve(block, &used, inputs + outputs, sizeof *r->flit_due);
+    r->wanted = carve(block, &used, output_words, sizeof *r->wanted);
+    r->waited = carve(block, &used, output_words, sizeof *r->waited);
+    r->hungry = carve(block, &used, output_words, sizeof *r->hungry);
+    r->inputs = carve(block, &used, inputs, sizeof *r->inputs);
+    r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
+    sets = carve(block, &used, 2 * words * outputs, sizeof *sets);
+    r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
+    r->touched = carve(block, &used, outputs, sizeof *r->touched);
+    r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
+    if (!block)
+        return used;
+    r->credit_due = r->flit_due + inputs;
+    for (size_t o = 0; o < outputs; o++) {
+        r->outputs[o].want = sets + 2 * words * o;
+        r->outputs[o].waiting = r->outputs[o].want + words;
+    }
+    return used;
+}
+
+static int allocate_router(flit_router *r)
+{
+    r->words = ((r->input_count << r->lane_shift) + 63) / 64;
+    r->output_words = (r->output_count + 63) / 64;
+    r->memory = banyan_alloc(1, lay_out(r, NULL));
+    if (r->memory)
+        lay_out(r, r->memory);
+    return r->memory != NULL;
+}
+
+static void free_router(flit_router *r)
 {
     flit_interface_destroy(r->interface);
-    for (int i = 0; r->lanes && i < r->input_count * lanes; i++)
+    for (int i = 0; r->memory && i < r->input_count << r->lane_shift; i++)
         banyan_free(r->lanes[i].entries);
-    banyan_free(r->in);
-    banyan_free(r->out);
-    banyan_free(r->flit_due);
-    banyan_free(r->credit_due);
-    banyan_free(r->lanes);
-    banyan_free(r->credits);
-    banyan_free(r->is_taken);
-    banyan_free(r->ready);
-    banyan_free(r->turn);
-    banyan_free(r->accept);
-    banyan_free(r->grant);
-    banyan_free(r->lane_accept);
-    banyan_free(r->lane_grant);
-    banyan_free(r->waiting);
-    banyan_free(r->fresh);
-    banyan_free(r->output_stamp);
-    banyan_free(r->input_stamp);
-    banyan_free(r->target_stamp);
-    banyan_free(r->best_input);
-    banyan_free(r->best_lane);
-    banyan_free(r->best_distance);
-    banyan_free(r->chosen_output);
-    banyan_free(r->best_waiter);
-    banyan_free(r->touched);
+    banyan_free(r->memory);
 }
 
 static void set_channels(flit_fabric *f)
@@ -101,32 +89,33 @@ static void join_links(flit_fabric *f, flit_router *r)
     const banyan_topology *t = f->topology;
     int v = r->node;
 
-    for (int i = 0; i < r->link_inputs; i++) {
-        r->in[i] = &f->channels[t->in_link[t->in_first[v] + i]];
-        r->in[i]->dst_input = i;
-        r->in[i]->flit_due = &r->flit_due[i];
-    }
-    for (int o = 0; o < r->link_outputs; o++) {
-        r->out[o] = &f->channels[t->out_link[t->out_first[v] + o]];
-        r->out[o]->src_output = o;
-        r->out[o]->credit_due = &r->credit_due[o];
-    }
-    for (int i = r->link_inputs; i < r->input_count; i++) {
-        r->in[i] = &f->ports[v * f->port_count + i - r->link_inputs];
-        r->in[i]->flit_due = &r->flit_due[i];
-    }
-    for (int i = 0; i < r->output_count * f->lane_count; i++) {
-        r->credits[i] = f->settings.buffer_flits;
-        r->target_stamp[i] = -1;
-    }
     for (int i = 0; i < r->input_count; i++) {
-        r->input_stamp[i] = -1;
+        flit_channel *c = i < r->link_inputs ? &f->channels[t->in_link[t->in_first[v] + i]]
+                                             : &f->ports[v * f->port_count + i - r->link_inputs];
+
+        c->dst_input = i;
+        c->flit_due = &r->flit_due[i];
         r->flit_due[i] = FLIT_NEVER;
+        r->inputs[i].channel = c;
+        r->inputs[i].stamp = -1;
     }
     for (int o = 0; o < r->output_count; o++) {
-        r->output_stamp[o] = -1;
+        r->outputs[o].stamp = -1;
         r->credit_due[o] = FLIT_NEVER;
+        if (o >= r->link_outputs)
+            continue;
+        r->outputs[o].channel = &f->channels[t->out_link[t->out_first[v] + o]];
+        r->outputs[o].channel->src_output = o;
+        r->outputs[o].channel->credit_due = &r->credit_due[o];
+        r->has_slow_link |= r->outputs[o].channel->interval > 65536;
     }
+    for (int i = 0; i < r->output_count << r->lane_shift; i++) {
+        r->output_lanes[i].credits =
+            i >> r->lane_shift < r->link_outputs ? f->settings.buffer_flits : INT32_MAX;
+        r->output_lanes[i].holder = -1;
+    }
+    for (int i = 0; i < r->input_count << r->lane_shift; i++)
+        r->lanes[i].packet = -1;
 }
 
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
@@ -148,6 +137,7 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
         int ports = has_interface[v] ? f->port_count : 0;
 
         r->node = v;
+        r->lane_shift = f->lane_shift;
         r->link_inputs = t->in_first[v + 1] - t->in_first[v];
         r->link_outputs = t->out_first[v + 1] - t->out_first[v];
         r->input_count = r->link_inputs + ports;
@@ -155,14 +145,16 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
         if (r->output_count > INT16_MAX || r->input_count > INT16_MAX)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "node %s has more than %d links",
                                banyan_topology_node_name(t, v), INT16_MAX);
-        if (!allocate_router(r, f->lane_count))
+        if (!allocate_router(r))
             return banyan_fail_memory(err);
         join_links(f, r);
     }
     for (int i = 0; i < f->channel_count; i++)
         least = f->channels[i].latency < least ? f->channels[i].latency : least;
-    f->window =
-        f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || !f->channel_count || least == 0 ? 1 : least + 1;
+    f->window = f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || f->settings.is_plain || !f->channel_count ||
+                        least == 0
+                    ? 1
+                    : least + 1;
     return BANYAN_SUCCESS;
 }
 
@@ -178,6 +170,9 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
     f->topology = topology;
     f->settings = *settings;
     f->lane_count = settings->virtual_channels;
+    while (1 << f->lane_shift < f->lane_count)
+        f->lane_shift++;
+    f->all_lanes = ~UINT32_C(0) >> (FLIT_MOST_LANES - f->lane_count);
     f->normal_port = settings->normal_rate > 0 ? settings->ports : -1;
     f->port_count = settings->ports + (settings->normal_rate > 0);
     f->router_count = topology->node_count;
@@ -206,7 +201,7 @@ void flit_fabric_destroy(flit_fabric *f)
     if (!f)
         return;
     for (int v = 0; f->routers && v < f->router_count; v++)
-        free_router(&f->routers[v], f->lane_count);
+        free_router(&f->routers[v]);
     for (int i = 0; f->channels && i < f->channel_count; i++)
         free_channel(&f->channels[i]);
     for (int i = 0; f->ports && i < f->router_count * f->port_count; i++)

@@ -25,55 +25,90 @@ typedef struct {
 
 typedef enum { LANE_IDLE, LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 
-/* A packet, or the part of it that has come, in an input lane. */
+/* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
-    int32_t packet, arrived;
-    uint16_t hop;
+    int32_t packet, hop, arrived;
 } flit_entry;
 
+/* An input lane: the packet at its front, and a ring of those behind. */
 typedef struct {
-    int32_t available; /* flits of the front packet that are here */
+    int32_t packet;    /* -1: none */
+    int32_t hop;       /* of it here, among the fabric's */
+    int32_t available; /* flits of it that are here */
     int32_t left;      /* flits of it that have not gone on */
-    int32_t target;    /* output lane: output * lanes + lane */
+    int32_t target;    /* output lane that it holds */
+    int32_t accept;    /* the output lane that it takes first */
+    uint32_t range;    /* lanes of the output that it may have */
     int16_t output;
-    uint8_t state, has_head, low, high;
-    uint32_t first, count, capacity; /* of the ring of entries */
+    uint16_t state;
+    uint32_t first, behind; /* of the ring of entries */
+    uint32_t capacity;
+    uint16_t has_head;
     flit_entry *entries;
     int64_t since; /* cycle in which the front packet came to the front */
 } flit_lane;
 
+typedef struct {
+    int32_t credits; /* those of a port do not run out */
+    int32_t holder;  /* the input lane whose packet has it, -1: none */
+    int32_t grant;   /* the input lane that goes first */
+} flit_output_lane;
+
+typedef struct {
+    flit_channel *channel;
+    uint32_t active;     /* lanes that hold an output lane */
+    int32_t turn;        /* the lane that goes first */
+    int32_t accept;      /* the output that goes first */
+    int32_t best_output; /* the one it accepts, in the cycle of the stamp */
+    int64_t stamp;
+} flit_input;
+
+/* Sets of input lanes are masks of so many words; the lanes of an input are always in one of them. */
+typedef struct {
+    flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
+    uint64_t *want;        /* lanes that hold a lane of this output, with a flit and a credit */
+    uint64_t *waiting;     /* lanes that ask for a lane of this output */
+    uint32_t taken;        /* lanes that a packet holds */
+    int32_t grant;         /* the input that goes first */
+    int32_t chosen;        /* the input lane that is granted the output in this cycle */
+    int32_t starved;       /* lanes that are held and have no credits */
+    int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
+} flit_output;
+
 struct flit_interface;
 
+/* Input and output lanes are numbered port << lane_shift | lane. */
 typedef struct {
     int node;
     int input_count, output_count; /* links first, then the interface's ports */
     int link_inputs, link_outputs;
-    flit_channel **in, **out;       /* out is NULL for ports: the interface takes whatever comes */
-    int64_t *flit_due, *credit_due; /* by input and output: when something arrives */
-    flit_lane *lanes;               /* input * lane_count + lane */
-    int32_t *credits;               /* of output lanes */
-    uint8_t *is_taken;              /* output lanes that a packet holds */
-    uint32_t *ready;                /* by input: active lanes that have a flit */
-    int *turn;                      /* by input: the lane that goes first */
-    int *accept, *grant;            /* round robin of inputs and outputs */
-    int *lane_accept, *lane_grant;
-    int *waiting, waiting_count; /* lanes that want an output lane */
-    int *fresh, fresh_count;     /* lanes that got one in this cycle */
-    /* Scratch of one cycle, valid where the stamp is the cycle. */
-    int64_t *output_stamp, *input_stamp, *target_stamp;
-    int *best_input, *best_lane, *best_distance, *chosen_output, *best_waiter, *touched;
+    int lane_shift;
+    int words, output_words; /* of a set of input lanes, of a set of outputs */
+    int has_slow_link;
+    int waiting_count;
+    int64_t *flit_due;   /* by input: when a flit arrives */
+    int64_t *credit_due; /* by link output, right behind */
+    flit_input *inputs;
+    flit_output *outputs;
+    flit_lane *lanes;
+    flit_output_lane *output_lanes;
+    uint64_t *wanted, *waited;        /* outputs that have lanes in want, in waiting */
+    uint64_t *hungry;                 /* outputs that have starved lanes */
+    int *touched;                     /* outputs that move something in this cycle */
     struct flit_interface *interface; /* NULL: none */
+    void *memory;                     /* all of the arrays */
 } flit_router;
 
 typedef struct {
     const banyan_topology *topology;
     banyan_flit_settings settings; /* nothing left to derive */
-    int lane_count;
-    int port_count;  /* of every interface, other traffic's port included */
-    int normal_port; /* its index, or -1 */
-    int window;      /* cycles that a node may run ahead of the others */
-    int32_t unit;    /* flits of a packet, head included: what cut-through wants room for; 0: wormhole */
-    int leaves_lane; /* messages leave the last lane of each class to other traffic */
+    int lane_count, lane_shift;
+    uint32_t all_lanes; /* a bit for each */
+    int port_count;     /* of every interface, other traffic's port included */
+    int normal_port;    /* its index, or -1 */
+    int window;         /* cycles that a node may run ahead of the others */
+    int32_t unit;       /* flits of a packet, head included: what cut-through wants room for; 0: wormhole */
+    int leaves_lane;    /* messages leave the last lane of each class to other traffic */
     int router_count, channel_count;
     flit_router *routers;
     flit_channel *channels;   /* by link */
@@ -121,12 +156,13 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
 /* One cycle of a router; 1 if anything moved or may move in the next. */
 int flit_router_step(flit_fabric *fabric, flit_router *router, int64_t now);
 
-/* Parts of a step, for so many cycles at once: flits of one run arrive, credits of one run arrive, an active
- * lane sends flits of its front packet on. */
-void flit_router_take_flits(flit_fabric *fabric, flit_router *router, int input, int32_t count, int64_t now);
-void flit_router_take_credits(flit_fabric *fabric, flit_router *router, int output, int32_t count);
-void flit_router_forward(flit_fabric *fabric, flit_router *router, int input, int lane, int32_t count,
-                         int64_t now);
+/* A step for so many cycles at once: whatever run has begun to arrive does so, and of each of the outputs
+ * touched[] the chosen lane sends flits of its front packet on. */
+void flit_router_bulk(flit_fabric *fabric, flit_router *router, int touched_count, int32_t cycles,
+                      int64_t now);
+
+/* Counts credits of all outputs that are due before a cycle. Those that nobody waits for are left to lie. */
+void flit_router_settle(flit_router *router, int64_t until);
 
 /* When something arrives next. */
 int64_t flit_router_next(const flit_router *router);

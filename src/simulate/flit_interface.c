@@ -5,6 +5,8 @@
  * control), a packet takes the next lane that has room. Other traffic has a port of its own. */
 #include "simulate/flit_interface.h"
 
+#include <math.h>
+
 #include "core/alloc.h"
 
 int flit_queue_push(flit_queue *queue, flit_message item)
@@ -37,6 +39,8 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
     i->fabric = fabric;
     i->router = router;
     i->job = job;
+    i->port_buffer = (int64_t)fabric->settings.interface_packets * fabric->settings.packet_bytes /
+                     fabric->settings.flit_bytes;
     i->port_count = fabric->normal_port >= 0 ? fabric->normal_port : fabric->port_count;
     i->ports = banyan_alloc((size_t)fabric->port_count, sizeof *i->ports);
     if (!i->ports) {
@@ -96,16 +100,13 @@ void flit_interface_deliver(flit_fabric *f, flit_interface *i, int32_t packet, i
 /* The next lane in turn that has room for the packet, or -1. */
 static int find_lane(const flit_fabric *f, const flit_port *port, int32_t flits, int is_message)
 {
-    int32_t unit = f->settings.packet_bytes / f->settings.flit_bytes + 1, need = 1;
-    int count = f->lane_count;
+    int32_t need = !f->unit ? 1 : flits < f->unit ? flits : f->unit;
+    int count = f->lane_count, lane = port->last_lane;
 
-    if (f->settings.switching == BANYAN_SWITCHING_CUT_THROUGH)
-        need = flits < unit ? flits : unit;
-    if (is_message && f->settings.normal_rate > 0 && f->settings.flow == BANYAN_FLOW_MESSAGE && count > 1)
+    if (is_message && f->leaves_lane && count > 1)
         count--;
-    for (int k = 1; k <= count; k++) {
-        int lane = (port->last_lane + k) % count;
-
+    for (int k = 0; k < count; k++) {
+        lane = lane + 1 < count ? lane + 1 : 0;
         if (port->credits[lane] >= need)
             return lane;
     }
@@ -115,6 +116,7 @@ static int find_lane(const flit_fabric *f, const flit_port *port, int32_t flits,
 static void begin_flits(flit_interface *i, flit_port *port, int32_t packet, int32_t flits, int lane)
 {
     port->packet = packet;
+    port->hop = packet < 0 ? 0 : i->fabric->path_first[i->fabric->packets[packet].path];
     port->left = flits;
     port->lane = port->last_lane = lane;
     port->has_head = 1;
@@ -164,7 +166,12 @@ static int begin_normal(flit_interface *i, flit_port *port)
 static void inject(flit_interface *i, flit_port *port, int32_t count, int64_t now)
 {
     port->credits[port->lane] -= count;
-    if (!flit_channel_send(port->channel, now + 2, port->packet, count, port->lane, 0, port->has_head))
+    if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
+                                                     .packet = port->packet,
+                                                     .count = count,
+                                                     .hop = port->hop,
+                                                     .lane = (uint16_t)port->lane,
+                                                     .has_head = (uint16_t)port->has_head}))
         i->fabric->has_failed = 1;
     port->has_head = 0;
     port->left -= count;
@@ -186,21 +193,11 @@ static void take_credits(flit_port *port, int64_t until)
     }
 }
 
-/* What a port's buffer holds. */
-static int64_t port_buffer(const flit_interface *i)
-{
-    const banyan_flit_settings *s = &i->fabric->settings;
-
-    return (int64_t)s->interface_packets * s->packet_bytes / s->flit_bytes;
-}
-
 static int step_port(flit_interface *i, int p, int64_t now)
 {
     flit_port *port = &i->ports[p];
     int moved = 0;
 
-    if (port->packet < 0 && !port->messages.count && port->handing < 0 && *port->channel->credit_due > now)
-        return 0;
     take_credits(port, now + 1);
     if (port->packet < 0 && port->messages.count)
         moved = p == i->fabric->normal_port ? begin_normal(i, port) : begin_packet(i, port, now);
@@ -208,22 +205,27 @@ static int step_port(flit_interface *i, int p, int64_t now)
         inject(i, port, 1, now);
         moved = 1;
     }
-    if (port->handing >= 0 && port->queued <= port_buffer(i) && now >= port->hand_from) {
+    if (port->handing >= 0 && port->queued <= i->port_buffer && now >= port->hand_from) {
         flit_issue_handed(i, port, now);
         moved = 1;
     }
+    if (p < i->port_count && port->packet < 0 && !port->messages.count && port->handing < 0)
+        i->live &= ~(UINT64_C(1) << p);
     return moved;
 }
 
-/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time. */
+/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time: is a number of 53 bits below the chance?
+ */
 void flit_interface_draw(flit_interface *i, int64_t from)
 {
     double chance = i->fabric->settings.normal_rate / i->fabric->settings.normal_flits;
+    uint64_t limit = (uint64_t)ceil(chance * 0x1p53);
+    banyan_random random = i->random;
 
-    for (i->make_at = from; i->make_at < i->make_until; i->make_at++)
-        if (banyan_random_unit(&i->random) < chance)
-            return;
-    i->make_at = FLIT_NEVER;
+    while (from < i->make_until && banyan_random_next(&random) >> 11 >= limit)
+        from++;
+    i->make_at = from < i->make_until ? from : FLIT_NEVER;
+    i->random = random;
 }
 
 static void make_normal(flit_interface *i, int64_t now)
@@ -242,28 +244,39 @@ static void make_normal(flit_interface *i, int64_t now)
 
 int flit_interface_step(flit_interface *i, int64_t now)
 {
-    int moved = flit_reduce_step(i, now);
+    int normal = i->fabric->normal_port, moved = 0;
 
+    if (i->adding_until <= now || i->arrivals.count)
+        moved = flit_reduce_step(i, now);
     if (i->make_at <= now)
         make_normal(i, now);
     if (i->issue_at <= now)
         flit_issue(i, now);
-    for (int p = 0; p < i->fabric->port_count; p++)
-        moved |= step_port(i, p, now);
+    for (uint64_t rest = i->live; rest; rest &= rest - 1)
+        moved |= step_port(i, __builtin_ctzll(rest), now);
+    if (normal >= 0 && (i->ports[normal].packet >= 0 || i->ports[normal].messages.count))
+        moved |= step_port(i, normal, now);
     return moved;
 }
 
-int64_t flit_interface_next(const flit_interface *i, int64_t now)
+void flit_interface_settle(flit_interface *i, int64_t until)
+{
+    for (int p = 0; p < i->fabric->port_count; p++)
+        take_credits(&i->ports[p], until);
+}
+
+int64_t flit_interface_next(flit_interface *i, int64_t now)
 {
     int64_t next = flit_earlier(flit_earlier(i->adding_until, i->issue_at), i->make_at);
 
+    flit_interface_settle(i, now + 1);
     if (i->arrivals.count)
         next = flit_earlier(next, flit_queue_front(&i->arrivals)->from);
     for (int p = 0; p < i->fabric->port_count; p++) {
         const flit_port *port = &i->ports[p];
 
         next = flit_earlier(next, *port->channel->credit_due);
-        if (port->handing >= 0 && port->queued <= port_buffer(i))
+        if (port->handing >= 0 && port->queued <= i->port_buffer)
             next = flit_earlier(next, port->hand_from);
         if (port->packet < 0 && port->messages.count && flit_queue_front(&port->messages)->from > now)
             next = flit_earlier(next, flit_queue_front(&port->messages)->from);
@@ -282,9 +295,9 @@ static int64_t port_ahead(const flit_interface *i, const flit_port *port, int64_
     }
     if (port->handing < 0)
         return cycles;
-    if (port->queued <= port_buffer(i))
+    if (port->queued <= i->port_buffer)
         return flit_earlier(cycles, port->hand_from - now);
-    return flit_earlier(cycles, port->queued - port_buffer(i) - 1);
+    return flit_earlier(cycles, port->queued - i->port_buffer - 1);
 }
 
 int64_t flit_interface_ahead(const flit_interface *i, int64_t now)

@@ -26,6 +26,7 @@ typedef struct {
     int32_t credits[FLIT_MOST_LANES];
     int last_lane;
     int32_t packet, left; /* being injected; -1: none */
+    int32_t hop;          /* the first of its path */
     int lane, has_head;
     flit_queue messages; /* of the normal port: packets */
     int64_t queued;      /* flits of the messages that are not injected */
@@ -36,9 +37,11 @@ typedef struct {
 typedef struct flit_interface {
     flit_fabric *fabric;
     flit_router *router;
-    flit_job *job;    /* NULL: other traffic only */
-    int port_count;   /* for the table's messages */
-    flit_port *ports; /* the normal one last, where there is one */
+    flit_job *job;       /* NULL: other traffic only */
+    int port_count;      /* for the table's messages */
+    flit_port *ports;    /* the normal one last, where there is one */
+    uint64_t live;       /* of the others: those that have something to put in or to hand over */
+    int64_t port_buffer; /* flits */
     flit_queue arrivals, adding;
     int64_t adding_until;                  /* the front of adding is done; FLIT_NEVER: not begun */
     int64_t issue_at;                      /* look at the table in this cycle */
@@ -61,9 +64,11 @@ void flit_interface_destroy(flit_interface *interface); /* accepts NULL */
 /* The tail of a packet reaches the interface. */
 void flit_interface_deliver(flit_fabric *fabric, flit_interface *interface, int32_t packet, int64_t at);
 
-int flit_interface_step(flit_interface *interface, int64_t now); /* 1: something moved */
-int64_t flit_interface_next(const flit_interface *interface,
-                            int64_t now); /* FLIT_NEVER: only others can wake it */
+int flit_interface_step(flit_interface *interface, int64_t now);     /* 1: something moved */
+int64_t flit_interface_next(flit_interface *interface, int64_t now); /* FLIT_NEVER: only others can wake it */
+
+/* Counts credits of its ports that are due before a cycle. */
+void flit_interface_settle(flit_interface *interface, int64_t until);
 
 /* How many cycles from now on the interface does nothing but inject body flits, if it has credits, and doing
  * so. */

@@ -9,394 +9,376 @@
  * only an accepted grant moves the pointers. A flit that wins SA at t is at the next router at t + 2 + L, its
  * credit back at t + 1 + L and counted credit_cycles later. The output lane is free again for VA in the cycle
  * after the tail's SA.
- * Cost: the ports of the router and the flits that move.
+ *
+ * What could move is known at any time: an input lane is in want[output] while it holds a lane of that output, a
+ * flit of its packet is here and a credit is. Arrivals put it there, the last flit or credit takes it out. Credits
+ * are counted when somebody needs to know, which changes nothing.
+ * Cost: a comparison a port, and the flits that move.
  *
  * Followed: the pipeline of BookSim 2 (N. Jiang et al., 2013); iSLIP (N. McKeown, 1999). */
 #include "core/alloc.h"
 #include "simulate/flit_fabric.h"
 #include "simulate/flit_interface.h"
+#include "simulate/flit_sets.h"
 
 static int push_entry(flit_lane *lane, flit_entry entry)
 {
-    if (lane->count == lane->capacity) {
+    if (lane->behind == lane->capacity) {
         uint32_t capacity = lane->capacity ? 2 * lane->capacity : 4;
         flit_entry *entries = banyan_alloc(capacity, sizeof *entries);
 
         if (!entries)
             return 0;
-        for (uint32_t i = 0; i < lane->count; i++)
+        for (uint32_t i = 0; i < lane->behind; i++)
             entries[i] = lane->entries[(lane->first + i) & (lane->capacity - 1)];
         banyan_free(lane->entries);
         lane->entries = entries;
         lane->first = 0;
         lane->capacity = capacity;
     }
-    lane->entries[(lane->first + lane->count++) & (lane->capacity - 1)] = entry;
+    lane->entries[(lane->first + lane->behind++) & (lane->capacity - 1)] = entry;
     return 1;
 }
 
-/* The front packet asks for an output lane. */
-static void begin_packet(flit_fabric *f, flit_router *r, int lane_id, int64_t now)
+/* The packet comes to the front of its lane and asks for an output lane. */
+FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit_entry entry, int64_t now,
+                              int words)
 {
-    flit_lane *lane = &r->lanes[lane_id];
-    const flit_entry *entry = &lane->entries[lane->first];
-    const flit_packet *packet = &f->packets[entry->packet];
-    const flit_hop *hop = &f->hops[f->path_first[packet->path] + entry->hop];
+    flit_lane *lane = &r->lanes[id];
+    const flit_packet *packet = &f->packets[entry.packet];
+    flit_hop hop = f->hops[entry.hop];
 
-    lane->state = LANE_WAITING;
-    lane->available = entry->arrived;
+    lane->packet = entry.packet;
+    lane->hop = entry.hop;
+    lane->available = entry.arrived;
     lane->left = packet->flits;
+    lane->state = LANE_WAITING;
     lane->has_head = 1;
-    lane->output = hop->output;
-    lane->low = hop->low;
-    lane->high = hop->high;
+    lane->output = hop.output;
     /* With other traffic about, long messages leave the last lane of each class to it. */
-    if (f->leaves_lane && packet->owner >= 0 && lane->high > lane->low)
-        lane->high--;
+    if (f->leaves_lane && packet->owner >= 0 && hop.high > hop.low)
+        hop.high--;
+    lane->range = UINT32_MAX >> (31 - hop.high) & UINT32_MAX << hop.low;
     lane->since = now;
-    r->waiting[r->waiting_count++] = lane_id;
+    flit_set_add(r->outputs[hop.output].waiting, id, words);
+    flit_set_add(r->waited, hop.output, words == 1 ? 1 : r->output_words);
+    r->waiting_count++;
 }
 
-void flit_router_take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now)
+FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now, int words)
 {
-    flit_channel *channel = r->in[input];
+    flit_channel *channel = r->inputs[input].channel;
     const flit_run *run = flit_line_front(&channel->flits);
-    int v = run->lane, lane_id = input * f->lane_count + v, has_head = run->has_head;
-    flit_entry entry = {run->packet, count, run->hop};
-    flit_lane *lane = &r->lanes[lane_id];
+    int id = input << r->lane_shift | run->lane, has_head = run->has_head;
+    flit_entry entry = {run->packet, run->hop, count};
+    flit_lane *lane = &r->lanes[id];
 
     r->flit_due[input] = flit_line_take(&channel->flits, count);
     if (has_head) {
-        if (!push_entry(lane, entry)) {
+        if (lane->packet < 0)
+            begin_packet(f, r, id, entry, now, words);
+        else if (!push_entry(lane, entry))
             f->has_failed = 1;
-            return;
-        }
-        if (lane->count == 1)
-            begin_packet(f, r, lane_id, now);
-        return;
+    } else if (lane->behind) {
+        lane->entries[(lane->first + lane->behind - 1) & (lane->capacity - 1)].arrived += count;
+    } else {
+        lane->available += count;
+        if (lane->state == LANE_ACTIVE && r->output_lanes[lane->target].credits > 0)
+            flit_want_add(r, id, lane->output, words);
     }
-    if (lane->count > 1) {
-        lane->entries[(lane->first + lane->count - 1) & (lane->capacity - 1)].arrived += count;
-        return;
-    }
-    lane->available += count;
-    if (lane->state == LANE_ACTIVE)
-        r->ready[input] |= UINT32_C(1) << v;
 }
 
-void flit_router_take_credits(flit_fabric *f, flit_router *r, int output, int32_t count)
+/* Which of up to 64 lines have something that is due: the sign of the difference, bit by bit. */
+FLIT_INLINE uint64_t find_due(const int64_t *dues, int count, int64_t now)
 {
-    flit_channel *channel = r->out[output];
-    int lane = flit_line_front(&channel->credits)->lane;
+    uint64_t due = 0;
 
-    r->credits[output * f->lane_count + lane] += count;
-    r->credit_due[output] = flit_line_take(&channel->credits, count);
+    for (int i = count - 1; i >= 0; i--)
+        due = due << 1 | (uint64_t)(dues[i] - now - 1) >> 63;
+    return due;
 }
 
-static int receive(flit_fabric *f, flit_router *r, int64_t now)
+FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t now, int words)
 {
     int any = 0;
 
-    for (int i = 0; i < r->input_count; i++)
-        if (r->flit_due[i] <= now) {
-            flit_router_take_flits(f, r, i, 1, now);
-            any = 1;
-        }
-    for (int o = 0; o < r->link_outputs; o++)
-        if (r->credit_due[o] <= now) {
-            flit_router_take_credits(f, r, o, 1);
-            any = 1;
-        }
+    for (int first = 0; first < r->input_count; first += 64) {
+        int lines = r->input_count - first < 64 ? r->input_count - first : 64;
+        uint64_t due = find_due(r->flit_due + first, lines, now);
+
+        any |= due != 0;
+        for (; due; due &= due - 1)
+            take_flits(f, r, first + __builtin_ctzll(due), count, now, words);
+    }
     return any;
 }
 
-/* May the waiting packet take this output lane? Cut-through wants room for all of it, or for a sub-packet. */
-static int is_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane, int target)
-{
-    if (r->is_taken[target])
-        return 0;
-    return lane->output >= r->link_outputs ||
-           r->credits[target] >= (lane->left < f->unit ? lane->left : f->unit);
-}
-
-static int distance(int from, int to, int size)
-{
-    return to >= from ? to - from : to - from + size;
-}
-
-/* Every open output lane picks one of those that ask for it. Returns how many asked at all. */
-static int grant_lanes(const flit_fabric *f, flit_router *r, int64_t now)
-{
-    int lanes = f->lane_count, asked = 0;
-
-    for (int i = 0; i < r->waiting_count; i++) {
-        int id = r->waiting[i];
-        const flit_lane *lane = &r->lanes[id];
-
-        for (int v = lane->low; v <= lane->high; v++) {
-            int target = lane->output * lanes + v, start = r->lane_grant[target];
-            int size = r->input_count * lanes;
-
-            if (!is_open(f, r, lane, target))
-                continue;
-            asked = 1;
-            if (r->target_stamp[target] != now ||
-                distance(start, id, size) < distance(start, r->best_waiter[target], size)) {
-                r->target_stamp[target] = now;
-                r->best_waiter[target] = id;
-            }
-        }
-    }
-    return asked;
-}
-
-static int accept_lane(const flit_fabric *f, flit_router *r, int id, int64_t now)
-{
-    const flit_lane *lane = &r->lanes[id];
-    int size = r->output_count * f->lane_count, best = -1;
-
-    for (int v = lane->low; v <= lane->high; v++) {
-        int target = lane->output * f->lane_count + v;
-
-        if (r->target_stamp[target] == now && r->best_waiter[target] == id &&
-            (best < 0 ||
-             distance(r->lane_accept[id], target, size) < distance(r->lane_accept[id], best, size)))
-            best = target;
-    }
-    return best;
-}
-
-static void give_lane(flit_fabric *f, flit_router *r, int id, int target)
+FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now, int words)
 {
     flit_lane *lane = &r->lanes[id];
+    int input = id >> r->lane_shift;
 
-    r->is_taken[target] = 1;
-    lane->target = target;
-    lane->state = LANE_ACTIVE;
-    r->lane_grant[target] = id + 1 == r->input_count * f->lane_count ? 0 : id + 1;
-    r->lane_accept[id] = target + 1 == r->output_count * f->lane_count ? 0 : target + 1;
-    r->fresh[r->fresh_count++] = id;
-    f->arbitrations++;
-}
-
-/* Who waits alone gets the open lane whose turn it is. */
-static int allocate_lane(flit_fabric *f, flit_router *r)
-{
-    int id = r->waiting[0], size = r->output_count * f->lane_count, best = -1, least = size;
-    const flit_lane *lane = &r->lanes[id];
-
-    for (int v = lane->low; v <= lane->high; v++) {
-        int target = lane->output * f->lane_count + v;
-
-        if (is_open(f, r, lane, target) && distance(r->lane_accept[id], target, size) < least) {
-            best = target;
-            least = distance(r->lane_accept[id], target, size);
-        }
-    }
-    if (best < 0)
-        return 0;
-    give_lane(f, r, id, best);
-    r->waiting_count = 0;
-    return 1;
-}
-
-static int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now)
-{
-    int kept = 0;
-
-    if (r->waiting_count == 1)
-        return allocate_lane(f, r);
-    if (!grant_lanes(f, r, now))
-        return 0;
-    for (int i = 0; i < r->waiting_count; i++) {
-        int id = r->waiting[i], target = accept_lane(f, r, id, now);
-
-        if (target < 0)
-            r->waiting[kept++] = id;
-        else
-            give_lane(f, r, id, target);
-    }
-    r->waiting_count = kept;
-    return 1;
-}
-
-static void move_pointers(const flit_fabric *f, flit_router *r, int input, int v, int output)
-{
-    r->grant[output] = input + 1 == r->input_count ? 0 : input + 1;
-    r->accept[input] = output + 1 == r->output_count ? 0 : output + 1;
-    r->turn[input] = v + 1 == f->lane_count ? 0 : v + 1;
-}
-
-static void end_packet(flit_fabric *f, flit_router *r, int input, int v, int64_t now)
-{
-    int id = input * f->lane_count + v;
-    flit_lane *lane = &r->lanes[id];
-
-    r->is_taken[lane->target] = 0;
-    r->ready[input] &= ~(UINT32_C(1) << v);
-    lane->first = (lane->first + 1) & (lane->capacity - 1);
+    r->outputs[lane->output].taken &= ~(UINT32_C(1) << (lane->target - (lane->output << r->lane_shift)));
+    r->output_lanes[lane->target].holder = -1;
+    r->inputs[input].active &= ~(UINT32_C(1) << (id - (input << r->lane_shift)));
+    flit_want_drop(r, id, lane->output, words);
+    lane->packet = -1;
     lane->state = LANE_IDLE;
-    if (--lane->count)
-        begin_packet(f, r, id, now);
+    if (lane->behind) {
+        flit_entry entry = lane->entries[lane->first];
+
+        lane->first = (lane->first + 1) & (lane->capacity - 1);
+        lane->behind--;
+        begin_packet(f, r, id, entry, now, words);
+    }
 }
 
-void flit_router_forward(flit_fabric *f, flit_router *r, int input, int v, int32_t count, int64_t now)
+/* Over a link. */
+FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now)
 {
-    flit_lane *lane = &r->lanes[input * f->lane_count + v];
-    flit_entry *entry = &lane->entries[lane->first];
-    flit_channel *back = r->in[input];
-    int64_t credit_due = now + 2;
+    flit_channel *out = r->outputs[lane->output].channel;
+    int64_t due = now + 2 + out->latency;
+    flit_run run = {.due = due,
+                    .packet = lane->packet,
+                    .count = count,
+                    .hop = lane->hop + 1,
+                    .lane = (uint16_t)(lane->target - (lane->output << r->lane_shift)),
+                    .has_head = lane->has_head};
+
+    r->output_lanes[lane->target].credits -= count;
+    out->sent += count;
+    if (!flit_channel_send(out, run))
+        f->has_failed = 1;
+    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    if (out->interval > 65536)
+        out->free_at = (out->free_at > now << 16 ? out->free_at : now << 16) + out->interval;
+}
+
+FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, int v, int32_t count, int64_t now)
+{
+    flit_channel *back = r->inputs[input].channel;
+    int64_t due = now + 2;
+
+    if (input < r->link_inputs) {
+        due = now + 1 + back->latency + f->settings.credit_cycles;
+        f->wake[back->src] = flit_earlier(f->wake[back->src], due);
+        f->last_credit = f->last_credit > due + count - 1 ? f->last_credit : due + count - 1;
+    }
+    if (!flit_channel_return(back, due, v, count))
+        f->has_failed = 1;
+}
+
+FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, int64_t now, int words)
+{
+    flit_lane *lane = &r->lanes[id];
+    int input = id >> r->lane_shift, v = id - (input << r->lane_shift), output = lane->output;
 
     lane->available -= count;
     lane->left -= count;
     f->flit_hops += count;
-    if (lane->output < r->link_outputs) {
-        flit_channel *out = r->out[lane->output];
-
-        r->credits[lane->target] -= count;
-        out->sent += count;
-        if (!flit_channel_send(out, now + 2 + out->latency, entry->packet, count,
-                               lane->target - lane->output * f->lane_count, entry->hop + 1, lane->has_head))
-            f->has_failed = 1;
-        f->wake[out->dst] = flit_earlier(f->wake[out->dst], now + 2 + out->latency);
-        if (out->interval > 65536)
-            out->free_at = (out->free_at > now << 16 ? out->free_at : now << 16) + out->interval;
-    } else if (lane->left == 0) {
-        flit_interface_deliver(f, r->interface, entry->packet, now + 3);
-    }
+    if (output < r->link_outputs)
+        send(f, r, lane, count, now);
+    else if (lane->left == 0)
+        flit_interface_deliver(f, r->interface, lane->packet, now + 3);
     lane->has_head = 0;
-    if (input < r->link_inputs) {
-        credit_due = now + 1 + back->latency + f->settings.credit_cycles;
-        f->wake[back->src] = flit_earlier(f->wake[back->src], credit_due);
-        if (credit_due + count - 1 > f->last_credit)
-            f->last_credit = credit_due + count - 1;
+    return_credits(f, r, input, v, count, now);
+    r->outputs[output].grant = input + 1;
+    r->inputs[input].accept = output + 1;
+    r->inputs[input].turn = v + 1;
+    if (lane->left == 0) {
+        end_packet(f, r, id, now, words);
+    } else if (r->output_lanes[lane->target].credits == 0) {
+        flit_want_drop(r, id, output, words);
+        flit_lane_starve(r, output, words);
+        flit_credits_settle(r, output, now + count, words);
+    } else if (lane->available == 0) {
+        flit_want_drop(r, id, output, words);
     }
-    if (!flit_channel_return(back, credit_due, v, count))
-        f->has_failed = 1;
-    move_pointers(f, r, input, v, lane->output);
-    if (lane->left == 0)
-        end_packet(f, r, input, v, now);
-    else if (lane->available == 0)
-        r->ready[input] &= ~(UINT32_C(1) << v);
 }
 
-static int can_go(const flit_router *r, const flit_lane *lane, int64_t now)
+/* Of the lanes in a set the one that goes: the first input from a place on, and its lane whose turn it is. */
+FLIT_INLINE int first_lane(const flit_fabric *f, const flit_router *r, const uint64_t *set, int input,
+                           int words)
 {
-    if (lane->output >= r->link_outputs)
-        return 1;
-    return r->credits[lane->target] > 0 && r->out[lane->output]->free_at <= now << 16;
+    int at = input << r->lane_shift, word = flit_word_of(at, words);
+    uint64_t rest = at < 64 * words ? set[word] & ~UINT64_C(0) << (at & 63) : 0;
+
+    if (words == 1)
+        rest = rest ? rest : set[0];
+    else
+        while (!rest) {
+            word = word + 1 < words ? word + 1 : 0;
+            rest = set[word];
+        }
+    input = (word * 64 + __builtin_ctzll(rest)) >> r->lane_shift;
+    at = input << r->lane_shift;
+    return at | flit_first_from((uint32_t)(set[word] >> (at & 63)) & f->all_lanes, r->inputs[input].turn);
 }
 
-/* An input asks an output for one of its lanes. */
-static void ask(flit_router *r, int input, int v, int output, int *touched_count, int64_t now)
+FLIT_INLINE int distance(int from, int to, int size)
 {
-    int gap = distance(r->grant[output], input, r->input_count);
+    return to >= from ? to - from : to - from + size;
+}
 
-    if (r->output_stamp[output] != now) {
-        r->output_stamp[output] = now;
-        r->touched[(*touched_count)++] = output;
-    } else if (gap >= r->best_distance[output]) {
+/* An output grants itself to a lane; the lane's input accepts if it is the best that it was granted. */
+FLIT_INLINE void grant(const flit_fabric *f, flit_router *r, int output, int64_t now, int words)
+{
+    flit_output *o = &r->outputs[output];
+    flit_input *input;
+
+    o->chosen = first_lane(f, r, o->want, o->grant, words);
+    input = &r->inputs[o->chosen >> r->lane_shift];
+    if (input->stamp == now && distance(input->accept, output, r->output_count) >
+                                   distance(input->accept, input->best_output, r->output_count))
         return;
-    }
-    r->best_distance[output] = gap;
-    r->best_input[output] = input;
-    r->best_lane[output] = v;
+    input->stamp = now;
+    input->best_output = output;
 }
 
-/* All lanes of an input that could go ask; of several for one output the one whose turn it is. */
-static int ask_for_input(const flit_fabric *f, flit_router *r, int input, int *touched_count, int64_t now)
+/* Ports that are asked in one cycle deliver in the order of those that asked first. */
+static void order_ports(const flit_fabric *f, flit_router *r, int first, int count)
 {
-    const flit_lane *lanes = r->lanes + input * f->lane_count;
-    uint32_t rest = r->ready[input], open = 0;
-    int pending = 0;
+    for (int i = first + 1; i < count; i++) {
+        int output = r->touched[i], asked = first_lane(f, r, r->outputs[output].want, 0, r->words), k = i;
 
-    for (; rest; rest &= rest - 1) {
-        int v = __builtin_ctz(rest);
-
-        if (can_go(r, &lanes[v], now))
-            open |= UINT32_C(1) << v;
-        else
-            pending |= lanes[v].output < r->link_outputs && r->out[lanes[v].output]->free_at > now << 16;
+        for (; k > first && first_lane(f, r, r->outputs[r->touched[k - 1]].want, 0, r->words) > asked; k--)
+            r->touched[k] = r->touched[k - 1];
+        r->touched[k] = output;
     }
-    if (!(open & (open - 1))) {
-        if (open) {
-            int v = __builtin_ctz(open);
+}
 
-            ask(r, input, v, lanes[v].output, touched_count, now);
+/* Which outputs move something: their number, in touched[]. */
+FLIT_INLINE int allocate_switch(const flit_fabric *f, flit_router *r, int64_t now, int words)
+{
+    int count = 0, ports = 0;
+
+    for (int w = 0; w < (words == 1 ? 1 : r->output_words); w++)
+        for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
+            int output = w * 64 + __builtin_ctzll(rest);
+
+            if (r->has_slow_link && output < r->link_outputs &&
+                r->outputs[output].channel->free_at > now << 16)
+                continue;
+            grant(f, r, output, now, words);
+            ports += output >= r->link_outputs;
+            r->touched[count++] = output;
         }
-        return pending;
-    }
-    for (uint32_t each = open; each; each &= each - 1) {
-        int v = __builtin_ctz(each), is_first = 1;
-
-        for (uint32_t other = open; other; other &= other - 1) {
-            int w = __builtin_ctz(other);
-
-            if (lanes[w].output == lanes[v].output &&
-                distance(r->turn[input], w, f->lane_count) < distance(r->turn[input], v, f->lane_count))
-                is_first = 0;
-        }
-        if (is_first)
-            ask(r, input, v, lanes[v].output, touched_count, now);
-    }
-    return pending;
+    if (ports > 1)
+        order_ports(f, r, count - ports, count);
+    return count;
 }
 
-static void accept_outputs(flit_router *r, int touched_count, int64_t now)
+/* Does a flit wait for a slow link? */
+static int waits_for_link(const flit_router *r, int64_t now)
 {
-    for (int i = 0; i < touched_count; i++) {
-        int output = r->touched[i], input = r->best_input[output];
-
-        if (r->input_stamp[input] == now &&
-            distance(r->accept[input], r->chosen_output[input], r->output_count) <
-                distance(r->accept[input], output, r->output_count))
-            continue;
-        r->input_stamp[input] = now;
-        r->chosen_output[input] = output;
-    }
-}
-
-static int allocate_switch(flit_fabric *f, flit_router *r, int64_t now)
-{
-    int touched_count = 0, pending = 0;
-
     for (int input = 0; input < r->input_count; input++)
-        if (r->ready[input])
-            pending |= ask_for_input(f, r, input, &touched_count, now);
-    accept_outputs(r, touched_count, now);
-    for (int i = 0; i < touched_count; i++) {
-        int output = r->touched[i], input = r->best_input[output], v = r->best_lane[output];
+        for (uint32_t rest = r->inputs[input].active; rest; rest &= rest - 1) {
+            const flit_lane *lane = &r->lanes[input << r->lane_shift | __builtin_ctz(rest)];
 
-        if (r->chosen_output[input] == output)
-            flit_router_forward(f, r, input, v, 1, now);
+            if (lane->available > 0 && lane->output < r->link_outputs &&
+                r->outputs[lane->output].channel->free_at > now << 16)
+                return 1;
+        }
+    return 0;
+}
+
+/* Who waits alone gets the open lane whose turn it is. */
+FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int words)
+{
+    int id = __builtin_ctzll(r->outputs[output].waiting[0]);
+    uint32_t open = flit_lanes_open(f, r, &r->lanes[id]);
+
+    if (!open)
+        return 0;
+    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << r->lane_shift)), words);
+    return 1;
+}
+
+FLIT_INLINE int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now, int words)
+{
+    int any = 0;
+
+    for (int w = 0; w < (words == 1 ? 1 : r->output_words); w++)
+        for (uint64_t rest = r->waited[w]; rest; rest &= rest - 1) {
+            int output = w * 64 + __builtin_ctzll(rest);
+            uint64_t waiting = r->outputs[output].waiting[0];
+
+            if (f->unit && output < r->link_outputs)
+                any |= flit_credits_settle(r, output, now + 1, words);
+            if (words == 1 && !(waiting & (waiting - 1)))
+                any |= allocate_alone(f, r, output, words);
+            else
+                any |= flit_contest(f, r, output);
+        }
+    return any;
+}
+
+FLIT_INLINE int feed(flit_router *r, int64_t now, int words)
+{
+    int any = 0;
+
+    for (int w = 0; w < (words == 1 ? 1 : r->output_words); w++)
+        for (uint64_t rest = r->hungry[w]; rest; rest &= rest - 1)
+            any |= flit_credits_settle(r, w * 64 + __builtin_ctzll(rest), now + 1, words);
+    return any;
+}
+
+/* Credits that lie about count as something that happens in the cycle in which they came. */
+static int count_credits(flit_router *r, int64_t now)
+{
+    int any = 0;
+
+    for (int o = 0; o < r->link_outputs; o++)
+        any |= flit_credits_settle(r, o, now + 1, r->words);
+    return any;
+}
+
+/* The switch is given to those that have lanes, then lanes to those that wait, then flits move: so both see the
+ * router as it was when the cycle began, and a lane is used from the next cycle on. */
+FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, int words)
+{
+    int moved = receive(f, r, 1, now, words) | feed(r, now, words), count;
+
+    if (r->has_slow_link)
+        moved |= waits_for_link(r, now);
+    count = allocate_switch(f, r, now, words);
+    if (r->waiting_count)
+        moved |= allocate_lanes(f, r, now, words);
+    for (int i = 0; i < count; i++) {
+        int id = r->outputs[r->touched[i]].chosen;
+
+        if (r->inputs[id >> r->lane_shift].best_output == r->touched[i])
+            forward(f, r, id, 1, now, words);
     }
-    return touched_count > 0 || pending;
+    return moved || count || count_credits(r, now);
 }
 
 int flit_router_step(flit_fabric *f, flit_router *r, int64_t now)
 {
-    int moved = receive(f, r, now);
+    return r->words == 1 && r->output_words == 1 ? step(f, r, now, 1) : step(f, r, now, r->words);
+}
 
-    r->fresh_count = 0;
-    if (r->waiting_count)
-        moved |= allocate_lanes(f, r, now);
-    moved |= allocate_switch(f, r, now);
-    for (int i = 0; i < r->fresh_count; i++) {
-        int id = r->fresh[i], input = id / f->lane_count;
+void flit_router_bulk(flit_fabric *f, flit_router *r, int touched_count, int32_t cycles, int64_t now)
+{
+    receive(f, r, cycles, now, r->words);
+    for (int o = 0; o < r->link_outputs; o++)
+        if (r->credit_due[o] <= now)
+            flit_credits_take(r, o, cycles, r->words);
+    for (int i = 0; i < touched_count; i++)
+        forward(f, r, r->outputs[r->touched[i]].chosen, cycles, now, r->words);
+}
 
-        if (r->lanes[id].available > 0)
-            r->ready[input] |= UINT32_C(1) << (id - input * f->lane_count);
-    }
-    return moved;
+void flit_router_settle(flit_router *r, int64_t until)
+{
+    for (int o = 0; o < r->link_outputs; o++)
+        flit_credits_settle(r, o, until, r->words);
 }
 
 int64_t flit_router_next(const flit_router *r)
 {
     int64_t next = FLIT_NEVER;
 
-    for (int i = 0; i < r->input_count; i++)
+    for (int i = 0; i < r->input_count + r->link_outputs; i++)
         next = flit_earlier(next, r->flit_due[i]);
-    for (int o = 0; o < r->link_outputs; o++)
-        next = flit_earlier(next, r->credit_due[o]);
     return next;
 }

@@ -38,7 +38,7 @@ struct banyan_flows {
     lane *lanes; /* by path */
     banyan_alarms alarms;
     int *waiting, waiting_count;
-    int finished; /* in turn: the path whose flow has just been taken out and whose alarm is stale, or -1 */
+    int finished; /* the path whose flow has just been taken out and whose alarm is stale, or -1 */
 };
 
 banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
@@ -85,12 +85,12 @@ void banyan_flows_destroy(banyan_flows *f)
 
 /* --- flows of one path ---------------------------------------------------------------------------- */
 
-static int comes_before(const banyan_flows *f, int a, int b)
+static inline int comes_before(const banyan_flows *f, int a, int b)
 {
     return f->flows[a].key < f->flows[b].key || (f->flows[a].key == f->flows[b].key && a < b);
 }
 
-static int join(banyan_flows *f, int a, int b)
+static inline int join(banyan_flows *f, int a, int b)
 {
     if (a < 0 || b < 0)
         return a < 0 ? b : a;
@@ -149,10 +149,8 @@ static void set_alarm(banyan_flows *f, int path)
 {
     const lane *l = &f->lanes[path];
 
-    if (l->count && l->speed > 0)
-        banyan_alarms_set(&f->alarms, path, l->read_s + (l->until - l->meter) / l->speed);
-    else
-        banyan_alarms_silence(&f->alarms, path);
+    banyan_alarms_set(&f->alarms, path,
+                      l->count && l->speed > 0 ? l->read_s + (l->until - l->meter) / l->speed : HUGE_VAL);
 }
 
 /* The speed of each flow that fair sharing grants. */
@@ -181,7 +179,7 @@ static void change_count(banyan_flows *f, int path, int change)
 
 /* --- shared --------------------------------------------------------------------------------------- */
 
-/* What is through next, and when: at the speed of now, until settling says otherwise. */
+/* What is through next, and how fast: at the speed of now, until settling says otherwise. */
 static void go_on_sharing(banyan_flows *f, int path)
 {
     lane *l = &f->lanes[path];
@@ -189,7 +187,6 @@ static void go_on_sharing(banyan_flows *f, int path)
     if (l->first >= 0)
         l->until = f->flows[l->first].key;
     l->speed = granted(f, path);
-    set_alarm(f, path);
 }
 
 static void start_shared(banyan_flows *f, int transfer, double bytes, int path, double now_s)
@@ -206,6 +203,9 @@ static void start_shared(banyan_flows *f, int transfer, double bytes, int path, 
     l->first = join(f, l->first, transfer);
     change_count(f, path, 1);
     go_on_sharing(f, path);
+    set_alarm(f, path);
+    if (f->finished == path)
+        f->finished = -1;
 }
 
 static int finish_shared(banyan_flows *f, int path)
@@ -214,6 +214,7 @@ static int finish_shared(banyan_flows *f, int path)
 
     change_count(f, path, -1);
     go_on_sharing(f, path);
+    f->finished = path;
     return transfer;
 }
 
@@ -257,7 +258,7 @@ static void give_turn(banyan_flows *f, int path)
     flow *next;
 
     if (l->first < 0) {
-        banyan_alarms_silence(&f->alarms, path);
+        banyan_alarms_set(&f->alarms, path, HUGE_VAL);
         return;
     }
     l->moving = take_first(f, l);
@@ -297,20 +298,30 @@ void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double turn
         start_shared(f, transfer, bytes, path, now_s);
 }
 
+/* A path whose flow is through mostly has another at once, so its alarm waits for that one. */
+static void go_on(banyan_flows *f, int path)
+{
+    if (!f->lanes[path].in_turn)
+        set_alarm(f, path);
+    else if (f->lanes[path].moving < 0)
+        give_turn(f, path);
+}
+
 double banyan_flows_next_s(banyan_flows *f)
 {
-    if (f->finished >= 0 && f->lanes[f->finished].moving < 0)
-        give_turn(f, f->finished);
+    if (f->finished >= 0)
+        go_on(f, f->finished);
     f->finished = -1;
-    return f->alarms.count ? f->alarms.heap[0].time_s : HUGE_VAL;
+    return banyan_alarms_next(&f->alarms).time_s;
 }
 
 int banyan_flows_finish(banyan_flows *f)
 {
-    int path = f->alarms.heap[0].number;
+    banyan_alarm next = banyan_alarms_next(&f->alarms);
+    int path = next.number;
     lane *l = &f->lanes[path];
 
-    l->read_s = f->alarms.heap[0].time_s;
+    l->read_s = next.time_s;
     l->meter = l->until;
     return l->in_turn ? finish_in_turn(f, path) : finish_shared(f, path);
 }

@@ -85,7 +85,7 @@ static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, ban
         return banyan_fail_memory(err);
     for (int p = 0; p < paths->path_count; p++)
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
-            out->link_bytes[paths->link[i]] += engine->path_bytes[p];
+            out->link_bytes[paths->link[i]] += engine->path[p].bytes;
     out->link_count = topology->link_count;
     out->bottleneck = -1;
     for (int i = 0; i < topology->link_count; i++) {

@@ -495,6 +495,8 @@ int banyan_sharing_settle(banyan_sharing *s, const int **changed)
 {
     int attempt = 0, before;
 
+    if (!s->dirty_count)
+        return 0;
     gather_members(s);
     do {
         before = s->member_count;

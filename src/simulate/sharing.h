@@ -19,7 +19,8 @@ void banyan_sharing_destroy(banyan_sharing *sharing); /* accepts NULL */
 /* change: +1 or -1. Paths without links have no rate and are not to be named here. */
 void banyan_sharing_change(banyan_sharing *sharing, int path, int change);
 
-/* Makes the rates fair again. Gives the paths whose rate may have changed; borrowed until the next call. */
+/* Makes the rates fair again. Gives the paths whose rate may have changed; borrowed until the next call, and
+ * not given where there is none. */
 int banyan_sharing_settle(banyan_sharing *sharing, const int **changed);
 
 /* Bytes per second of each transfer on the path. */

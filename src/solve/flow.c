@@ -101,10 +101,12 @@ static int number_levels(banyan_flow *flow, int source, int sink)
             if (flow->room[half] > 0 && flow->level[w] < 0) {
                 flow->level[w] = flow->level[v] + 1;
                 flow->queue[count++] = w;
+                if (w == sink) /* all that are nearer have their numbers */
+                    return 1;
             }
         }
     }
-    return flow->level[sink] >= 0;
+    return 0;
 }
 
 /* The next half edge from v that leads one level on, or -1. */

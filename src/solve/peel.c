@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/disjoint.h"
 #include "solve/spanning.h"
 #include "solve/strength.h"
 
@@ -23,6 +24,7 @@
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
 #define TRIES 40
 #define LEAST_QUANTA 16
+#define MOST_REST 8 /* quanta that are packed at once in the end */
 
 typedef struct {
     const banyan_graph *graph;
@@ -37,8 +39,9 @@ typedef struct {
         *asked; /* per known partition: the most that a tree wanted to cross it beyond its need, in vain */
     size_t known_count, known_capacity;
     int64_t *cost;
-    int64_t rest;   /* R, in quanta */
-    double quantum; /* in the graph's units */
+    int64_t rest;     /* R, in quanta */
+    int64_t heaviest; /* quanta that a tree gets at most */
+    double quantum;   /* in the graph's units */
     int *part, *level, *queue;
     int *root, root_count, turn;
     size_t weight_capacity;
@@ -225,6 +228,8 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     if (status)
         return status;
     choose_quantum(p, strength);
+    /* A plan in which one tree carries a fifth is hard to mend when that tree loses a cable. */
+    p->heaviest = 1 + 2 * p->rest / problem->tree_limit;
     peel->optimum = banyan_fraction_value(strength);
     find_roots(p);
     return BANYAN_SUCCESS;
@@ -287,7 +292,7 @@ static void subtract(const peeler *p, int64_t *room, int64_t weight)
 static int64_t weight_by_known(peeler *p)
 {
     const banyan_trees *trees = &p->peel->trees;
-    int64_t weight = p->rest;
+    int64_t weight = p->rest < p->heaviest ? p->rest : p->heaviest;
 
     for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
         if (p->room[trees->arcs[a]] < weight)
@@ -355,6 +360,25 @@ static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
     return *weight ? keep_tree(p, *weight, err) : BANYAN_SUCCESS;
 }
 
+/* Where the search for one tree after the other ends early, the little that is left is packed as a whole. */
+static banyan_status take_rest(peeler *p, banyan_error *err)
+{
+    size_t before = p->peel->trees.tree_count;
+    int found;
+    banyan_status status;
+
+    if (p->rest == 0 || p->rest > MOST_REST || before + (size_t)p->rest > (size_t)p->problem->tree_limit)
+        return BANYAN_SUCCESS;
+    status = banyan_disjoint_trees(p->graph, p->room, (int)p->rest, &p->peel->trees, &found, err);
+    for (size_t t = before; !status && t < p->peel->trees.tree_count; t++) {
+        if (!banyan_grow((void **)&p->peel->weight, t, &p->weight_capacity, sizeof *p->peel->weight))
+            return banyan_fail_memory(err);
+        p->peel->weight[t] = p->quantum;
+        p->peel->total += p->quantum;
+    }
+    return status;
+}
+
 banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_problem *problem,
                                 banyan_peel *out, banyan_error *err)
 {
@@ -366,6 +390,8 @@ banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_pro
     status = peeler_init(&p, graph, problem, out, err);
     while (!status && weight && p.rest > 0 && out->trees.tree_count < (size_t)problem->tree_limit)
         status = take_one(&p, &weight, err);
+    if (!status)
+        status = take_rest(&p, err);
     peeler_fini(&p);
     if (status)
         banyan_peel_fini(out);

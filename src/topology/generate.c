@@ -143,6 +143,7 @@ static banyan_status read_head(reading *read, banyan_error *err)
     char *colon = strchr(read->pieces, ':');
     const banyan_generator *generator;
     const banyan_shape *shape = &read->request.shape;
+    banyan_error why = {""};
     banyan_status status;
 
     if (colon)
@@ -157,9 +158,11 @@ static banyan_status read_head(reading *read, banyan_error *err)
         return generator->least_parts ? wrong_form(read, read->pieces, err) : BANYAN_SUCCESS;
     if (!generator->most_parts)
         return wrong_form(read, read->pieces, err);
-    status = banyan_shape_parse(colon + 1, &read->request.shape, err);
+    status = banyan_shape_parse(colon + 1, &read->request.shape, &why);
     if (status)
-        return status;
+        return banyan_fail(err, status, "%.300s%s%s", why.text,
+                           status == BANYAN_INVALID_ARGUMENT ? "; the form is " : "",
+                           status == BANYAN_INVALID_ARGUMENT ? generator->info.form : "");
     if (shape->part_count < generator->least_parts || shape->part_count > generator->most_parts ||
         (shape->has_tail && !generator->has_tail))
         return wrong_form(read, read->pieces, err);

@@ -15,14 +15,18 @@ static banyan_status check_fields(const banyan_json *object, const char *where, 
                                   int count, banyan_error *err)
 {
     const char *unknown;
+    char fields[128] = "";
 
     if (banyan_json_kind(object) != BANYAN_JSON_OBJECT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s should be an object, not %s", where,
                            banyan_json_kind_name(object));
     unknown = banyan_json_unknown_field(object, known, count);
-    if (unknown)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: unknown field \"%.60s\"", where, unknown);
-    return BANYAN_SUCCESS;
+    if (!unknown)
+        return BANYAN_SUCCESS;
+    for (int i = 0; i < count; i++)
+        snprintf(fields + strlen(fields), sizeof fields - strlen(fields), "%s%s", i ? ", " : "", known[i]);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: unknown field \"%.60s\" (fields are %s)", where,
+                       unknown, fields);
 }
 
 static banyan_status check_head(const banyan_json *root, banyan_error *err)

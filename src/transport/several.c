@@ -204,6 +204,24 @@ static void close_endpoint(banyan_endpoint *base)
     banyan_free(e);
 }
 
+/* Where all are near. */
+static banyan_status get_board(banyan_endpoint *base, const int *members, int count, banyan_board **out,
+                               banyan_error *err)
+{
+    banyan_endpoint *near_one = own(base)->near_one;
+
+    *out = NULL;
+    return near_one->transport->board ? near_one->transport->board(near_one, members, count, out, err)
+                                      : BANYAN_SUCCESS;
+}
+
+static void ring(banyan_endpoint *base, int member)
+{
+    banyan_endpoint *near_one = own(base)->near_one;
+
+    near_one->transport->ring(near_one, member);
+}
+
 static const char *describe(const banyan_endpoint *base, int peer, char *buffer, size_t size)
 {
     const endpoint *e = (const endpoint *)base;
@@ -230,4 +248,6 @@ static const banyan_transport banyan_transport_several = {
     .close = close_endpoint,
     .read = read_into,
     .describe = describe,
+    .board = get_board,
+    .ring = ring,
 };

@@ -28,6 +28,7 @@
 #define MOST_SLOT_BYTES ((size_t)1 << 30)
 #define SPINS_ALONE 2000 /* every member has a core: a wake-up costs more than a hundred looks */
 #define SPINS_CROWDED 20
+#define YIELDS_CROWDED 32
 
 static shm_endpoint *own(banyan_endpoint *base)
 {
@@ -43,6 +44,7 @@ static void close_peer(shm_peer *peer)
         }
     for (int i = 0; i < BANYAN_SHM_MAX_REGIONS; i++)
         banyan_shm_unmap(&peer->regions[i].mapping);
+    banyan_shm_unmap(&peer->seat);
     banyan_shm_segment_fini(&peer->segment);
     if (peer->pidfd >= 0)
         close(peer->pidfd);
@@ -70,6 +72,7 @@ static void close_endpoint(banyan_endpoint *base)
             close(e->knock[i]);
     banyan_free(e->peers);
     banyan_free(e->look);
+    banyan_free(e->board);
     banyan_free(e);
 }
 
@@ -115,6 +118,8 @@ static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *na
     banyan_status status = banyan_shm_segment_attach(name, member, e->base.member_count, &peer->segment, err);
     char text[64];
 
+    if (!status)
+        status = banyan_shm_seat_map(&peer->segment, &peer->seat, err); /* while it is there for certain */
     if (!status) {
         peer->pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
         if (peer->pidfd < 0)
@@ -138,10 +143,11 @@ static int core_count(void)
 static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_error *err)
 {
     const shm_name *mine = &names[e->base.member];
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status;
     int local = 0;
 
     e->first_member = -1;
+    status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
     for (int i = 0; i < e->base.member_count && !status; i++) {
         if (names[i].magic != mine->magic || names[i].host != mine->host || names[i].is_broken)
             continue;
@@ -152,6 +158,7 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
             status = attach_peer(e, i, &names[i], err);
     }
     e->spins = local <= core_count() ? SPINS_ALONE : SPINS_CROWDED;
+    e->yields = local <= core_count() ? 0 : YIELDS_CROWDED;
     return status;
 }
 
@@ -394,6 +401,11 @@ static void withdraw(banyan_endpoint *base)
         }
 }
 
+static void ring(banyan_endpoint *base, int member)
+{
+    banyan_shm_ring(own(base), member);
+}
+
 static int reaches(const banyan_endpoint *base, int peer)
 {
     const shm_endpoint *e = (const shm_endpoint *)base;
@@ -438,4 +450,6 @@ const banyan_transport banyan_transport_shm = {
     .sleep_fd = banyan_shm_sleep_fd,
     .reaches = reaches,
     .describe = describe,
+    .board = banyan_shm_board,
+    .ring = ring,
 };

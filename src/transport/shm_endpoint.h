@@ -26,6 +26,7 @@ typedef struct {
     shm_mapping own_chunks[SHM_WAYS][SHM_CHUNKS];
     shm_mapping their_chunks[SHM_WAYS][SHM_CHUNKS];
     shm_area regions[BANYAN_SHM_MAX_REGIONS];
+    shm_mapping seat; /* also in the own place */
 } shm_peer;
 
 typedef struct {
@@ -36,7 +37,8 @@ typedef struct {
     int first_member; /* of this host; in its header stands who aborted first */
     banyan_shm_way way;
     int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
-    int spins;
+    int spins, yields;
+    banyan_board *board; /* NULL: nobody has asked */
     uint32_t heard;
     int knock[2];   /* the pipe for sleeps in poll; made with the first */
     int is_polling; /* since the last sleep_fd there was no wait */
@@ -71,6 +73,9 @@ banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, i
 /* Map the peer's half where it is there by now; 0: not yet. */
 int banyan_shm_attach_sender(shm_endpoint *endpoint, int peer, int stream);
 int banyan_shm_attach_receiver(shm_endpoint *endpoint, int peer, int stream);
+
+banyan_status banyan_shm_board(banyan_endpoint *base, const int *members, int count, banyan_board **out,
+                               banyan_error *err);
 
 /* Where the peer finds this memory. */
 shm_place banyan_shm_place(const shm_endpoint *endpoint, const void *memory, size_t bytes);

@@ -3,7 +3,7 @@
  *
  * Every member has one segment. It begins with a header, and chunks follow as streams are asked for:
  *
- *     header | lanes: by way and peer, which chunks hold its streams | chunk | chunk | ...
+ *     header | lanes: by way and peer, which chunks hold its streams | seat (transport/board.h) | chunk | chunk | ...
  *     chunk of outgoing halves:  half half half half | slots slots slots slots
  *     chunk of incoming halves:  half half half half
  *
@@ -18,6 +18,7 @@
 
 #include "core/status.h"
 #include "transport/bell.h"
+#include "transport/board.h"
 #include "transport/shm.h"
 
 #define SHM_ENTRIES 16u   /* on offer at a time in one stream; a power of two */

@@ -17,7 +17,7 @@
 
 #include "core/digest.h"
 
-#define MAGIC UINT64_C(0x31006d68736e7962) /* changes with the layout */
+#define MAGIC UINT64_C(0x32006d68736e7962) /* changes with the layout */
 
 static uint64_t whole_pages(uint64_t bytes)
 {
@@ -27,6 +27,11 @@ static uint64_t whole_pages(uint64_t bytes)
 static size_t header_bytes(int member_count)
 {
     return (size_t)whole_pages(sizeof(shm_header) + SHM_WAYS * (size_t)member_count * sizeof(shm_lane));
+}
+
+static size_t seat_bytes(void)
+{
+    return (size_t)whole_pages(sizeof(banyan_seat));
 }
 
 static size_t chunk_bytes(const shm_header *header, int way, uint32_t count)
@@ -117,7 +122,7 @@ banyan_status banyan_shm_segment_create(int member, int member_count, size_t slo
     shm_segment segment = {.header_bytes = header_bytes(member_count), .pid = getpid()};
     banyan_status status;
 
-    segment.end = segment.header_bytes;
+    segment.end = segment.header_bytes + seat_bytes(); /* untouched pages cost nothing */
     segment.fd = banyan_shm_memory_file("banyan", segment.end);
     if (segment.fd < 0)
         return fail_system(err, "memfd_create");
@@ -171,7 +176,7 @@ banyan_status banyan_shm_segment_attach(const shm_name *name, int member, int me
 
     if (fd < 0)
         return fail_system(err, "open");
-    if (is_named(fd, name, segment.header_bytes))
+    if (is_named(fd, name, segment.header_bytes + seat_bytes()))
         segment.header = (shm_header *)(void *)map(fd, 0, segment.header_bytes);
     close(fd);
     if (!segment.header)
@@ -246,6 +251,24 @@ int banyan_shm_chunk_map(const shm_segment *segment, int way, int peer, uint32_t
     out->memory = map(fd, facts->offset, out->bytes);
     close(fd);
     return out->memory != NULL;
+}
+
+banyan_status banyan_shm_seat_map(const shm_segment *segment, shm_mapping *out, banyan_error *err)
+{
+    int is_own = segment->fd >= 0;
+    int fd = is_own ? segment->fd : banyan_shm_open_descriptor(segment->pid, segment->peer_fd, O_RDWR);
+
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (fd < 0)
+        return fail_system(err, "open");
+    out->bytes = seat_bytes();
+    out->memory = map(fd, segment->header_bytes, out->bytes);
+    if (!out->memory)
+        status = fail_system(err, "mmap");
+    if (!is_own)
+        close(fd);
+    return status;
 }
 
 void banyan_shm_unmap(shm_mapping *mapping)

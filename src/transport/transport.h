@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
+#include "transport/board.h"
 
 #define BANYAN_TRANSPORT_MAX_MEMBERS 4096
 #define BANYAN_TRANSPORT_MAX_STREAMS 4096 /* from one member to another */
@@ -114,6 +115,14 @@ struct banyan_transport {
 
     /* How bytes from that peer come, in a few words for the log. Returns the buffer. */
     const char *(*describe)(const banyan_endpoint *endpoint, int peer, char *buffer, size_t size);
+
+    /* A board (transport/board.h) for all ranks of the group, ascending; it is the endpoint's. *out is NULL where
+     * there can be none, and then it is for all of them. */
+    banyan_status (*board)(banyan_endpoint *endpoint, const int *members, int count, banyan_board **out,
+                           banyan_error *err);
+
+    /* Ends that member's wait. */
+    void (*ring)(banyan_endpoint *endpoint, int member);
 };
 
 int banyan_transport_count(void);

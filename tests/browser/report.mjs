@@ -35,6 +35,13 @@ async function checkNodes(page, spec) {
   assert.equal(drawn, known, `${spec}: nodes drawn`);
 }
 
+// Names in a small network can be read in a small window, too.
+async function checkNames(page, spec) {
+  const heights = await page.locator('#map .node text').evaluateAll(all => all.map(t => t.getBoundingClientRect().height));
+  if (heights.length && heights.length <= 10)
+    assert.ok(Math.min(...heights) >= 9, `${spec}: names are ${Math.min(...heights)} pixels high`);
+}
+
 async function checkSteps(page) {
   const all = await text(page, 'status');
   await page.locator('#map').focus();
@@ -117,6 +124,7 @@ async function look(context, place, spec) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(pathToFileURL(file).href);
       await checkNodes(page, spec);
+      await checkNames(page, spec);
       await picture(page, pictures, `${name}-${width}-${scheme}`, true);
       await checkSteps(page);
       await checkTrees(page);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/conformance/flit.c: random small schedules on random networks with random settings: each ends, moves
  * exactly its bytes over exactly its links, keeps to its dependencies, and takes the same cycles when every
- * cycle of every node is done one by one. BANYAN_FLIT_SCHEDULES sets how many. */
+ * cycle of every node is done one by one. BANYAN_FLIT_SCHEDULES sets how many, BANYAN_FLIT_FIRST from which seed
+ * on. */
 #include "flit.h"
 
 #include <math.h>
@@ -16,11 +17,11 @@ static const char *const specs[] = {"ring:3",    "ring:5",      "line:4",    "me
                                     "torus:3x3", "torus:4x4",   "switch:4",  "fattree:2x3",
                                     "hosts:2+3", "bigraph:2x4", "torus:5x2", "mesh:3x3"};
 
-static long schedule_count(void)
+static long number_of(const char *variable, long otherwise)
 {
-    const char *text = getenv("BANYAN_FLIT_SCHEDULES");
+    const char *text = getenv(variable);
 
-    return text ? atol(text) : 300;
+    return text ? atol(text) : otherwise;
 }
 
 static banyan_topology *random_network(banyan_random *random)
@@ -179,7 +180,9 @@ static void check_order(const banyan_schedule *s, const banyan_timeline *timelin
 
 TEST(random_schedules_end_and_move_exactly_their_bytes)
 {
-    for (long run = 0; run < schedule_count(); run++) {
+    long first = number_of("BANYAN_FLIT_FIRST", 0), count = number_of("BANYAN_FLIT_SCHEDULES", 100);
+
+    for (long run = first; run < first + count; run++) {
         banyan_random random = {(uint64_t)run};
         banyan_topology *t = random_network(&random);
         banyan_schedule *s = random_schedule(t, &random);
@@ -197,6 +200,8 @@ TEST(random_schedules_end_and_move_exactly_their_bytes)
         if (banyan_flit_run(s, t, bytes, &plain, &again, &slow, &err))
             fail_msg("seed %ld on %s: %s", run, t->name, err.text);
         if (slow->cycles != report->cycles || slow->arbitrations != report->arbitrations ||
+            slow->flit_hops != report->flit_hops ||
+            memcmp(timeline->begin_s, again->begin_s, s->transfer_count * sizeof(double)) ||
             memcmp(timeline->end_s, again->end_s, s->transfer_count * sizeof(double)))
             fail_msg("seed %ld: %lld cycles, but %lld one by one", run, (long long)report->cycles,
                      (long long)slow->cycles);

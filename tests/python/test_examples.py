@@ -17,6 +17,15 @@ class Examples(unittest.TestCase):
         self.assertEqual(code, 0, output)
         self.assertIn("3 ranks, 3000 points: y = 3.00 x + 0.50", output)
 
+    def test_the_shortest_job_learns_the_same_on_all_ranks(self):
+        path = os.path.join(ranks.SOURCE, "bindings", "python")
+        code, output = example(2, "hello_ddp.py", environment={"PYTHONPATH": path})
+        self.assertEqual(code, 0, output)
+        weights = re.findall(r"weights ([\d.]+)", output)
+        self.assertEqual(len(weights), 2, output)
+        self.assertEqual(weights[0], weights[1])
+        self.assertGreater(float(weights[0]), 0.9)  # towards the sum of the inputs
+
     def test_losses_are_the_same_with_both_backends(self):
         curves = []
         for backend in ("gloo", "banyan"):

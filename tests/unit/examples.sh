@@ -24,7 +24,13 @@ for program in "$source"/examples/*.c; do
     "$(cached CMAKE_C_COMPILER)" -std=c11 -Wall -Wextra -Wpedantic -Werror ${sanitize:+-fsanitize=$sanitize} \
         -I"$source/include" "$program" -o "$place/$name" -L"$build" -lbanyan -lm -pthread > "$place/log" 2>&1 ||
         fail "$name.c does not build"
-    LD_LIBRARY_PATH=$build "$place/$name" > "$place/log" 2>&1 || fail "$name ended with $?"
+    start=
+    [[ $name != hello* ]] || start="$build/banyan run -n 4"
+    LD_LIBRARY_PATH=$build $start "$place/$name" > "$place/log" 2>&1 || fail "$name ended with $?"
+    [[ $name != hello && $name != hello_async ]] || [ "$(grep -c 'there are 4 of us' "$place/log")" = 4 ] ||
+        fail "$name does not count four ranks four times"
+    [ "$name" != hello_train ] || [ "$(grep -c 'has learned 1.500' "$place/log")" = 4 ] ||
+        fail "hello_train does not learn the mean of the ranks' numbers"
     [ "$name" != allreduce ] || [ "$(grep -c 'every element is 2.5' "$place/log")" = 4 ] ||
         fail "allreduce does not print the average four times"
     [ "$name" != train ] || grep -q 'the two differ by at most .*e-[01][0-9] of the loss' "$place/log" ||
@@ -36,6 +42,22 @@ done
 for script in "$source"/examples/*.sh; do
     (cd "$place" && PATH=$build:$PATH "$script") > "$place/log" 2>&1 || fail "$(basename "$script") ended with $?"
 done
+
+# The Slurm job, with an srun that starts four tasks here as Slurm does.
+mkdir "$place/bin"
+cat > "$place/bin/srun" << 'END'
+#!/bin/bash
+shift # --mpi=pmix
+export SLURM_JOB_ID=$$ SLURM_NTASKS=4 SLURM_TASKS_PER_NODE=4 SLURM_STEP_NODELIST=localhost
+for rank in 3 2 1 0; do
+    SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" &
+done
+wait $! # rank 0
+END
+chmod +x "$place/bin/srun"
+BANYAN_TRANSPORT=shm+tcp PATH=$place/bin:$build:$PATH bash "$source/examples/mpi/slurm.sh" > "$place/log" 2>&1 ||
+    fail "mpi/slurm.sh ended with $?"
+grep -q '4 ranks as processes' "$place/log" || fail "mpi/slurm.sh does not run four ranks"
 
 # With each MPI that the library has an engine for: built by its compiler, run by its launcher.
 for kind in openmpi mpich; do

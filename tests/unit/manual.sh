@@ -94,6 +94,21 @@ check_help() {
     done
 }
 
+# Names are whole in the man pages, too, and each leads to one.
+check_man() {
+    local name
+    [ -d "$build/man" ] || return
+    for name in $(cat "$place/calls" "$place/settings"); do
+        case $name in
+        banyan_*) set -- "$build/man/$name.3" ;;
+        *) set -- "$build/man/$name.7" ;;
+        esac
+        [ -e "$1" ] || { complain "there is no man page $1" && continue; }
+        grep -q '^\.so ' "$1" && set -- "$build/man/$(sed -n 's|^\.so man3/||p' "$1")"
+        sed -n '/^\.SH NAME/,/^\.SH [^N]/p' "$1" | sed 's/\\//g' | grep -qw -- "$name" || complain "$1 does not name $name"
+    done
+}
+
 # What must fail says so, in the words of the page.
 check_failures() {
     local page command sentence
@@ -182,6 +197,7 @@ check_examples() {
 check_calls
 check_settings
 check_help
+check_man
 check_failures
 check_sentences
 check_examples

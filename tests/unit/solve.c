@@ -8,11 +8,14 @@
 #include "core/random.h"
 #include "solve/arborescence.h"
 #include "solve/ascent.h"
+#include "solve/cuts.h"
+#include "solve/disjoint.h"
 #include "solve/exchange.h"
 #include "solve/flatten.h"
 #include "solve/flow.h"
 #include "solve/fraction.h"
 #include "solve/groups.h"
+#include "solve/helpers.h"
 #include "solve/hubs.h"
 #include "solve/lp.h"
 #include "solve/peel.h"
@@ -198,6 +201,39 @@ static int64_t cheapest_arborescence(const int64_t *cost, int n, int root, int *
     return best;
 }
 
+/* Whole capacities pack as many spanning trees as the strength, rounded down, and not one more. */
+TEST(disjoint_trees_are_as_many_as_the_strength_allows)
+{
+    for (int seed = 1; seed <= 60; seed++) {
+        banyan_random random = {(uint64_t)seed * 31};
+        int nodes = 3 + banyan_random_below(&random, 7), part[16], part_count, found;
+        banyan_graph *graph = random_graph(&random, nodes, 2 * nodes, nodes, 0);
+        int64_t room[64], used[64] = {0};
+        banyan_fraction strength;
+        banyan_trees trees;
+        int whole;
+
+        assert_int_equal(banyan_strength(graph, &strength, part, &part_count, NULL), BANYAN_SUCCESS);
+        whole = (int)(strength.num / strength.den);
+        for (int i = 0; i < graph->arc_count; i++)
+            room[i] = graph->arcs[i].capacity;
+        banyan_trees_init(&trees);
+        assert_int_equal(banyan_disjoint_trees(graph, room, whole + 1, &trees, &found, NULL), BANYAN_SUCCESS);
+        if (found || trees.tree_count)
+            fail_msg("seed %d: more trees than there can be", seed);
+        assert_int_equal(banyan_disjoint_trees(graph, room, whole, &trees, &found, NULL), BANYAN_SUCCESS);
+        if (!found || trees.tree_count != (size_t)whole ||
+            trees.edge_count != (size_t)whole * (size_t)(nodes - 1))
+            fail_msg("seed %d: %zu trees with %zu edges, not %d", seed, trees.tree_count, trees.edge_count,
+                     whole);
+        for (size_t a = 0; a < trees.arc_count; a++)
+            if (++used[banyan_graph_cable(graph, trees.arcs[a])] > room[trees.arcs[a]])
+                fail_msg("seed %d: arc %d is overfull", seed, trees.arcs[a]);
+        banyan_trees_fini(&trees);
+        banyan_graph_destroy(graph);
+    }
+}
+
 TEST(arborescences_are_the_cheapest)
 {
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -218,6 +254,33 @@ TEST(arborescences_are_the_cheapest)
             fail_msg("seed %d", (int)seed);
         banyan_arborescence_destroy(work);
     }
+}
+
+/* The quick search finds a tree, seldom dearer than the cheapest and never cheaper; and prices from cuts bound
+ * what the cheapest trees under them allow. */
+static void check_helpers(const banyan_graph *graph, const int64_t *price, int64_t best, int seed)
+{
+    banyan_helpers *helpers;
+    banyan_trees trees;
+    banyan_wide below, worth = 0;
+    int64_t by_cuts[MOST], found, sum = 0;
+    double bound;
+
+    banyan_trees_init(&trees);
+    assert_int_equal(banyan_helpers_create(graph, &helpers, NULL), BANYAN_SUCCESS);
+    found = banyan_helpers_tree(helpers, price, &trees);
+    for (size_t a = 0; a < trees.arc_count; a++)
+        sum += price[trees.arcs[a]];
+    if (found != sum || found < best || found > best + best / 5 + 1)
+        fail_msg("seed %d: helpers found %lld of %lld", seed, (long long)found, (long long)best);
+    assert_int_equal(banyan_cuts_price(graph, by_cuts, &bound, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_ascent_bound(graph, by_cuts, &below, NULL), BANYAN_SUCCESS);
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (banyan_wide)graph->arcs[i].capacity * by_cuts[i];
+    if (!(below > 0) || (double)worth / (double)below < bound * (1 - 1e-6))
+        fail_msg("seed %d: cuts say %g, the ascent %g", seed, bound, (double)worth / (double)below);
+    banyan_helpers_destroy(helpers);
+    banyan_trees_fini(&trees);
 }
 
 /* The table for few terminals, trying every set of helpers, and plain trees on every set must agree. */
@@ -255,6 +318,7 @@ TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
             fail_msg("seed %d: %lld, not %lld", (int)seed, (long long)found, (long long)best);
         assert_int_equal(banyan_ascent_bound(graph, price, &below, NULL), BANYAN_SUCCESS);
         assert_true(below <= 2 * (banyan_wide)best && below >= 0);
+        check_helpers(graph, price, best, (int)seed);
         banyan_steiner_destroy(steiner);
         banyan_closure_fini(&closure);
         banyan_spanning_destroy(spanning);
@@ -343,6 +407,7 @@ int main(void)
         cmocka_unit_test(bandwidths_become_whole_numbers_of_a_common_unit),
         cmocka_unit_test(the_largest_flow_is_the_smallest_cut),
         cmocka_unit_test(strength_is_the_worst_partition_and_peeling_packs_it),
+        cmocka_unit_test(disjoint_trees_are_as_many_as_the_strength_allows),
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/waiting.c: a thread that redraws the bar while another works. */
+#include "waiting.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+static const int64_t tick_ns = 200000000;
+
+static void *tick(void *argument)
+{
+    cli_waiting *waiting = argument;
+    const int64_t began_ns = banyan_clock_ns();
+
+    pthread_mutex_lock(&waiting->lock);
+    while (!waiting->is_over) {
+        int64_t next_ns = banyan_clock_ns() + tick_ns;
+        struct timespec until = {.tv_sec = next_ns / 1000000000, .tv_nsec = next_ns % 1000000000};
+
+        pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until);
+        if (!waiting->is_over)
+            banyan_progress_set(&waiting->bar, (size_t)((banyan_clock_ns() - began_ns) / 1000000000));
+    }
+    pthread_mutex_unlock(&waiting->lock);
+    return NULL;
+}
+
+static void init(cli_waiting *waiting)
+{
+    pthread_condattr_t attributes;
+
+    pthread_mutex_init(&waiting->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&waiting->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void cli_waiting_begin(cli_waiting *waiting, const cli_arguments *arguments, const char *label)
+{
+    *waiting = (cli_waiting){.is_over = 0};
+    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), label, 0);
+    if (waiting->bar.descriptor < 0)
+        return;
+    init(waiting);
+    waiting->is_shown = pthread_create(&waiting->thread, NULL, tick, waiting) == 0;
+}
+
+void cli_waiting_end(cli_waiting *waiting)
+{
+    if (waiting->is_shown) {
+        pthread_mutex_lock(&waiting->lock);
+        waiting->is_over = 1;
+        pthread_cond_signal(&waiting->changed);
+        pthread_mutex_unlock(&waiting->lock);
+        pthread_join(waiting->thread, NULL);
+        waiting->is_shown = 0;
+    }
+    banyan_progress_end(&waiting->bar);
+}
+
+static void count(void *context, int done, int all)
+{
+    cli_waiting *waiting = context;
+
+    waiting->bar.total = (size_t)all;
+    banyan_progress_set(&waiting->bar, (size_t)done);
+}
+
+void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments, banyan_problem *problem)
+{
+    *waiting = (cli_waiting){.is_over = 0};
+    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 0);
+    problem->watch = count;
+    problem->watch_context = waiting;
+}
+
+void cli_planning_end(cli_waiting *waiting, banyan_problem *problem)
+{
+    problem->watch = NULL;
+    banyan_progress_end(&waiting->bar);
+}

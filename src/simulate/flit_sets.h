@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate/flit_sets.h: who wants what in a router, as masks. Internal to the flit engine.
+ *
+ * Most routers have up to 64 input lanes, for which a set is one word: the functions take the number of words,
+ * and where it is the constant 1 nothing is left of the loops. */
+#ifndef BANYAN_SIMULATE_FLIT_SETS_H
+#define BANYAN_SIMULATE_FLIT_SETS_H
+
+#include "simulate/flit_fabric.h"
+
+/* Part of the caller, so that constants it is called with count. */
+#define FLIT_INLINE static inline __attribute__((always_inline))
+
+/* The first of a set in turn, from a place on. The set is not empty. */
+FLIT_INLINE int flit_first_from(uint32_t set, int place)
+{
+    uint32_t rest = place > 0 && place < 32 ? set & ~UINT32_C(0) << place : set;
+
+    return __builtin_ctz(rest ? rest : set);
+}
+
+FLIT_INLINE int flit_word_of(int id, int words)
+{
+    return words == 1 ? 0 : id >> 6;
+}
+
+FLIT_INLINE void flit_set_add(uint64_t *set, int id, int words)
+{
+    set[flit_word_of(id, words)] |= UINT64_C(1) << (id & 63);
+}
+
+/* 1: the set is empty now. */
+FLIT_INLINE int flit_set_drop(uint64_t *set, int id, int words)
+{
+    uint64_t left = 0;
+
+    set[flit_word_of(id, words)] &= ~(UINT64_C(1) << (id & 63));
+    for (int w = 0; w < words; w++)
+        left |= set[w];
+    return !left;
+}
+
+/* An input lane could send to the output, or cannot any more. */
+FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, int words)
+{
+    flit_set_add(r->outputs[output].want, id, words);
+    flit_set_add(r->wanted, output, words == 1 ? 1 : r->output_words);
+}
+
+FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, int words)
+{
+    if (flit_set_drop(r->outputs[output].want, id, words))
+        flit_set_drop(r->wanted, output, words == 1 ? 1 : r->output_words);
+}
+
+/* A lane that is held has no credits, or has some again. */
+FLIT_INLINE void flit_lane_starve(flit_router *r, int output, int words)
+{
+    r->outputs[output].starved++;
+    flit_set_add(r->hungry, output, words == 1 ? 1 : r->output_words);
+}
+
+FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int words)
+{
+    if (--r->outputs[output].starved == 0)
+        flit_set_drop(r->hungry, output, words == 1 ? 1 : r->output_words);
+}
+
+/* Credits of the front run arrive. */
+FLIT_INLINE void flit_credits_take(flit_router *r, int output, int32_t count, int words)
+{
+    flit_line *line = &r->outputs[output].channel->credits;
+    flit_output_lane *lane = &r->output_lanes[output << r->lane_shift | flit_line_front(line)->lane];
+
+    if (lane->credits == 0 && lane->holder >= 0) {
+        flit_lane_feed(r, output, words);
+        if (r->lanes[lane->holder].available > 0)
+            flit_want_add(r, lane->holder, output, words);
+    }
+    lane->credits += count;
+    r->credit_due[output] = flit_line_take(line, count);
+}
+
+/* Counts the credits of an output that are due before a cycle; 1: one came in the last cycle before it. */
+FLIT_INLINE int flit_credits_settle(flit_router *r, int output, int64_t until, int words)
+{
+    int is_new = 0;
+
+    while (r->credit_due[output] < until) {
+        const flit_run *run = flit_line_front(&r->outputs[output].channel->credits);
+        int32_t count = (int32_t)flit_earlier(run->count, until - run->due);
+
+        is_new = run->due + count == until;
+        flit_credits_take(r, output, count, words);
+    }
+    return is_new;
+}
+
+/* The packet at the front of an input lane gets a lane of its output. */
+FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, int words)
+{
+    flit_lane *lane = &r->lanes[id];
+    flit_output *output = &r->outputs[lane->output];
+    int target = lane->output << r->lane_shift | v, input = id >> r->lane_shift;
+    flit_output_lane *output_lane = &r->output_lanes[target];
+
+    output->taken |= UINT32_C(1) << v;
+    output_lane->holder = id;
+    output_lane->grant = id + 1;
+    lane->target = target;
+    lane->accept = target + 1;
+    lane->state = LANE_ACTIVE;
+    r->inputs[input].active |= UINT32_C(1) << (id - (input << r->lane_shift));
+    f->arbitrations++;
+    r->waiting_count--;
+    if (flit_set_drop(output->waiting, id, words))
+        flit_set_drop(r->waited, lane->output, words == 1 ? 1 : r->output_words);
+    if (output_lane->credits == 0)
+        flit_lane_starve(r, lane->output, words);
+    else if (lane->available > 0)
+        flit_want_add(r, id, lane->output, words);
+}
+
+/* Lanes of the output that the waiting packet may take. Cut-through wants room for all of it, or for a
+ * sub-packet. */
+FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane)
+{
+    const flit_output_lane *lanes = r->output_lanes + (lane->output << r->lane_shift);
+    uint32_t open = lane->range & ~r->outputs[lane->output].taken;
+    int32_t need = lane->left < f->unit ? lane->left : f->unit;
+
+    for (uint32_t rest = need ? open : 0; rest; rest &= rest - 1) {
+        int v = __builtin_ctz(rest);
+
+        if (lanes[v].credits < need)
+            open &= ~(UINT32_C(1) << v);
+    }
+    return open;
+}
+
+/* Several packets ask for lanes of an output; 1: some got one (flit_contest.c). */
+int flit_contest(flit_fabric *fabric, flit_router *router, int output);
+
+#endif

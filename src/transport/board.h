@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transport/board.h: memory that several members see at once, for work that they do side by side.
+ *
+ * Streams lead from one member to one other. On a board every member has a seat that all can read: slots for data,
+ * and counters that only grow and say how far it has come. A seat is written by its owner alone.
+ *
+ *     seat of 0   staged summed copied | slot | slot      others look at the counters,
+ *     seat of 1   staged summed copied | slot | slot      and read slots that the counters vouch for
+ *
+ * Who waits writes down for whom and then sleeps as in transport->wait; who counts up rings those who wait for it.
+ * What a seat holds is the owner's own copy: when a call fails nobody reads or writes a user's buffer. */
+#ifndef BANYAN_TRANSPORT_BOARD_H
+#define BANYAN_TRANSPORT_BOARD_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BANYAN_BOARD_SLOTS 4u
+#define BANYAN_BOARD_SLOT_BYTES ((size_t)1 << 20)
+#define BANYAN_BOARD_LABEL_BYTES 48
+#define BANYAN_BOARD_MOST_MEMBERS 64
+#define BANYAN_BOARD_LINE 64 /* of the cache */
+
+typedef struct {
+    alignas(
+        BANYAN_BOARD_LINE) char label[BANYAN_BOARD_LABEL_BYTES]; /* of the call that the slot belongs to */
+    alignas(BANYAN_BOARD_LINE) char data[BANYAN_BOARD_SLOT_BYTES];
+} banyan_board_slot;
+
+/* All zeros at first. */
+typedef struct {
+    alignas(BANYAN_BOARD_LINE) _Atomic uint64_t staged; /* how many slots have been filled, ever, */
+    _Atomic uint64_t copied; /* and up to which one the others' slots are done with */
+    alignas(BANYAN_BOARD_LINE) _Atomic uint64_t summed;
+    alignas(BANYAN_BOARD_LINE) _Atomic uint32_t waits_for; /* a place, plus 1 */
+    /* The last call that does not use the board: who waits here for a member that does something else can tell. */
+    alignas(BANYAN_BOARD_LINE) _Atomic uint64_t elsewhere; /* its number among all calls, plus 1 */
+    _Atomic uint64_t elsewhere_label[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)];
+    banyan_board_slot slots[BANYAN_BOARD_SLOTS];
+} banyan_seat;
+
+/* One member's view; its calls come one after the other. */
+typedef struct {
+    int place, count;
+    int members[BANYAN_BOARD_MOST_MEMBERS]; /* by place */
+    banyan_seat *seats[BANYAN_BOARD_MOST_MEMBERS];
+    uint64_t filled; /* slots, by each member alike */
+    uint64_t taken;  /* up to here the others' slots are done with */
+    uint64_t calls;  /* with or without the board */
+    int spins;       /* looks before a wait sleeps */
+    int yields;      /* and after those, looks with the core given away: where members crowd */
+} banyan_board;
+
+#endif
