@@ -66,7 +66,7 @@ def compete(options):
     schedule = banyan.torch.schedule(
         ours.model, profile_iterations=options.profile, measure_ms=options.measure_ms, policy=options.policy
     )
-    for _ in range(2):
+    for _ in range(options.warm):
         for other in contestants[:1] + contestants[2:]:
             other.step(options, False)
     wait_for_plan(options, ours, schedule)
@@ -145,6 +145,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=3, help="of each, in each round")
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
+    parser.add_argument("--warm", type=int, default=2, help="steps of the others before anything is counted")
     parser.add_argument("--plans", type=int, default=2, help="that the scheduler makes before anything is counted")
     parser.add_argument("--measure-ms", type=int, default=2000)
     parser.add_argument("--policy", default=None)

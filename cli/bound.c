@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "bound/json.h"
+#include "bound/staged.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "waiting.h"
@@ -12,6 +13,7 @@
 static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
     {"relays", 0, "WHAT", "what idle workers do: add, forward or none (default: add)"},
+    {"stages", 0, "HOW", "reduce and broadcast: pipelined, sequential or overlap (default: pipelined)"},
     {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
     {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
     {NULL, 0, NULL, NULL}};
@@ -57,6 +59,58 @@ static banyan_status print(const cli_arguments *arguments, const cli_problem *pr
     return BANYAN_SUCCESS;
 }
 
+/* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other plans. */
+static banyan_status print_stages(const cli_arguments *arguments, const cli_problem *problem,
+                                  banyan_relays relays, const char *name, banyan_error *err)
+{
+    const banyan_problem *p = &problem->problem;
+    banyan_stages stages;
+    banyan_staged found;
+    banyan_graph *graph = NULL;
+    char chi[32], speed[32], size[32], time[32];
+    double rate;
+    banyan_status status = banyan_stages_parse(name, &stages, err);
+
+    if (!status)
+        status = banyan_topology_check_connected(p->topology, p->active, p->active_count, err);
+    if (!status && p->active_count < 2)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "one active worker: nothing has to move");
+    if (!status)
+        status = banyan_network_graph(p->topology, p->active, p->active_count, relays, &graph, err);
+    if (!status)
+        status = banyan_staged_solve(graph, stages, &found, err);
+    if (status) {
+        banyan_graph_destroy(graph);
+        return status;
+    }
+    found.chi *= graph->unit;
+    found.reached *= graph->unit;
+    banyan_graph_destroy(graph);
+    rate = stages == BANYAN_STAGES_PIPELINED ? found.chi : found.chi / 2;
+    if (cli_has(arguments, "json")) {
+        printf("{\"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"reached_bytes_per_s\": %.17g, "
+               "\"bytes_per_s\": %.17g, \"seconds\": %.17g, \"proven\": %s}\n",
+               name, found.chi, found.reached, rate, (double)p->bytes / rate,
+               found.proven ? "true" : "false");
+        return BANYAN_SUCCESS;
+    }
+    printf("%s, %d active workers, %s: the roots' shares sum to %s%s\n", p->topology->name, p->active_count,
+           name, found.proven ? "at most " : "about ", banyan_show_rate(found.chi, chi, sizeof chi));
+    printf("  %-16s %-12s %s in %s%s\n", "all-reduce", banyan_show_rate(rate, speed, sizeof speed),
+           banyan_show_bytes((double)p->bytes, size, sizeof size), found.proven ? "at least " : "about ",
+           banyan_show_seconds((double)p->bytes / rate, time, sizeof time));
+    printf("  %s\n",
+           stages == BANYAN_STAGES_PIPELINED
+               ? "every byte takes one tree up and one down, and both share the links"
+           : stages == BANYAN_STAGES_SEQUENTIAL
+               ? "every byte goes up a tree in the first stage and down one in the second, which is as long"
+               : "sums may go out in the first stage too, beside what is still being added");
+    if (!found.proven)
+        printf("  not proven: the cheapest trees could not be searched fully; trees were found for %.4g %%\n",
+               100 * found.reached / found.chi);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status find(const cli_arguments *arguments, const cli_problem *problem, banyan_relays what,
                           banyan_bound *out, banyan_error *err)
 {
@@ -72,7 +126,7 @@ static banyan_status find(const cli_arguments *arguments, const cli_problem *pro
 
 static int run(const cli_arguments *arguments)
 {
-    const char *relays = cli_get(arguments, "relays");
+    const char *relays = cli_get(arguments, "relays"), *stages = cli_get(arguments, "stages");
     banyan_relays what = BANYAN_RELAYS_ADD;
     cli_problem problem;
     banyan_bound bound;
@@ -86,6 +140,11 @@ static int run(const cli_arguments *arguments)
         return cli_fail(arguments, status, &err);
     if (relays)
         status = banyan_relays_parse(relays, &what, &err);
+    if (!status && stages) {
+        status = print_stages(arguments, &problem, what, stages, &err);
+        cli_problem_fini(&problem);
+        return status ? cli_fail(arguments, status, &err) : CLI_OK;
+    }
     if (!status)
         status = find(arguments, &problem, what, &bound, &err);
     if (!status) {
@@ -100,9 +159,10 @@ static int run(const cli_arguments *arguments)
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 
-const cli_verb cli_verb_bound = {.name = "bound",
-                                 .usage = "SPEC [--active RANKS] [--relays add|forward|none] [-o FILE]",
-                                 .summary = "the best possible rates on a network, with proof",
-                                 .word_limit = 1,
-                                 .options = options,
-                                 .run = run};
+const cli_verb cli_verb_bound = {
+    .name = "bound",
+    .usage = "SPEC [--active RANKS] [--relays add|forward|none] [--stages HOW] [-o FILE]",
+    .summary = "the best possible rates on a network, with proof",
+    .word_limit = 1,
+    .options = options,
+    .run = run};

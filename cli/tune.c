@@ -2,7 +2,7 @@
 /* cli/tune.c: banyan tune: runs the best candidates of the planner on the real network and keeps the fastest of each
  * size as wisdom.
  *
- *     size ─> candidates, sorted by prediction ─> the first K, each run some times ─> the fastest ─> wisdom
+ *     size ─> what auto takes, then others, sorted by prediction ─> the first K, each run some times ─> the fastest ─> wisdom
  *
  * Rank 0 plans and decides. What is timed is agreed by the group as any plan is; between candidates all ranks
  * forget the plans they have. */
@@ -49,6 +49,7 @@ typedef struct {
 /* What was timed: medians of the slowest rank. */
 typedef struct {
     banyan_wisdom_entry entry;
+    char digest[17]; /* of the schedule */
     double predicted_s, measured_s;
 } candidate;
 
@@ -73,15 +74,6 @@ static banyan_status largest_of(const tuning *t, double mine, double *out, banya
     return status;
 }
 
-static int leads_through_ranks(const banyan_schedule *schedule)
-{
-    for (size_t i = 0; i < schedule->transfer_count; i++)
-        if (banyan_schedule_rank(schedule, schedule->transfers[i].src) < 0 ||
-            banyan_schedule_rank(schedule, schedule->transfers[i].dst) < 0)
-            return 0;
-    return 1;
-}
-
 static banyan_problem problem_of(const tuning *t, size_t bytes)
 {
     const banyan_setup *setup = &t->comm->group->setup;
@@ -93,35 +85,78 @@ static banyan_problem problem_of(const tuning *t, size_t bytes)
                             .bytes = bytes};
 }
 
-/* At rank 0: the first candidates by prediction, variants among them; plans that are the same stand once. */
+/* Puts it at the end of the list, unless the same plan is there already or no process serves it. */
+static void add_candidate(const tuning *t, const banyan_plan *plan, candidate *list, int *count)
+{
+    const banyan_setup *setup = &t->comm->group->setup;
+    candidate *c = &list[*count];
+
+    if (*count == t->candidate_count || !banyan_comm_is_usable(setup, plan->schedule))
+        return;
+    *c = (candidate){.predicted_s = banyan_comm_cost_s(setup, plan)};
+    banyan_schedule_digest(plan->schedule, c->digest);
+    for (int i = 0; i < *count; i++)
+        if (!strcmp(list[i].digest, c->digest))
+            return;
+    snprintf(c->entry.algorithm, sizeof c->entry.algorithm, "%s", plan->algorithm->name);
+    if (plan->variant.key) {
+        snprintf(c->entry.key, sizeof c->entry.key, "%s", plan->variant.key);
+        snprintf(c->entry.value, sizeof c->entry.value, "%s", plan->variant.value);
+    }
+    ++*count;
+}
+
+/* What runs where nobody has tuned: the first candidate. */
+static banyan_status add_choice(const tuning *t, const banyan_problem *problem, candidate *list, int *count,
+                                banyan_error *err)
+{
+    banyan_plan *plans = NULL;
+    int all = 0, best;
+    banyan_status status = banyan_plan_all(problem, &plans, &all, err);
+
+    if (status)
+        return status;
+    best = banyan_comm_best_plan(&t->comm->group->setup, plans, all);
+    if (best < all)
+        add_candidate(t, &plans[best], list, count);
+    banyan_plans_destroy(plans, all);
+    return BANYAN_SUCCESS;
+}
+
+/* The cheapest plan that has not had its turn; all: none. */
+static int next_cheapest(const tuning *t, const banyan_plan *plans, int all, const char *is_done)
+{
+    const banyan_setup *setup = &t->comm->group->setup;
+    int best = all;
+
+    for (int i = 0; i < all; i++)
+        if (!is_done[i] && plans[i].schedule &&
+            (best == all || banyan_comm_cost_s(setup, &plans[i]) < banyan_comm_cost_s(setup, &plans[best])))
+            best = i;
+    return best;
+}
+
+/* At rank 0: auto's choice, then the others by what they are expected to take, variants among them. */
 static banyan_status list_candidates(const tuning *t, size_t bytes, candidate *out, int *count,
                                      banyan_error *err)
 {
     banyan_problem problem = problem_of(t, bytes);
     banyan_plan *plans = NULL;
-    int all = 0;
-    char digests[MOST_CANDIDATES][17];
-    banyan_status status = banyan_plan_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
+    char *is_done = NULL;
+    int all = 0, i;
+    banyan_status status = add_choice(t, &problem, out, count, err);
 
-    *count = 0;
-    for (int i = 0; i < all && !status && *count < t->candidate_count; i++) {
-        candidate *c = &out[*count];
-        int is_new = plans[i].schedule && leads_through_ranks(plans[i].schedule);
-
-        if (is_new)
-            banyan_schedule_digest(plans[i].schedule, digests[*count]);
-        for (int k = 0; k < *count && is_new; k++)
-            is_new = strcmp(digests[k], digests[*count]) != 0;
-        if (!is_new)
-            continue;
-        *c = (candidate){.predicted_s = plans[i].predicted_s};
-        snprintf(c->entry.algorithm, sizeof c->entry.algorithm, "%s", plans[i].algorithm->name);
-        if (plans[i].variant.key) {
-            snprintf(c->entry.key, sizeof c->entry.key, "%s", plans[i].variant.key);
-            snprintf(c->entry.value, sizeof c->entry.value, "%s", plans[i].variant.value);
-        }
-        ++*count;
+    if (!status)
+        status = banyan_plan_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
+    if (!status) {
+        is_done = banyan_alloc((size_t)all + 1, 1);
+        status = is_done ? BANYAN_SUCCESS : banyan_fail_memory(err);
     }
+    while (!status && (i = next_cheapest(t, plans, all, is_done)) < all) {
+        is_done[i] = 1;
+        add_candidate(t, &plans[i], out, count);
+    }
+    banyan_free(is_done);
     banyan_plans_destroy(plans, all);
     return status;
 }
@@ -176,11 +211,12 @@ static void add_row(tuning *t, size_t bytes, const candidate *candidates, int co
             cli_json_number(&t->json, "predicted_s", c->predicted_s);
             banyan_text_add(&t->json, ",");
             cli_json_number(&t->json, "measured_s", c->measured_s);
-            banyan_text_add(&t->json, ",\"chosen\":%s}", i == best ? "true" : "false");
+            banyan_text_add(&t->json, ",\"chosen\":%s,\"auto\":%s}", i == best ? "true" : "false",
+                            i ? "false" : "true");
         } else if (!cli_has(t->arguments, "quiet")) {
-            printf("%12zu  %-40s %12s %12s %s\n", bytes, name,
+            printf("%12zu  %-40s %12s %12s  %-4s %s\n", bytes, name,
                    banyan_show_seconds(c->predicted_s, predicted, sizeof predicted),
-                   banyan_show_seconds(c->measured_s, measured, sizeof measured), sign);
+                   banyan_show_seconds(c->measured_s, measured, sizeof measured), i ? "" : "auto", sign);
         }
     }
     fflush(stdout);

@@ -113,13 +113,19 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
     }
 }
 
+/* Where directions are alike, the paper's overlap gains nothing over two plain stages: its reduce trees alone
+ * cannot weigh more. Plain stages are then among its best plans, and the ones that run best: sums that go out
+ * early would make the trees of the first stage wait for each other. */
 static banyan_status pack_coupled(const banyan_graph *graph, banyan_stages stages, banyan_flows *flows,
                                   banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
     banyan_coupled packing;
-    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+    banyan_status status;
 
+    if (graph->symmetric && stages == BANYAN_STAGES_OVERLAP)
+        problem.stages = BANYAN_STAGES_SEQUENTIAL;
+    status = banyan_coupled_solve(graph, &problem, &packing, err);
     if (status)
         return status;
     pair_trees(flows, graph, &packing);

@@ -389,6 +389,7 @@ void banyan_control_destroy(banyan_control *control)
         control->joiners = next;
     }
     banyan_listener_destroy(control->listener);
+    banyan_control_drop_answers(control);
     if (control->epoll >= 0)
         close(control->epoll);
     if (control->wake >= 0)

@@ -15,6 +15,7 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL 
 #define KEY_WAKE UINT64_MAX
 #define KEY_DOOR (UINT64_MAX - 1)
 #define KEY_STATUS (UINT64_MAX - 2)
+#define KEY_ANSWER (UINT64_MAX - 3)
 #define FAREWELL_NS 2000000000
 
 typedef struct letter letter;
@@ -33,6 +34,7 @@ typedef struct {
     banyan_rank_state state;
 } member;
 
+typedef struct banyan_status_answer banyan_status_answer;
 typedef struct joiner joiner;
 struct joiner {
     joiner *next;
@@ -54,6 +56,8 @@ struct banyan_control {
     int connected;
     char status_folder[BANYAN_STATUS_FOLDER_TEXT];
     banyan_status_door status_door;
+    banyan_status_answer *answers; /* that are still being sent */
+    int answer_count;
     unsigned char *gathering; /* at the hub */
     char *has_given;
     int given;
@@ -79,6 +83,8 @@ size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int 
 
 /* status_report.c: what this rank knows, as JSON, to whoever stands at the door. */
 void banyan_control_answer_status(banyan_control *control);
+void banyan_control_go_on_answering(banyan_control *control);
+void banyan_control_drop_answers(banyan_control *control);
 
 /* control_thread.c */
 void *banyan_control_watch_over(void *argument);

@@ -375,6 +375,8 @@ void *banyan_control_watch_over(void *argument)
         for (int i = 0; i < count; i++)
             if (events[i].data.u64 == KEY_STATUS)
                 banyan_control_answer_status(control);
+            else if (events[i].data.u64 == KEY_ANSWER)
+                banyan_control_go_on_answering(control);
         banyan_listener_progress(control->listener);
         if (empty_outbox(control))
             return NULL;

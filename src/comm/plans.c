@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "planner/wisdom.h"
 
-#define ALIKE 1.03
+#define ALIKE 1.08
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -77,28 +77,28 @@ static int leads_outside(const banyan_setup *setup, const banyan_schedule *sched
     return 0;
 }
 
-static int is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
+int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
 {
     return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
 /* What the planner predicts, and what messages cost beside. The same for threads and processes: bits must not depend
  * on where ranks live. */
-static double cost_s(const banyan_setup *setup, const banyan_plan *plan)
+double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan)
 {
     return plan->predicted_s + banyan_comm_overhead(plan->schedule, setup->topology);
 }
 
 /* The cheapest. Of long vectors' plans that cost alike, the one that fills the fewest links: where connections meet on
  * a full link, what waits for one of them holds up the others, which no model here sees. */
-static int find_best(const banyan_setup *setup, const banyan_plan *plans, int count)
+int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, int count)
 {
     int cheapest = -1, best;
     double least_s = 0;
 
     for (int i = 0; i < count; i++)
-        if (is_usable(setup, plans[i].schedule)) {
-            double own_s = cost_s(setup, &plans[i]);
+        if (banyan_comm_is_usable(setup, plans[i].schedule)) {
+            double own_s = banyan_comm_cost_s(setup, &plans[i]);
 
             if (cheapest < 0 || own_s < least_s) {
                 cheapest = i;
@@ -107,7 +107,8 @@ static int find_best(const banyan_setup *setup, const banyan_plan *plans, int co
         }
     best = cheapest;
     for (int i = 0; i < count && cheapest >= 0; i++)
-        if (is_usable(setup, plans[i].schedule) && cost_s(setup, &plans[i]) < ALIKE * least_s &&
+        if (banyan_comm_is_usable(setup, plans[i].schedule) &&
+            banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s &&
             plans[i].limits.full_links < plans[best].limits.full_links)
             best = i;
     return best < 0 ? count : best;
@@ -123,7 +124,7 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
 
     if (status)
         return status;
-    best = find_best(setup, all, count);
+    best = banyan_comm_best_plan(setup, all, count);
     if (best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
                              !count            ? "there is none"
@@ -147,7 +148,7 @@ static banyan_status choose_named(const banyan_setup *setup, const banyan_proble
 
     if (status)
         return status;
-    if (is_usable(setup, chosen.schedule)) {
+    if (banyan_comm_is_usable(setup, chosen.schedule)) {
         *out = chosen.schedule;
         chosen.schedule = NULL;
     } else {
@@ -173,7 +174,7 @@ static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry
         return BANYAN_SUCCESS;
     if (status)
         return status;
-    if (is_usable(setup, plan.schedule)) {
+    if (banyan_comm_is_usable(setup, plan.schedule)) {
         *out = plan.schedule;
         plan.schedule = NULL;
         banyan_text_add(&text, "%s%s%s%s%s", entry->key, *entry->key ? "=" : "", entry->value,

@@ -6,6 +6,7 @@
 
 #include "comm/setup.h"
 #include "execute/run.h"
+#include "planner/planner.h"
 #include "schedule/dependencies.h"
 #include "schedule/schedule.h"
 
@@ -29,6 +30,12 @@ struct banyan_comm_plan {
 banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
                                    banyan_collective collective, int root, size_t bytes,
                                    banyan_comm_plan **out, banyan_error *err);
+/* How `auto` chooses: whether each node of the schedule is served by a process, what a plan is expected to take, and
+ * which of the plans is taken (count: none). */
+int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *schedule);
+double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan);
+int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, int count);
+
 /* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes);
 banyan_comm_plan *banyan_comm_plan_find(banyan_comm_plan *plans, banyan_collective collective, int root,

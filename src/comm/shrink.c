@@ -4,13 +4,14 @@
  * The lowest rank that lives leads. Everybody else connects to its door, which its control thread still
  * keeps:
  *
- *     rank r ── hello (JOIN) ──> leader       when all that are not lost or silent have come, or half of the
- *     leader ── MEMBERS ──> all               time-out has passed
+ *     rank r ── hello (JOIN) ──> leader       when all that are not lost have come, or half of the time-out
+ *     leader ── MEMBERS ──> all               has passed, or a quarter and those that lack are silent
  *     rank r ── CARD ──> leader ── CARDS ──> all
  *
  * Ranks may differ in whom they know to be lost. One that dials a dead leader finds it dead and takes the
  * next; one that is dialled although it follows another leader lets the caller wait, and the caller comes to
- * the right one when that connection closes. */
+ * the right one when that connection closes. Silence alone proves nothing: on a crowded machine a living rank is
+ * now and then silent for long, and a group that took it for dead would fall into two. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,9 +32,9 @@ typedef struct {
     banyan_comm *comm;
     banyan_world *world;
     banyan_control *control;
-    int rank, size; /* in the old group */
-    int64_t deadline_ns;
-    char *is_out;             /* by old rank: excluded or found dead here */
+    int rank, size;                   /* in the old group */
+    int64_t deadline_ns, patience_ns; /* until then the silent are waited for too */
+    char *is_out;                     /* by old rank: excluded or found dead here */
     banyan_channel *channels; /* the leader's, by old rank; a follower's only one is channels[leader] */
     int leader;
     int *members; /* old ranks */
@@ -49,7 +50,7 @@ static int is_gone(const reunion *r, int rank)
 static int is_awaited(const reunion *r, int rank)
 {
     return rank != r->rank && !is_gone(r, rank) && r->channels[rank].fd < 0 &&
-           !banyan_control_is_silent(r->control, rank);
+           (banyan_clock_ns() < r->patience_ns || !banyan_control_is_silent(r->control, rank));
 }
 
 static int is_complete(const reunion *r)
@@ -172,8 +173,7 @@ static banyan_status find_leader(reunion *r, banyan_error *err)
     while (banyan_clock_ns() < r->deadline_ns) {
         int candidate = 0;
 
-        while (candidate < r->rank &&
-               (is_gone(r, candidate) || banyan_control_is_silent(r->control, candidate)))
+        while (candidate < r->rank && is_gone(r, candidate))
             candidate++;
         if (candidate == r->rank) {
             r->leader = r->rank;
@@ -292,7 +292,8 @@ static banyan_status init_reunion(reunion *r, banyan_comm *comm, const int *excl
                    .control = banyan_world_control(comm->group->world),
                    .rank = comm->rank,
                    .size = comm->group->setup.size,
-                   .deadline_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 1000000};
+                   .deadline_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 1000000,
+                   .patience_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 250000};
     r->is_out = banyan_alloc((size_t)r->size, 1);
     r->members = banyan_alloc((size_t)r->size, sizeof *r->members);
     r->channels = banyan_alloc((size_t)r->size, sizeof *r->channels);

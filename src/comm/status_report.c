@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The hub knows
  * what all have told it with their heartbeats; the others know themselves and who is lost. */
+#include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/control_internal.h"
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/text.h"
+
+#define PATIENCE_NS 5000000000 /* with a slow reader */
+#define MOST_ANSWERS 16        /* at once */
 
 static void add_state(banyan_text *text, const banyan_card *card, int rank, const banyan_rank_state *state,
                       double age_s)
@@ -73,23 +79,79 @@ static int is_welcome(int fd)
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && (who.uid == geteuid() || who.uid == 0);
 }
 
+struct banyan_status_answer {
+    banyan_status_answer *next;
+    int fd;
+    int64_t deadline_ns;
+    size_t sent;
+    banyan_text text;
+};
+
+static void drop(banyan_control *control, banyan_status_answer **place)
+{
+    banyan_status_answer *answer = *place;
+
+    *place = answer->next;
+    control->answer_count--;
+    close(answer->fd); /* and out of the epoll set */
+    banyan_text_fini(&answer->text);
+    banyan_free(answer);
+}
+
+/* A socket's buffer holds a few hundred kilobytes, a report of thousands of ranks is longer: nobody waits for the
+ * reader, and the rest leaves when there is room. */
+void banyan_control_go_on_answering(banyan_control *control)
+{
+    int64_t now_ns = banyan_clock_ns();
+
+    for (banyan_status_answer **place = &control->answers, *answer; (answer = *place) != NULL;) {
+        ssize_t count = send(answer->fd, answer->text.bytes + answer->sent,
+                             answer->text.length - answer->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        int is_full = count < 0 && (errno == EAGAIN || errno == EINTR);
+
+        answer->sent += count > 0 ? (size_t)count : 0;
+        if ((count < 0 && !is_full) || answer->sent == answer->text.length || now_ns > answer->deadline_ns)
+            drop(control, place);
+        else
+            place = &answer->next;
+    }
+}
+
+void banyan_control_drop_answers(banyan_control *control)
+{
+    while (control->answers)
+        drop(control, &control->answers);
+}
+
+static void answer(banyan_control *control, int fd)
+{
+    struct epoll_event event = {.events = EPOLLOUT, .data = {.u64 = KEY_ANSWER}};
+    banyan_status_answer *a = banyan_alloc(1, sizeof *a);
+
+    if (!a) {
+        close(fd);
+        return;
+    }
+    *a = (banyan_status_answer){.next = control->answers,
+                                .fd = fd,
+                                .deadline_ns = banyan_clock_ns() + PATIENCE_NS,
+                                .text = BANYAN_TEXT_EMPTY};
+    control->answers = a;
+    control->answer_count++;
+    write_report(control, &a->text);
+    if (a->text.failed || epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+        drop(control, &control->answers);
+}
+
 void banyan_control_answer_status(banyan_control *control)
 {
     int fd;
 
-    while ((fd = accept4(control->status_door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        banyan_text text = BANYAN_TEXT_EMPTY;
-
-        if (is_welcome(fd)) {
-            int room = 4 << 20;
-
-            /* It must fit, for nobody waits for a slow reader. */
-            setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-            write_report(control, &text);
-            if (!text.failed && send(fd, text.bytes, text.length, MSG_NOSIGNAL) < 0)
-                (void)0; /* who does not listen gets nothing */
-        }
-        banyan_text_fini(&text);
-        close(fd);
-    }
+    banyan_control_go_on_answering(control); /* those who have been too slow make room */
+    while ((fd = accept4(control->status_door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+        if (is_welcome(fd) && control->answer_count < MOST_ANSWERS)
+            answer(control, fd);
+        else
+            close(fd);
+    banyan_control_go_on_answering(control);
 }

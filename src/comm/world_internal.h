@@ -53,6 +53,22 @@ struct banyan_world {
     uint64_t *left_after;
 };
 
+/* world_join.c */
+banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err);
+banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err);
+banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
+                                const banyan_setup *setup, banyan_error *err);
+
+/* world_transports.c: opens what carries the bytes, and starts the control star. */
+banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup, banyan_error *err);
+void banyan_world_spread(void *context, banyan_status status, const char *sentence);
+const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);
+int banyan_world_node_of(const banyan_setup *setup, int process);
+
+/* world_log.c */
+void banyan_world_log_start(const banyan_world *world, const banyan_setup *setup);
+
+/* world_calls.c */
 banyan_status banyan_world_open_calls(banyan_world *world, banyan_error *err);
 void banyan_world_close_calls(banyan_world *world);
 

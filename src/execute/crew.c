@@ -13,8 +13,8 @@
  * leaves nothing behind.
  *
  * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS. Why nothing
- * stands still: whatever is waited for (staged of chunk t, summed of t, copied of t - 2) comes earlier in the order
- * (t, staged before summed before copied, with chunk t + 1 staged before t is added up), which all ranks keep to.
+ * stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they wait for on the way (t - 3
+ * taken, t staged, t - 1 added up) comes earlier in it.
  *
  * Cost, all ranks together: 2 (p - 1) n bytes copied, p n read and n written by additions. */
 #include "execute/crew.h"
@@ -25,11 +25,16 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "execute/copy.h"
 #include "execute/sums.h"
 
-#define SHORT_BYTES ((size_t)64 << 10)       /* all ranks' vectors together: less is added up by everybody */
-#define MOST_SHARE_BYTES ((size_t)128 << 10) /* of a chunk, for each rank */
-#define BLOCK_BYTES ((size_t)8 << 10)        /* what is added up at a time: it stays in the first cache */
+#define SHORT_BYTES ((size_t)64 << 10) /* all ranks' vectors together: less is added up by everybody */
+#define SHARE_BYTES                                                                                          \
+    ((size_t)64 << 10) /* of a chunk, for each rank: all that a chunk touches stays in a core's cache */
+#define CROWDED_SHARE_BYTES                                                                                  \
+    ((size_t)128 << 10)               /* where ranks share cores: fewer changes from one to the other */
+#define FAR_BYTES ((size_t)4 << 20)   /* vectors from here on leave no room in a core's cache */
+#define BLOCK_BYTES ((size_t)8 << 10) /* what is added up at a time: it stays in the first cache */
 
 struct banyan_crew {
     banyan_sums *sums;
@@ -44,7 +49,9 @@ struct banyan_crew {
     int64_t deadline_ns; /* 0: not worked out yet */
     int stranger;        /* the place of a rank that means another call, or -1 */
     char strange_label[BANYAN_BOARD_LABEL_BYTES];
-    int late; /* the place of one that did not come in time, or -1 */
+    int is_far;        /* the vector is in no cache */
+    int is_past_cache; /* results go to memory that is in no cache and will not fit */
+    int late;          /* the place of one that did not come in time, or -1 */
 };
 
 typedef struct {
@@ -104,10 +111,9 @@ static void relax(void)
 /* ---- Counters: published and waited for. */
 
 /* Either the waiter sees the counter, or we see the waiter. */
-static void publish(banyan_crew *crew, _Atomic uint64_t *counter, uint64_t value)
+static void publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value)
 {
-    banyan_board *board = crew->board;
-    banyan_runner *runner = crew->runner;
+    const banyan_board *board = runner->board;
 
     atomic_store_explicit(counter, value, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
@@ -241,7 +247,10 @@ static void gather(const banyan_crew *crew, size_t begin, size_t end, char *into
         size_t elements = end - begin;
         const char *from = banyan_vector_from(vector, begin, &elements);
 
-        memcpy(into, from, elements * vector->element_bytes);
+        if (crew->is_far)
+            banyan_copy_from_far(into, from, elements * vector->element_bytes);
+        else
+            memcpy(into, from, elements * vector->element_bytes);
         into += elements * vector->element_bytes;
         begin += elements;
     }
@@ -255,7 +264,10 @@ static void scatter(const banyan_crew *crew, size_t begin, size_t end, const cha
         size_t elements = end - begin;
         char *into = banyan_vector_into(vector, begin, &elements);
 
-        memcpy(into, from, elements * vector->element_bytes);
+        if (crew->is_past_cache)
+            banyan_copy_past_cache(into, from, elements * vector->element_bytes);
+        else
+            banyan_copy_from_far(into, from, elements * vector->element_bytes);
         from += elements * vector->element_bytes;
         begin += elements;
     }
@@ -347,7 +359,7 @@ static banyan_status stage(banyan_crew *crew, const chunk *c, size_t hidden, siz
     gather(crew, c->begin, hidden, slot->data);
     gather(crew, hidden_end, c->end, slot->data + (hidden_end - c->begin) * bytes);
     atomic_store_explicit(&crew->own->copied, crew->board->taken, memory_order_release);
-    publish(crew, &crew->own->staged, c->number + 1);
+    publish(crew->runner, &crew->own->staged, c->number + 1);
     return BANYAN_SUCCESS;
 }
 
@@ -388,7 +400,7 @@ static banyan_status take_sums(banyan_crew *crew, const chunk *c, banyan_error *
                 slot_of(crew, place, c)->data + (begin - c->begin) * crew->runner->element_bytes);
     }
     crew->board->taken = c->number + 1;
-    publish(crew, &crew->own->copied, crew->board->taken);
+    publish(crew->runner, &crew->own->copied, crew->board->taken);
     return BANYAN_SUCCESS;
 }
 
@@ -420,30 +432,50 @@ static banyan_status stage_shares(banyan_crew *crew, chunk *c, size_t begin, siz
     return stage(crew, c, own_begin, own_end, err);
 }
 
+/* Of a chunk. */
+static size_t most_elements(const banyan_crew *crew)
+{
+    size_t ranks = (size_t)crew->board->count, fits = BANYAN_BOARD_SLOT_BYTES / ranks;
+    size_t share = least(crew->board->yields ? CROWDED_SHARE_BYTES : SHARE_BYTES, fits);
+
+    return share / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE / crew->runner->element_bytes * ranks;
+}
+
+static banyan_status sum_share(banyan_crew *crew, const chunk *c, banyan_error *err)
+{
+    size_t begin, end;
+    banyan_status status = wait_for_inputs(crew, c, err);
+
+    if (status)
+        return status;
+    find_share(c, crew->board->place, &begin, &end);
+    add_up(crew, c, begin, end, 1);
+    publish(crew->runner, &crew->own->summed, c->number + 1);
+    return BANYAN_SUCCESS;
+}
+
+/* While one chunk is added up the next is on show already, and the sums of the one before are taken: whatever is waited
+ * for should have happened a chunk ago. */
 static banyan_status run_long(banyan_crew *crew, banyan_error *err)
 {
-    size_t count = crew->runner->request->count, ranks = (size_t)crew->board->count, own_begin, own_end;
-    size_t share =
-        least(MOST_SHARE_BYTES, BANYAN_BOARD_SLOT_BYTES / ranks / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE);
-    size_t most = share / crew->runner->element_bytes * ranks;
-    chunk now, next = {0};
+    size_t count = crew->runner->request->count, most = most_elements(crew);
+    chunk before = {0}, now = {0}, next = {0}; /* empty: there is none */
     banyan_status status;
 
     crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
+    crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
+    crew->is_past_cache = crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0;
     status = stage_shares(crew, &next, 0, least(most, count), err);
-    while (!status && next.begin < next.end) {
+    while (!status && (now.begin < now.end || next.begin < next.end)) {
+        before = now;
         now = next;
         next.begin = next.end;
-        if (now.end < count)
-            status = stage_shares(crew, &next, now.end, now.end + least(most, count - now.end), err);
-        if (!status)
-            status = wait_for_inputs(crew, &now, err);
-        if (status)
-            break;
-        find_share(&now, crew->board->place, &own_begin, &own_end);
-        add_up(crew, &now, own_begin, own_end, 1);
-        publish(crew, &crew->own->summed, now.number + 1);
-        status = take_sums(crew, &now, err);
+        if (next.end < count)
+            status = stage_shares(crew, &next, next.end, next.end + least(most, count - next.end), err);
+        if (!status && now.begin < now.end)
+            status = sum_share(crew, &now, err);
+        if (!status && before.begin < before.end)
+            status = take_sums(crew, &before, err);
     }
     return status;
 }
@@ -484,6 +516,7 @@ banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_e
     crew->runner = runner;
     crew->deadline_ns = 0;
     crew->stranger = crew->late = -1;
+    crew->is_far = crew->is_past_cache = 0;
     bind(crew, request->count);
     if (request->count * runner->element_bytes <= SHORT_BYTES / ranks)
         status = run_short(crew, err);
@@ -498,13 +531,16 @@ banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_e
     return status;
 }
 
-void banyan_crew_announce(banyan_board *board, const banyan_run_request *request)
+void banyan_crew_announce(const banyan_runner *runner)
 {
+    const banyan_run_request *request = runner->request;
+    banyan_board *board = runner->board;
     banyan_seat *seat = board->seats[board->place];
     uint64_t words[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)] = {0};
 
-    memcpy(words, request->label, request->label_bytes);
+    if (request->label_bytes)
+        memcpy(words, request->label, request->label_bytes);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         atomic_store_explicit(&seat->elsewhere_label[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&seat->elsewhere, ++board->calls, memory_order_release);
+    publish(runner, &seat->elsewhere, ++board->calls);
 }

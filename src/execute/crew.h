@@ -14,6 +14,6 @@ void banyan_crew_destroy(banyan_crew *crew); /* accepts NULL */
 banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_error *err);
 
 /* The run at hand goes over streams: whoever waits for us at the board is to know. */
-void banyan_crew_announce(banyan_board *board, const banyan_run_request *request);
+void banyan_crew_announce(const banyan_runner *runner);
 
 #endif

@@ -12,7 +12,7 @@
 #include "execute/half.h"
 #include "execute/kernels_f16c.h"
 
-#define BLOCK 32
+#define BLOCK 64
 
 typedef uint8_t any_uint8;
 typedef int8_t any_int8;
@@ -137,7 +137,7 @@ NARROW(float16, 0x7c00u, BANYAN_FLOAT16_NAN)
 NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
 
 /* The loops, once for the instructions that every processor of the architecture has, and on x86-64 once more
- * for AVX2. It is the same code, without fused multiply-add, so the bits are the same. */
+ * for AVX2 and once for AVX-512. It is the same code, without fused multiply-add, so the bits are the same. */
 
 /* No element depends on another one, also where the result overwrites a. */
 #if defined(__clang__)
@@ -163,9 +163,15 @@ NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
     }
 
 #if defined(__x86_64__)
+#if defined(__clang__)
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"), min_vector_width(512)))
+#else
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 #define LOOP(function, type)                                                                                 \
     LOOP_AS(plain, , function, type)                                                                         \
-    LOOP_AS(avx2, __attribute__((target("avx2"))), function, type)
+    LOOP_AS(avx2, __attribute__((target("avx2"))), function, type)                                           \
+    LOOP_AS(avx512, AVX512, function, type)
 #else
 #define LOOP(function, type) LOOP_AS(plain, , function, type)
 #endif
@@ -206,6 +212,9 @@ static void avx2_prod_float16(void *into, const void *a, const void *b, size_t c
 }
 #endif
 
+#define avx512_sum_float16 avx2_sum_float16
+#define avx512_prod_float16 avx2_prod_float16
+
 #define ROW(set, type, arithmetic, order)                                                                    \
     [BANYAN_##type] = {[BANYAN_SUM] = set##_sum_##arithmetic,                                                \
                        [BANYAN_PROD] = set##_prod_##arithmetic,                                              \
@@ -230,6 +239,7 @@ static const struct {
     {"plain", TABLE(plain)},
 #if defined(__x86_64__)
     {"avx2", TABLE(avx2)},
+    {"avx512", TABLE(avx512)},
 #endif
 };
 
@@ -246,6 +256,9 @@ const char *banyan_kernel_set_name(int set)
 int banyan_kernel_set_works(int set)
 {
 #if defined(__x86_64__)
+    if (set == 2 && !(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")))
+        return 0;
     return set == 0 || banyan_kernels_f16c_work();
 #else
     return set == 0;

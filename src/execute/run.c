@@ -290,7 +290,7 @@ static banyan_status run_streams(banyan_runner *runner, banyan_error *err)
     int moved;
 
     if (runner->board)
-        banyan_crew_announce(runner->board, request);
+        banyan_crew_announce(runner);
     keep_inputs(runner);
     bind(runner, request->count);
     if (runner->reads_input) {

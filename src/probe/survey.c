@@ -15,20 +15,9 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/random.h"
-#include "core/sort.h"
-#include "probe/infer.h"
-#include "probe/measure.h"
+#include "probe/survey.h"
 
-#define FIRST_S 0.02 /* a first look at the speed */
-#define LEAST_S 0.04 /* of a measurement */
-#define MOST_S 0.4
-#define WANTED_BYTES 2.5e6
-#define LEAST_BYTES 6e5
-#define BUFFER_BYTES 524288.0
-#define LEAST_UNDER_WAY 65536.0
 #define MOST_UNDER_WAY 8388608.0
-#define AGREES 1.04
-#define SUSPICIOUS 0.9
 #define LOCAL_S 0.02
 #define LOCAL_TIMES 3 /* the best counts: others may be at work on the host */
 #define LOCAL_UNDER_WAY 1048576.0
@@ -38,136 +27,8 @@
 #define FAN_HOSTS 32 /* above, one flow has to do */
 #define ORDERS 3
 
-typedef struct {
-    const banyan_probe_options *options;
-    banyan_probe_gauge *gauge;
-    banyan_probe_findings findings;
-    int *ranks, *first; /* ranks of host h: ranks[first[h] .. first[h + 1]) */
-    int *turn;          /* by host: whose turn it is */
-    double *speeds;     /* by host, at a first look; 0: not known */
-    double wire_bytes;  /* what the fastest path holds */
-    int done, total;
-    banyan_probe_flow *flows;
-    double *rates, *second, *sorted; /* by flow */
-    int *pairs;                      /* hosts of the flows */
-} survey;
-
-static int rank_of(survey *s, int host)
-{
-    int count = s->first[host + 1] - s->first[host];
-
-    return s->ranks[s->first[host] + s->turn[host]++ % count];
-}
-
-static void step(survey *s)
-{
-    s->done++;
-    if (s->options->progress)
-        s->options->progress(s->options->context, s->done < s->total ? s->done : s->total, s->total);
-}
-
-/* What a flow will do, as far as one can know before. */
-static double expect(const survey *s, int src, int dst)
-{
-    double alone = s->findings.alone[src * s->findings.host_count + dst];
-    double slower = s->speeds[src] < s->speeds[dst] ? s->speeds[src] : s->speeds[dst];
-
-    return alone > 0 ? alone : slower;
-}
-
-/* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way as
- * buffers in switches hold, or the wires themselves. */
-static void set_pace(survey *s, int count, int is_shared, double *seconds, double *under_way_bytes)
-{
-    double *speeds = s->sorted, enough_s, least_s;
-
-    for (int i = 0; i < count; i++)
-        speeds[i] = expect(s, s->pairs[2 * i], s->pairs[2 * i + 1]);
-    banyan_sort_doubles(speeds, (size_t)count);
-    enough_s = speeds[count / 2] > 0 ? WANTED_BYTES / speeds[count / 2] : FIRST_S;
-    least_s = speeds[0] > 0 ? LEAST_BYTES / speeds[0] : FIRST_S;
-    *seconds = enough_s > least_s ? enough_s : least_s;
-    *seconds = *seconds < LEAST_S ? LEAST_S : *seconds > MOST_S ? MOST_S : *seconds;
-    *under_way_bytes = is_shared ? BUFFER_BYTES / count : BUFFER_BYTES;
-    if (*under_way_bytes < LEAST_UNDER_WAY)
-        *under_way_bytes = LEAST_UNDER_WAY;
-    if (*under_way_bytes < s->wire_bytes)
-        *under_way_bytes = s->wire_bytes;
-}
-
-/* The flows of s->pairs at once; shared: one cable carries them all. */
-static banyan_status measure(survey *s, int count, int is_shared, double *rates, banyan_error *err)
-{
-    double seconds, under_way_bytes;
-
-    set_pace(s, count, is_shared, &seconds, &under_way_bytes);
-    step(s);
-    return banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, rates, err);
-}
-
-static void pick_ranks(survey *s, int count)
-{
-    for (int i = 0; i < count; i++)
-        s->flows[i] = (banyan_probe_flow){rank_of(s, s->pairs[2 * i]), rank_of(s, s->pairs[2 * i + 1])};
-}
-
-static double middle_of(double a, double b, double c)
-{
-    double low = a < b ? a : b, high = a < b ? b : a;
-
-    return c < low ? low : c > high ? high : c;
-}
-
-/* The sum of flows that share a buffer: twice, and where that differs the middle of three. */
-static banyan_status measure_sum(survey *s, int count, double *out, banyan_error *err)
-{
-    double sums[3] = {0};
-    banyan_status status = BANYAN_SUCCESS;
-    int done = 0;
-
-    pick_ranks(s, count);
-    for (; done < 3 && !status; done++) {
-        if (done == 2 && sums[0] < AGREES * sums[1] && sums[1] < AGREES * sums[0])
-            break;
-        status = measure(s, count, 1, s->rates, err);
-        for (int i = 0; i < count && !status; i++)
-            sums[done] += s->rates[i];
-    }
-    *out = done == 2 ? (sums[0] + sums[1]) / 2 : middle_of(sums[0], sums[1], sums[2]);
-    for (int i = 0; i < done && count == 1; i++) /* a flow alone is made slower by noise, never faster */
-        *out = sums[i] > *out ? sums[i] : *out;
-    return status;
-}
-
-static int is_any_slow(const survey *s, int count)
-{
-    for (int i = 0; i < count; i++) {
-        double out = banyan_probe_host_out(&s->findings, s->pairs[2 * i]);
-        double in = banyan_probe_host_in(&s->findings, s->pairs[2 * i + 1]);
-
-        if (s->rates[i] < SUSPICIOUS * (out < in ? out : in))
-            return 1;
-    }
-    return 0;
-}
-
-/* The better of two for each flow: noise makes flows slower, and a trunk does so both times. */
-static banyan_status measure_each(survey *s, int count, banyan_error *err)
-{
-    banyan_status status;
-
-    pick_ranks(s, count);
-    status = measure(s, count, 0, s->rates, err);
-    if (status || !is_any_slow(s, count))
-        return status;
-    status = measure(s, count, 0, s->second, err);
-    for (int i = 0; i < count && !status; i++)
-        s->rates[i] = s->second[i] > s->rates[i] ? s->second[i] : s->rates[i];
-    return status;
-}
-
 /* A first look: each host to the next. */
-static banyan_status look_around(survey *s, banyan_error *err)
+static banyan_status look_around(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     int hosts = f->host_count;
@@ -178,8 +39,8 @@ static banyan_status look_around(survey *s, banyan_error *err)
         s->pairs[2 * i] = i;
         s->pairs[2 * i + 1] = (i + 1) % hosts;
     }
-    pick_ranks(s, hosts);
-    status = measure(s, hosts, 0, s->rates, err);
+    banyan_survey_pick_ranks(s, hosts);
+    status = banyan_survey_measure(s, hosts, 0, s->rates, err);
     for (int i = 0; i < hosts && !status; i++) {
         double before = s->rates[(i + hosts - 1) % hosts];
 
@@ -193,7 +54,7 @@ static banyan_status look_around(survey *s, banyan_error *err)
     return status;
 }
 
-static banyan_status measure_inside(survey *s, banyan_error *err)
+static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     banyan_status status = BANYAN_SUCCESS;
@@ -210,7 +71,7 @@ static banyan_status measure_inside(survey *s, banyan_error *err)
         for (int i = 0; i < count && !status; i++)
             s->rates[i] = !again || s->second[i] > s->rates[i] ? s->second[i] : s->rates[i];
     }
-    step(s);
+    banyan_survey_step(s);
     for (int i = 0; i < count && !status; i++) /* on average over the host's ranks */
         f->local[f->host_of[s->flows[i].src]] += s->rates[i];
     for (int h = 0; h < f->host_count; h++)
@@ -220,14 +81,14 @@ static banyan_status measure_inside(survey *s, banyan_error *err)
             s->flows[pairs++] = (banyan_probe_flow){s->ranks[s->first[h]], s->ranks[s->first[h] + 1]};
     if (!status && pairs)
         status = banyan_probe_pings(s->gauge, s->flows, pairs, s->rates, err);
-    step(s);
+    banyan_survey_step(s);
     for (int i = 0; i < pairs && !status; i++)
         f->local_latency_s[f->host_of[s->flows[i].src]] = s->rates[i];
     return status;
 }
 
 /* A tournament: in each round every host is in one pair; with an odd number of hosts one sits out. */
-static banyan_status ping_hosts(survey *s, banyan_error *err)
+static banyan_status ping_hosts(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     int hosts = f->host_count, even = hosts + hosts % 2;
@@ -248,12 +109,12 @@ static banyan_status ping_hosts(survey *s, banyan_error *err)
         status = banyan_probe_pings(s->gauge, s->flows, count, s->rates, err);
         for (int i = 0; i < count && !status; i++)
             f->latency_s[s->pairs[2 * i] * hosts + s->pairs[2 * i + 1]] = s->rates[i];
-        step(s);
+        banyan_survey_step(s);
     }
     return status;
 }
 
-static int is_partner(const survey *s, int from, int to)
+static int is_partner(const banyan_survey *s, int from, int to)
 {
     int hosts = s->findings.host_count, shift = (to - from + hosts) % hosts;
 
@@ -265,7 +126,7 @@ static int is_partner(const survey *s, int from, int to)
     return 0;
 }
 
-static banyan_status measure_alone(survey *s, banyan_error *err)
+static banyan_status measure_alone(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     banyan_status status = BANYAN_SUCCESS;
@@ -276,29 +137,29 @@ static banyan_status measure_alone(survey *s, banyan_error *err)
                 continue;
             s->pairs[0] = from;
             s->pairs[1] = to;
-            status = measure_sum(s, 1, &f->alone[from * f->host_count + to], err);
+            status = banyan_survey_measure_sum(s, 1, &f->alone[from * f->host_count + to], err);
         }
     return status;
 }
 
 /* Once, and again where it shows something new. */
-static banyan_status measure_fan(survey *s, int host, int is_out, int count, banyan_error *err)
+static banyan_status measure_fan(banyan_survey *s, int host, int is_out, int count, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     double known = is_out ? banyan_probe_host_out(f, host) : banyan_probe_host_in(f, host), sum = 0;
     banyan_status status;
 
-    pick_ranks(s, count);
-    status = measure(s, count, 1, s->rates, err);
+    banyan_survey_pick_ranks(s, count);
+    status = banyan_survey_measure(s, count, 1, s->rates, err);
     for (int i = 0; i < count && !status; i++)
         sum += s->rates[i];
-    if (!status && sum > known / SUSPICIOUS)
-        status = measure_sum(s, count, is_out ? &f->fan_out[host] : &f->fan_in[host], err);
+    if (!status && sum > known / BANYAN_SURVEY_SUSPICIOUS)
+        status = banyan_survey_measure_sum(s, count, is_out ? &f->fan_out[host] : &f->fan_in[host], err);
     return status;
 }
 
 /* A host may be faster than each of the others: then it takes several of them to see it. */
-static banyan_status measure_fans(survey *s, banyan_error *err)
+static banyan_status measure_fans(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     int hosts = f->host_count, others = hosts - 1 < MOST_FANS ? hosts - 1 : MOST_FANS;
@@ -333,7 +194,7 @@ static void draw_order(int *order, int count, int number)
     }
 }
 
-static banyan_status measure_loaded(survey *s, banyan_error *err)
+static banyan_status measure_loaded(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     int hosts = f->host_count, orders = hosts < 4 ? 1 : hosts <= 16 ? ORDERS : 1;
@@ -347,7 +208,7 @@ static banyan_status measure_loaded(survey *s, banyan_error *err)
                 s->pairs[2 * i] = order[i];
                 s->pairs[2 * i + 1] = order[(i + shift) % hosts];
             }
-            status = measure_each(s, hosts, err);
+            status = banyan_survey_measure_each(s, hosts, err);
             for (int i = 0; i < hosts && !status; i++)
                 status = banyan_probe_add_load(f, s->pairs[2 * i], s->pairs[2 * i + 1], s->rates[i], err);
         }
@@ -356,7 +217,7 @@ static banyan_status measure_loaded(survey *s, banyan_error *err)
     return status;
 }
 
-static banyan_status measure_racks(survey *s, banyan_error *err)
+static banyan_status measure_racks(banyan_survey *s, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
     banyan_status status = banyan_probe_find_racks(f, err);
@@ -365,7 +226,8 @@ static banyan_status measure_racks(survey *s, banyan_error *err)
         int rack = i / 2, is_out = i % 2, count = banyan_probe_rack_flows(f, rack, is_out, s->pairs);
 
         if (count)
-            status = measure_sum(s, count, is_out ? &f->rack_out[rack] : &f->rack_in[rack], err);
+            status =
+                banyan_survey_measure_sum(s, count, is_out ? &f->rack_out[rack] : &f->rack_in[rack], err);
     }
     return status;
 }
@@ -380,7 +242,7 @@ static int count_steps(int hosts)
     return hosts < 2 ? 2 : 2 + hosts + 1 + 2 * hosts * partners + fans + 2 * orders * (hosts - 1);
 }
 
-static banyan_status measure_all(survey *s, banyan_error *err)
+static banyan_status measure_all(banyan_survey *s, banyan_error *err)
 {
     banyan_status status;
 
@@ -415,7 +277,7 @@ static int count_hosts(const banyan_probe_options *o)
 }
 
 /* The first rank of a host names it. */
-static void place_ranks(survey *s)
+static void place_ranks(banyan_survey *s)
 {
     const banyan_probe_options *o = s->options;
     banyan_probe_findings *f = &s->findings;
@@ -439,7 +301,7 @@ static void place_ranks(survey *s)
     s->first[hosts] = next;
 }
 
-static banyan_status prepare(survey *s, banyan_error *err)
+static banyan_status prepare(banyan_survey *s, banyan_error *err)
 {
     int hosts = count_hosts(s->options);
     size_t most = (size_t)(2 * hosts > s->options->size ? 2 * hosts : s->options->size) + MOST_FANS;
@@ -464,7 +326,7 @@ static banyan_status prepare(survey *s, banyan_error *err)
 }
 
 /* Everybody's bytes, added up. */
-static banyan_status finish(survey *s, double begin_s, const banyan_topology *topology,
+static banyan_status finish(banyan_survey *s, double begin_s, const banyan_topology *topology,
                             banyan_probe_report *report, banyan_error *err)
 {
     const banyan_probe_options *o = s->options;
@@ -490,7 +352,7 @@ static banyan_status finish(survey *s, double begin_s, const banyan_topology *to
 banyan_status banyan_probe_run(const banyan_probe_options *options, banyan_topology **out,
                                banyan_probe_report *report, banyan_error *err)
 {
-    survey s = {.options = options};
+    banyan_survey s = {.options = options};
     double begin_s = banyan_clock_s();
     banyan_topology *topology = NULL;
     banyan_status status = prepare(&s, err);

@@ -247,6 +247,7 @@ static void join_way(banyan_helpers *h, int v)
         int via = h->via[v];
 
         h->member[v] = 1;
+        h->far[v] = -1; /* so that it counts as new, also where ways cost nothing */
         offer(h, v, 0, -1);
         v = via < 0 ? v : h->graph->arcs[via].src;
     }

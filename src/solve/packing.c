@@ -177,6 +177,8 @@ static banyan_status warm_up(generator *g, banyan_error *err)
 
     for (int r = 0; r < g->row_count; r++)
         g->mixed[r] = 1 / g->capacity[r];
+    for (int i = 0; g->problem->start && i < g->graph->arc_count; i++)
+        g->mixed[g->row[i]] = (double)g->problem->start[i] / PRICE_SCALE;
     for (int i = 0; i < g->problem->warm_trees || i == 0; i++) {
         const banyan_trees *trees = &g->packing->trees;
         double narrowest = HUGE_VAL;

@@ -18,12 +18,13 @@ typedef int64_t (*banyan_tree_oracle)(void *context, const int64_t *cost, banyan
 typedef struct {
     banyan_tree_oracle oracle;
     void *context;
-    int directed;       /* trees have a direction, and each arc has its own capacity and price */
-    const int *group;   /* per arc: those of one group share a row (0..group_count-1), as if by symmetry; */
-    int group_count;    /* the weights are then no packing, but prices and bound hold. NULL: each its own */
-    double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
-    double good_enough; /* stop when the packing weighs this much; 0: never */
-    int warm_trees;     /* trees by multiplicative weights before the first linear program */
+    int directed;         /* trees have a direction, and each arc has its own capacity and price */
+    const int *group;     /* per arc: those of one group share a row (0..group_count-1), as if by symmetry; */
+    int group_count;      /* the weights are then no packing, but prices and bound hold. NULL: each its own */
+    double tolerance;     /* stop when the bound exceeds the packing by no more than this share */
+    double good_enough;   /* stop when the packing weighs this much; 0: never */
+    int warm_trees;       /* trees by multiplicative weights before the first linear program */
+    const int64_t *start; /* good prices per arc for the first tree, or NULL: by capacity */
     const banyan_trees *seed; /* trees to begin with, or NULL */
     int round_limit;          /* linear programs at most */
 } banyan_packing_problem;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BANYAN_BOARD_SLOTS 2u
+#define BANYAN_BOARD_SLOTS 4u
 #define BANYAN_BOARD_SLOT_BYTES ((size_t)1 << 20)
 #define BANYAN_BOARD_LABEL_BYTES 48
 #define BANYAN_BOARD_MOST_MEMBERS 64

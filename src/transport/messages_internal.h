@@ -17,6 +17,7 @@
 #define BANYAN_MESSAGES_SHORT 4096u  /* what is no longer is copied, and waits for more until the next wait */
 #define BANYAN_MESSAGES_CONTROL 4096 /* the tag of credits */
 #define BANYAN_MESSAGES_CONTROL_SLOTS 2 /* receives for them */
+#define BANYAN_MESSAGES_PAUSE_NS 10000  /* the first, where an engine has no descriptor */
 #define BANYAN_MESSAGES_NOTES 32        /* in one control message */
 #define BANYAN_MESSAGES_NOTE 12         /* bytes: stream, credit */
 #define BANYAN_MESSAGES_BYE 0xffffffffu /* a stream's number that means goodbye */
@@ -80,6 +81,16 @@ typedef struct {
     char why_suspect[BANYAN_ENGINE_SENTENCE];
     banyan_first_failure failure;
 } banyan_messages_endpoint;
+
+/* messages.c: gives the engine what waits; one look at it, whether there was news; sleeps until the next. */
+void banyan_messages_flush_all(banyan_messages_endpoint *e);
+int banyan_messages_look(banyan_messages_endpoint *e);
+void banyan_messages_doze(banyan_messages_endpoint *e, int64_t now_ns, int64_t deadline_ns);
+
+/* messages_open.c */
+banyan_status banyan_messages_open_endpoint(const banyan_opening *opening, const banyan_transport *transport,
+                                            banyan_endpoint **out, banyan_error *err);
+void banyan_messages_close_endpoint(banyan_endpoint *base);
 
 /* messages_stream.c: a failure's sentence is the engine's, or our own without the peer's name. */
 banyan_message_peer *banyan_messages_make_peer(banyan_messages_endpoint *e, int member);

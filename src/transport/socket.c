@@ -154,11 +154,10 @@ static banyan_status fail_range(banyan_error *err, const banyan_address *address
     banyan_address_format(address, text);
     port = strrchr(text, ':');
     *port = '\0';
-    return banyan_fail(
-        err, BANYAN_SYSTEM_ERROR,
-        "BANYAN_PORT_RANGE=%d-%d: no port of %s is free; each rank of a host needs one, and "
-        "a unique id another",
-        low, high, text);
+    return banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                       "BANYAN_PORT_RANGE=%d-%d: no port of %s is free; each rank of a host needs one, and "
+                       "a unique id another",
+                       low, high, text);
 }
 
 banyan_status banyan_socket_listen(const banyan_address *address, int low, int high, int *out,

@@ -14,8 +14,8 @@
 #include "transport/tcp_internal.h"
 
 #define READS 8                           /* system calls for one link before the others have their turn */
-#define PATIENCE_BYTES ((size_t)32 << 10) /* the most that is worth waiting for */
-#define PATIENCE_SHARE 64                 /* of what has come, that much may wait together */
+#define PATIENCE_BYTES ((size_t)16 << 10) /* the most that is worth waiting for */
+#define PATIENCE_SHARE 256                /* of what has come, that much may wait together */
 #define PAUSE_NS 5000000                  /* after such a pause a new run begins */
 
 static banyan_tcp_frame *add_frame(banyan_tcp_link *link, int type, int stream, size_t bytes, uint64_t value)

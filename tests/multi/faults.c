@@ -337,6 +337,28 @@ static int differ_in_collective(job_rank *self)
     return 0;
 }
 
+/* With plans that everybody has, and of which one needs no streams in shared memory. */
+static int differ_in_known_collective(job_rank *self)
+{
+    scene s;
+    float data[30] = {0};
+    banyan_status status;
+
+    if (enter(self, &s, CALL_MS))
+        return 1;
+    EXPECT(!banyan_allreduce(data, data, 30, BANYAN_FLOAT32, BANYAN_SUM, s.comm), "%s",
+           banyan_last_error(s.comm));
+    EXPECT(!banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm), "%s", banyan_last_error(s.comm));
+    pthread_barrier_wait(&self->memory->barrier);
+    status = self->rank == 3 ? banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm)
+                             : banyan_allreduce(data, data, 30, BANYAN_FLOAT32, BANYAN_SUM, s.comm);
+    EXPECT(status == BANYAN_MISMATCH, "%s: %s", banyan_status_string(status), banyan_last_error(s.comm));
+    EXPECT(strstr(banyan_last_error(s.comm), "rank 3 calls broadcast(count 30, float32, root 0)"), "%s",
+           banyan_last_error(s.comm));
+    banyan_comm_destroy(s.comm);
+    return 0;
+}
+
 TEST(different_counts_are_named_with_both_ranks)
 {
     job_run(RANKS, differ_in_count);
@@ -350,6 +372,11 @@ TEST(different_types_of_one_size_are_found)
 TEST(different_collectives_are_found)
 {
     job_run(RANKS, differ_in_collective);
+}
+
+TEST(different_collectives_are_found_when_their_plans_are_known)
+{
+    job_run(RANKS, differ_in_known_collective);
 }
 
 /* Abort, and leaving early */
@@ -725,6 +752,7 @@ int main(int count, char **words)
         cmocka_unit_test(different_counts_are_named_with_both_ranks),
         cmocka_unit_test(different_types_of_one_size_are_found),
         cmocka_unit_test(different_collectives_are_found),
+        cmocka_unit_test(different_collectives_are_found_when_their_plans_are_known),
         cmocka_unit_test(an_abort_ends_the_calls_of_all_processes),
         cmocka_unit_test(a_rank_that_leaves_early_is_named),
         cmocka_unit_test(rank_0_may_leave_early_too_and_is_named),

@@ -251,11 +251,16 @@ static int count_well(const char *task)
     code = start(task, folder);
     if (code == 127)
         fprintf(stderr, "mpirun.%s is not there\n", which);
-    for (int i = 0; i < RANKS; i++) {
-        snprintf(path, sizeof path, "%s/ok.%d", folder, i);
-        count += unlink(path) == 0;
+    /* A rank may outlive its mpirun for a moment. */
+    for (int tries = 0; tries < 100; tries++) {
+        for (int i = 0; i < RANKS; i++) {
+            snprintf(path, sizeof path, "%s/ok.%d", folder, i);
+            count += unlink(path) == 0;
+        }
+        if (rmdir(folder) == 0)
+            break;
+        usleep(20000);
     }
-    rmdir(folder);
     return count;
 }
 

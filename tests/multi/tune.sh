@@ -38,6 +38,7 @@ grep -q "network probe" <<< "$out" || complain "$out"
 out=$("$banyan" tune -n 3 --topo "$folder/net.json" -w "$folder/wisdom" -b 4K -e 16K --budget 10ms -k 2) ||
     complain "tune: exit $?"
 [ "$(grep -c ' \*$' <<< "$out")" = 2 ] || complain "not one choice for each of two sizes: $out"
+[ "$(grep -c ' auto ' <<< "$out")" = 2 ] || complain "it does not say what auto takes: $out"
 [ "$(grep -c '"effort":"timed"' "$folder/wisdom")" = 2 ] || complain "$(cat "$folder/wisdom")"
 out=$("$banyan" tune -n 2 -w "$folder/an\"other" -b 1K -e 1K --budget 10ms -k 1 --json) || complain "tune --json: exit $?"
 grep -q 'an\\"other","results":' <<< "$out" || complain "the file's name is no JSON: $out"

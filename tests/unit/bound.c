@@ -114,6 +114,29 @@ TEST(the_certificate_is_told_in_words)
     banyan_bound_fini(&bound);
 }
 
+/* The first half of a torus' rows: all cables at an active worker, those to the idle half a little less. */
+TEST(halves_of_tori_have_the_bound_of_their_cuts)
+{
+    static const char *const specs[] = {"torus:6x6", "torus:8x8", "torus:16x16"};
+    static const int64_t num[] = {41, 71, 271}, den[] = {17, 31, 127};
+
+    for (int i = 0; i < 3; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        bound = find_bound(topology, topology->workers, topology->worker_count / 2, BANYAN_RELAYS_ADD);
+        assert_int_equal(bound.allreduce.fraction.num, num[i]);
+        assert_int_equal(bound.allreduce.fraction.den, den[i]);
+        assert_int_equal(banyan_bound_check_certificate(topology, topology->workers,
+                                                        topology->worker_count / 2, &bound, &err),
+                         BANYAN_SUCCESS);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
 TEST(a_lone_worker_has_no_limit)
 {
     banyan_bound bound;
@@ -190,20 +213,22 @@ TEST(ten_thousand_thin_links_are_no_trouble)
 
 TEST(survives_the_failure_of_each_allocation)
 {
-    static const char *const specs[] = {"hosts:2+3", "torus:3x3", "dgx1", "line:3,degrade=g0->g1:0.5"};
+    static const char *const specs[] = {"hosts:2+3", "torus:3x3", "dgx1", "line:3,degrade=g0->g1:0.5",
+                                        "torus:4x5"};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         banyan_topology *topology;
         banyan_bound bound;
         banyan_error err;
-        const int active[] = {0, 1, 2};
+        const int active[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+        int count = i == 4 ? 10 : 3; /* ten of twenty: by cuts */
         banyan_status status = BANYAN_SYSTEM_ERROR;
 
         if (banyan_topology_load(specs[i], &topology, &err))
             fail_msg("%s", err.text);
         for (long calls = 0; status; calls++) {
             banyan_alloc_fail_after(calls);
-            status = banyan_bound_find(topology, active, 3, BANYAN_RELAYS_ADD, &bound, NULL);
+            status = banyan_bound_find(topology, active, count, BANYAN_RELAYS_ADD, &bound, NULL);
             banyan_alloc_fail_after(-1);
         }
         banyan_bound_fini(&bound);
@@ -217,6 +242,7 @@ int main(void)
         cmocka_unit_test(rates_of_the_reference_networks_are_met_with_proof),
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),
+        cmocka_unit_test(halves_of_tori_have_the_bound_of_their_cuts),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),

@@ -2,6 +2,7 @@
 /* tests/unit/reproduce.c: the frame of banyan reproduce, with a paper of our own. */
 #include "unit/test.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -70,13 +71,31 @@ static banyan_reproduction *rerun(double by)
     return r;
 }
 
+static char folder_name[64];
+
 static char *folder(void)
 {
-    static char name[64];
+    snprintf(folder_name, sizeof folder_name, "/tmp/banyan-reproduce-XXXXXX");
+    assert_non_null(mkdtemp(folder_name));
+    return folder_name;
+}
 
-    snprintf(name, sizeof name, "/tmp/banyan-reproduce-XXXXXX");
-    assert_non_null(mkdtemp(name));
-    return name;
+/* A test that fails does not come to its end, but leaves nothing behind either. */
+static int sweep(void **state)
+{
+    DIR *all = *folder_name ? opendir(folder_name) : NULL;
+    const struct dirent *entry;
+
+    (void)state;
+    while (all && (entry = readdir(all)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(all), entry->d_name, 0);
+    if (all) {
+        closedir(all);
+        rmdir(folder_name);
+    }
+    *folder_name = '\0';
+    return 0;
 }
 
 static char *load(const char *where, const char *name)
@@ -253,13 +272,13 @@ TEST(each_failing_allocation_is_survived)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_figure_is_written_as_text_json_csv_svg_and_on_the_page),
-        cmocka_unit_test(what_is_written_can_be_read_and_comes_again),
-        cmocka_unit_test(what_differs_by_more_than_the_tolerance_is_named),
-        cmocka_unit_test(a_paper_without_committed_results_is_told_and_a_broken_file_too),
-        cmocka_unit_test(jobs_are_all_done_and_the_first_failure_is_the_one_that_is_told),
-        cmocka_unit_test(a_folder_that_cannot_be_made_is_named),
-        cmocka_unit_test(each_failing_allocation_is_survived),
+        cmocka_unit_test_teardown(every_figure_is_written_as_text_json_csv_svg_and_on_the_page, sweep),
+        cmocka_unit_test_teardown(what_is_written_can_be_read_and_comes_again, sweep),
+        cmocka_unit_test_teardown(what_differs_by_more_than_the_tolerance_is_named, sweep),
+        cmocka_unit_test_teardown(a_paper_without_committed_results_is_told_and_a_broken_file_too, sweep),
+        cmocka_unit_test_teardown(jobs_are_all_done_and_the_first_failure_is_the_one_that_is_told, sweep),
+        cmocka_unit_test_teardown(a_folder_that_cannot_be_made_is_named, sweep),
+        cmocka_unit_test_teardown(each_failing_allocation_is_survived, sweep),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

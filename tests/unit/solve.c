@@ -8,12 +8,14 @@
 #include "core/random.h"
 #include "solve/arborescence.h"
 #include "solve/ascent.h"
+#include "solve/cuts.h"
 #include "solve/disjoint.h"
 #include "solve/exchange.h"
 #include "solve/flatten.h"
 #include "solve/flow.h"
 #include "solve/fraction.h"
 #include "solve/groups.h"
+#include "solve/helpers.h"
 #include "solve/hubs.h"
 #include "solve/lp.h"
 #include "solve/peel.h"
@@ -254,6 +256,33 @@ TEST(arborescences_are_the_cheapest)
     }
 }
 
+/* The quick search finds a tree, seldom dearer than the cheapest and never cheaper; and prices from cuts bound
+ * what the cheapest trees under them allow. */
+static void check_helpers(const banyan_graph *graph, const int64_t *price, int64_t best, int seed)
+{
+    banyan_helpers *helpers;
+    banyan_trees trees;
+    banyan_wide below, worth = 0;
+    int64_t by_cuts[MOST], found, sum = 0;
+    double bound;
+
+    banyan_trees_init(&trees);
+    assert_int_equal(banyan_helpers_create(graph, &helpers, NULL), BANYAN_SUCCESS);
+    found = banyan_helpers_tree(helpers, price, &trees);
+    for (size_t a = 0; a < trees.arc_count; a++)
+        sum += price[trees.arcs[a]];
+    if (found != sum || found < best || found > best + best / 5 + 1)
+        fail_msg("seed %d: helpers found %lld of %lld", seed, (long long)found, (long long)best);
+    assert_int_equal(banyan_cuts_price(graph, by_cuts, &bound, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_ascent_bound(graph, by_cuts, &below, NULL), BANYAN_SUCCESS);
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (banyan_wide)graph->arcs[i].capacity * by_cuts[i];
+    if (!(below > 0) || (double)worth / (double)below < bound * (1 - 1e-6))
+        fail_msg("seed %d: cuts say %g, the ascent %g", seed, bound, (double)worth / (double)below);
+    banyan_helpers_destroy(helpers);
+    banyan_trees_fini(&trees);
+}
+
 /* The table for few terminals, trying every set of helpers, and plain trees on every set must agree. */
 TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
 {
@@ -289,6 +318,7 @@ TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
             fail_msg("seed %d: %lld, not %lld", (int)seed, (long long)found, (long long)best);
         assert_int_equal(banyan_ascent_bound(graph, price, &below, NULL), BANYAN_SUCCESS);
         assert_true(below <= 2 * (banyan_wide)best && below >= 0);
+        check_helpers(graph, price, best, (int)seed);
         banyan_steiner_destroy(steiner);
         banyan_closure_fini(&closure);
         banyan_spanning_destroy(spanning);
