@@ -12,6 +12,8 @@
 #include "solve/oracle.h"
 #include "solve/packing.h"
 
+#define MANY_ARCS 2000 /* beyond this a program takes long, and */
+#define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
@@ -53,12 +55,14 @@ void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const ba
 banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_trees *seed, double enough,
                                     banyan_flows *flows, banyan_error *err)
 {
+    int is_dense = graph->arc_count > MANY_ARCS;
+    int warm_trees = graph->active_count > 60 ? graph->active_count : 60;
     banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
                                       .tolerance = 1e-9,
                                       .good_enough = enough,
-                                      .warm_trees = seed && seed->tree_count ? 1 : 60,
+                                      .warm_trees = seed && seed->tree_count && !is_dense ? 1 : warm_trees,
                                       .seed = seed,
-                                      .round_limit = 3000};
+                                      .round_limit = is_dense ? FEW_ROUNDS : 3000};
     banyan_packing packing;
     banyan_oracle *oracle;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
