@@ -32,8 +32,8 @@ struct banyan_runner {
     const banyan_transport *transport;
     size_t slice_bytes;
     int kernel_set;
-    banyan_board *board; /* NULL: some ranks do not share memory */
-    banyan_crew *crew;   /* NULL: runs go over streams */
+    banyan_board *board;    /* NULL: some ranks do not share memory */
+    banyan_crew *crew;      /* NULL: runs go over streams */
     run_progress *progress; /* by operation */
     run_flow *flows;        /* by stream of the program */
     size_t bound_count;     /* the count that progress is laid out for */
