@@ -110,6 +110,7 @@ static int64_t find_streams(flit_router *r, int64_t now, int64_t cycles, int *co
  * cycles later, until when those here and under way must do. */
 static int64_t credits_of_ports(const flit_fabric *f, const flit_router *r, int64_t now, int64_t cycles)
 {
+    flit_interface_settle(r->interface, now);
     for (int p = 0; p < f->port_count && cycles > 1; p++) {
         const flit_port *port = &r->interface->ports[p];
         const flit_line *line = &port->channel->credits;
@@ -134,24 +135,23 @@ static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, in
         cycles = flit_earlier(cycles, flit_interface_ahead(r->interface, now));
     for (int i = 0; i < r->input_count && cycles > 1; i++)
         cycles = flit_earlier(cycles, steady_input(r, i, now));
+    if (cycles < 2)
+        return 0;
+    /* From here on credits matter. Most tries end before, and leave them to lie. */
+    flit_router_settle(r, now);
     for (int o = 0; o < r->link_outputs && cycles > 1; o++)
         cycles = flit_earlier(cycles, steady_credits(r->outputs[o].channel, now));
     if (cycles > 1)
         cycles = find_streams(r, now, cycles, count);
-    return r->interface ? credits_of_ports(f, r, now, cycles) : cycles;
+    return r->interface && cycles > 1 ? credits_of_ports(f, r, now, cycles) : cycles;
 }
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
 {
     int count = 0;
-    int64_t cycles;
-    int32_t flits;
+    int64_t cycles = find_cycles(f, r, now, limit, &count);
+    int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
 
-    flit_router_settle(r, now);
-    if (r->interface)
-        flit_interface_settle(r->interface, now);
-    cycles = find_cycles(f, r, now, limit, &count);
-    flits = (int32_t)flit_earlier(cycles, INT32_MAX);
     if (cycles < 2)
         return 0;
     if (r->interface)

@@ -16,6 +16,7 @@ int flit_line_grow(flit_line *line)
     banyan_free(line->runs);
     line->runs = runs;
     line->first = 0;
+    line->last = (line->count - 1) & (capacity - 1);
     line->capacity = capacity;
     return 1;
 }

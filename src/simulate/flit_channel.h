@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     flit_run *runs; /* a ring; capacity is a power of two */
-    uint32_t first, count, capacity;
+    uint32_t first, last, count, capacity;
 } flit_line;
 
 typedef struct {
@@ -46,7 +46,7 @@ static inline flit_run *flit_line_front(const flit_line *line)
 
 static inline flit_run *flit_line_back(const flit_line *line)
 {
-    return &line->runs[(line->first + line->count - 1) & (line->capacity - 1)];
+    return &line->runs[line->last];
 }
 
 static inline void flit_line_pop(flit_line *line)
@@ -61,6 +61,7 @@ static inline int flit_line_push(flit_line *line, flit_run run)
     if (line->count == line->capacity && !flit_line_grow(line))
         return 0;
     line->count++;
+    line->last = (line->last + 1) & (line->capacity - 1);
     *flit_line_back(line) = run;
     return 1;
 }

@@ -33,16 +33,19 @@ static uint32_t take_granted(int id, int first, int count, int granted[FLIT_MOST
 
 int flit_contest(flit_fabric *f, flit_router *r, int output)
 {
-    const uint64_t *waiting = r->outputs[output].waiting;
+    flit_shape shape = flit_shape_of(r);
+    const uint64_t *waiting = flit_waiting_of(r, output, shape);
     int granted[FLIT_MOST_LANES], base = output << r->lane_shift, any = 0;
 
     for (int v = 0; v < f->lane_count; v++)
         granted[v] = -1;
+    r->outputs[output].asked = 0;
     for (int w = 0; w < r->words; w++)
         for (uint64_t rest = waiting[w]; rest; rest &= rest - 1) {
             int id = w * 64 + __builtin_ctzll(rest);
 
-            grant(r->output_lanes + base, id, flit_lanes_open(f, r, &r->lanes[id]), granted);
+            r->outputs[output].asked |= r->lanes[id].range;
+            grant(r->output_lanes + base, id, flit_lanes_open(f, r, &r->lanes[id], shape), granted);
         }
     for (int v = 0; v < f->lane_count; v++) {
         int id = granted[v];
@@ -51,8 +54,7 @@ int flit_contest(flit_fabric *f, flit_router *r, int output)
             continue;
         flit_lane_give(
             f, r, id,
-            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base),
-            r->words);
+            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base), shape);
         any = 1;
     }
     return any;

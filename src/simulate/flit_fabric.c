@@ -23,7 +23,6 @@ static size_t lay_out(flit_router *r, char *block)
 {
     size_t inputs = (size_t)r->input_count, outputs = (size_t)r->output_count, used = 0;
     size_t words = (size_t)r->words, output_words = (size_t)r->output_words;
-    uint64_t *sets;
 
     r->flit_due = carve(block, &used, inputs + outputs, sizeof *r->flit_due);
     r->wanted = carve(block, &used, output_words, sizeof *r->wanted);
@@ -31,17 +30,13 @@ static size_t lay_out(flit_router *r, char *block)
     r->hungry = carve(block, &used, output_words, sizeof *r->hungry);
     r->inputs = carve(block, &used, inputs, sizeof *r->inputs);
     r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
-    sets = carve(block, &used, 2 * words * outputs, sizeof *sets);
+    r->sets = carve(block, &used, 2 * words * outputs, sizeof *r->sets);
     r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
     r->touched = carve(block, &used, outputs, sizeof *r->touched);
     r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
     if (!block)
         return used;
     r->credit_due = r->flit_due + inputs;
-    for (size_t o = 0; o < outputs; o++) {
-        r->outputs[o].want = sets + 2 * words * o;
-        r->outputs[o].waiting = r->outputs[o].want + words;
-    }
     return used;
 }
 

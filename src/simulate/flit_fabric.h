@@ -52,32 +52,32 @@ typedef struct {
     int32_t credits; /* those of a port do not run out */
     int32_t holder;  /* the input lane whose packet has it, -1: none */
     int32_t grant;   /* the input lane that goes first */
+    int32_t unused;  /* makes it 16 bytes */
 } flit_output_lane;
 
 typedef struct {
     flit_channel *channel;
     uint32_t active;     /* lanes that hold an output lane */
-    int32_t turn;        /* the lane that goes first */
+    int32_t turn;        /* the lane that goes first, below FLIT_MOST_LANES */
     int32_t accept;      /* the output that goes first */
     int32_t best_output; /* the one it accepts, in the cycle of the stamp */
     int64_t stamp;
 } flit_input;
 
-/* Sets of input lanes are masks of so many words; the lanes of an input are always in one of them. */
 typedef struct {
     flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
-    uint64_t *want;        /* lanes that hold a lane of this output, with a flit and a credit */
-    uint64_t *waiting;     /* lanes that ask for a lane of this output */
     uint32_t taken;        /* lanes that a packet holds */
-    int32_t grant;         /* the input that goes first */
+    uint32_t asked;        /* lanes that those who wait may have, or more */
+    uint16_t grant;        /* the input that goes first */
+    uint16_t starved;      /* lanes that are held and have no credits */
     int32_t chosen;        /* the input lane that is granted the output in this cycle */
-    int32_t starved;       /* lanes that are held and have no credits */
     int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
 } flit_output;
 
 struct flit_interface;
 
-/* Input and output lanes are numbered port << lane_shift | lane. */
+/* Input and output lanes are numbered port << lane_shift | lane. Sets of input lanes are masks of so many words;
+ * the lanes of an input are always in one of them. */
 typedef struct {
     int node;
     int input_count, output_count; /* links first, then the interface's ports */
@@ -92,9 +92,10 @@ typedef struct {
     flit_output *outputs;
     flit_lane *lanes;
     flit_output_lane *output_lanes;
-    uint64_t *wanted, *waited;        /* outputs that have lanes in want, in waiting */
-    uint64_t *hungry;                 /* outputs that have starved lanes */
-    int *touched;                     /* outputs that move something in this cycle */
+    uint64_t *sets;            /* by output: lanes that want it, lanes that wait for one of its lanes */
+    uint64_t *wanted, *waited; /* outputs that have lanes in the one, in the other */
+    uint64_t *hungry;          /* outputs that have starved lanes */
+    int *touched;              /* outputs that move something in this cycle */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;

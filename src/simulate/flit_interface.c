@@ -198,7 +198,10 @@ static int step_port(flit_interface *i, int p, int64_t now)
     flit_port *port = &i->ports[p];
     int moved = 0;
 
-    take_credits(port, now + 1);
+    /* Credits are counted when somebody needs to know. After a bulk move there may be less than none here, and
+     * the rest is back already. */
+    if (port->packet < 0 ? port->messages.count > 0 : port->credits[port->lane] <= 0)
+        take_credits(port, now + 1);
     if (port->packet < 0 && port->messages.count)
         moved = p == i->fabric->normal_port ? begin_normal(i, port) : begin_packet(i, port, now);
     if (port->packet >= 0 && port->credits[port->lane] > 0) {
@@ -307,8 +310,10 @@ int64_t flit_interface_ahead(const flit_interface *i, int64_t now)
     if (i->arrivals.count)
         next = flit_earlier(next, flit_queue_front(&i->arrivals)->from);
     next = next == FLIT_NEVER ? INT64_MAX : next - now;
-    for (int p = 0; p < i->fabric->port_count && next > 1; p++)
-        next = flit_earlier(next, port_ahead(i, &i->ports[p], now));
+    for (uint64_t rest = i->live; rest && next > 1; rest &= rest - 1)
+        next = flit_earlier(next, port_ahead(i, &i->ports[__builtin_ctzll(rest)], now));
+    if (i->fabric->normal_port >= 0)
+        next = flit_earlier(next, port_ahead(i, &i->ports[i->fabric->normal_port], now));
     return next;
 }
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/flit_sets.h: who wants what in a router, as masks. Internal to the flit engine.
  *
- * Most routers have up to 64 input lanes, for which a set is one word: the functions take the number of words,
- * and where it is the constant 1 nothing is left of the loops. */
+ * Most routers have up to 64 input lanes, for which a set is one word: the functions take the router's shape, and
+ * where that is constant nothing is left of the loops. */
 #ifndef BANYAN_SIMULATE_FLIT_SETS_H
 #define BANYAN_SIMULATE_FLIT_SETS_H
 
 #include "simulate/flit_fabric.h"
+
+/* What sets and lanes of a router look like. Common shapes are passed as constants. */
+typedef struct {
+    int words, output_words; /* of a set of input lanes, of a set of outputs */
+    int shift;               /* of lane numbers */
+} flit_shape;
 
 /* Part of the caller, so that constants it is called with count. */
 #define FLIT_INLINE static inline __attribute__((always_inline))
@@ -40,49 +46,66 @@ FLIT_INLINE int flit_set_drop(uint64_t *set, int id, int words)
     return !left;
 }
 
-/* An input lane could send to the output, or cannot any more. */
-FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, int words)
+FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 {
-    flit_set_add(r->outputs[output].want, id, words);
-    flit_set_add(r->wanted, output, words == 1 ? 1 : r->output_words);
+    return (flit_shape){r->words, r->output_words, r->lane_shift};
 }
 
-FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, int words)
+/* Lanes that hold a lane of the output, with a flit and a credit. */
+FLIT_INLINE uint64_t *flit_want_of(const flit_router *r, int output, flit_shape shape)
 {
-    if (flit_set_drop(r->outputs[output].want, id, words))
-        flit_set_drop(r->wanted, output, words == 1 ? 1 : r->output_words);
+    return r->sets + 2 * shape.words * output;
+}
+
+/* Lanes that ask for a lane of the output. */
+FLIT_INLINE uint64_t *flit_waiting_of(const flit_router *r, int output, flit_shape shape)
+{
+    return r->sets + 2 * shape.words * output + shape.words;
+}
+
+/* An input lane could send to the output, or cannot any more. */
+FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, flit_shape shape)
+{
+    flit_set_add(flit_want_of(r, output, shape), id, shape.words);
+    flit_set_add(r->wanted, output, shape.output_words);
+}
+
+FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape shape)
+{
+    if (flit_set_drop(flit_want_of(r, output, shape), id, shape.words))
+        flit_set_drop(r->wanted, output, shape.output_words);
 }
 
 /* A lane that is held has no credits, or has some again. */
-FLIT_INLINE void flit_lane_starve(flit_router *r, int output, int words)
+FLIT_INLINE void flit_lane_starve(flit_router *r, int output, flit_shape shape)
 {
     r->outputs[output].starved++;
-    flit_set_add(r->hungry, output, words == 1 ? 1 : r->output_words);
+    flit_set_add(r->hungry, output, shape.output_words);
 }
 
-FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int words)
+FLIT_INLINE void flit_lane_feed(flit_router *r, int output, flit_shape shape)
 {
     if (--r->outputs[output].starved == 0)
-        flit_set_drop(r->hungry, output, words == 1 ? 1 : r->output_words);
+        flit_set_drop(r->hungry, output, shape.output_words);
 }
 
 /* Credits of the front run arrive. */
-FLIT_INLINE void flit_credits_take(flit_router *r, int output, int32_t count, int words)
+FLIT_INLINE void flit_credits_take(flit_router *r, int output, int32_t count, flit_shape shape)
 {
     flit_line *line = &r->outputs[output].channel->credits;
-    flit_output_lane *lane = &r->output_lanes[output << r->lane_shift | flit_line_front(line)->lane];
+    flit_output_lane *lane = &r->output_lanes[output << shape.shift | flit_line_front(line)->lane];
 
     if (lane->credits == 0 && lane->holder >= 0) {
-        flit_lane_feed(r, output, words);
+        flit_lane_feed(r, output, shape);
         if (r->lanes[lane->holder].available > 0)
-            flit_want_add(r, lane->holder, output, words);
+            flit_want_add(r, lane->holder, output, shape);
     }
     lane->credits += count;
     r->credit_due[output] = flit_line_take(line, count);
 }
 
 /* Counts the credits of an output that are due before a cycle; 1: one came in the last cycle before it. */
-FLIT_INLINE int flit_credits_settle(flit_router *r, int output, int64_t until, int words)
+FLIT_INLINE int flit_credits_settle(flit_router *r, int output, int64_t until, flit_shape shape)
 {
     int is_new = 0;
 
@@ -91,17 +114,17 @@ FLIT_INLINE int flit_credits_settle(flit_router *r, int output, int64_t until, i
         int32_t count = (int32_t)flit_earlier(run->count, until - run->due);
 
         is_new = run->due + count == until;
-        flit_credits_take(r, output, count, words);
+        flit_credits_take(r, output, count, shape);
     }
     return is_new;
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */
-FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, int words)
+FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
-    int target = lane->output << r->lane_shift | v, input = id >> r->lane_shift;
+    int target = lane->output << shape.shift | v, input = id >> shape.shift;
     flit_output_lane *output_lane = &r->output_lanes[target];
 
     output->taken |= UINT32_C(1) << v;
@@ -110,22 +133,23 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, i
     lane->target = target;
     lane->accept = target + 1;
     lane->state = LANE_ACTIVE;
-    r->inputs[input].active |= UINT32_C(1) << (id - (input << r->lane_shift));
+    r->inputs[input].active |= UINT32_C(1) << (id - (input << shape.shift));
     f->arbitrations++;
     r->waiting_count--;
-    if (flit_set_drop(output->waiting, id, words))
-        flit_set_drop(r->waited, lane->output, words == 1 ? 1 : r->output_words);
+    if (flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words))
+        flit_set_drop(r->waited, lane->output, shape.output_words);
     if (output_lane->credits == 0)
-        flit_lane_starve(r, lane->output, words);
+        flit_lane_starve(r, lane->output, shape);
     else if (lane->available > 0)
-        flit_want_add(r, id, lane->output, words);
+        flit_want_add(r, id, lane->output, shape);
 }
 
 /* Lanes of the output that the waiting packet may take. Cut-through wants room for all of it, or for a
  * sub-packet. */
-FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane)
+FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane,
+                                     flit_shape shape)
 {
-    const flit_output_lane *lanes = r->output_lanes + (lane->output << r->lane_shift);
+    const flit_output_lane *lanes = r->output_lanes + (lane->output << shape.shift);
     uint32_t open = lane->range & ~r->outputs[lane->output].taken;
     int32_t need = lane->left < f->unit ? lane->left : f->unit;
 
