@@ -78,7 +78,7 @@ banyan plan torus:16x16 --algo direct -q -o direct.json || complain "direct.json
 long proving "banyan verify direct.json"
 long bounding "banyan bound fattree:32x32"
 long planning "banyan report torus:6x6 -o report.html"
-long forest "banyan sim fattree:16x16 --algo forest"
+long ring "banyan sim switch:1024 --algo ring"
 long flexreduce "banyan reproduce flexreduce -o papers"
 [ $failed = 0 ] && echo "$count commands say what they do and where it lies"
 exit $failed
