@@ -53,10 +53,11 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-#define LARGE_BYTES ((size_t)256 << 20) /* beyond it only bandwidth counts */
-#define SENT_BYTES 131072.0             /* what a sender cuts messages to by itself */
-#define LEAST_SLICE_BYTES 8192.0        /* what we cut them to on cables */
-#define QUEUEING 1.1                    /* slices of several trees queue up for a link */
+#define LARGE_BYTES 67108864.0         /* beyond it nothing is left of the rate for fewer hops */
+#define OPEN_BYTES ((size_t)256 << 20) /* beyond it the size is left open */
+#define SENT_BYTES 131072.0            /* what a sender cuts messages to by itself */
+#define LEAST_SLICE_BYTES 8192.0       /* what we cut them to on cables */
+#define QUEUEING 1.1                   /* slices of several trees queue up for a link */
 enum { MOST_GROWN = 256, MOST_SLICES = 64, MOST_TRANSFERS = 65536 };
 
 typedef enum { TREES_AUTO, TREES_PACKED, TREES_GROWN } tree_choice;
@@ -210,7 +211,8 @@ static banyan_status packed_seconds(const banyan_flows *flows, const banyan_topo
             slice_s = fmax(slice_s, slice_bytes / topology->links[links[k]].bytes_per_s);
         hop_s = fmax(hop_s, slice_s + hop_seconds(topology, links, hop->link_count));
     }
-    *out = QUEUEING * (bytes / bytes_per_s + (2 * banyan_flows_depth(flows) - 1) * hop_s);
+    *out = (bytes <= LARGE_BYTES ? QUEUEING : 1) *
+           (bytes / bytes_per_s + (2 * banyan_flows_depth(flows) - 1) * hop_s);
     return BANYAN_SUCCESS;
 }
 
@@ -269,18 +271,20 @@ static banyan_status grow(const banyan_problem *problem, const char *order, bany
 {
     const banyan_parameter parameter = {"order", order};
     banyan_problem plain = *problem;
+    banyan_schedule *grown = NULL;
     banyan_status status;
 
     plain.parameters = &parameter;
     plain.parameter_count = 1;
-    status = banyan_algorithm_multitree.build(&plain, out, err);
-    if (status)
-        return status;
-    status = list_by_cable(*out, err);
+    status = banyan_algorithm_multitree.build(&plain, &grown, err);
     if (!status)
-        status = grown_seconds(*out, problem->topology, (double)problem->bytes, seconds, err);
+        status = list_by_cable(grown, err);
+    if (!status)
+        status = grown_seconds(grown, problem->topology, (double)problem->bytes, seconds, err);
     if (status)
-        banyan_schedule_destroy(*out);
+        banyan_schedule_destroy(grown);
+    else
+        *out = grown;
     return status;
 }
 
@@ -290,22 +294,20 @@ static banyan_status grow(const banyan_problem *problem, const char *order, bany
 static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **out, double *seconds,
                                banyan_error *err)
 {
-    banyan_schedule *other;
-    double other_s;
-    banyan_status status = grow(problem, "split", out, seconds, err);
+    banyan_schedule *split = NULL, *yx = NULL;
+    double split_s = INFINITY, yx_s = INFINITY;
+    banyan_status status = grow(problem, "split", &split, &split_s, err);
+    int is_yx;
 
-    if (status || problem->topology->grid.dimension_count == 0)
+    if (!status && problem->topology->grid.dimension_count > 0)
+        status = grow(problem, "yx", &yx, &yx_s, err);
+    is_yx = !status && yx && yx_s < split_s;
+    banyan_schedule_destroy(is_yx || status ? split : yx);
+    if (status)
         return status;
-    status = grow(problem, "yx", &other, &other_s, err);
-    if (!status && other_s < *seconds) {
-        banyan_schedule *slower = *out;
-
-        *out = other;
-        *seconds = other_s;
-        other = slower;
-    }
-    banyan_schedule_destroy(status ? *out : other);
-    return status;
+    *out = is_yx ? yx : split;
+    *seconds = fmin(split_s, yx_s);
+    return BANYAN_SUCCESS;
 }
 
 /* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. */
@@ -335,7 +337,7 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
                    (problem->parameter_count == 1 && !strcmp(problem->parameters[0].key, "trees"));
 
     return trees == TREES_AUTO && is_plain && problem->bytes > 0 && !problem->is_size_open &&
-           problem->bytes <= LARGE_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
+           problem->bytes <= OPEN_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
