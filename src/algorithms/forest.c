@@ -17,6 +17,7 @@
  * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
  * INFOCOM 2021; gone past by packing both stages into one. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "algorithms/flows.h"
@@ -52,7 +53,8 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-#define LARGE_BYTES ((size_t)64 << 20) /* beyond it only bandwidth counts */
+#define LARGE_BYTES 67108864.0         /* beyond it nothing is left of the rate for fewer hops */
+#define OPEN_BYTES ((size_t)256 << 20) /* beyond it the size is left open */
 #define SENT_BYTES 131072.0            /* what a sender cuts messages to by itself */
 #define LEAST_SLICE_BYTES 8192.0       /* what we cut them to on cables */
 #define QUEUEING 1.1                   /* slices of several trees queue up for a link */
@@ -209,7 +211,8 @@ static banyan_status packed_seconds(const banyan_flows *flows, const banyan_topo
             slice_s = fmax(slice_s, slice_bytes / topology->links[links[k]].bytes_per_s);
         hop_s = fmax(hop_s, slice_s + hop_seconds(topology, links, hop->link_count));
     }
-    *out = QUEUEING * (bytes / bytes_per_s + (2 * banyan_flows_depth(flows) - 1) * hop_s);
+    *out = (bytes <= LARGE_BYTES ? QUEUEING : 1) *
+           (bytes / bytes_per_s + (2 * banyan_flows_depth(flows) - 1) * hop_s);
     return BANYAN_SUCCESS;
 }
 
@@ -227,14 +230,84 @@ static banyan_status cut(banyan_schedule **schedule, int slices, banyan_error *e
     return BANYAN_SUCCESS;
 }
 
-/* One tree a rank, grown in turns: fewer hops and no two messages on a link at a time, at little or no loss
- * where the network is even. */
-static banyan_status grow(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
-{
-    banyan_problem plain = *problem;
+typedef struct {
+    banyan_transfer transfer;
+    int link; /* its first, or -1 for additions, which keep their order */
+    size_t place;
+} listed;
 
-    plain.parameter_count = 0;
-    return banyan_algorithm_multitree.build(&plain, out, err);
+static int by_link(const void *a, const void *b)
+{
+    const listed *x = a, *y = b;
+
+    if (x->transfer.round != y->transfer.round)
+        return x->transfer.round - y->transfer.round;
+    return x->link != y->link ? x->link - y->link : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Lists a round's copies by cable. The interfaces of the flit engine hand what is ready to their ports one by
+ * one: so a cable keeps its port, and does not wait behind what another port has buffered for it. */
+static banyan_status list_by_cable(banyan_schedule *s, banyan_error *err)
+{
+    listed *list = banyan_alloc(s->transfer_count, sizeof *list);
+
+    if (!list)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < s->transfer_count; i++) {
+        const banyan_transfer *t = &s->transfers[i];
+        int is_free = t->action == BANYAN_ACTION_COPY && t->route >= 0;
+
+        list[i] = (listed){*t, is_free ? s->route_link[s->route_first[t->route]] : -1, i};
+    }
+    qsort(list, s->transfer_count, sizeof *list, by_link);
+    for (size_t i = 0; i < s->transfer_count; i++)
+        s->transfers[i] = list[i].transfer;
+    banyan_free(list);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status grow(const banyan_problem *problem, const char *order, banyan_schedule **out,
+                          double *seconds, banyan_error *err)
+{
+    const banyan_parameter parameter = {"order", order};
+    banyan_problem plain = *problem;
+    banyan_schedule *grown = NULL;
+    banyan_status status;
+
+    plain.parameters = &parameter;
+    plain.parameter_count = 1;
+    status = banyan_algorithm_multitree.build(&plain, &grown, err);
+    if (!status)
+        status = list_by_cable(grown, err);
+    if (!status)
+        status = grown_seconds(grown, problem->topology, (double)problem->bytes, seconds, err);
+    if (status)
+        banyan_schedule_destroy(grown);
+    else
+        *out = grown;
+    return status;
+}
+
+/* One tree a rank, grown in turns: fewer hops and no two messages on a link at a time, at little or no loss
+ * where the network is even. Which order of neighbours takes fewer rounds depends on the grid: split does on
+ * 4x4 and 8x8 tori, the paper's on 16x16. */
+static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **out, double *seconds,
+                               banyan_error *err)
+{
+    banyan_schedule *split = NULL, *yx = NULL;
+    double split_s = INFINITY, yx_s = INFINITY;
+    banyan_status status = grow(problem, "split", &split, &split_s, err);
+    int is_yx;
+
+    if (!status && problem->topology->grid.dimension_count > 0)
+        status = grow(problem, "yx", &yx, &yx_s, err);
+    is_yx = !status && yx && yx_s < split_s;
+    banyan_schedule_destroy(is_yx || status ? split : yx);
+    if (status)
+        return status;
+    *out = is_yx ? yx : split;
+    *seconds = fmin(split_s, yx_s);
+    return BANYAN_SUCCESS;
 }
 
 /* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. */
@@ -246,9 +319,7 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     banyan_status status = packed_seconds(flows, problem->topology, bytes, &packed_s, err);
 
     if (!status)
-        status = grow(problem, &grown, err);
-    if (!status)
-        status = grown_seconds(grown, problem->topology, bytes, &grown_s, err);
+        status = grow_best(problem, &grown, &grown_s, err);
     if (!status && grown_s <= packed_s) {
         banyan_schedule_destroy(*schedule);
         *schedule = grown;
@@ -266,13 +337,14 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
                    (problem->parameter_count == 1 && !strcmp(problem->parameters[0].key, "trees"));
 
     return trees == TREES_AUTO && is_plain && problem->bytes > 0 && !problem->is_size_open &&
-           problem->bytes <= LARGE_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
+           problem->bytes <= OPEN_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_packed_options choice;
     tree_choice trees = TREES_AUTO;
+    double grown_s;
     banyan_flows flows;
     banyan_schedule *schedule = NULL;
     banyan_status status = banyan_packed_options_read(problem, &choice, err);
@@ -281,7 +353,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     if (!status)
         status = read_trees(problem, &trees, err);
     if (status || trees == TREES_GROWN)
-        return status ? status : grow(problem, out, err);
+        return status ? status : grow_best(problem, out, &grown_s, err);
     banyan_flows_init(&flows);
     status = banyan_packed_find(problem, &choice, &flows, err);
     if (!status)

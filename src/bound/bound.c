@@ -145,43 +145,6 @@ static banyan_status find_gather(const banyan_topology *topology, const banyan_g
     return status;
 }
 
-/* Idle workers that are removed must not be what connects the active ones. */
-static banyan_status check_reach(const banyan_graph *graph, banyan_error *err)
-{
-    int *stack = banyan_alloc((size_t)graph->node_count, sizeof *stack), count;
-    unsigned char *seen = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_status status = stack && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int back = 0; !status && back < 2; back++) {
-        const int *first = back ? graph->in_first : graph->out_first,
-                  *arc = back ? graph->in_arc : graph->out_arc;
-
-        memset(seen, 0, (size_t)graph->node_count);
-        stack[0] = graph->active[0];
-        seen[graph->active[0]] = 1;
-        for (count = 1; count;) {
-            int v = stack[--count];
-
-            for (int i = first[v]; i < first[v + 1]; i++) {
-                int w = back ? graph->arcs[arc[i]].src : graph->arcs[arc[i]].dst;
-
-                if (!seen[w]) {
-                    seen[w] = 1;
-                    stack[count++] = w;
-                }
-            }
-        }
-        for (int i = 0; !status && i < graph->active_count; i++)
-            if (!seen[graph->active[i]])
-                status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                     "no way leads %s active node %d %s active node %d", "between",
-                                     graph->active[0], "and", graph->active[i]);
-    }
-    banyan_free(stack);
-    banyan_free(seen);
-    return status;
-}
-
 static banyan_status make_graph(const banyan_topology *topology, const int *active, int active_count,
                                 banyan_relays relays, banyan_graph **out, banyan_error *err)
 {
@@ -193,8 +156,6 @@ static banyan_status make_graph(const banyan_topology *topology, const int *acti
     status = banyan_topology_check_connected(topology, active, active_count, err);
     if (!status)
         status = banyan_network_graph(topology, active, active_count, relays, out, err);
-    if (!status)
-        status = check_reach(*out, err);
     return status;
 }
 

@@ -97,6 +97,45 @@ static void take_links(sketch *s, const banyan_topology *topology)
             s->role[v] = 0;
 }
 
+/* Idle workers that are removed must not be what connects the active ones. */
+static banyan_status check_reach(const banyan_topology *topology, const banyan_graph *graph,
+                                 banyan_error *err)
+{
+    int *stack = banyan_alloc((size_t)graph->node_count, sizeof *stack), count;
+    unsigned char *seen = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_status status = stack && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int back = 0; !status && graph->active_count && back < 2; back++) {
+        const int *first = back ? graph->in_first : graph->out_first,
+                  *arc = back ? graph->in_arc : graph->out_arc;
+
+        memset(seen, 0, (size_t)graph->node_count);
+        stack[0] = graph->active[0];
+        seen[graph->active[0]] = 1;
+        for (count = 1; count;) {
+            int v = stack[--count];
+
+            for (int i = first[v]; i < first[v + 1]; i++) {
+                int w = back ? graph->arcs[arc[i]].src : graph->arcs[arc[i]].dst;
+
+                if (!seen[w]) {
+                    seen[w] = 1;
+                    stack[count++] = w;
+                }
+            }
+        }
+        for (int i = 0; !status && i < graph->active_count; i++)
+            if (!seen[graph->active[i]])
+                status =
+                    banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no way leads between active workers %s and %s",
+                                banyan_topology_node_name(topology, graph->active[0]),
+                                banyan_topology_node_name(topology, graph->active[i]));
+    }
+    banyan_free(stack);
+    banyan_free(seen);
+    return status;
+}
+
 banyan_status banyan_network_graph(const banyan_topology *topology, const int *active, int active_count,
                                    banyan_relays relays, banyan_graph **out, banyan_error *err)
 {
@@ -118,6 +157,12 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
         take_links(&s, topology);
         input.arc_count = s.arc_count;
         status = banyan_graph_create(&input, out, err);
+        if (!status)
+            status = check_reach(topology, *out, err);
+        if (status) {
+            banyan_graph_destroy(*out);
+            *out = NULL;
+        }
     } else {
         status = banyan_fail_memory(err);
     }

@@ -35,11 +35,9 @@ extern const multitree_rival multitree_rivals[RIVAL_COUNT];
 typedef struct {
     const char *network; /* «torus:4x4», to which the paper's links are added */
     int rival;
-    int flow;           /* a banyan_flow_control, or -1: the rival's own */
-    size_t slice_bytes; /* messages are cut to this; 0: they travel whole */
+    int flow; /* a banyan_flow_control, or -1: the rival's own */
     size_t bytes;
     double seconds; /* NAN where the algorithm does not apply there */
-    int is_default; /* the algorithm's own choices in place of the rival's parameter */
     int by_fluid;   /* the fluid engine in lockstep, whole messages, with the same adder */
 } multitree_run;
 

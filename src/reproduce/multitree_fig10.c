@@ -9,7 +9,7 @@
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
 
-enum { TORI = 7, CONTENDERS = 6, FLIT_TORI = 4, SPLIT = 3, FOREST = 5 };
+enum { TORI = 7, CONTENDERS = 6, FLIT_TORI = 4, FOREST = 5 };
 
 static const int sides[TORI] = {4, 6, 8, 10, 12, 14, 16};
 static const int flit_tori[FLIT_TORI] = {0, 1, 2, 4}; /* which of them */
@@ -46,7 +46,6 @@ static banyan_status simulate(banyan_reproduction *reproduction, scaling *s, ban
                                             .rival = contenders[c],
                                             .flow = BANYAN_FLOW_MESSAGE,
                                             .bytes = (size_t)size_of(torus),
-                                            .is_default = contenders[c] == RIVAL_FOREST,
                                             .by_fluid = t < TORI};
     }
     for (int c = 0; c < 2; c++)
@@ -61,10 +60,6 @@ static banyan_status simulate(banyan_reproduction *reproduction, scaling *s, ban
     for (int t = 0; t < FLIT_TORI; t++)
         for (int c = 0; c < CONTENDERS; c++)
             s->flit_s[t][c] = runs[(TORI + t) * CONTENDERS + c].seconds;
-    for (int t = 0; t < TORI; t++) /* forest's other kind of trees are multitree's */
-        s->seconds[t][FOREST] = fmin(s->seconds[t][FOREST], s->seconds[t][SPLIT]);
-    for (int t = 0; t < FLIT_TORI; t++)
-        s->flit_s[t][FOREST] = fmin(s->flit_s[t][FOREST], s->flit_s[t][SPLIT]);
     s->packet_ring_s = runs[count - 2].seconds;
     s->packet_ring2d_s = runs[count - 1].seconds;
     for (int t = 0; !status && t < TORI; t++)
@@ -158,7 +153,7 @@ banyan_status multitree_fig10(banyan_reproduction *reproduction, banyan_error *e
                 .setting =
                     "Messages for all, 16 GB/s, 150 ns, adders of 128 GB/s. Lines: the fluid engine in "
                     "lockstep by rounds, whole messages. Series with (flit): the flit engine with Table "
-                    "III. Forest with the better of its two kinds of trees, whole messages. "
+                    "III. Forest chooses its trees for the size at hand. "
                     "Time over that of "
                     "ring at 16 nodes.",
                 .kind = BANYAN_FIGURE_LINES,

@@ -11,7 +11,6 @@
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
-#include "schedule/slice.h"
 #include "simulate/fluid.h"
 
 #define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
@@ -29,7 +28,7 @@ const multitree_rival multitree_rivals[RIVAL_COUNT] = {
                              {NULL, NULL},
                              BANYAN_FLOW_MESSAGE},
     [RIVAL_MULTI_RING] = {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE},
-    [RIVAL_FOREST] = {"forest, msg", "forest", {"trees", "packed"}, BANYAN_FLOW_MESSAGE}};
+    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE}};
 
 const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10, (size_t)128 << 10, (size_t)512 << 10,
                                                  (size_t)1 << 20,  (size_t)4 << 20,   (size_t)16 << 20,
@@ -87,19 +86,6 @@ banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_e
     return status;
 }
 
-static banyan_status slice(banyan_schedule **schedule, const multitree_run *run, banyan_error *err)
-{
-    int count = banyan_schedule_slice_count(*schedule, run->bytes, run->slice_bytes);
-    banyan_schedule *sliced;
-    banyan_status status = banyan_schedule_slice(*schedule, count, &sliced, err);
-
-    if (status)
-        return status;
-    banyan_schedule_destroy(*schedule);
-    *schedule = sliced;
-    return BANYAN_SUCCESS;
-}
-
 static banyan_status run_fluid(const banyan_schedule *schedule, const banyan_topology *topology,
                                multitree_run *run, banyan_error *err)
 {
@@ -142,8 +128,6 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
         return BANYAN_SUCCESS;
     if (!status)
         status = banyan_algorithm_build(algorithm, problem, &schedule, err);
-    if (!status && run->slice_bytes)
-        status = slice(&schedule, run, err);
     if (!status)
         status = run->by_fluid ? run_fluid(schedule, problem->topology, run, err)
                                : run_flit(schedule, problem->topology, run, err);
@@ -162,7 +146,7 @@ static banyan_status run_one(void *context, int i, banyan_error *err)
 
     problem.bytes = run->bytes;
     problem.parameters = &parameter;
-    problem.parameter_count = parameter.key && !run->is_default ? 1 : 0;
+    problem.parameter_count = parameter.key ? 1 : 0;
     if (!status)
         status = simulate(run, &problem, err);
     if (status) {
@@ -174,12 +158,12 @@ static banyan_status run_one(void *context, int i, banyan_error *err)
     return status;
 }
 
-/* Packets and slices cost some ten times as much to simulate as whole messages. */
+/* Packets cost some ten times as much to simulate as whole messages. */
 static double work_of(const multitree_run *run)
 {
     int flow = run->flow < 0 ? (int)multitree_rivals[run->rival].flow : run->flow;
 
-    return (double)run->bytes * (flow == BANYAN_FLOW_PACKET || run->slice_bytes ? 10 : 1);
+    return (double)run->bytes * (flow == BANYAN_FLOW_PACKET ? 10 : 1);
 }
 
 static int by_work(const void *a, const void *b)

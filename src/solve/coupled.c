@@ -446,21 +446,39 @@ void banyan_coupled_fini(banyan_coupled *packing)
     memset(packing, 0, sizeof *packing);
 }
 
+/* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every
+ * tree holds all active nodes, one of these is as good a root as any node. */
+static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].twin < 0 || price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
 banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
                                    banyan_wide *den, int *proven, banyan_error *err)
 {
     oracle o;
+    int found = 0;
     banyan_status status = oracle_init(&o, graph, err);
 
     *num = *den = 0;
     if (!status) {
         measure_in(&o, price);
         measure_out(&o, price);
+        if (roots_are_alike(graph, price)) {
+            o.root[0] = graph->active[0];
+            o.root_count = 1;
+        }
         for (int i = 0; i < o.root_count; i++) {
             int64_t in = in_tree(&o, o.root[i], NULL), out = out_tree(&o, o.root[i], NULL);
 
-            if (in >= 0 && out >= 0 && (*den == 0 || (banyan_wide)in + out < *den))
-                *den = (banyan_wide)in + out;
+            if (in >= 0 && out >= 0 && (!found || (banyan_wide)in + out < *den)) {
+                *den =
+                    (banyan_wide)in + out; /* may be 0: then nothing is proven, whatever other roots cost */
+                found = 1;
+            }
         }
         for (int i = 0; i < graph->arc_count; i++)
             *num += (banyan_wide)graph->arcs[i].capacity * price[i];

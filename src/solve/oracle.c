@@ -91,6 +91,8 @@ banyan_status banyan_rooted_oracle_create(const banyan_graph *graph, int root, b
                           : banyan_fail_memory(err);
     if (!status)
         status = banyan_steiner_create(&oracle->closure, &oracle->steiner, err);
+    if (!status)
+        status = banyan_steiner_free_root(oracle->steiner, err);
     if (status) {
         banyan_rooted_oracle_destroy(oracle);
         return status;
@@ -120,18 +122,8 @@ int banyan_rooted_oracle_is_exact(const banyan_rooted_oracle *oracle)
 int64_t banyan_rooted_oracle_tree(void *context, const int64_t *cost, banyan_trees *trees)
 {
     banyan_rooted_oracle *oracle = context;
-    int64_t least = -1;
-    int best = -1;
 
     banyan_closure_measure(&oracle->closure, cost);
     banyan_steiner_prepare(oracle->steiner, 0);
-    for (int i = 0; i < oracle->root_count; i++) {
-        int64_t tree = banyan_steiner_tree(oracle->steiner, oracle->root[i], NULL);
-
-        if (tree >= 0 && (least < 0 || tree < least)) {
-            least = tree;
-            best = oracle->root[i];
-        }
-    }
-    return best < 0 ? -1 : banyan_steiner_tree(oracle->steiner, best, trees);
+    return banyan_steiner_best_tree(oracle->steiner, oracle->root, oracle->root_count, trees);
 }

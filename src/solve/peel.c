@@ -225,6 +225,8 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
         status = banyan_spanning_create(graph, &p->spanning, err);
     if (!status)
         status = banyan_strength(graph, &strength, p->part, &part_count, err);
+    if (!status && strength.num <= 0)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
     if (status)
         return status;
     choose_quantum(p, strength);

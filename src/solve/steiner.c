@@ -19,9 +19,11 @@ struct banyan_steiner {
     banyan_arborescence *arborescence;
     int transposed;
     int terminal_count, helper_count;
-    int *terminal, *helper; /* indices of the closure */
-    unsigned char *member, *kept;
+    int *terminal, *helper;       /* indices of the closure */
+    unsigned char *member, *kept; /* these and the parents: one more, for the node before the roots */
     int *parent, *kept_parent;
+    banyan_arborescence *rooting; /* one node more; NULL until somebody wants the best root */
+    int64_t *rooting_cost;
     int by_table;
     int64_t *short_way; /* [v * count + u]: through other chosen nodes too */
     int *step;          /* first index after v on it */
@@ -53,10 +55,10 @@ banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steine
     s->closure = closure;
     s->terminal = banyan_alloc(count, sizeof(int));
     s->helper = banyan_alloc(count, sizeof(int));
-    s->member = banyan_alloc(count, 1);
-    s->kept = banyan_alloc(count, 1);
-    s->parent = banyan_alloc(count, sizeof(int));
-    s->kept_parent = banyan_alloc(count, sizeof(int));
+    s->member = banyan_alloc(count + 1, 1);
+    s->kept = banyan_alloc(count + 1, 1);
+    s->parent = banyan_alloc(count + 1, sizeof(int));
+    s->kept_parent = banyan_alloc(count + 1, sizeof(int));
     if (s->terminal && s->helper && s->member && s->kept && s->parent && s->kept_parent)
         status = banyan_arborescence_create(closure->count, &s->arborescence, err);
     else
@@ -84,6 +86,8 @@ void banyan_steiner_destroy(banyan_steiner *s)
     if (!s)
         return;
     banyan_arborescence_destroy(s->arborescence);
+    banyan_arborescence_destroy(s->rooting);
+    banyan_free(s->rooting_cost);
     banyan_free(s->terminal);
     banyan_free(s->helper);
     banyan_free(s->member);
@@ -210,8 +214,26 @@ static void mark_used(banyan_steiner *s, unsigned mask, int v)
     }
 }
 
+/* From the node before the roots: 0 or more beside the one entry, which gives the root away. */
+static int64_t try_best_root(banyan_steiner *s)
+{
+    int n = s->closure->count, entries = 0;
+    int64_t entry = s->rooting_cost[(size_t)(n + 1) * (size_t)(n + 1) - 1];
+    int64_t cost = banyan_arborescence_find(s->rooting, s->rooting_cost, 0, s->member, n, s->parent);
+
+    for (int v = 0; cost >= 0 && v < n; v++)
+        if (s->parent[v] == n) {
+            s->parent[v] = -1;
+            entries++;
+        }
+    return cost < 0 || entries != 1 ? -1 : cost - entry;
+}
+
+/* root: an index of the closure, or its count for the best one. */
 static int64_t try_members(banyan_steiner *s, int root)
 {
+    if (root == s->closure->count)
+        return try_best_root(s);
     return banyan_arborescence_find(s->arborescence, s->closure->distance, s->transposed, s->member, root,
                                     s->parent);
 }
@@ -316,14 +338,12 @@ static void prune(banyan_steiner *s, int root)
     }
 }
 
-int64_t banyan_steiner_tree(banyan_steiner *s, int root, banyan_trees *trees)
+/* Appends the tree that was kept. */
+static int64_t take_kept(banyan_steiner *s, banyan_trees *trees)
 {
     size_t n = (size_t)s->closure->count;
     int64_t total = 0;
 
-    if (choose_helpers(s, root) < 0)
-        return -1;
-    prune(s, root);
     if (trees)
         banyan_trees_begin(trees);
     for (int v = 0; v < s->closure->count; v++) {
@@ -336,4 +356,68 @@ int64_t banyan_steiner_tree(banyan_steiner *s, int root, banyan_trees *trees)
             banyan_closure_add_path(s->closure, s->transposed ? v : u, s->transposed ? u : v, trees);
     }
     return total;
+}
+
+int64_t banyan_steiner_tree(banyan_steiner *s, int root, banyan_trees *trees)
+{
+    if (choose_helpers(s, root) < 0)
+        return -1;
+    prune(s, root);
+    return take_kept(s, trees);
+}
+
+banyan_status banyan_steiner_free_root(banyan_steiner *s, banyan_error *err)
+{
+    size_t count = (size_t)s->closure->count + 1;
+
+    s->rooting_cost = banyan_alloc(count * count, sizeof *s->rooting_cost);
+    return s->rooting_cost ? banyan_arborescence_create((int)count, &s->rooting, err)
+                           : banyan_fail_memory(err);
+}
+
+/* The closure's costs, and one node more with an edge to every root. These edges cost more than all others of
+ * a tree together, so the cheapest tree has one of them. The diagonal, which nobody reads, keeps that cost. */
+static void price_roots(banyan_steiner *s, const int *root, int root_count)
+{
+    size_t n = (size_t)s->closure->count, wide = n + 1;
+    int64_t entry = 1;
+
+    for (size_t v = 0; v < n; v++) {
+        int64_t most = 0;
+
+        for (size_t u = 0; u < n; u++) {
+            int64_t cost = s->closure->distance[u * n + v];
+
+            s->rooting_cost[u * wide + v] = cost;
+            most = cost < BANYAN_FAR && cost > most ? cost : most;
+        }
+        s->rooting_cost[v * wide + n] = s->rooting_cost[n * wide + v] = BANYAN_FAR;
+        entry += most;
+    }
+    for (int i = 0; i < root_count; i++)
+        s->rooting_cost[n * wide + (size_t)root[i]] = entry;
+    s->rooting_cost[wide * wide - 1] = entry;
+}
+
+int64_t banyan_steiner_best_tree(banyan_steiner *s, const int *root, int root_count, banyan_trees *trees)
+{
+    int64_t least = -1;
+    int best = -1;
+
+    if (!s->by_table && s->helper_count <= FEW) {
+        price_roots(s, root, root_count);
+        if (choose_helpers(s, s->closure->count) < 0)
+            return -1;
+        prune(s, -1);
+        return take_kept(s, trees);
+    }
+    for (int i = 0; i < root_count; i++) {
+        int64_t cost = banyan_steiner_tree(s, root[i], NULL);
+
+        if (cost >= 0 && (least < 0 || cost < least)) {
+            least = cost;
+            best = root[i];
+        }
+    }
+    return best < 0 ? -1 : banyan_steiner_tree(s, best, trees);
 }

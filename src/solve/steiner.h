@@ -23,4 +23,10 @@ void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
  * tree is appended to trees unless trees is NULL. */
 int64_t banyan_steiner_tree(banyan_steiner *steiner, int root, banyan_trees *trees);
 
+/* The cheapest tree from the best of several roots, in one search for all of them where helpers are few. free_root
+ * is called once before; trees lead away from roots, so prepare with transposed 0. */
+banyan_status banyan_steiner_free_root(banyan_steiner *steiner, banyan_error *err);
+int64_t banyan_steiner_best_tree(banyan_steiner *steiner, const int *root, int root_count,
+                                 banyan_trees *trees);
+
 #endif

@@ -189,6 +189,25 @@ TEST(a_certificate_that_proves_less_is_caught)
     banyan_topology_destroy(topology);
 }
 
+/* Prices on the idle worker's links only: the tree past it costs nothing, whatever a root there would cost. */
+TEST(prices_that_a_tree_can_avoid_prove_nothing)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    const int active[] = {0, 1};
+
+    assert_int_equal(banyan_topology_load("full:3", &topology, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
+    for (int l = 0; l < topology->link_count; l++)
+        bound.allreduce.certificate.price[l] = topology->links[l].src == 2 || topology->links[l].dst == 2;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err),
+                     BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "the prices prove nothing: some tree costs nothing");
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
 TEST(ten_thousand_thin_links_are_no_trouble)
 {
     banyan_topology_builder builder;
@@ -246,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),
+        cmocka_unit_test(prices_that_a_tree_can_avoid_prove_nothing),
         cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };

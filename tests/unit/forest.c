@@ -679,7 +679,7 @@ TEST(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_one
         int trees_of_every_rank;
     } cases[] = {{"torus:8x8,GBps=16,latency=150ns", 1 << 20, 1},
                  {"torus:8x8,GBps=16,latency=150ns", 64 << 20, 1},
-                 {"torus:8x8,GBps=16,latency=150ns", 128 << 20, 0},
+                 {"torus:8x8,GBps=16,latency=150ns", 512 << 20, 0},
                  {"torus:8x8,GBps=16,latency=150ns", 0, 0},
                  {"mesh:4x4,GBps=16,latency=150ns", 16 << 20, 0}};
 

@@ -326,6 +326,46 @@ TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
     }
 }
 
+/* Prices unlike in the two directions, up to four helpers, and some of the nodes as roots. */
+TEST(the_best_root_is_found_in_one_search_as_by_trying_each)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        int active = 6 + (int)(seed % 5), root[10], root_count = 0;
+        banyan_graph *graph = random_graph(&random, 10, 12, active, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES);
+        int64_t price[MOST], best = INT64_MAX, found, sum = 0;
+        banyan_closure closure;
+        banyan_steiner *steiner;
+        banyan_trees trees;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            price[i] = banyan_random_below(&random, 20);
+        banyan_trees_init(&trees);
+        assert_int_equal(banyan_closure_init(&closure, graph, BANYAN_NODE_COPIES, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_steiner_create(&closure, &steiner, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_steiner_free_root(steiner, NULL), BANYAN_SUCCESS);
+        banyan_closure_measure(&closure, price);
+        banyan_steiner_prepare(steiner, 0);
+        for (int v = (int)(seed % 3); v < 10; v += 1 + (int)(seed % 2))
+            root[root_count++] = closure.index[v];
+        for (int i = 0; i < root_count; i++) {
+            int64_t cost = banyan_steiner_tree(steiner, root[i], NULL);
+
+            best = cost < best ? cost : best;
+        }
+        found = banyan_steiner_best_tree(steiner, root, root_count, &trees);
+        for (size_t a = 0; a < trees.arc_count; a++)
+            sum += price[trees.arcs[a]];
+        if (found != best || sum != best)
+            fail_msg("seed %d: %lld with arcs of %lld, not %lld", (int)seed, (long long)found, (long long)sum,
+                     (long long)best);
+        banyan_trees_fini(&trees);
+        banyan_steiner_destroy(steiner);
+        banyan_closure_fini(&closure);
+        banyan_graph_destroy(graph);
+    }
+}
+
 TEST(a_program_that_grew_is_solved_from_where_it_was)
 {
     const double lower[] = {-1e300, -1e300}, upper[] = {4, 6}, one[] = {1, 1}, two[] = {1, 2};
@@ -410,6 +450,7 @@ int main(void)
         cmocka_unit_test(disjoint_trees_are_as_many_as_the_strength_allows),
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
+        cmocka_unit_test(the_best_root_is_found_in_one_search_as_by_trying_each),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
         cmocka_unit_test(cables_that_look_alike_share_a_group),
         cmocka_unit_test(hubs_and_exchanges_use_all_cables_evenly),
