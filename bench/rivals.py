@@ -95,7 +95,7 @@ class Lab:
     def write_spec(self, how):
         if isinstance(how, str):
             return how
-        text = subprocess.run([self.banyan, "topo", "convert", how[1], "--format", "json"], check=True, capture_output=True)
+        text = subprocess.run([self.banyan, "topo", "convert", how[1]], check=True, capture_output=True)
         topology = json.loads(text.stdout)
         if how[0] == "round robin":
             by_host = {}
