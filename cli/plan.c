@@ -237,6 +237,8 @@ static int run(const cli_arguments *arguments)
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
     if (status)
         return cli_fail(arguments, status, &err);
+    if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "msccl"))
+        problem.problem.is_size_open = 1; /* MSCCL's runtimes cut by themselves, and hold few steps */
     if (algorithm && strcmp(algorithm, "auto") != 0) {
         cli_waiting_begin(&waiting, arguments, "planning, seconds");
         status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
