@@ -156,6 +156,14 @@ void cli_help(const cli_verb *verb)
         }
 }
 
+void cli_blame(const char *option, banyan_error *err)
+{
+    char name[40];
+
+    snprintf(name, sizeof name, "--%s", option);
+    banyan_error_prefix(err, name);
+}
+
 const char *cli_get(const cli_arguments *arguments, const char *option)
 {
     for (int i = arguments->option_count - 1; i >= 0; i--)

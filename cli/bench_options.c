@@ -29,14 +29,6 @@ const cli_option bench_options[] = {
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};
 
-static void name_option(const char *name, banyan_error *err)
-{
-    char option[32];
-
-    snprintf(option, sizeof option, "--%s", name);
-    banyan_error_prefix(err, option);
-}
-
 static banyan_status read_size(const cli_arguments *arguments, const char *name, size_t fallback, size_t *out,
                                banyan_error *err)
 {
@@ -45,7 +37,7 @@ static banyan_status read_size(const cli_arguments *arguments, const char *name,
     banyan_status status = text ? banyan_value_bytes(text, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        name_option(name, err);
+        cli_blame(name, err);
     *out = (size_t)value;
     return status;
 }
@@ -58,7 +50,7 @@ static banyan_status read_int(const cli_arguments *arguments, const char *name, 
     banyan_status status = text ? banyan_value_integer(text, low, high, &value, err) : BANYAN_SUCCESS;
 
     if (status)
-        name_option(name, err);
+        cli_blame(name, err);
     *out = (int)value;
     return status;
 }

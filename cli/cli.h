@@ -56,6 +56,8 @@ void cli_help(const cli_verb *verb);
 
 /* The last value given, or NULL; whether it was given. */
 const char *cli_get(const cli_arguments *arguments, const char *option);
+/* Puts «--option» before what is wrong with its value. */
+void cli_blame(const char *option, banyan_error *err);
 int cli_has(const cli_arguments *arguments, const char *option);
 
 /* Prints «banyan VERB: SENTENCE» to standard error and gives the exit code that fits the status. */

@@ -41,14 +41,11 @@ static banyan_status read_integer(const cli_arguments *arguments, const char *op
 {
     const char *text = cli_get(arguments, option);
     int64_t number = *out;
-    char prefix[32];
     banyan_status status = text ? banyan_value_integer(text, 1, most, &number, err) : BANYAN_SUCCESS;
 
     *out = (int)number;
-    if (status) {
-        snprintf(prefix, sizeof prefix, "--%s", option);
-        banyan_error_prefix(err, prefix);
-    }
+    if (status)
+        cli_blame(option, err);
     return status;
 }
 

@@ -114,17 +114,6 @@ void status_print_group(const status_group *g, char *flags)
         printf("  FAILED: %s\n", g->failure);
 }
 
-static void json_ranks(banyan_text *text, const char *name, const char *flags, int size)
-{
-    int count = 0;
-
-    banyan_text_add(text, ",\"%s\":[", name);
-    for (int i = 0; i < size; i++)
-        if (flags[i])
-            banyan_text_add(text, "%s%d", count++ ? "," : "", i);
-    banyan_text_add(text, "]");
-}
-
 void status_json_group(banyan_text *text, const status_group *g, char *flags)
 {
     static const char *const knowledges[] = {"unknown", "told", "mute"};
@@ -145,14 +134,14 @@ void status_json_group(banyan_text *text, const status_group *g, char *flags)
     banyan_text_add(text, "]");
     if (!find_missing(g, flags))
         memset(flags, 0, (size_t)g->size);
-    json_ranks(text, "missing", flags, g->size);
+    banyan_text_add_json_set(text, "missing", flags, g->size);
     find_different(g, flags, &first);
-    json_ranks(text, "mismatched", flags, g->size);
-    json_ranks(text, "dead", g->lost, g->size);
-    json_ranks(text, "left", g->left, g->size);
+    banyan_text_add_json_set(text, "mismatched", flags, g->size);
+    banyan_text_add_json_set(text, "dead", g->lost, g->size);
+    banyan_text_add_json_set(text, "left", g->left, g->size);
     for (int i = 0; i < g->size; i++)
         flags[i] = g->silent[i] || g->ranks[i].known == STATUS_MUTE;
-    json_ranks(text, "silent", flags, g->size);
+    banyan_text_add_json_set(text, "silent", flags, g->size);
     banyan_text_add(text, ",\"failure\":");
     banyan_text_add_json_string(text, g->failure);
     banyan_text_add(text, "}");

@@ -25,12 +25,10 @@ static banyan_status read_number(const cli_arguments *arguments, const char *opt
 {
     const char *text = cli_get(arguments, option);
     int64_t value = fallback;
-    char prefix[40];
     banyan_status status = text ? banyan_value_integer(text, 1, most, &value, err) : BANYAN_SUCCESS;
 
-    snprintf(prefix, sizeof prefix, "--%s", option);
     if (status)
-        banyan_error_prefix(err, prefix);
+        cli_blame(option, err);
     *out = (int)value;
     return status;
 }

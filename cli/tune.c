@@ -336,14 +336,6 @@ static banyan_status tune(tuning *t, banyan_error *err)
     return status;
 }
 
-static void prefix(banyan_error *err, const char *option)
-{
-    char name[32];
-
-    snprintf(name, sizeof name, "--%s", option);
-    banyan_error_prefix(err, name);
-}
-
 /* *out stays as it is where the option is not given. */
 static banyan_status read_count(const cli_arguments *arguments, const char *option, int most, int64_t *out,
                                 banyan_error *err)
@@ -352,7 +344,7 @@ static banyan_status read_count(const cli_arguments *arguments, const char *opti
     banyan_status status = text ? banyan_value_integer(text, 1, most, out, err) : BANYAN_SUCCESS;
 
     if (status)
-        prefix(err, option);
+        cli_blame(option, err);
     return status;
 }
 
@@ -368,7 +360,7 @@ static banyan_status read_size(const cli_arguments *arguments, const char *optio
     if (!status && *out > (int64_t)1 << 36)
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is more than 64 GiB", text);
     if (status)
-        prefix(err, option);
+        cli_blame(option, err);
     return status;
 }
 
@@ -405,12 +397,12 @@ static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
     if (!status && budget) {
         status = banyan_value_seconds(budget, 1, &t->budget_s, err);
         if (status)
-            prefix(err, "budget");
+            cli_blame("budget", err);
     }
     if (!status && transport) {
         status = banyan_value_choice(transport, "auto|shm|tcp", &choice, err);
         if (status)
-            prefix(err, "transport");
+            cli_blame("transport", err);
     }
     *ranks = (int)number;
     t->path = cli_get(a, "wisdom") ? cli_get(a, "wisdom") : file && *file ? file : "banyan.wisdom";

@@ -28,17 +28,6 @@ static void add_state(banyan_text *text, const banyan_card *card, int rank, cons
     banyan_text_add(text, "}");
 }
 
-static void add_ranks(banyan_text *text, const char *name, const char *flags, int size)
-{
-    int count = 0;
-
-    banyan_text_add(text, ",\"%s\":[", name);
-    for (int i = 0; i < size; i++)
-        if (flags[i])
-            banyan_text_add(text, "%s%d", count++ ? "," : "", i);
-    banyan_text_add(text, "]");
-}
-
 /* With the lock held, as far as flags are concerned; members are the thread's own. */
 static void write_report(banyan_control *control, banyan_text *text)
 {
@@ -61,9 +50,9 @@ static void write_report(banyan_control *control, banyan_text *text)
         }
     banyan_text_add(text, "]");
     pthread_mutex_lock(&control->lock);
-    add_ranks(text, "lost", control->lost, control->size);
-    add_ranks(text, "left", control->left, control->size);
-    add_ranks(text, "silent", control->silent, control->size);
+    banyan_text_add_json_set(text, "lost", control->lost, control->size);
+    banyan_text_add_json_set(text, "left", control->left, control->size);
+    banyan_text_add_json_set(text, "silent", control->silent, control->size);
     banyan_text_add(text, ",\"failure\":");
     banyan_text_add_json_string(text, control->status ? control->reason.text : "");
     pthread_mutex_unlock(&control->lock);

@@ -62,6 +62,17 @@ void banyan_text_add_bytes(banyan_text *text, const char *bytes, size_t length)
     text->bytes[text->length] = 0;
 }
 
+void banyan_text_add_json_set(banyan_text *text, const char *name, const char *flags, int size)
+{
+    int count = 0;
+
+    banyan_text_add(text, ",\"%s\":[", name);
+    for (int i = 0; i < size; i++)
+        if (flags[i])
+            banyan_text_add(text, "%s%d", count++ ? "," : "", i);
+    banyan_text_add(text, "]");
+}
+
 void banyan_text_add_json_string(banyan_text *text, const char *string)
 {
     banyan_text_add_bytes(text, "\"", 1);

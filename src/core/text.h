@@ -27,6 +27,9 @@ void banyan_text_add_bytes(banyan_text *text, const char *bytes, size_t length);
 void banyan_text_add_json_string(banyan_text *text, const char *string);
 void banyan_text_add_number(banyan_text *text, double value);
 
+/* Appends ,"name":[...] with the indices of the flags that are set. */
+void banyan_text_add_json_set(banyan_text *text, const char *name, const char *flags, int size);
+
 /* Appends the string with &, <, >, and quotes made safe for XML, SVG and HTML. */
 void banyan_text_add_xml(banyan_text *text, const char *string);
 
