@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_channel.h: a delay line from a router's output (or an interface's port) to an input.
+/* simulate/flit_channel.h: a delay line from a router's output (or an interface's port) to an input, and the
+ * credits that come back for each of its virtual channels.
  *
  * What is on its way is kept as runs: flits of one packet that arrive in consecutive cycles are one run, and
- * so are credits of one virtual channel on their way back. A packet of any length costs a run or two.
+ * so are credits that do. A packet of any length costs a run or two.
  *
- *     due 107, packet 5, 12 flits | due 119, packet 6, 3 flits        due: cycle in which the next one
- * arrives
+ *     due 107, packet 5, 12 flits | due 119, packet 6, 3 flits        due: cycle in which the next one arrives
  */
 #ifndef BANYAN_SIMULATE_FLIT_CHANNEL_H
 #define BANYAN_SIMULATE_FLIT_CHANNEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define FLIT_NEVER INT64_MAX
@@ -27,9 +28,9 @@ typedef struct {
 } flit_line;
 
 typedef struct {
-    flit_line flits, credits;
-    int64_t *flit_due, *credit_due; /* of the front runs, or FLIT_NEVER; kept with those who receive */
-    int src, dst;                   /* nodes; the same one for an interface's port */
+    flit_line flits;
+    int64_t *flit_due; /* of the front run, or FLIT_NEVER; kept with the one who receives */
+    int src, dst;      /* nodes; the same one for an interface's port */
     int src_output, dst_input;
     int latency;
     int64_t interval; /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
@@ -37,7 +38,22 @@ typedef struct {
     int64_t sent;
 } flit_channel;
 
+typedef struct {
+    int64_t due, count;
+} flit_credit_run;
+
+/* The credits of one lane: those here, and a ring of those on their way. They are counted when somebody needs to
+ * know. */
+typedef struct {
+    int64_t due; /* of the front run, or FLIT_NEVER */
+    int64_t end; /* the cycle after the last one's, of all that ever were on their way */
+    flit_credit_run *runs;
+    uint32_t first, count, capacity;
+    int32_t here;
+} flit_credits;
+
 int flit_line_grow(flit_line *line); /* 0: memory ran out */
+int flit_credits_grow(flit_credits *credits);
 
 static inline flit_run *flit_line_front(const flit_line *line)
 {
@@ -49,15 +65,36 @@ static inline flit_run *flit_line_back(const flit_line *line)
     return &line->runs[line->last];
 }
 
-static inline void flit_line_pop(flit_line *line)
+/* Takes count from the front run; returns when the next one is due. */
+static inline int64_t flit_line_take(flit_line *line, int32_t count)
 {
+    flit_run *run = flit_line_front(line);
+
+    if (run->count > count) {
+        run->count -= count;
+        run->has_head = 0;
+        return run->due += count;
+    }
     line->first = (line->first + 1) & (line->capacity - 1);
-    line->count--;
+    return --line->count ? flit_line_front(line)->due : FLIT_NEVER;
 }
 
-/* Appends a run; 0: memory ran out. */
-static inline int flit_line_push(flit_line *line, flit_run run)
+/* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. 0: memory ran
+ * out. */
+static inline int flit_channel_send(flit_channel *c, flit_run run)
 {
+    flit_line *line = &c->flits;
+
+    if (line->count) {
+        flit_run *last = flit_line_back(line);
+
+        if (last->packet == run.packet && last->due + last->count == run.due && !run.has_head) {
+            last->count += run.count;
+            return 1;
+        }
+    } else {
+        *c->flit_due = run.due;
+    }
     if (line->count == line->capacity && !flit_line_grow(line))
         return 0;
     line->count++;
@@ -66,53 +103,42 @@ static inline int flit_line_push(flit_line *line, flit_run run)
     return 1;
 }
 
-/* Takes count from the front run; returns when the next one is due. */
-static inline int64_t flit_line_take(flit_line *line, int32_t count)
+/* Returns count credits, the first due at a cycle. 0: memory ran out. */
+static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count)
 {
-    flit_run *run = flit_line_front(line);
-
-    run->count -= count;
-    run->due += count;
-    run->has_head = 0;
-    if (run->count == 0)
-        flit_line_pop(line);
-    return line->count ? flit_line_front(line)->due : FLIT_NEVER;
-}
-
-/* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. */
-static inline int flit_channel_send(flit_channel *c, flit_run run)
-{
-    if (!run.has_head && c->flits.count) {
-        flit_run *last = flit_line_back(&c->flits);
-
-        if (last->packet == run.packet && last->due + last->count == run.due) {
-            last->count += run.count;
-            return 1;
-        }
-    }
-    if (!flit_line_push(&c->flits, run))
+    if (c->count == c->capacity && !flit_credits_grow(c))
         return 0;
-    if (c->flits.count == 1)
-        *c->flit_due = run.due;
+    if (!c->count) {
+        c->due = due;
+    } else if (c->end == due) {
+        c->runs[(c->first + c->count - 1) & (c->capacity - 1)].count += count;
+        c->end = due + count;
+        return 1;
+    }
+    c->runs[(c->first + c->count++) & (c->capacity - 1)] = (flit_credit_run){due, count};
+    c->end = due + count;
     return 1;
 }
 
-/* Returns count credits of a lane, the first due at a cycle. */
-static inline int flit_channel_return(flit_channel *c, int64_t due, int lane, int32_t count)
+/* Counts credits that are due before a cycle; returns how many are here. */
+static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
 {
-    if (c->credits.count) {
-        flit_run *last = flit_line_back(&c->credits);
+    while (c->due < until) {
+        flit_credit_run *run = &c->runs[c->first];
+        int64_t count = until - run->due;
 
-        if (last->lane == lane && last->due + last->count == due) {
-            last->count += count;
-            return 1;
+        if (run->count > count) {
+            run->count -= count;
+            run->due += count;
+        } else {
+            count = run->count;
+            c->first = (c->first + 1) & (c->capacity - 1);
+            run = --c->count ? &c->runs[c->first] : NULL;
         }
+        c->here += (int32_t)count;
+        c->due = run ? run->due : FLIT_NEVER;
     }
-    if (!flit_line_push(&c->credits, (flit_run){.due = due, .count = count, .lane = (uint16_t)lane}))
-        return 0;
-    if (c->credits.count == 1)
-        *c->credit_due = due;
-    return 1;
+    return c->here;
 }
 
 #endif

@@ -10,22 +10,36 @@
 
 #include <stdio.h>
 
+#include "simulate/flit_sets.h"
+
+/* The window of the node that runs, and what comes to it meanwhile. */
+static void begin_window(flit_fabric *f, const flit_router *r, int64_t now, int64_t until)
+{
+    f->begin = now;
+    f->end = until;
+    for (int i = 0; i < r->input_count; i++)
+        flit_expect(f, i, r->flit_due[i], r->input_words);
+}
+
 static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
 {
+    flit_interface *interface = r->interface;
+
+    begin_window(f, r, now, until);
     while (now < until && !f->has_failed) {
-        int moved = r->interface ? flit_interface_step(r->interface, now) : 0;
         int64_t next;
 
-        moved |= flit_router_step(f, r, now);
-        if (moved) {
+        if (interface && (interface->wake_at <= now || f->settings.is_plain))
+            flit_interface_step(interface, now);
+        if (flit_router_step(f, r, now)) {
             now++;
             if (until - now > 3 && !r->waiting_count && !f->settings.is_plain)
                 now += flit_router_run_ahead(f, r, now, until - now);
             continue;
         }
-        next = flit_router_next(r);
-        if (r->interface)
-            next = flit_earlier(next, flit_interface_next(r->interface, now));
+        next = flit_router_next(r, now);
+        if (interface)
+            next = flit_earlier(next, interface->wake_at);
         if (next == FLIT_NEVER)
             return FLIT_NEVER;
         now = next > now ? next : now + 1;
@@ -115,6 +129,20 @@ static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64
                        (long long)now, packet, (long long)lane->since, wait);
 }
 
+/* When the last credit is home. */
+static int64_t last_credit(const flit_fabric *f)
+{
+    int64_t last = 0;
+
+    for (int v = 0; v < f->router_count; v++)
+        for (int i = 0; i < f->routers[v].link_outputs << f->lane_shift; i++) {
+            int64_t end = f->routers[v].output_lanes[i].credits.end;
+
+            last = end - 1 > last ? end - 1 : last;
+        }
+    return last;
+}
+
 static int64_t patience(const flit_fabric *f, const flit_job *job)
 {
     int64_t longest = 0;
@@ -153,5 +181,6 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
     }
     if (job && job->left)
         return fail_stuck(f, job, last, "deadlock", err);
+    f->last_credit = last_credit(f);
     return BANYAN_SUCCESS;
 }

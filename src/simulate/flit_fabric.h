@@ -33,34 +33,35 @@ typedef struct {
 /* An input lane: the packet at its front, and a ring of those behind. */
 typedef struct {
     int32_t packet;    /* -1: none */
-    int32_t hop;       /* of it here, among the fabric's */
     int32_t available; /* flits of it that are here */
     int32_t left;      /* flits of it that have not gone on */
     int32_t target;    /* output lane that it holds */
-    int32_t accept;    /* the output lane that it takes first */
-    uint32_t range;    /* lanes of the output that it may have */
     int16_t output;
     uint16_t state;
+    uint16_t has_head;
+    int32_t hop;            /* of it here, among the fabric's */
+    flit_credits *back;     /* where its credits go */
     uint32_t first, behind; /* of the ring of entries */
     uint32_t capacity;
-    uint16_t has_head;
+    uint32_t range; /* lanes of the output that it may have */
     flit_entry *entries;
-    int64_t since; /* cycle in which the front packet came to the front */
+    int64_t since;  /* cycle in which the front packet came to the front */
+    int32_t accept; /* the output lane that it takes first */
 } flit_lane;
 
 typedef struct {
-    int32_t credits; /* those of a port do not run out */
-    int32_t holder;  /* the input lane whose packet has it, -1: none */
-    int32_t grant;   /* the input lane that goes first */
-    int32_t unused;  /* makes it 16 bytes */
+    flit_credits credits; /* those of a port do not run out */
+    int32_t holder;       /* the input lane whose packet has it, -1: none */
+    int32_t grant;        /* the input lane that goes first */
 } flit_output_lane;
 
 typedef struct {
     flit_channel *channel;
-    uint32_t active;     /* lanes that hold an output lane */
-    int32_t turn;        /* the lane that goes first, below FLIT_MOST_LANES */
-    int32_t accept;      /* the output that goes first */
-    int32_t best_output; /* the one it accepts, in the cycle of the stamp */
+    int64_t credit_cycles; /* until a credit is back where it is needed */
+    uint32_t active;       /* lanes that hold an output lane */
+    int32_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
+    int32_t accept;        /* the output that goes first */
+    int32_t best_output;   /* the one it accepts, in the cycle of the stamp */
     int64_t stamp;
 } flit_input;
 
@@ -68,8 +69,8 @@ typedef struct {
     flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
     uint32_t taken;        /* lanes that a packet holds */
     uint32_t asked;        /* lanes that those who wait may have, or more */
-    uint16_t grant;        /* the input that goes first */
-    uint16_t starved;      /* lanes that are held and have no credits */
+    uint32_t starved;      /* lanes that are held and have no credits */
+    int32_t grant;         /* the input that goes first */
     int32_t chosen;        /* the input lane that is granted the output in this cycle */
     int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
 } flit_output;
@@ -83,11 +84,10 @@ typedef struct {
     int input_count, output_count; /* links first, then the interface's ports */
     int link_inputs, link_outputs;
     int lane_shift;
-    int words, output_words; /* of a set of input lanes, of a set of outputs */
+    int words, input_words, output_words; /* of a set of input lanes, of inputs, of outputs */
     int has_slow_link;
     int waiting_count;
-    int64_t *flit_due;   /* by input: when a flit arrives */
-    int64_t *credit_due; /* by link output, right behind */
+    int64_t *flit_due; /* by input: when a flit arrives */
     flit_input *inputs;
     flit_output *outputs;
     flit_lane *lanes;
@@ -114,7 +114,6 @@ typedef struct {
     flit_router *routers;
     flit_channel *channels;   /* by link */
     flit_channel *ports;      /* router * port_count + port */
-    int64_t *port_credit_due; /* of ports */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;
@@ -122,6 +121,9 @@ typedef struct {
     size_t packet_count, packet_capacity;
     int32_t free_packet;
     int64_t *wake; /* by node: the next cycle in which it has something to do */
+    /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
+    int64_t begin, end;
+    uint64_t *arrivals;
     int64_t last_credit;
     int64_t flit_hops, arbitrations, head_flits;
     int has_failed; /* memory ran out in the middle */
@@ -162,11 +164,8 @@ int flit_router_step(flit_fabric *fabric, flit_router *router, int64_t now);
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int touched_count, int32_t cycles,
                       int64_t now);
 
-/* Counts credits of all outputs that are due before a cycle. Those that nobody waits for are left to lie. */
-void flit_router_settle(flit_router *router, int64_t until);
-
-/* When something arrives next. */
-int64_t flit_router_next(const flit_router *router);
+/* When something arrives next that could change anything, after a cycle in which nothing did. */
+int64_t flit_router_next(const flit_router *router, int64_t now);
 
 /* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does them.
  */

@@ -69,13 +69,14 @@ FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit
 FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now,
                             flit_shape shape)
 {
-    flit_channel *channel = r->inputs[input].channel;
-    const flit_run *run = flit_line_front(&channel->flits);
+    flit_line *line = &r->inputs[input].channel->flits;
+    const flit_run *run = flit_line_front(line);
     int id = input << shape.shift | run->lane, has_head = run->has_head;
     flit_entry entry = {run->packet, run->hop, count};
     flit_lane *lane = &r->lanes[id];
 
-    r->flit_due[input] = flit_line_take(&channel->flits, count);
+    r->flit_due[input] = flit_line_take(line, count);
+    flit_expect(f, input, r->flit_due[input], shape.input_words);
     if (has_head) {
         if (lane->packet < 0)
             begin_packet(f, r, id, entry, now, shape);
@@ -84,33 +85,28 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t c
     } else if (lane->behind) {
         lane->entries[(lane->first + lane->behind - 1) & (lane->capacity - 1)].arrived += count;
     } else {
-        lane->available += count;
-        if (lane->state == LANE_ACTIVE && r->output_lanes[lane->target].credits > 0)
+        /* One that has flits here is where it belongs. */
+        if (!lane->available && lane->state == LANE_ACTIVE &&
+            r->output_lanes[lane->target].credits.here > 0)
             flit_want_add(r, id, lane->output, shape);
+        lane->available += count;
     }
-}
-
-/* Which of up to 64 lines have something that is due: the sign of the difference, bit by bit. */
-FLIT_INLINE uint64_t find_due(const int64_t *dues, int count, int64_t now)
-{
-    uint64_t due = 0;
-
-    for (int i = count - 1; i >= 0; i--)
-        due = due << 1 | (uint64_t)(dues[i] - now - 1) >> 63;
-    return due;
 }
 
 FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t now, flit_shape shape)
 {
+    uint64_t *inputs = f->arrivals + (now - f->begin) * shape.input_words;
     int any = 0;
 
-    for (int first = 0; first < r->input_count; first += 64) {
-        int lines = r->input_count - first < 64 ? r->input_count - first : 64;
-        uint64_t due = find_due(r->flit_due + first, lines, now);
+    for (int w = 0; w < shape.input_words; w++) {
+        uint64_t rest = inputs[w];
 
-        any |= due != 0;
-        for (; due; due &= due - 1)
-            take_flits(f, r, first + __builtin_ctzll(due), count, now, shape);
+        if (!rest)
+            continue;
+        inputs[w] = 0;
+        any = 1;
+        for (; rest; rest &= rest - 1)
+            take_flits(f, r, w * 64 + __builtin_ctzll(rest), count, now, shape);
     }
     return any;
 }
@@ -135,7 +131,7 @@ FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now,
     }
 }
 
-/* Over a link. */
+/* Over a link. Who has something on its way already is awake in time. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
@@ -148,52 +144,54 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
                     .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
                     .has_head = lane->has_head};
 
-    r->output_lanes[lane->target].credits -= count;
     out->sent += count;
+    if (!out->flits.count)
+        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
     if (!flit_channel_send(out, run))
         f->has_failed = 1;
-    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
-    if (out->interval > 65536)
+    if (shape.is_slow && out->interval > 65536)
         out->free_at = (out->free_at > now << 16 ? out->free_at : now << 16) + out->interval;
 }
 
-FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, int v, int32_t count, int64_t now)
+FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const flit_lane *lane,
+                                int32_t count, int64_t now)
 {
-    flit_channel *back = r->inputs[input].channel;
-    int64_t due = now + 2;
+    int64_t due = now + r->inputs[input].credit_cycles;
+    int64_t *wake = &f->wake[r->inputs[input].channel->src];
 
-    if (input < r->link_inputs) {
-        due = now + 1 + back->latency + f->settings.credit_cycles;
-        f->wake[back->src] = flit_earlier(f->wake[back->src], due);
-        f->last_credit = f->last_credit > due + count - 1 ? f->last_credit : due + count - 1;
-    }
-    if (!flit_channel_return(back, due, v, count))
+    if (input >= r->link_inputs)
+        flit_interface_credit(r->interface, input - r->link_inputs, due);
+    else if (!lane->back->count)
+        *wake = flit_earlier(*wake, due);
+    if (!flit_credits_return(lane->back, due, count))
         f->has_failed = 1;
 }
 
 FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
+    flit_credits *credits = &r->output_lanes[lane->target].credits;
     int input = id >> shape.shift, v = id - (input << shape.shift), output = lane->output;
+    int32_t left = lane->left - count;
 
     lane->available -= count;
-    lane->left -= count;
-    f->flit_hops += count;
-    if (output < r->link_outputs)
+    lane->left = left;
+    if (output < r->link_outputs) {
+        credits->here -= count;
         send(f, r, lane, count, now, shape);
-    else if (lane->left == 0)
+    } else if (left == 0) {
         flit_interface_deliver(f, r->interface, lane->packet, now + 3);
+    }
     lane->has_head = 0;
-    return_credits(f, r, input, v, count, now);
-    r->outputs[output].grant = (uint16_t)(input + 1);
+    return_credits(f, r, input, lane, count, now);
+    r->outputs[output].grant = input + 1;
     r->inputs[input].accept = output + 1;
     r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
-    if (lane->left == 0) {
+    if (left == 0) {
         end_packet(f, r, id, now, shape);
-    } else if (r->output_lanes[lane->target].credits == 0) {
+    } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
-        flit_lane_starve(r, output, shape);
-        flit_credits_settle(r, output, now + count, shape);
+        flit_lane_starve(r, output, lane->target - (output << shape.shift), shape);
     } else if (lane->available == 0) {
         flit_want_drop(r, id, output, shape);
     }
@@ -273,7 +271,7 @@ FLIT_INLINE int allocate_switch(const flit_fabric *f, flit_router *r, int64_t no
         for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
             int output = w * 64 + __builtin_ctzll(rest);
 
-            if (r->has_slow_link && output < r->link_outputs &&
+            if (shape.is_slow && output < r->link_outputs &&
                 r->outputs[output].channel->free_at > now << 16)
                 continue;
             grant(f, r, output, now, shape);
@@ -300,10 +298,10 @@ static int waits_for_link(const flit_router *r, int64_t now)
 }
 
 /* Who waits alone gets the open lane whose turn it is. */
-FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, flit_shape shape)
+FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
 {
     int id = __builtin_ctzll(flit_waiting_of(r, output, shape)[0]);
-    uint32_t open = flit_lanes_open(f, r, &r->lanes[id], shape);
+    uint32_t open = flit_lanes_open(f, r, &r->lanes[id], now, shape);
 
     if (!open)
         return 0;
@@ -323,33 +321,34 @@ FLIT_INLINE int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now, flit
 
             if (!(o->asked & ~o->taken))
                 continue;
-            if (f->unit && output < r->link_outputs)
-                any |= flit_credits_settle(r, output, now + 1, shape);
             if (shape.words == 1 && !(waiting & (waiting - 1)))
-                any |= allocate_alone(f, r, output, shape);
+                any |= allocate_alone(f, r, output, now, shape);
             else
-                any |= flit_contest(f, r, output);
+                any |= flit_contest(f, r, output, now);
         }
     return any;
 }
 
+/* Starved lanes whose credits have come by now. */
 FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
 {
     int any = 0;
 
     for (int w = 0; w < shape.output_words; w++)
-        for (uint64_t rest = r->hungry[w]; rest; rest &= rest - 1)
-            any |= flit_credits_settle(r, w * 64 + __builtin_ctzll(rest), now + 1, shape);
-    return any;
-}
+        for (uint64_t rest = r->hungry[w]; rest; rest &= rest - 1) {
+            int output = w * 64 + __builtin_ctzll(rest);
 
-/* Credits that lie about count as something that happens in the cycle in which they came. */
-static int count_credits(flit_router *r, int64_t now)
-{
-    int any = 0;
+            for (uint32_t lanes = r->outputs[output].starved; lanes; lanes &= lanes - 1) {
+                int v = __builtin_ctz(lanes);
+                flit_credits *credits = &r->output_lanes[output << shape.shift | v].credits;
 
-    for (int o = 0; o < r->link_outputs; o++)
-        any |= flit_credits_settle(r, o, now + 1, flit_shape_of(r));
+                if (credits->due > now)
+                    continue;
+                flit_credits_settle(credits, now + 1);
+                flit_lane_feed(r, output, v, shape);
+                any = 1;
+            }
+        }
     return any;
 }
 
@@ -359,7 +358,7 @@ FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape sha
 {
     int moved = receive(f, r, 1, now, shape) | feed(r, now, shape), count;
 
-    if (r->has_slow_link)
+    if (shape.is_slow)
         moved |= waits_for_link(r, now);
     count = allocate_switch(f, r, now, shape);
     if (r->waiting_count)
@@ -367,42 +366,57 @@ FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape sha
     for (int i = 0; i < count; i++) {
         int id = r->outputs[r->touched[i]].chosen;
 
-        if (r->inputs[id >> shape.shift].best_output == r->touched[i])
-            forward(f, r, id, 1, now, shape);
+        if (r->inputs[id >> shape.shift].best_output != r->touched[i])
+            continue;
+        forward(f, r, id, 1, now, shape);
+        f->flit_hops++;
     }
-    return moved || count || count_credits(r, now);
+    return moved || count;
 }
 
 int flit_router_step(flit_fabric *f, flit_router *r, int64_t now)
 {
-    if (r->words > 1 || r->output_words > 1)
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
         return step(f, r, now, flit_shape_of(r));
     if (r->lane_shift == 2)
-        return step(f, r, now, (flit_shape){1, 1, 2});
-    return step(f, r, now, (flit_shape){1, 1, r->lane_shift});
+        return step(f, r, now, (flit_shape){1, 1, 1, 2, 0});
+    return step(f, r, now, (flit_shape){1, 1, 1, r->lane_shift, 0});
 }
 
 void flit_router_bulk(flit_fabric *f, flit_router *r, int touched_count, int32_t cycles, int64_t now)
 {
-    receive(f, r, cycles, now, flit_shape_of(r));
-    for (int o = 0; o < r->link_outputs; o++)
-        if (r->credit_due[o] <= now)
-            flit_credits_take(r, o, cycles, flit_shape_of(r));
-    for (int i = 0; i < touched_count; i++)
-        forward(f, r, r->outputs[r->touched[i]].chosen, cycles, now, flit_shape_of(r));
+    flit_shape shape = flit_shape_of(r);
+
+    receive(f, r, cycles, now, shape);
+    for (int i = 0; i < touched_count; i++) {
+        int output = r->touched[i], id = r->outputs[output].chosen, target = r->lanes[id].target;
+        int was_starved = !r->output_lanes[target].credits.here;
+
+        if (flit_credits_settle(&r->output_lanes[target].credits, now + cycles) && was_starved)
+            flit_lane_feed(r, output, target - (output << shape.shift), shape);
+        forward(f, r, id, cycles, now, shape);
+        f->flit_hops += cycles;
+    }
 }
 
-void flit_router_settle(flit_router *r, int64_t until)
-{
-    for (int o = 0; o < r->link_outputs; o++)
-        flit_credits_settle(r, o, until, flit_shape_of(r));
-}
-
-int64_t flit_router_next(const flit_router *r)
+static int64_t next_credit(const flit_router *r, int64_t now)
 {
     int64_t next = FLIT_NEVER;
 
-    for (int i = 0; i < r->input_count + r->link_outputs; i++)
-        next = flit_earlier(next, r->flit_due[i]);
+    for (int i = 0; i < r->link_outputs << r->lane_shift; i++)
+        if (r->output_lanes[i].credits.due > now)
+            next = flit_earlier(next, r->output_lanes[i].credits.due);
     return next;
+}
+
+int64_t flit_router_next(const flit_router *r, int64_t now)
+{
+    int64_t next = FLIT_NEVER;
+    int is_hungry = r->waiting_count > 0;
+
+    for (int i = 0; i < r->input_count; i++)
+        next = flit_earlier(next, r->flit_due[i]);
+    for (int w = 0; w < r->output_words; w++)
+        is_hungry |= r->hungry[w] != 0;
+    return is_hungry ? flit_earlier(next, next_credit(r, now)) : next;
 }
