@@ -56,50 +56,44 @@ static int64_t steady_lane(const flit_router *r, int input, int v, int64_t now)
     return cycles > 0 ? cycles : -1;
 }
 
-/* Lanes of an input that hold an output lane and have a flit, or get one now. */
-static uint32_t lanes_of(const flit_router *r, int input, int64_t now)
+/* Does a lane hold an output lane, and have a flit or get one now? */
+static int is_moving(const flit_router *r, int input, int v, int64_t now)
 {
-    uint32_t lanes = r->inputs[input].active, fed = 0;
+    const flit_lane *lane = &r->lanes[input << r->lane_shift | v];
 
-    if (r->flit_due[input] <= now) {
-        int v = flit_line_front(&r->inputs[input].channel->flits)->lane;
-
-        fed = r->lanes[input << r->lane_shift | v].behind ? 0 : UINT32_C(1) << v;
-    }
-    for (uint32_t rest = lanes & ~fed; rest; rest &= rest - 1)
-        if (!r->lanes[input << r->lane_shift | __builtin_ctz(rest)].available)
-            lanes &= ~(rest & -rest);
-    return lanes;
+    if (lane->packet < 0 || lane->state != LANE_ACTIVE)
+        return 0;
+    return lane->available || (r->flit_due[input] <= now && !lane->behind &&
+                               flit_line_front(&r->inputs[input].channel->flits)->lane == v);
 }
 
-/* Finds the one stream of each input and how long all of them last. touched[] lists the outputs, chosen[] says
- * which lane goes there. */
-static int64_t find_streams(flit_router *r, int64_t now, int64_t cycles, int *count)
+/* Finds the one stream of each input and how long all of them last. moves[] lists them. */
+static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, int64_t cycles, int *count)
 {
     *count = 0;
-    for (int input = 0; input < r->input_count; input++) {
-        int streams = 0;
+    for (int i = 0; i < r->input_count * f->lane_count; i++) {
+        int input = i / f->lane_count, v = i % f->lane_count, id = input << r->lane_shift | v;
+        flit_output *output = &r->outputs[r->lanes[id].output];
+        int64_t steady;
 
-        for (uint32_t rest = lanes_of(r, input, now); rest; rest &= rest - 1) {
-            int v = __builtin_ctz(rest), id = input << r->lane_shift | v, output = r->lanes[id].output;
-            int64_t steady = steady_lane(r, input, v, now);
-
-            if (steady == 0) {
-                cycles = flit_earlier(cycles, r->output_lanes[r->lanes[id].target].credits.due - now);
-                continue;
-            }
-            if (steady < 0 || streams++ || r->outputs[output].stamp == now)
-                return 0;
-            cycles = flit_earlier(cycles, steady);
-            r->outputs[output].stamp = now;
-            r->outputs[output].chosen = id;
-            r->touched[(*count)++] = output;
+        if (!is_moving(r, input, v, now))
+            continue;
+        steady = steady_lane(r, input, v, now);
+        if (steady == 0) {
+            cycles = flit_earlier(cycles, r->output_lanes[r->lanes[id].target].credits.due - now);
+            continue;
         }
+        if (steady < 0 || output->stamp == now ||
+            (*count && r->moves[*count - 1] >> r->lane_shift == input))
+            return 0;
+        cycles = flit_earlier(cycles, steady);
+        output->stamp = now;
+        r->moves[(*count)++] = id;
     }
     return cycles;
 }
 
-static int64_t find_cycles(flit_router *r, int64_t now, int64_t limit, int *count)
+static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, int64_t limit, int *count)
 {
     int64_t cycles = limit;
 
@@ -107,13 +101,13 @@ static int64_t find_cycles(flit_router *r, int64_t now, int64_t limit, int *coun
         cycles = flit_earlier(cycles, flit_interface_ahead(r->interface, now));
     for (int i = 0; i < r->input_count && cycles > 1; i++)
         cycles = flit_earlier(cycles, steady_input(r, i, now));
-    return cycles > 1 ? find_streams(r, now, cycles, count) : 0;
+    return cycles > 1 ? find_streams(f, r, now, cycles, count) : 0;
 }
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
 {
     int count = 0;
-    int64_t cycles = find_cycles(r, now, limit, &count);
+    int64_t cycles = find_cycles(f, r, now, limit, &count);
     int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
 
     if (cycles < 2)

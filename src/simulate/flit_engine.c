@@ -10,43 +10,6 @@
 
 #include <stdio.h>
 
-#include "simulate/flit_sets.h"
-
-/* The window of the node that runs, and what comes to it meanwhile. */
-static void begin_window(flit_fabric *f, const flit_router *r, int64_t now, int64_t until)
-{
-    f->begin = now;
-    f->end = until;
-    for (int i = 0; i < r->input_count; i++)
-        flit_expect(f, i, r->flit_due[i], r->input_words);
-}
-
-static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
-{
-    flit_interface *interface = r->interface;
-
-    begin_window(f, r, now, until);
-    while (now < until && !f->has_failed) {
-        int64_t next;
-
-        if (interface && (interface->wake_at <= now || f->settings.is_plain))
-            flit_interface_step(interface, now);
-        if (flit_router_step(f, r, now)) {
-            now++;
-            if (until - now > 3 && !r->waiting_count && !f->settings.is_plain)
-                now += flit_router_run_ahead(f, r, now, until - now);
-            continue;
-        }
-        next = flit_router_next(r, now);
-        if (interface)
-            next = flit_earlier(next, interface->wake_at);
-        if (next == FLIT_NEVER)
-            return FLIT_NEVER;
-        now = next > now ? next : now + 1;
-    }
-    return now;
-}
-
 static int64_t earliest_wake(const flit_fabric *f)
 {
     int64_t wake = FLIT_NEVER;
@@ -168,7 +131,7 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)
             if (f->wake[v] < end || f->settings.is_plain)
-                f->wake[v] = run_node(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
+                f->wake[v] = flit_router_run(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
         if (f->has_failed)
             return banyan_fail_memory(err);
         if (now >= look_at) {

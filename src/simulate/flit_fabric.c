@@ -35,7 +35,7 @@ static size_t lay_out(flit_router *r, char *block)
     r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
     r->sets = carve(block, &used, 2 * words * outputs, sizeof *r->sets);
     r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
-    r->touched = carve(block, &used, outputs, sizeof *r->touched);
+    r->moves = carve(block, &used, outputs, sizeof *r->moves);
     r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
     return used;
 }
@@ -55,7 +55,7 @@ static void free_router(flit_router *r)
 {
     flit_interface_destroy(r->interface);
     for (int i = 0; r->memory && i < r->input_count << r->lane_shift; i++)
-        banyan_free(r->lanes[i].entries);
+        banyan_free(r->lanes[i].ring);
     for (int i = 0; r->memory && i < r->output_count << r->lane_shift; i++)
         banyan_free(r->output_lanes[i].credits.runs);
     banyan_free(r->memory);
@@ -109,7 +109,6 @@ static void join_links(flit_fabric *f, flit_router *r)
         r->output_lanes[i].credits.here =
             i >> r->lane_shift < r->link_outputs ? f->settings.buffer_flits : INT32_MAX;
         r->output_lanes[i].credits.due = FLIT_NEVER;
-        r->output_lanes[i].holder = -1;
     }
     for (int i = 0; i < r->input_count << r->lane_shift; i++)
         r->lanes[i].packet = -1;

@@ -23,42 +23,48 @@ typedef struct {
     uint8_t low, high;
 } flit_hop;
 
-typedef enum { LANE_IDLE, LANE_WAITING, LANE_ACTIVE } flit_lane_state;
+typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
     int32_t packet, hop, arrived;
 } flit_entry;
 
-/* An input lane: the packet at its front, and a ring of those behind. */
+typedef struct {
+    uint32_t first, capacity; /* a power of two */
+    flit_entry entries[];
+} flit_ring;
+
+/* An input lane: the packet at its front, and a ring of those behind. Lanes of either kind fill a line of the cache. */
 typedef struct {
     int32_t packet;    /* -1: none */
     int32_t available; /* flits of it that are here */
     int32_t left;      /* flits of it that have not gone on */
     int32_t target;    /* output lane that it holds */
+    int32_t hop;       /* of it here, among the fabric's */
     int16_t output;
     uint16_t state;
-    uint16_t has_head;
-    int32_t hop;            /* of it here, among the fabric's */
-    flit_credits *back;     /* where its credits go */
-    uint32_t first, behind; /* of the ring of entries */
-    uint32_t capacity;
+    uint32_t has_head;
+    uint32_t behind;    /* entries in the ring */
+    flit_credits *back; /* where its credits go */
+    flit_ring *ring;
     uint32_t range; /* lanes of the output that it may have */
-    flit_entry *entries;
-    int64_t since;  /* cycle in which the front packet came to the front */
     int32_t accept; /* the output lane that it takes first */
+    int64_t since;  /* cycle in which the front packet came to the front */
 } flit_lane;
 
 typedef struct {
     flit_credits credits; /* those of a port do not run out */
-    int32_t holder;       /* the input lane whose packet has it, -1: none */
+    int32_t holder;       /* the input lane whose packet has it, or had it last */
     int32_t grant;        /* the input lane that goes first */
+    int64_t unused[2];
 } flit_output_lane;
+
+_Static_assert(sizeof(flit_lane) == 64 && sizeof(flit_output_lane) == 64, "a line of the cache");
 
 typedef struct {
     flit_channel *channel;
-    int64_t credit_cycles; /* until a credit is back where it is needed */
-    uint32_t active;       /* lanes that hold an output lane */
+    int32_t credit_cycles; /* until a credit is back where it is needed */
     int32_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
     int32_t accept;        /* the output that goes first */
     int32_t best_output;   /* the one it accepts, in the cycle of the stamp */
@@ -71,7 +77,6 @@ typedef struct {
     uint32_t asked;        /* lanes that those who wait may have, or more */
     uint32_t starved;      /* lanes that are held and have no credits */
     int32_t grant;         /* the input that goes first */
-    int32_t chosen;        /* the input lane that is granted the output in this cycle */
     int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
 } flit_output;
 
@@ -86,7 +91,6 @@ typedef struct {
     int lane_shift;
     int words, input_words, output_words; /* of a set of input lanes, of inputs, of outputs */
     int has_slow_link;
-    int waiting_count;
     int64_t *flit_due; /* by input: when a flit arrives */
     flit_input *inputs;
     flit_output *outputs;
@@ -95,7 +99,7 @@ typedef struct {
     uint64_t *sets;            /* by output: lanes that want it, lanes that wait for one of its lanes */
     uint64_t *wanted, *waited; /* outputs that have lanes in the one, in the other */
     uint64_t *hungry;          /* outputs that have starved lanes */
-    int *touched;              /* outputs that move something in this cycle */
+    int *moves;                /* input lanes that a flit leaves in this cycle */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;
@@ -156,16 +160,12 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One cycle of a router; 1 if anything moved or may move in the next. */
-int flit_router_step(flit_fabric *fabric, flit_router *router, int64_t now);
+/* Runs a node from a cycle on until another; returns when it has something to do next. */
+int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, int64_t until);
 
-/* A step for so many cycles at once: whatever run has begun to arrive does so, and of each of the outputs
- * touched[] the chosen lane sends flits of its front packet on. */
-void flit_router_bulk(flit_fabric *fabric, flit_router *router, int touched_count, int32_t cycles,
-                      int64_t now);
-
-/* When something arrives next that could change anything, after a cycle in which nothing did. */
-int64_t flit_router_next(const flit_router *router, int64_t now);
+/* A step for so many cycles at once: whatever run has begun to arrive does so, and of each of the lanes in moves[]
+ * flits of the front packet go on. */
+void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);
 
 /* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does them.
  */

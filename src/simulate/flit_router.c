@@ -20,24 +20,45 @@
 #include "simulate/flit_fabric.h"
 #include "simulate/flit_interface.h"
 #include "simulate/flit_sets.h"
+#include "simulate/flit_switch.h"
+
+static int grow_ring(flit_lane *lane)
+{
+    flit_ring *old = lane->ring;
+    uint32_t capacity = old ? 2 * old->capacity : 4;
+    flit_ring *ring = banyan_alloc(1, sizeof *ring + capacity * sizeof *ring->entries);
+
+    if (!ring)
+        return 0;
+    for (uint32_t i = 0; old && i < lane->behind; i++)
+        ring->entries[i] = old->entries[(old->first + i) & (old->capacity - 1)];
+    banyan_free(old);
+    ring->capacity = capacity;
+    lane->ring = ring;
+    return 1;
+}
 
 static int push_entry(flit_lane *lane, flit_entry entry)
 {
-    if (lane->behind == lane->capacity) {
-        uint32_t capacity = lane->capacity ? 2 * lane->capacity : 4;
-        flit_entry *entries = banyan_alloc(capacity, sizeof *entries);
-
-        if (!entries)
-            return 0;
-        for (uint32_t i = 0; i < lane->behind; i++)
-            entries[i] = lane->entries[(lane->first + i) & (lane->capacity - 1)];
-        banyan_free(lane->entries);
-        lane->entries = entries;
-        lane->first = 0;
-        lane->capacity = capacity;
-    }
-    lane->entries[(lane->first + lane->behind++) & (lane->capacity - 1)] = entry;
+    if ((!lane->ring || lane->behind == lane->ring->capacity) && !grow_ring(lane))
+        return 0;
+    lane->ring->entries[(lane->ring->first + lane->behind++) & (lane->ring->capacity - 1)] = entry;
     return 1;
+}
+
+/* More of the packet that came last. */
+static void add_to_entry(const flit_lane *lane, int32_t count)
+{
+    lane->ring->entries[(lane->ring->first + lane->behind - 1) & (lane->ring->capacity - 1)].arrived += count;
+}
+
+static flit_entry pop_entry(flit_lane *lane)
+{
+    flit_entry entry = lane->ring->entries[lane->ring->first];
+
+    lane->ring->first = (lane->ring->first + 1) & (lane->ring->capacity - 1);
+    lane->behind--;
+    return entry;
 }
 
 /* The packet comes to the front of its lane and asks for an output lane. */
@@ -63,7 +84,6 @@ FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit
     r->outputs[hop.output].asked |= lane->range;
     flit_set_add(flit_waiting_of(r, hop.output, shape), id, shape.words);
     flit_set_add(r->waited, hop.output, shape.output_words);
-    r->waiting_count++;
 }
 
 FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now,
@@ -83,7 +103,7 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t c
         else if (!push_entry(lane, entry))
             f->has_failed = 1;
     } else if (lane->behind) {
-        lane->entries[(lane->first + lane->behind - 1) & (lane->capacity - 1)].arrived += count;
+        add_to_entry(lane, count);
     } else {
         /* One that has flits here is where it belongs. */
         if (!lane->available && lane->state == LANE_ACTIVE &&
@@ -114,21 +134,12 @@ FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t n
 FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
-    int input = id >> shape.shift;
 
     r->outputs[lane->output].taken &= ~(UINT32_C(1) << (lane->target - (lane->output << shape.shift)));
-    r->output_lanes[lane->target].holder = -1;
-    r->inputs[input].active &= ~(UINT32_C(1) << (id - (input << shape.shift)));
     flit_want_drop(r, id, lane->output, shape);
     lane->packet = -1;
-    lane->state = LANE_IDLE;
-    if (lane->behind) {
-        flit_entry entry = lane->entries[lane->first];
-
-        lane->first = (lane->first + 1) & (lane->capacity - 1);
-        lane->behind--;
-        begin_packet(f, r, id, entry, now, shape);
-    }
+    if (lane->behind)
+        begin_packet(f, r, id, pop_entry(lane), now, shape);
 }
 
 /* Over a link. Who has something on its way already is awake in time. */
@@ -142,7 +153,7 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
                     .count = count,
                     .hop = lane->hop + 1,
                     .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
-                    .has_head = lane->has_head};
+                    .has_head = (uint16_t)lane->has_head};
 
     out->sent += count;
     if (!out->flits.count)
@@ -184,7 +195,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     }
     lane->has_head = 0;
     return_credits(f, r, input, lane, count, now);
-    r->outputs[output].grant = input + 1;
+    r->outputs[output].grant = input + 1 < r->input_count ? input + 1 : 0;
     r->inputs[input].accept = output + 1;
     r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
     if (left == 0) {
@@ -195,106 +206,6 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     } else if (lane->available == 0) {
         flit_want_drop(r, id, output, shape);
     }
-}
-
-/* Of the lanes in a set the one that goes: the first input from a place on, and its lane whose turn it is. */
-FLIT_INLINE int first_lane(const flit_fabric *f, const flit_router *r, const uint64_t *set, int input,
-                           flit_shape shape)
-{
-    int at = input << shape.shift, word = flit_word_of(at, shape.words);
-    uint64_t rest = at < 64 * shape.words ? set[word] & ~UINT64_C(0) << (at & 63) : 0;
-    uint32_t lanes, later;
-
-    if (shape.words == 1)
-        rest = rest ? rest : set[0];
-    else
-        while (!rest) {
-            word = word + 1 < shape.words ? word + 1 : 0;
-            rest = set[word];
-        }
-    input = (word * 64 + __builtin_ctzll(rest)) >> shape.shift;
-    at = input << shape.shift;
-    lanes = (uint32_t)(set[word] >> (at & 63)) & f->all_lanes;
-    later = lanes & ~UINT32_C(0) << r->inputs[input].turn;
-    return at | __builtin_ctz(later ? later : lanes);
-}
-
-FLIT_INLINE int distance(int from, int to, int size)
-{
-    return to >= from ? to - from : to - from + size;
-}
-
-/* An output grants itself to a lane; the lane's input accepts if it is the best that it was granted. */
-FLIT_INLINE void grant(const flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
-{
-    flit_output *o = &r->outputs[output];
-    flit_input *input;
-
-    o->chosen = first_lane(f, r, flit_want_of(r, output, shape), o->grant, shape);
-    input = &r->inputs[o->chosen >> shape.shift];
-    if (input->stamp == now && distance(input->accept, output, r->output_count) >
-                                   distance(input->accept, input->best_output, r->output_count))
-        return;
-    input->stamp = now;
-    input->best_output = output;
-}
-
-/* How many of the outputs touched[first .. count) pass a tail on, if they pass anything on. */
-static int count_tails(const flit_router *r, int first, int count)
-{
-    int tails = 0;
-
-    for (int i = first; i < count; i++)
-        tails += r->lanes[r->outputs[r->touched[i]].chosen].left == 1;
-    return tails;
-}
-
-/* Ports that are asked in one cycle deliver in the order of those that asked first. */
-static void order_ports(const flit_fabric *f, flit_router *r, int first, int count, flit_shape shape)
-{
-    for (int i = first + 1; i < count; i++) {
-        int output = r->touched[i], asked = first_lane(f, r, flit_want_of(r, output, shape), 0, shape), k = i;
-
-        for (; k > first && first_lane(f, r, flit_want_of(r, r->touched[k - 1], shape), 0, shape) > asked;
-             k--)
-            r->touched[k] = r->touched[k - 1];
-        r->touched[k] = output;
-    }
-}
-
-/* Which outputs move something: their number, in touched[]. */
-FLIT_INLINE int allocate_switch(const flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
-{
-    int count = 0, ports = 0;
-
-    for (int w = 0; w < shape.output_words; w++)
-        for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
-            int output = w * 64 + __builtin_ctzll(rest);
-
-            if (shape.is_slow && output < r->link_outputs &&
-                r->outputs[output].channel->free_at > now << 16)
-                continue;
-            grant(f, r, output, now, shape);
-            ports += output >= r->link_outputs;
-            r->touched[count++] = output;
-        }
-    if (ports > 1 && count_tails(r, count - ports, count) > 1)
-        order_ports(f, r, count - ports, count, shape);
-    return count;
-}
-
-/* Does a flit wait for a slow link? */
-static int waits_for_link(const flit_router *r, int64_t now)
-{
-    for (int input = 0; input < r->input_count; input++)
-        for (uint32_t rest = r->inputs[input].active; rest; rest &= rest - 1) {
-            const flit_lane *lane = &r->lanes[input << r->lane_shift | __builtin_ctz(rest)];
-
-            if (lane->available > 0 && lane->output < r->link_outputs &&
-                r->outputs[lane->output].channel->free_at > now << 16)
-                return 1;
-        }
-    return 0;
 }
 
 /* Who waits alone gets the open lane whose turn it is. */
@@ -353,48 +264,37 @@ FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
 }
 
 /* The switch is given to those that have lanes, then lanes to those that wait, then flits move: so both see the
- * router as it was when the cycle began, and a lane is used from the next cycle on. */
+ * router as it was when the cycle began, and a lane is used from the next cycle on. 1: anything moved, or may move in
+ * the next. */
 FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
-    int moved = receive(f, r, 1, now, shape) | feed(r, now, shape), count;
+    int moved = receive(f, r, 1, now, shape) | feed(r, now, shape), count = 0;
 
-    if (shape.is_slow)
-        moved |= waits_for_link(r, now);
-    count = allocate_switch(f, r, now, shape);
-    if (r->waiting_count)
-        moved |= allocate_lanes(f, r, now, shape);
-    for (int i = 0; i < count; i++) {
-        int id = r->outputs[r->touched[i]].chosen;
-
-        if (r->inputs[id >> shape.shift].best_output != r->touched[i])
-            continue;
-        forward(f, r, id, 1, now, shape);
-        f->flit_hops++;
+    if (flit_set_has_any(r->wanted, shape.output_words)) {
+        count = flit_allocate_switch(r, now, shape);
+        moved = 1;
     }
-    return moved || count;
+    if (flit_set_has_any(r->waited, shape.output_words))
+        moved |= allocate_lanes(f, r, now, shape);
+    for (int i = 0; i < count; i++)
+        forward(f, r, r->moves[i], 1, now, shape);
+    f->flit_hops += count;
+    return moved;
 }
 
-int flit_router_step(flit_fabric *f, flit_router *r, int64_t now)
-{
-    if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
-        return step(f, r, now, flit_shape_of(r));
-    if (r->lane_shift == 2)
-        return step(f, r, now, (flit_shape){1, 1, 1, 2, 0});
-    return step(f, r, now, (flit_shape){1, 1, 1, r->lane_shift, 0});
-}
-
-void flit_router_bulk(flit_fabric *f, flit_router *r, int touched_count, int32_t cycles, int64_t now)
+void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cycles, int64_t now)
 {
     flit_shape shape = flit_shape_of(r);
 
     receive(f, r, cycles, now, shape);
-    for (int i = 0; i < touched_count; i++) {
-        int output = r->touched[i], id = r->outputs[output].chosen, target = r->lanes[id].target;
-        int was_starved = !r->output_lanes[target].credits.here;
+    for (int i = 0; i < move_count; i++) {
+        flit_lane *lane = &r->lanes[r->moves[i]];
+        flit_credits *credits = &r->output_lanes[lane->target].credits;
+        int was_starved = !credits->here;
 
-        if (flit_credits_settle(&r->output_lanes[target].credits, now + cycles) && was_starved)
-            flit_lane_feed(r, output, target - (output << shape.shift), shape);
-        forward(f, r, id, cycles, now, shape);
+        if (flit_credits_settle(credits, now + cycles) && was_starved)
+            flit_lane_feed(r, lane->output, lane->target - (lane->output << shape.shift), shape);
+        forward(f, r, r->moves[i], cycles, now, shape);
         f->flit_hops += cycles;
     }
 }
@@ -409,14 +309,50 @@ static int64_t next_credit(const flit_router *r, int64_t now)
     return next;
 }
 
-int64_t flit_router_next(const flit_router *r, int64_t now)
+/* When something arrives next that could change anything, after a cycle in which nothing did. */
+static int64_t next_arrival(const flit_router *r, int64_t now)
 {
     int64_t next = FLIT_NEVER;
-    int is_hungry = r->waiting_count > 0;
 
     for (int i = 0; i < r->input_count; i++)
         next = flit_earlier(next, r->flit_due[i]);
-    for (int w = 0; w < r->output_words; w++)
-        is_hungry |= r->hungry[w] != 0;
-    return is_hungry ? flit_earlier(next, next_credit(r, now)) : next;
+    if (flit_set_has_any(r->waited, r->output_words) || flit_set_has_any(r->hungry, r->output_words))
+        next = flit_earlier(next, next_credit(r, now));
+    return r->interface ? flit_earlier(next, r->interface->wake_at) : next;
+}
+
+FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t until, flit_shape shape)
+{
+    flit_interface *interface = r->interface;
+    int is_plain = f->settings.is_plain;
+
+    while (now < until && !f->has_failed) {
+        if (interface && (interface->wake_at <= now || is_plain))
+            flit_interface_step(interface, now);
+        if (step(f, r, now, shape)) {
+            now++;
+            if (until - now > 3 && !flit_set_has_any(r->waited, shape.output_words) && !is_plain)
+                now += flit_router_run_ahead(f, r, now, until - now);
+        } else {
+            int64_t next = next_arrival(r, now);
+
+            if (next == FLIT_NEVER)
+                return FLIT_NEVER;
+            now = next > now ? next : now + 1;
+        }
+    }
+    return now;
+}
+
+int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    f->begin = now;
+    f->end = until;
+    for (int i = 0; i < r->input_count; i++)
+        flit_expect(f, i, r->flit_due[i], r->input_words);
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
+        return run(f, r, now, until, flit_shape_of(r));
+    if (r->lane_shift == 2)
+        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0});
+    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0});
 }

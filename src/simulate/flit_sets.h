@@ -47,6 +47,15 @@ FLIT_INLINE int flit_set_drop(uint64_t *set, int id, int words)
     return !left;
 }
 
+FLIT_INLINE int flit_set_has_any(const uint64_t *set, int words)
+{
+    uint64_t any = set[0];
+
+    for (int w = 1; w < words; w++)
+        any |= set[w];
+    return any != 0;
+}
+
 FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 {
     return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link};
@@ -108,7 +117,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
-    int target = lane->output << shape.shift | v, input = id >> shape.shift;
+    int target = lane->output << shape.shift | v;
     flit_output_lane *output_lane = &r->output_lanes[target];
 
     output->taken |= UINT32_C(1) << v;
@@ -117,9 +126,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
     lane->target = target;
     lane->accept = target + 1;
     lane->state = LANE_ACTIVE;
-    r->inputs[input].active |= UINT32_C(1) << (id - (input << shape.shift));
     f->arbitrations++;
-    r->waiting_count--;
     if (flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words))
         flit_set_drop(r->waited, lane->output, shape.output_words);
     if (output_lane->credits.here == 0)
