@@ -30,7 +30,7 @@ static int64_t steady_credits(flit_credits *credits, int64_t now)
     if (!here && credits->due < now)
         return -1;
     here = flit_credits_settle(credits, now);
-    return credits->due <= now + here ? here + credits->runs[credits->first].count : here;
+    return credits->due <= now + here ? here + credits->next : here;
 }
 
 /* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot tell.
@@ -39,13 +39,13 @@ static int64_t steady_lane(const flit_router *r, int input, int v, int64_t now)
 {
     const flit_lane *lane = &r->lanes[input << r->lane_shift | v];
     const flit_channel *in = r->inputs[input].channel;
-    int is_fed = r->flit_due[input] <= now && !lane->behind && flit_line_front(&in->flits)->lane == v;
+    int is_fed = r->flit_due[input] <= now && !lane->behind && (int)flit_line_front(&in->flits)->lane == v;
     int64_t cycles = lane->left - 1;
 
     if (lane->output < r->link_outputs) {
         int64_t credits = steady_credits(&r->output_lanes[lane->target].credits, now);
 
-        if (r->outputs[lane->output].channel->interval > 65536)
+        if (r->outputs[lane->output].interval > 65536)
             return -1;
         if (credits <= 0)
             return credits;
@@ -64,15 +64,17 @@ static int is_moving(const flit_router *r, int input, int v, int64_t now)
     if (lane->packet < 0 || lane->state != LANE_ACTIVE)
         return 0;
     return lane->available || (r->flit_due[input] <= now && !lane->behind &&
-                               flit_line_front(&r->inputs[input].channel->flits)->lane == v);
+                               (int)flit_line_front(&r->inputs[input].channel->flits)->lane == v);
 }
 
 /* Finds the one stream of each input and how long all of them last. moves[] lists them. */
-static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, int64_t cycles, int *count)
+static int64_t find_streams(flit_router *r, int64_t now, int64_t cycles, int *count)
 {
+    int lanes = (1 << r->lane_shift) - 1;
+
     *count = 0;
-    for (int i = 0; i < r->input_count * f->lane_count; i++) {
-        int input = i / f->lane_count, v = i % f->lane_count, id = input << r->lane_shift | v;
+    for (int id = 0; id < r->input_count << r->lane_shift; id++) {
+        int input = id >> r->lane_shift, v = id & lanes;
         flit_output *output = &r->outputs[r->lanes[id].output];
         int64_t steady;
 
@@ -93,7 +95,7 @@ static int64_t find_streams(const flit_fabric *f, flit_router *r, int64_t now, i
     return cycles;
 }
 
-static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, int64_t limit, int *count)
+static int64_t find_cycles(flit_router *r, int64_t now, int64_t limit, int *count)
 {
     int64_t cycles = limit;
 
@@ -101,13 +103,13 @@ static int64_t find_cycles(const flit_fabric *f, flit_router *r, int64_t now, in
         cycles = flit_earlier(cycles, flit_interface_ahead(r->interface, now));
     for (int i = 0; i < r->input_count && cycles > 1; i++)
         cycles = flit_earlier(cycles, steady_input(r, i, now));
-    return cycles > 1 ? find_streams(f, r, now, cycles, count) : 0;
+    return cycles > 1 ? find_streams(r, now, cycles, count) : 0;
 }
 
 int64_t flit_router_run_ahead(flit_fabric *f, flit_router *r, int64_t now, int64_t limit)
 {
     int count = 0;
-    int64_t cycles = find_cycles(f, r, now, limit, &count);
+    int64_t cycles = find_cycles(r, now, limit, &count);
     int32_t flits = (int32_t)flit_earlier(cycles, INT32_MAX);
 
     if (cycles < 2)

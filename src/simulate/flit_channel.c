@@ -6,7 +6,7 @@
 
 int flit_line_grow(flit_line *line)
 {
-    uint32_t capacity = line->capacity ? 2 * line->capacity : 8;
+    uint32_t capacity = line->capacity ? 2 * line->capacity : 4;
     flit_run *runs = banyan_alloc(capacity, sizeof *runs);
 
     if (!runs)
@@ -17,13 +17,14 @@ int flit_line_grow(flit_line *line)
     line->runs = runs;
     line->first = 0;
     line->last = (line->count - 1) & (capacity - 1);
+    line->runs[line->count].due = FLIT_NEVER;
     line->capacity = capacity;
     return 1;
 }
 
 int flit_credits_grow(flit_credits *credits)
 {
-    uint32_t capacity = credits->capacity ? 2 * credits->capacity : 8;
+    uint32_t capacity = credits->capacity ? 2 * credits->capacity : 4;
     flit_credit_run *runs = banyan_alloc(capacity, sizeof *runs);
 
     if (!runs)

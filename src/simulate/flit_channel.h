@@ -10,7 +10,6 @@
 #ifndef BANYAN_SIMULATE_FLIT_CHANNEL_H
 #define BANYAN_SIMULATE_FLIT_CHANNEL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define FLIT_NEVER INT64_MAX
@@ -18,23 +17,23 @@
 typedef struct {
     int64_t due;
     int32_t packet, count;
+    int32_t flits;           /* of the whole packet */
     int32_t hop;             /* of the router that it comes to, among the fabric's */
-    uint16_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
+    uint32_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
 } flit_run;
 
+/* A ring; capacity is a power of two, and larger than the count: what follows the last run is due never. */
 typedef struct {
-    flit_run *runs; /* a ring; capacity is a power of two */
+    flit_run *runs;
     uint32_t first, last, count, capacity;
 } flit_line;
 
 typedef struct {
     flit_line flits;
     int64_t *flit_due; /* of the front run, or FLIT_NEVER; kept with the one who receives */
-    int src, dst;      /* nodes; the same one for an interface's port */
+    int64_t latency;
+    int src, dst; /* nodes; the same one for an interface's port */
     int src_output, dst_input;
-    int latency;
-    int64_t interval; /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
-    int64_t free_at;  /* in 1/65536 cycles */
     int64_t sent;
 } flit_channel;
 
@@ -42,14 +41,16 @@ typedef struct {
     int64_t due, count;
 } flit_credit_run;
 
-/* The credits of one lane: those here, and a ring of those on their way. They are counted when somebody needs to
- * know. */
+/* The credits of one lane: those here, the run that comes next, and a ring of those behind. They are counted when
+ * somebody needs to know. */
 typedef struct {
-    int64_t due; /* of the front run, or FLIT_NEVER */
+    int64_t due; /* of the next run, or FLIT_NEVER */
     int64_t end; /* the cycle after the last one's, of all that ever were on their way */
-    flit_credit_run *runs;
-    uint32_t first, count, capacity;
+    int32_t next;
     int32_t here;
+    int32_t is_watched; /* somebody waits for them who cannot see what happens */
+    uint32_t first, count, capacity;
+    flit_credit_run *runs;
 } flit_credits;
 
 int flit_line_grow(flit_line *line); /* 0: memory ran out */
@@ -58,11 +59,6 @@ int flit_credits_grow(flit_credits *credits);
 static inline flit_run *flit_line_front(const flit_line *line)
 {
     return &line->runs[line->first];
-}
-
-static inline flit_run *flit_line_back(const flit_line *line)
-{
-    return &line->runs[line->last];
 }
 
 /* Takes count from the front run; returns when the next one is due. */
@@ -76,7 +72,8 @@ static inline int64_t flit_line_take(flit_line *line, int32_t count)
         return run->due += count;
     }
     line->first = (line->first + 1) & (line->capacity - 1);
-    return --line->count ? flit_line_front(line)->due : FLIT_NEVER;
+    line->count--;
+    return flit_line_front(line)->due;
 }
 
 /* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. 0: memory ran
@@ -85,37 +82,39 @@ static inline int flit_channel_send(flit_channel *c, flit_run run)
 {
     flit_line *line = &c->flits;
 
-    if (line->count) {
-        flit_run *last = flit_line_back(line);
+    if (!run.has_head && line->count) {
+        flit_run *last = &line->runs[line->last];
 
-        if (last->packet == run.packet && last->due + last->count == run.due && !run.has_head) {
+        if (last->packet == run.packet && last->due + last->count == run.due) {
             last->count += run.count;
             return 1;
         }
-    } else {
-        *c->flit_due = run.due;
     }
-    if (line->count == line->capacity && !flit_line_grow(line))
+    if (line->count + 1 >= line->capacity && !flit_line_grow(line))
         return 0;
     line->count++;
     line->last = (line->last + 1) & (line->capacity - 1);
-    *flit_line_back(line) = run;
+    line->runs[line->last] = run;
+    line->runs[(line->last + 1) & (line->capacity - 1)].due = FLIT_NEVER;
+    *c->flit_due = *c->flit_due < run.due ? *c->flit_due : run.due;
     return 1;
 }
 
 /* Returns count credits, the first due at a cycle. 0: memory ran out. */
 static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count)
 {
-    if (c->count == c->capacity && !flit_credits_grow(c))
-        return 0;
-    if (!c->count) {
+    if (c->due == FLIT_NEVER) {
         c->due = due;
-    } else if (c->end == due) {
+        c->next = count;
+    } else if (c->end != due) {
+        if (c->count == c->capacity && !flit_credits_grow(c))
+            return 0;
+        c->runs[(c->first + c->count++) & (c->capacity - 1)] = (flit_credit_run){due, count};
+    } else if (c->count) {
         c->runs[(c->first + c->count - 1) & (c->capacity - 1)].count += count;
-        c->end = due + count;
-        return 1;
+    } else {
+        c->next += count;
     }
-    c->runs[(c->first + c->count++) & (c->capacity - 1)] = (flit_credit_run){due, count};
     c->end = due + count;
     return 1;
 }
@@ -124,19 +123,20 @@ static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t coun
 static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
 {
     while (c->due < until) {
-        flit_credit_run *run = &c->runs[c->first];
-        int64_t count = until - run->due;
-
-        if (run->count > count) {
-            run->count -= count;
-            run->due += count;
-        } else {
-            count = run->count;
-            c->first = (c->first + 1) & (c->capacity - 1);
-            run = --c->count ? &c->runs[c->first] : NULL;
+        if (until - c->due < c->next) {
+            c->here += (int32_t)(until - c->due);
+            c->next -= (int32_t)(until - c->due);
+            c->due = until;
+            break;
         }
-        c->here += (int32_t)count;
-        c->due = run ? run->due : FLIT_NEVER;
+        c->here += c->next;
+        c->due = FLIT_NEVER;
+        if (c->count) {
+            c->due = c->runs[c->first].due;
+            c->next = (int32_t)c->runs[c->first].count;
+            c->first = (c->first + 1) & (c->capacity - 1);
+            c->count--;
+        }
     }
     return c->here;
 }

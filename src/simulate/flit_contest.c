@@ -54,7 +54,8 @@ int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
             continue;
         flit_lane_give(
             f, r, id,
-            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base), shape);
+            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base), now,
+            shape);
         any = 1;
     }
     return any;

@@ -17,8 +17,14 @@ static void *carve(char *block, size_t *used, size_t count, size_t size)
 {
     void *array = block ? block + *used : NULL;
 
-    *used += (count * size + 7) / 8 * 8;
+    *used += (count * size + FLIT_CACHE_LINE - 1) / FLIT_CACHE_LINE * FLIT_CACHE_LINE;
     return array;
+}
+
+/* Where the first line of the cache begins in a block that has room for one more than is needed. */
+static void *align(void *block)
+{
+    return (char *)block + (FLIT_CACHE_LINE - (uintptr_t)block % FLIT_CACHE_LINE) % FLIT_CACHE_LINE;
 }
 
 /* All arrays of a router lie side by side. Returns how many bytes they take. */
@@ -45,9 +51,9 @@ static int allocate_router(flit_router *r)
     r->words = ((r->input_count << r->lane_shift) + 63) / 64;
     r->input_words = (r->input_count + 63) / 64;
     r->output_words = (r->output_count + 63) / 64;
-    r->memory = banyan_alloc(1, lay_out(r, NULL));
+    r->memory = banyan_alloc(1, lay_out(r, NULL) + FLIT_CACHE_LINE);
     if (r->memory)
-        lay_out(r, r->memory);
+        lay_out(r, align(r->memory));
     return r->memory != NULL;
 }
 
@@ -70,9 +76,7 @@ static void set_channels(flit_fabric *f)
 
         c->src = t->links[i].src;
         c->dst = t->links[i].dst;
-        c->latency = (int)lround(t->links[i].latency_s * f->settings.clock_hz);
-        c->interval =
-            llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes / t->links[i].bytes_per_s);
+        c->latency = lround(t->links[i].latency_s * f->settings.clock_hz);
     }
     for (int i = 0; i < f->router_count * f->port_count; i++) {
         f->ports[i].src = f->ports[i].dst = i / f->port_count;
@@ -95,7 +99,7 @@ static void join_links(flit_fabric *f, flit_router *r)
         r->inputs[i].channel = c;
         r->inputs[i].stamp = -1;
         /* A credit of an interface's port is there in the cycle after the next. */
-        r->inputs[i].credit_cycles = i < r->link_inputs ? 1 + c->latency + f->settings.credit_cycles : 2;
+        r->inputs[i].credit_cycles = i < r->link_inputs ? (int32_t)c->latency + 1 + f->settings.credit_cycles : 2;
     }
     for (int o = 0; o < r->output_count; o++) {
         r->outputs[o].stamp = -1;
@@ -103,7 +107,9 @@ static void join_links(flit_fabric *f, flit_router *r)
             continue;
         r->outputs[o].channel = &f->channels[t->out_link[t->out_first[v] + o]];
         r->outputs[o].channel->src_output = o;
-        r->has_slow_link |= r->outputs[o].channel->interval > 65536;
+        r->outputs[o].interval = llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes /
+                                         t->links[t->out_link[t->out_first[v] + o]].bytes_per_s);
+        r->has_slow_link |= r->outputs[o].interval > 65536;
     }
     for (int i = 0; i < r->output_count << r->lane_shift; i++) {
         r->output_lanes[i].credits.here =
@@ -133,32 +139,34 @@ static int find_window(const flit_fabric *f)
     if (f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || f->settings.is_plain)
         return 1;
     for (int i = 0; i < f->channel_count; i++)
-        least = f->channels[i].latency < least ? f->channels[i].latency : least;
+        least = f->channels[i].latency < least ? (int)f->channels[i].latency : least;
     return f->channel_count && least ? least + 1 : 1;
 }
 
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
 {
     const banyan_topology *t = f->topology;
+    size_t channels = (size_t)f->channel_count, ports = (size_t)f->router_count * (size_t)f->port_count;
     int input_words = 1;
 
     f->routers = banyan_alloc((size_t)f->router_count, sizeof *f->routers);
-    f->channels = banyan_alloc((size_t)f->channel_count, sizeof *f->channels);
-    f->ports = banyan_alloc((size_t)f->router_count * (size_t)f->port_count, sizeof *f->ports);
+    f->channel_memory = banyan_alloc(channels + ports + 1, sizeof *f->channels);
     f->wake = banyan_alloc((size_t)f->router_count, sizeof *f->wake);
-    if (!f->routers || !f->channels || !f->ports || !f->wake)
+    if (!f->routers || !f->channel_memory || !f->wake)
         return banyan_fail_memory(err);
+    f->channels = align(f->channel_memory);
+    f->ports = f->channels + channels;
     set_channels(f);
     for (int v = 0; v < f->router_count; v++) {
         flit_router *r = &f->routers[v];
-        int ports = has_interface[v] ? f->port_count : 0;
+        int port_count = has_interface[v] ? f->port_count : 0;
 
         r->node = v;
         r->lane_shift = f->lane_shift;
         r->link_inputs = t->in_first[v + 1] - t->in_first[v];
         r->link_outputs = t->out_first[v + 1] - t->out_first[v];
-        r->input_count = r->link_inputs + ports;
-        r->output_count = r->link_outputs + ports;
+        r->input_count = r->link_inputs + port_count;
+        r->output_count = r->link_outputs + port_count;
         if (r->output_count > INT16_MAX || r->input_count > INT16_MAX)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "node %s has more than %d links",
                                banyan_topology_node_name(t, v), INT16_MAX);
@@ -170,7 +178,7 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
     for (int v = 0; v < f->router_count; v++)
         join_credits(f, &f->routers[v]);
     f->window = find_window(f);
-    f->arrivals = banyan_alloc((size_t)f->window * (size_t)input_words, sizeof *f->arrivals);
+    f->arrivals = banyan_alloc((size_t)(f->window + 1) * (size_t)input_words, sizeof *f->arrivals);
     if (!f->arrivals)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
@@ -224,8 +232,7 @@ void flit_fabric_destroy(flit_fabric *f)
     for (int i = 0; f->ports && i < f->router_count * f->port_count; i++)
         free_channel(&f->ports[i]);
     banyan_free(f->routers);
-    banyan_free(f->channels);
-    banyan_free(f->ports);
+    banyan_free(f->channel_memory);
     banyan_free(f->arrivals);
     banyan_free(f->path_first);
     banyan_free(f->hops);

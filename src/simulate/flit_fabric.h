@@ -27,7 +27,7 @@ typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
-    int32_t packet, hop, arrived;
+    int32_t packet, hop, flits, arrived;
 } flit_entry;
 
 typedef struct {
@@ -35,16 +35,16 @@ typedef struct {
     flit_entry entries[];
 } flit_ring;
 
-/* An input lane: the packet at its front, and a ring of those behind. Lanes of either kind fill a line of the cache. */
+/* An input lane: the packet at its front, and a ring of those behind. */
 typedef struct {
     int32_t packet;    /* -1: none */
     int32_t available; /* flits of it that are here */
     int32_t left;      /* flits of it that have not gone on */
     int32_t target;    /* output lane that it holds */
     int32_t hop;       /* of it here, among the fabric's */
+    int32_t flits;     /* of all of it */
     int16_t output;
     uint16_t state;
-    uint32_t has_head;
     uint32_t behind;    /* entries in the ring */
     flit_credits *back; /* where its credits go */
     flit_ring *ring;
@@ -57,10 +57,8 @@ typedef struct {
     flit_credits credits; /* those of a port do not run out */
     int32_t holder;       /* the input lane whose packet has it, or had it last */
     int32_t grant;        /* the input lane that goes first */
-    int64_t unused[2];
+    int64_t unused;
 } flit_output_lane;
-
-_Static_assert(sizeof(flit_lane) == 64 && sizeof(flit_output_lane) == 64, "a line of the cache");
 
 typedef struct {
     flit_channel *channel;
@@ -78,7 +76,16 @@ typedef struct {
     uint32_t starved;      /* lanes that are held and have no credits */
     int32_t grant;         /* the input that goes first */
     int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
+    int64_t interval;      /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
+    int64_t free_at;       /* in 1/65536 cycles */
+    int64_t unused[2];
 } flit_output;
+
+/* What is used together lies together, and starts where a line does. */
+enum { FLIT_CACHE_LINE = 64 };
+_Static_assert(sizeof(flit_lane) == FLIT_CACHE_LINE && sizeof(flit_output_lane) == FLIT_CACHE_LINE &&
+                   sizeof(flit_output) == FLIT_CACHE_LINE && sizeof(flit_channel) == FLIT_CACHE_LINE,
+               "a line of the cache");
 
 struct flit_interface;
 
@@ -116,6 +123,7 @@ typedef struct {
     int leaves_lane;    /* messages leave the last lane of each class to other traffic */
     int router_count, channel_count;
     flit_router *routers;
+    void *channel_memory;
     flit_channel *channels;   /* by link */
     flit_channel *ports;      /* router * port_count + port */
     int path_count;

@@ -114,6 +114,20 @@ void flit_interface_deliver(flit_fabric *f, flit_interface *i, int32_t packet, i
     flit_packet_drop(f, packet);
 }
 
+static void watch(const flit_fabric *f, flit_port *port, int is_starved)
+{
+    port->is_starved = is_starved;
+    for (int v = 0; v < f->lane_count; v++)
+        port->credits[v].is_watched = is_starved;
+}
+
+/* The port waits for credits, of which there cannot be enough before a cycle. */
+static void starve(const flit_fabric *f, flit_port *port, int64_t enough_at)
+{
+    watch(f, port, 1);
+    port->enough_at = enough_at;
+}
+
 /* The next lane in turn that has room for the packet, or -1: then the port is starved. A lane gets one credit a
  * cycle at the most. */
 static int find_lane(const flit_fabric *f, flit_port *port, int32_t flits, int is_message, int64_t now)
@@ -134,8 +148,7 @@ static int find_lane(const flit_fabric *f, flit_port *port, int32_t flits, int i
             return lane;
         missing = need - here < missing ? need - here : missing;
     }
-    port->is_starved = 1;
-    port->enough_at = now + missing;
+    starve(f, port, now + missing);
     return -1;
 }
 
@@ -143,9 +156,8 @@ static void begin_flits(flit_interface *i, flit_port *port, int32_t packet, int3
 {
     port->packet = packet;
     port->hop = packet < 0 ? 0 : i->fabric->path_first[i->fabric->packets[packet].path];
-    port->left = flits;
+    port->left = port->flits = flits;
     port->lane = port->last_lane = lane;
-    port->has_head = 1;
     i->fabric->head_flits++;
 }
 
@@ -196,14 +208,14 @@ static void inject(flit_interface *i, int p, int32_t count, int64_t now)
     if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
                                                      .packet = port->packet,
                                                      .count = count,
+                                                     .flits = port->flits,
                                                      .hop = port->hop,
-                                                     .lane = (uint16_t)port->lane,
-                                                     .has_head = (uint16_t)port->has_head}))
+                                                     .lane = (uint32_t)port->lane,
+                                                     .has_head = port->left == port->flits}))
         i->fabric->has_failed = 1;
     if (is_first)
         flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
     port->free_at = now + count;
-    port->has_head = 0;
     port->left -= count;
     port->queued -= count;
     if (port->left == 0)
@@ -216,7 +228,8 @@ static void put_in(flit_interface *i, int p, int64_t now)
     flit_port *port = &i->ports[p];
     flit_credits *credits;
 
-    port->is_starved = 0;
+    if (port->is_starved)
+        watch(i->fabric, port, 0);
     if (port->packet < 0 && port->messages.count) {
         if (p == i->fabric->normal_port)
             begin_normal(i, port, now);
@@ -231,8 +244,7 @@ static void put_in(flit_interface *i, int p, int64_t now)
 
         inject(i, p, i->fabric->settings.is_plain ? 1 : count, now);
     } else {
-        port->is_starved = 1;
-        port->enough_at = now + 1;
+        starve(i->fabric, port, now + 1);
     }
 }
 

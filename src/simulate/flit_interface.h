@@ -25,9 +25,9 @@ typedef struct {
     flit_channel *channel; /* into the router */
     flit_credits *credits; /* by lane */
     int last_lane;
-    int32_t packet, left; /* being injected, flits of it that are not on their way; -1: none */
-    int32_t hop;          /* the first of its path */
-    int lane, has_head;
+    int32_t packet, flits, left; /* being injected (-1: none); left: flits that are not on their way */
+    int32_t hop;                 /* the first of its path */
+    int lane;
     flit_queue messages; /* of the normal port: packets */
     int64_t queued;      /* flits of the messages that are not on their way */
     int32_t handing;     /* the transfer that is being handed over, -1: none */
@@ -104,13 +104,11 @@ static inline void flit_interface_wake(flit_interface *interface, int64_t at)
     interface->wake_at = flit_earlier(interface->wake_at, at);
 }
 
-/* A port is about to get a credit. */
+/* A starved port is about to get a credit. */
 static inline void flit_interface_credit(flit_interface *interface, int p, int64_t due)
 {
     flit_port *port = &interface->ports[p];
 
-    if (!port->is_starved)
-        return;
     port->next = flit_earlier(port->next, due > port->enough_at ? due : port->enough_at);
     flit_interface_wake(interface, port->next);
 }

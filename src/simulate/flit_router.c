@@ -66,19 +66,14 @@ FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit
                               flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
-    const flit_packet *packet = &f->packets[entry.packet];
     flit_hop hop = f->hops[entry.hop];
 
     lane->packet = entry.packet;
     lane->hop = entry.hop;
     lane->available = entry.arrived;
-    lane->left = packet->flits;
+    lane->left = lane->flits = entry.flits;
     lane->state = LANE_WAITING;
-    lane->has_head = 1;
     lane->output = hop.output;
-    /* With other traffic about, long messages leave the last lane of each class to it. */
-    if (f->leaves_lane && packet->owner >= 0 && hop.high > hop.low)
-        hop.high--;
     lane->range = UINT32_MAX >> (31 - hop.high) & UINT32_MAX << hop.low;
     lane->since = now;
     r->outputs[hop.output].asked |= lane->range;
@@ -91,8 +86,8 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t c
 {
     flit_line *line = &r->inputs[input].channel->flits;
     const flit_run *run = flit_line_front(line);
-    int id = input << shape.shift | run->lane, has_head = run->has_head;
-    flit_entry entry = {run->packet, run->hop, count};
+    int id = input << shape.shift | (int)run->lane, has_head = (int)run->has_head;
+    flit_entry entry = {run->packet, run->hop, run->flits, count};
     flit_lane *lane = &r->lanes[id];
 
     r->flit_due[input] = flit_line_take(line, count);
@@ -142,38 +137,39 @@ FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now,
         begin_packet(f, r, id, pop_entry(lane), now, shape);
 }
 
-/* Over a link. Who has something on its way already is awake in time. */
+/* Over a link. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
-    flit_channel *out = r->outputs[lane->output].channel;
+    flit_output *output = &r->outputs[lane->output];
+    flit_channel *out = output->channel;
     int64_t due = now + 2 + out->latency;
     flit_run run = {.due = due,
                     .packet = lane->packet,
                     .count = count,
+                    .flits = lane->flits,
                     .hop = lane->hop + 1,
-                    .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
-                    .has_head = (uint16_t)lane->has_head};
+                    .lane = (uint32_t)(lane->target - (lane->output << shape.shift)),
+                    .has_head = lane->left + count == lane->flits};
 
     out->sent += count;
-    if (!out->flits.count)
-        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
     if (!flit_channel_send(out, run))
         f->has_failed = 1;
-    if (shape.is_slow && out->interval > 65536)
-        out->free_at = (out->free_at > now << 16 ? out->free_at : now << 16) + out->interval;
+    if (shape.is_slow && output->interval > 65536)
+        output->free_at = (output->free_at > now << 16 ? output->free_at : now << 16) + output->interval;
 }
 
+/* Back to a router, or to the node's own interface: that it wakes itself changes nothing. */
 FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const flit_lane *lane,
                                 int32_t count, int64_t now)
 {
     int64_t due = now + r->inputs[input].credit_cycles;
     int64_t *wake = &f->wake[r->inputs[input].channel->src];
 
-    if (input >= r->link_inputs)
+    *wake = flit_earlier(*wake, due);
+    if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
-    else if (!lane->back->count)
-        *wake = flit_earlier(*wake, due);
     if (!flit_credits_return(lane->back, due, count))
         f->has_failed = 1;
 }
@@ -193,7 +189,6 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     } else if (left == 0) {
         flit_interface_deliver(f, r->interface, lane->packet, now + 3);
     }
-    lane->has_head = 0;
     return_credits(f, r, input, lane, count, now);
     r->outputs[output].grant = input + 1 < r->input_count ? input + 1 : 0;
     r->inputs[input].accept = output + 1;
@@ -216,7 +211,8 @@ FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int64
 
     if (!open)
         return 0;
-    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), shape);
+    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), now,
+                   shape);
     return 1;
 }
 

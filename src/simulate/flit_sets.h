@@ -21,7 +21,7 @@ typedef struct {
 /* The first of a set in turn, from a place on. The set is not empty. */
 FLIT_INLINE int flit_first_from(uint32_t set, int place)
 {
-    uint32_t rest = place > 0 && place < 32 ? set & ~UINT32_C(0) << place : set;
+    uint32_t rest = set & ~UINT32_C(0) << (place & 31) & -(uint32_t)((unsigned)place < 32);
 
     return __builtin_ctz(rest ? rest : set);
 }
@@ -82,8 +82,9 @@ FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, flit_shape sh
 
 FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape shape)
 {
-    if (flit_set_drop(flit_want_of(r, output, shape), id, shape.words))
-        flit_set_drop(r->wanted, output, shape.output_words);
+    int is_empty = flit_set_drop(flit_want_of(r, output, shape), id, shape.words);
+
+    r->wanted[flit_word_of(output, shape.output_words)] &= ~((uint64_t)is_empty << (output & 63));
 }
 
 /* A lane that is held has no credits, or has some again. */
@@ -104,16 +105,17 @@ FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape sh
         flit_want_add(r, holder, output, shape);
 }
 
-/* A flit comes to an input. */
+/* A flit comes to an input. What comes after the window is noted behind all others, where nobody looks: anything but
+ * a branch, which would be taken at random. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
-    if (due < f->end)
-        f->arrivals[(due - f->begin) * input_words + flit_word_of(input, input_words)] |= UINT64_C(1)
-                                                                                          << (input & 63);
+    int64_t cycle = due < f->end ? due - f->begin : f->window;
+
+    f->arrivals[cycle * input_words + flit_word_of(input, input_words)] |= UINT64_C(1) << (input & 63);
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */
-FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, flit_shape shape)
+FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
@@ -129,7 +131,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
     f->arbitrations++;
     if (flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words))
         flit_set_drop(r->waited, lane->output, shape.output_words);
-    if (output_lane->credits.here == 0)
+    if (flit_credits_settle(&output_lane->credits, now + 1) == 0)
         flit_lane_starve(r, lane->output, v, shape);
     else if (lane->available > 0)
         flit_want_add(r, id, lane->output, shape);

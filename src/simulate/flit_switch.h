@@ -94,14 +94,12 @@ FLIT_INLINE int flit_allocate_switch(flit_router *r, int64_t now, flit_shape sha
             int output = w * 64 + __builtin_ctzll(rest), id;
 
             if (shape.is_slow && output < r->link_outputs &&
-                r->outputs[output].channel->free_at > now << 16)
+                r->outputs[output].free_at > now << 16)
                 continue;
             id = flit_first_lane(r, flit_want_of(r, output, shape), r->outputs[output].grant, shape);
             conflicts |= flit_accept(r, id, output, now, shape);
-            if (output >= r->link_outputs) {
-                ports++;
-                tails += r->lanes[id].left == 1;
-            }
+            ports += output >= r->link_outputs;
+            tails += (output >= r->link_outputs) & (r->lanes[id].left == 1);
             r->moves[count++] = id;
         }
     if (tails > 1)
