@@ -17,7 +17,6 @@ int flit_line_grow(flit_line *line)
     line->runs = runs;
     line->first = 0;
     line->last = (line->count - 1) & (capacity - 1);
-    line->runs[line->count].due = FLIT_NEVER;
     line->capacity = capacity;
     return 1;
 }

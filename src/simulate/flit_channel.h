@@ -22,9 +22,8 @@ typedef struct {
     uint32_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
 } flit_run;
 
-/* A ring; capacity is a power of two, and larger than the count: what follows the last run is due never. */
 typedef struct {
-    flit_run *runs;
+    flit_run *runs; /* a ring; capacity is a power of two */
     uint32_t first, last, count, capacity;
 } flit_line;
 
@@ -61,19 +60,20 @@ static inline flit_run *flit_line_front(const flit_line *line)
     return &line->runs[line->first];
 }
 
-/* Takes count from the front run; returns when the next one is due. */
-static inline int64_t flit_line_take(flit_line *line, int32_t count)
+/* Takes one from the front run, or all of it; returns when the next one is due. */
+static inline int64_t flit_line_take(flit_line *line)
 {
     flit_run *run = flit_line_front(line);
 
-    if (run->count > count) {
-        run->count -= count;
-        run->has_head = 0;
-        return run->due += count;
-    }
+    run->count--;
+    run->has_head = 0;
+    return ++run->due;
+}
+
+static inline int64_t flit_line_pop(flit_line *line)
+{
     line->first = (line->first + 1) & (line->capacity - 1);
-    line->count--;
-    return flit_line_front(line)->due;
+    return --line->count ? flit_line_front(line)->due : FLIT_NEVER;
 }
 
 /* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. 0: memory ran
@@ -82,7 +82,9 @@ static inline int flit_channel_send(flit_channel *c, flit_run run)
 {
     flit_line *line = &c->flits;
 
-    if (!run.has_head && line->count) {
+    if (!line->count) {
+        *c->flit_due = run.due;
+    } else if (!run.has_head) {
         flit_run *last = &line->runs[line->last];
 
         if (last->packet == run.packet && last->due + last->count == run.due) {
@@ -90,13 +92,11 @@ static inline int flit_channel_send(flit_channel *c, flit_run run)
             return 1;
         }
     }
-    if (line->count + 1 >= line->capacity && !flit_line_grow(line))
+    if (line->count == line->capacity && !flit_line_grow(line))
         return 0;
     line->count++;
     line->last = (line->last + 1) & (line->capacity - 1);
     line->runs[line->last] = run;
-    line->runs[(line->last + 1) & (line->capacity - 1)].due = FLIT_NEVER;
-    *c->flit_due = *c->flit_due < run.due ? *c->flit_due : run.due;
     return 1;
 }
 

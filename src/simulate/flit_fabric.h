@@ -171,8 +171,7 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
 /* Runs a node from a cycle on until another; returns when it has something to do next. */
 int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, int64_t until);
 
-/* A step for so many cycles at once: whatever run has begun to arrive does so, and of each of the lanes in moves[]
- * flits of the front packet go on. */
+/* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);
 
 /* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does them.

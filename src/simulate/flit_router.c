@@ -81,17 +81,20 @@ FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit
     flit_set_add(r->waited, hop.output, shape.output_words);
 }
 
-FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now,
-                            flit_shape shape)
+/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at the most:
+ * so none goes on before it has come, though it counts as being here. */
+FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
 {
     flit_line *line = &r->inputs[input].channel->flits;
     const flit_run *run = flit_line_front(line);
     int id = input << shape.shift | (int)run->lane, has_head = (int)run->has_head;
+    int32_t count = shape.is_plain ? 1 : run->count;
     flit_entry entry = {run->packet, run->hop, run->flits, count};
     flit_lane *lane = &r->lanes[id];
+    int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
-    r->flit_due[input] = flit_line_take(line, count);
-    flit_expect(f, input, r->flit_due[input], shape.input_words);
+    r->flit_due[input] = due;
+    flit_expect(f, input, due, shape.input_words);
     if (has_head) {
         if (lane->packet < 0)
             begin_packet(f, r, id, entry, now, shape);
@@ -108,7 +111,7 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t c
     }
 }
 
-FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t now, flit_shape shape)
+FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
     uint64_t *inputs = f->arrivals + (now - f->begin) * shape.input_words;
     int any = 0;
@@ -121,7 +124,7 @@ FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t n
         inputs[w] = 0;
         any = 1;
         for (; rest; rest &= rest - 1)
-            take_flits(f, r, w * 64 + __builtin_ctzll(rest), count, now, shape);
+            take_flits(f, r, w * 64 + __builtin_ctzll(rest), now, shape);
     }
     return any;
 }
@@ -137,7 +140,7 @@ FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now,
         begin_packet(f, r, id, pop_entry(lane), now, shape);
 }
 
-/* Over a link. */
+/* Over a link. Who has something on its way already is awake in time. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
@@ -153,7 +156,8 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
                     .has_head = lane->left + count == lane->flits};
 
     out->sent += count;
-    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    if (!out->flits.count)
+        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
     if (!flit_channel_send(out, run))
         f->has_failed = 1;
     if (shape.is_slow && output->interval > 65536)
@@ -165,9 +169,12 @@ FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const
                                 int32_t count, int64_t now)
 {
     int64_t due = now + r->inputs[input].credit_cycles;
-    int64_t *wake = &f->wake[r->inputs[input].channel->src];
 
-    *wake = flit_earlier(*wake, due);
+    if (lane->back->due == FLIT_NEVER) {
+        int64_t *wake = &f->wake[r->inputs[input].channel->src];
+
+        *wake = flit_earlier(*wake, due);
+    }
     if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
     if (!flit_credits_return(lane->back, due, count))
@@ -264,7 +271,7 @@ FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
  * the next. */
 FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
-    int moved = receive(f, r, 1, now, shape) | feed(r, now, shape), count = 0;
+    int moved = receive(f, r, now, shape) | feed(r, now, shape), count = 0;
 
     if (flit_set_has_any(r->wanted, shape.output_words)) {
         count = flit_allocate_switch(r, now, shape);
@@ -282,7 +289,6 @@ void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cy
 {
     flit_shape shape = flit_shape_of(r);
 
-    receive(f, r, cycles, now, shape);
     for (int i = 0; i < move_count; i++) {
         flit_lane *lane = &r->lanes[r->moves[i]];
         flit_credits *credits = &r->output_lanes[lane->target].credits;
@@ -320,14 +326,13 @@ static int64_t next_arrival(const flit_router *r, int64_t now)
 FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t until, flit_shape shape)
 {
     flit_interface *interface = r->interface;
-    int is_plain = f->settings.is_plain;
 
     while (now < until && !f->has_failed) {
-        if (interface && (interface->wake_at <= now || is_plain))
+        if (interface && (interface->wake_at <= now || shape.is_plain))
             flit_interface_step(interface, now);
         if (step(f, r, now, shape)) {
             now++;
-            if (until - now > 3 && !flit_set_has_any(r->waited, shape.output_words) && !is_plain)
+            if (until - now > 3 && !flit_set_has_any(r->waited, shape.output_words) && !shape.is_plain)
                 now += flit_router_run_ahead(f, r, now, until - now);
         } else {
             int64_t next = next_arrival(r, now);
@@ -346,9 +351,13 @@ int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
     f->end = until;
     for (int i = 0; i < r->input_count; i++)
         flit_expect(f, i, r->flit_due[i], r->input_words);
-    if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
-        return run(f, r, now, until, flit_shape_of(r));
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || f->settings.is_plain) {
+        flit_shape shape = flit_shape_of(r);
+
+        shape.is_plain = f->settings.is_plain;
+        return run(f, r, now, until, shape);
+    }
     if (r->lane_shift == 2)
-        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0});
-    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0});
+        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
+    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
 }

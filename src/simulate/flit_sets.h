@@ -13,6 +13,7 @@ typedef struct {
     int words, input_words, output_words; /* of a set of input lanes, of inputs, of outputs */
     int shift;                            /* of lane numbers */
     int is_slow;                          /* a link takes less than a flit a cycle */
+    int is_plain;                         /* nothing is done ahead of its time */
 } flit_shape;
 
 /* Part of the caller, so that constants it is called with count. */
@@ -58,7 +59,7 @@ FLIT_INLINE int flit_set_has_any(const uint64_t *set, int words)
 
 FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 {
-    return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link};
+    return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link, 0};
 }
 
 /* Lanes that hold a lane of the output, with a flit and a credit. */
@@ -105,13 +106,12 @@ FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape sh
         flit_want_add(r, holder, output, shape);
 }
 
-/* A flit comes to an input. What comes after the window is noted behind all others, where nobody looks: anything but
- * a branch, which would be taken at random. */
+/* A flit comes to an input. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
-    int64_t cycle = due < f->end ? due - f->begin : f->window;
-
-    f->arrivals[cycle * input_words + flit_word_of(input, input_words)] |= UINT64_C(1) << (input & 63);
+    if (due < f->end)
+        f->arrivals[(due - f->begin) * input_words + flit_word_of(input, input_words)] |= UINT64_C(1)
+                                                                                          << (input & 63);
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */
