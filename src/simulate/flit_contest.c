@@ -54,8 +54,7 @@ int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
             continue;
         flit_lane_give(
             f, r, id,
-            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base), now,
-            shape);
+            flit_first_from(take_granted(id, v, f->lane_count, granted), r->lanes[id].accept - base), shape);
         any = 1;
     }
     return any;

@@ -197,7 +197,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
         flit_interface_deliver(f, r->interface, lane->packet, now + 3);
     }
     return_credits(f, r, input, lane, count, now);
-    r->outputs[output].grant = input + 1 < r->input_count ? input + 1 : 0;
+    r->outputs[output].grant = input + 1;
     r->inputs[input].accept = output + 1;
     r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
     if (left == 0) {
@@ -218,8 +218,7 @@ FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int64
 
     if (!open)
         return 0;
-    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), now,
-                   shape);
+    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), shape);
     return 1;
 }
 
@@ -345,19 +344,30 @@ FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
     return now;
 }
 
+/* Common shapes are constants. */
+static int64_t run_as_shaped(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    flit_shape shape = flit_shape_of(r);
+
+    shape.is_plain = f->settings.is_plain;
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || shape.is_plain)
+        return run(f, r, now, until, shape);
+    if (r->lane_shift == 2)
+        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
+    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
+}
+
 int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
 {
+    uint64_t *behind = f->arrivals + (until - now) * r->input_words;
+    int64_t next;
+
     f->begin = now;
     f->end = until;
     for (int i = 0; i < r->input_count; i++)
         flit_expect(f, i, r->flit_due[i], r->input_words);
-    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || f->settings.is_plain) {
-        flit_shape shape = flit_shape_of(r);
-
-        shape.is_plain = f->settings.is_plain;
-        return run(f, r, now, until, shape);
-    }
-    if (r->lane_shift == 2)
-        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
-    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
+    next = run_as_shaped(f, r, now, until);
+    for (int w = 0; w < r->input_words; w++)
+        behind[w] = 0;
+    return next;
 }

@@ -11,7 +11,9 @@
 /* Of the lanes in a set the one that goes: the first input from a place on, and its lane whose turn it is. */
 FLIT_INLINE int flit_first_lane(const flit_router *r, const uint64_t *set, int input, flit_shape shape)
 {
-    int at = input << shape.shift, word = flit_word_of(at, shape.words);
+    /* The place behind the last one is the first one: of one word because 64 bits are no shift, or nothing is there. */
+    int at = input << shape.shift < 64 * shape.words || shape.words == 1 ? input << shape.shift : 0;
+    int word = flit_word_of(at, shape.words);
     uint64_t rest = set[word] & ~UINT64_C(0) << (at & 63);
     uint32_t lanes, later;
 
