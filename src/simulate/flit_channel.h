@@ -14,12 +14,19 @@
 
 #define FLIT_NEVER INT64_MAX
 
+/* One router of a path: which output, and which lanes of it. */
+typedef struct {
+    int16_t output;
+    uint8_t low, high;
+} flit_hop;
+
 typedef struct {
     int64_t due;
     int32_t packet, count;
     int32_t flits;           /* of the whole packet */
     int32_t hop;             /* of the router that it comes to, among the fabric's */
-    uint32_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
+    flit_hop way;            /* that hop: who sends has it at hand, who receives would have to wait for it */
+    uint16_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
 } flit_run;
 
 typedef struct {

@@ -99,7 +99,8 @@ static void join_links(flit_fabric *f, flit_router *r)
         r->inputs[i].channel = c;
         r->inputs[i].stamp = -1;
         /* A credit of an interface's port is there in the cycle after the next. */
-        r->inputs[i].credit_cycles = i < r->link_inputs ? (int32_t)c->latency + 1 + f->settings.credit_cycles : 2;
+        r->inputs[i].credit_cycles =
+            i < r->link_inputs ? (int32_t)c->latency + 1 + f->settings.credit_cycles : 2;
     }
     for (int o = 0; o < r->output_count; o++) {
         r->outputs[o].stamp = -1;

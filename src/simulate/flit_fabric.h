@@ -17,17 +17,12 @@ typedef struct {
     int64_t made; /* cycle */
 } flit_packet;
 
-/* One router of a path: which output, and which lanes of it. */
-typedef struct {
-    int16_t output;
-    uint8_t low, high;
-} flit_hop;
-
 typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
     int32_t packet, hop, flits, arrived;
+    flit_hop way;
 } flit_entry;
 
 typedef struct {
@@ -124,8 +119,8 @@ typedef struct {
     int router_count, channel_count;
     flit_router *routers;
     void *channel_memory;
-    flit_channel *channels;   /* by link */
-    flit_channel *ports;      /* router * port_count + port */
+    flit_channel *channels; /* by link */
+    flit_channel *ports;    /* router * port_count + port */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;

@@ -210,7 +210,8 @@ static void inject(flit_interface *i, int p, int32_t count, int64_t now)
                                                      .count = count,
                                                      .flits = port->flits,
                                                      .hop = port->hop,
-                                                     .lane = (uint32_t)port->lane,
+                                                     .way = i->fabric->hops[port->hop],
+                                                     .lane = (uint16_t)port->lane,
                                                      .has_head = port->left == port->flits}))
         i->fabric->has_failed = 1;
     if (is_first)

@@ -41,13 +41,13 @@ typedef struct {
 typedef struct flit_interface {
     flit_fabric *fabric;
     flit_router *router;
-    flit_job *job;       /* NULL: other traffic only */
-    int port_count;      /* for the table's messages */
-    flit_port *ports;    /* the normal one last, where there is one */
+    flit_job *job;         /* NULL: other traffic only */
+    int port_count;        /* for the table's messages */
+    flit_port *ports;      /* the normal one last, where there is one */
     flit_credits *credits; /* theirs */
-    uint64_t live;       /* of the others: those that have something to put in or to hand over */
-    int64_t wake_at;     /* when it has something to do */
-    int64_t port_buffer; /* flits */
+    uint64_t live;         /* of the others: those that have something to put in or to hand over */
+    int64_t wake_at;       /* when it has something to do */
+    int64_t port_buffer;   /* flits */
     flit_queue arrivals, adding;
     int64_t adding_until;                  /* the front of adding is done; FLIT_NEVER: not begun */
     int64_t issue_at;                      /* look at the table in this cycle */

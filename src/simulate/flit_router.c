@@ -62,11 +62,10 @@ static flit_entry pop_entry(flit_lane *lane)
 }
 
 /* The packet comes to the front of its lane and asks for an output lane. */
-FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit_entry entry, int64_t now,
-                              flit_shape shape)
+FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
-    flit_hop hop = f->hops[entry.hop];
+    flit_hop hop = entry.way;
 
     lane->packet = entry.packet;
     lane->hop = entry.hop;
@@ -87,9 +86,9 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t n
 {
     flit_line *line = &r->inputs[input].channel->flits;
     const flit_run *run = flit_line_front(line);
-    int id = input << shape.shift | (int)run->lane, has_head = (int)run->has_head;
+    int id = input << shape.shift | run->lane, has_head = run->has_head;
     int32_t count = shape.is_plain ? 1 : run->count;
-    flit_entry entry = {run->packet, run->hop, run->flits, count};
+    flit_entry entry = {run->packet, run->hop, run->flits, count, run->way};
     flit_lane *lane = &r->lanes[id];
     int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
@@ -97,15 +96,14 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t n
     flit_expect(f, input, due, shape.input_words);
     if (has_head) {
         if (lane->packet < 0)
-            begin_packet(f, r, id, entry, now, shape);
+            begin_packet(r, id, entry, now, shape);
         else if (!push_entry(lane, entry))
             f->has_failed = 1;
     } else if (lane->behind) {
         add_to_entry(lane, count);
     } else {
         /* One that has flits here is where it belongs. */
-        if (!lane->available && lane->state == LANE_ACTIVE &&
-            r->output_lanes[lane->target].credits.here > 0)
+        if (!lane->available && lane->state == LANE_ACTIVE && r->output_lanes[lane->target].credits.here > 0)
             flit_want_add(r, id, lane->output, shape);
         lane->available += count;
     }
@@ -129,7 +127,7 @@ FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int64_t now, flit_shape 
     return any;
 }
 
-FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now, flit_shape shape)
+FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
 
@@ -137,7 +135,7 @@ FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now,
     flit_want_drop(r, id, lane->output, shape);
     lane->packet = -1;
     if (lane->behind)
-        begin_packet(f, r, id, pop_entry(lane), now, shape);
+        begin_packet(r, id, pop_entry(lane), now, shape);
 }
 
 /* Over a link. Who has something on its way already is awake in time. */
@@ -152,7 +150,8 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
                     .count = count,
                     .flits = lane->flits,
                     .hop = lane->hop + 1,
-                    .lane = (uint32_t)(lane->target - (lane->output << shape.shift)),
+                    .way = f->hops[lane->hop + 1],
+                    .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
                     .has_head = lane->left + count == lane->flits};
 
     out->sent += count;
@@ -201,7 +200,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     r->inputs[input].accept = output + 1;
     r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
     if (left == 0) {
-        end_packet(f, r, id, now, shape);
+        end_packet(r, id, now, shape);
     } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
         flit_lane_starve(r, output, lane->target - (output << shape.shift), shape);
