@@ -3,6 +3,7 @@
  * choice may depend on it, size. Sizes are rounded up to a power of four, so that there are few of them. */
 #include "comm/plans.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #define ALIKE 1.08
 #define SHORT_BYTES ((size_t)64 << 10)
 #define MOST_PATIENT 64
-#define LEAST_SLICE_BYTES ((size_t)32 << 10)
-#define MOST_SLICES 512
+#define LEAST_SLICE_BYTES ((size_t)1 << 10)
+#define MOST_SLICES 128
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -86,11 +87,13 @@ int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *sche
     return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
-/* What the planner predicts, and what messages cost beside. The same for threads and processes: bits must not depend
- * on where ranks live. */
+/* What the planner predicts, and what messages cost beside; links and cores are busy at the same time. The same for
+ * threads and processes: bits must not depend on where ranks live. */
 double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan)
 {
-    return plan->predicted_s + banyan_comm_overhead(plan->schedule, setup->topology);
+    banyan_comm_overhead overhead = banyan_comm_overhead_of(plan->schedule, setup->topology);
+
+    return overhead.last_s + fmax(plan->predicted_s + overhead.heads_s, overhead.busy_s);
 }
 
 /* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
@@ -113,10 +116,13 @@ banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effor
     return banyan_plan_candidates(&sliced, effort, out, count, err);
 }
 
-/* Where connections meet on full links, what waits for one of them holds up the others, which no model here sees. */
+/* Where connections meet on full links, what waits for one of them holds up the others, which no model here sees. Else
+ * whoever leaves the links sooner. */
 static int is_less_crowded(const banyan_limits *a, const banyan_limits *b)
 {
-    return a->full_links != b->full_links ? a->full_links < b->full_links : a->crowd < b->crowd;
+    if (a->full_links != b->full_links)
+        return a->full_links < b->full_links;
+    return a->crowd != b->crowd ? a->crowd < b->crowd : a->bytes_per_s > b->bytes_per_s;
 }
 
 /* The cheapest; of plans that cost alike, the least crowded. */
