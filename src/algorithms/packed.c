@@ -174,6 +174,10 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
 {
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
+    if (banyan_graph_has_idle_adders(graph) &&
+        (graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph) ||
+         !banyan_network_is_searched(graph)))
+        return banyan_packed_helped(graph, options, flows, err);
     if (graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph))
         return banyan_packed_large(graph, options, flows, err);
     return banyan_packed_switched(topology, graph, options, flows, err);

@@ -68,6 +68,23 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
     lp->column_count++;
 }
 
+banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
+                                    const double *value, banyan_error *err)
+{
+    double *each = banyan_alloc(3 * (size_t)count, sizeof *each);
+
+    if (!each)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < count; i++) {
+        each[count + i] = 1e300;
+        each[2 * count + i] = -cost;
+    }
+    Clp_addColumns(lp->clp, count, each, each + count, each + 2 * count, start, row, value);
+    lp->column_count += count;
+    banyan_free(each);
+    return BANYAN_SUCCESS;
+}
+
 int banyan_lp_column_count(const banyan_lp *lp)
 {
     return lp->column_count;
