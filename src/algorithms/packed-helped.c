@@ -14,10 +14,11 @@
 
 #define ENOUGH 0.9992        /* of the bound, */
 #define ENOUGH_TO_THIN 0.997 /* and where the trees are too many to be kept */
-#define FIRST_TREES 160
-#define TURNS 16
+#define FIRST_TREES 200      /* and one for each cable */
+#define TURNS 6
 #define ENOUGH_OF_FEW 0.995 /* with the trees that are allowed, */
 #define EXCHANGES 6         /* after so many turns at most, */
+#define LEAST_GAIN 1e-4     /* that makes the next turn worth it */
 #define ATTEMPTS 4000       /* and so many attempts in each */
 
 typedef struct {
@@ -58,7 +59,7 @@ static banyan_status take_weights(stand *s, const banyan_weighing *weighing, ban
 static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_allreduce_bound *bound,
                                       double enough, finder *f, stand *s, banyan_error *err)
 {
-    int count = FIRST_TREES + graph->arc_count / 8;
+    int count = FIRST_TREES + graph->arc_count / 2;
     double *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_weighing *weighing = NULL;
     banyan_spread *spread = NULL;
@@ -69,7 +70,7 @@ static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_al
     if (!status)
         status = banyan_weighing_create(graph, &s->trees, &weighing, err);
     for (int turn = 0; !status && turn < TURNS && s->total < enough * bound->value; turn++) {
-        status = banyan_spread_trees(spread, turn ? count / 3 : count, find_tree, f, &s->trees, err);
+        status = banyan_spread_trees(spread, turn ? count / 2 : count, find_tree, f, &s->trees, err);
         if (!status)
             status = banyan_weighing_solve(weighing, &s->total, err);
         for (int i = 0; !status && i < graph->arc_count; i++)
@@ -142,29 +143,50 @@ static banyan_status thin_out(const banyan_graph *graph, stand *s, size_t limit,
     return status;
 }
 
+static banyan_status copy_stand(const stand *from, stand *to, banyan_error *err)
+{
+    size_t count = from->trees.tree_count;
+
+    *to = (stand){.weight = banyan_alloc(count + 1, sizeof *to->weight), .total = from->total};
+    banyan_trees_init(&to->trees);
+    for (size_t t = 0; to->weight && t < count; t++) {
+        banyan_trees_copy(&to->trees, &from->trees, t);
+        to->weight[t] = from->weight[t];
+    }
+    return to->weight && !to->trees.failed ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
 /* Few trees fill the cables unevenly. With their weights as they are, edges move off the fullest cables; then the
- * trees before and after are weighed together, and thinned out again. */
-static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit, banyan_error *err)
+ * trees before and after are weighed together, and thinned out again. *better: that was worth it. */
+static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit, int *better,
+                              banyan_error *err)
 {
     banyan_exchange_problem problem = {
         .weight = s->weight, .depth_limit = graph->node_count, .attempt_limit = ATTEMPTS};
-    size_t before = s->trees.tree_count;
-    banyan_trees moved;
     double fullest;
-    banyan_status status;
+    stand moved;
+    banyan_status status = copy_stand(s, &moved, err);
 
-    banyan_trees_init(&moved);
-    for (size_t t = 0; t < before; t++)
-        banyan_trees_copy(&moved, &s->trees, t);
-    status = moved.failed ? banyan_fail_memory(err) : banyan_exchange(graph, &problem, &moved, &fullest, err);
-    for (size_t t = 0; !status && t < moved.tree_count; t++)
-        banyan_trees_copy(&s->trees, &moved, t);
-    if (!status && s->trees.failed)
-        status = banyan_fail_memory(err);
-    banyan_trees_fini(&moved);
+    *better = 0;
     if (!status)
-        status = weigh(graph, s, err);
-    return status ? status : thin_out(graph, s, limit, err);
+        status = banyan_exchange(graph, &problem, &moved.trees, &fullest, err);
+    for (size_t t = 0; !status && t < s->trees.tree_count; t++)
+        banyan_trees_copy(&moved.trees, &s->trees, t);
+    if (!status && moved.trees.failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = weigh(graph, &moved, err);
+    if (!status)
+        status = thin_out(graph, &moved, limit, err);
+    if (!status && moved.total > s->total) {
+        stand before = *s;
+
+        *better = moved.total > s->total * (1 + LEAST_GAIN);
+        *s = moved;
+        moved = before;
+    }
+    stand_fini(&moved);
+    return status;
 }
 
 static banyan_status limit_trees(const banyan_graph *graph, double bound, stand *s, size_t limit,
@@ -172,13 +194,9 @@ static banyan_status limit_trees(const banyan_graph *graph, double bound, stand 
 {
     banyan_status status = thin_out(graph, s, limit, err);
 
-    for (int turn = 0; !status && turn < EXCHANGES && s->total < ENOUGH_OF_FEW * bound; turn++) {
-        double before = s->total;
-
-        status = exchange(graph, s, limit, err);
-        if (s->total < before * (1 + 1e-4))
-            break;
-    }
+    for (int turn = 0, better = 1; !status && better && turn < EXCHANGES && s->total < ENOUGH_OF_FEW * bound;
+         turn++)
+        status = exchange(graph, s, limit, &better, err);
     return status;
 }
 
