@@ -20,6 +20,7 @@
 #include "solve/ascent.h"
 #include "solve/coupled.h"
 #include "solve/cuts.h"
+#include "solve/divide.h"
 #include "solve/groups.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
@@ -28,7 +29,6 @@
 #include "solve/strength.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
-#define SEARCHED 32     /* idle nodes, beside cuts: with more no packing is looked for */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -97,19 +97,28 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
 static int needs_cuts(const banyan_graph *graph)
 {
     return graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
-           graph->active_count > BANYAN_STEINER_TERMINALS &&
-           banyan_network_helpers(graph) > BANYAN_STEINER_TERMINALS;
+           (!banyan_network_is_searched(graph) || banyan_network_has_many_helpers(graph));
 }
 
-/* Cuts give the prices. A packing is looked for only where symmetry makes that quick. */
+/* Cuts give the prices; no packing is looked for. */
 static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_status status = BANYAN_SUCCESS;
-
     out->reached = 0;
-    if (graph->arc_count > 2 * MANY_CABLES && banyan_network_helpers(graph) <= SEARCHED)
-        status = by_trees(graph, out, err);
-    return status ? status : banyan_cuts_price(graph, out->price, &out->value, err);
+    return banyan_cuts_price(graph, out->price, &out->value, err);
+}
+
+/* Every node active, directions unlike: cuts say how arcs are divided between reduce and broadcast. */
+static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_divide(graph, 1e-10, 1000, &division, err);
+
+    if (status)
+        return status;
+    out->reached = division.total;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return BANYAN_SUCCESS;
 }
 
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -214,6 +223,8 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
+    else if (!graph->symmetric && banyan_graph_all_active(graph))
+        status = by_division(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);
     else if (banyan_graph_all_active(graph))

@@ -47,13 +47,10 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     return BANYAN_SUCCESS;
 }
 
-static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                          banyan_effort effort, banyan_plan *out, banyan_error *err)
+/* Proves and predicts what was built since begin_s; status is how that went. */
+static banyan_status finish(banyan_plan plan, const banyan_problem *problem, banyan_effort effort,
+                            double begin_s, banyan_status status, banyan_plan *out, banyan_error *err)
 {
-    banyan_plan plan = {.algorithm = algorithm};
-    double begin_s = banyan_clock_cpu_s();
-    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
-
     memset(out, 0, sizeof *out);
     if (!status)
         status = prove(&plan, problem, err);
@@ -66,6 +63,26 @@ static banyan_status make(const banyan_algorithm *algorithm, const banyan_proble
     }
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                          banyan_effort effort, banyan_plan *out, banyan_error *err)
+{
+    banyan_plan plan = {.algorithm = algorithm};
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
+
+    return finish(plan, problem, effort, begin_s, status, out, err);
+}
+
+banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
+                               banyan_plan *out, banyan_error *err)
+{
+    banyan_plan plan = {.algorithm = banyan_algorithm_find("forest")};
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = banyan_forest_replan(problem, old, how, &plan.schedule, err);
+
+    return finish(plan, problem, BANYAN_EFFORT_MEASURE, begin_s, status, out, err);
 }
 
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,

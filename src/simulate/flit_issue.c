@@ -111,6 +111,7 @@ static void give(flit_interface *i, flit_port *port, int transfer, int64_t now)
     port->queued += flit_job_flits(job, transfer);
     port->handing = transfer;
     i->live |= UINT64_C(1) << (port - i->ports);
+    port->next = now;
     port->hand_from = now + units;
     i->busy_ports++;
     job->begin[transfer] = -1;

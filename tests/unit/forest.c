@@ -481,7 +481,7 @@ static banyan_schedule *replan(const banyan_topology *topology, const banyan_sch
     banyan_verdict verdict;
     banyan_error err;
 
-    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, topology, &verdict, &err) ||
+    if (banyan_forest_replan(&problem, old, NULL, &anew, &err) || banyan_verify(anew, topology, &verdict, &err) ||
         banyan_verdict_status(&verdict, &err))
         fail_msg("%s: %s", topology->name, err.text);
     assert_true(anew->flow_count <= 64);
@@ -605,7 +605,7 @@ TEST(planning_anew_survives_the_failure_of_each_allocation)
                               .collective = BANYAN_COLLECTIVE_ALLREDUCE};
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_forest_replan(&problem, old.schedule, &schedule, NULL);
+        status = banyan_forest_replan(&problem, old.schedule, NULL, &schedule, NULL);
         banyan_alloc_fail_after(-1);
     }
     banyan_schedule_destroy(schedule);
