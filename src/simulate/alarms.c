@@ -16,7 +16,7 @@ int banyan_alarms_init(banyan_alarms *alarms, int clock_count)
     if (!alarms->place)
         return 0;
     for (int i = 0; i < leaves; i++)
-        alarms->place[leaves + i] = (banyan_alarm){HUGE_VAL, i};
+        alarms->place[leaves + i] = (banyan_alarm){banyan_alarms_bits(HUGE_VAL), i};
     for (int i = leaves - 1; i > 0; i--)
         alarms->place[i] = alarms->place[2 * i];
     return 1;

@@ -66,20 +66,26 @@ static void wait_in(banyan_engine *e, int *list, int waiter)
     *list = waiter;
 }
 
-/* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
-static int must_wait(banyan_engine *e, const banyan_dependency_list *on, int until_sent, int waiter, int k)
+/* Whether a transfer must wait for an earlier one, for its message k: most often both are cut at the same places. */
+static inline int is_short(const banyan_engine *e, int transfer, int k, int before, int have)
 {
-    int transfer = waiter / 2, is_aligned = e->transfers[transfer].is_aligned;
+    if (e->transfers[transfer].is_aligned)
+        return have <= k;
+    return have < e->transfers[before].count &&
+           have < banyan_slices_needed(e->schedule, e->slices, transfer, k, before);
+}
 
-    for (size_t i = on->first[transfer], end = on->first[transfer + 1]; i < end; i++) {
-        int before = on->item[i];
-        banyan_transfer_state *u = &e->transfers[before];
-        int have = until_sent ? u->sent : u->applied;
-        int is_short = is_aligned ? have <= k
-                                  : have < u->count && have < banyan_slices_needed(e->schedule, e->slices,
-                                                                                   transfer, k, before);
+/* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
+static inline int must_wait(banyan_engine *e, const banyan_dependency_list *on, int until_sent, int waiter,
+                            int k)
+{
+    int transfer = waiter / 2;
+    const int *end = on->item + on->first[transfer + 1];
 
-        if (is_short) {
+    for (const int *before = on->item + on->first[transfer]; before < end; before++) {
+        banyan_transfer_state *u = &e->transfers[*before];
+
+        if (is_short(e, transfer, k, *before, until_sent ? u->sent : u->applied)) {
             wait_in(e, until_sent ? &u->waits_for_sent : &u->waits_for_applied, waiter);
             return 1;
         }

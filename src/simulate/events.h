@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/events.h: what happens at a known time, in order; ties by transfer and then by kind.
+/* simulate/events.h: what happens at a known time, in order; what happens at one time, in an order that depends on
+ * the input alone.
  *
  * Events that come in order stand in a line, the others in a binary heap. Where all routes have one latency
- * arrivals come in order, so most events never see the heap; hence what touches the line is inline. */
+ * arrivals come in order, and many at one time, so most events never see the heap; hence what touches the line
+ * is inline. */
 #ifndef BANYAN_SIMULATE_EVENTS_H
 #define BANYAN_SIMULATE_EVENTS_H
 
@@ -28,9 +30,7 @@ void banyan_events_fini(banyan_events *events);
 
 static inline int banyan_event_is_before(const banyan_event *a, const banyan_event *b)
 {
-    if (a->time_s != b->time_s)
-        return a->time_s < b->time_s;
-    return a->transfer != b->transfer ? a->transfer < b->transfer : a->kind < b->kind;
+    return a->time_s < b->time_s;
 }
 
 static inline banyan_event *banyan_events_place(const banyan_events *events, size_t i)

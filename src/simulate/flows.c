@@ -312,16 +312,15 @@ double banyan_flows_next_s(banyan_flows *f)
     if (f->finished >= 0)
         go_on(f, f->finished);
     f->finished = -1;
-    return banyan_alarms_next(&f->alarms).time_s;
+    return banyan_alarms_next_s(&f->alarms);
 }
 
 int banyan_flows_finish(banyan_flows *f)
 {
-    banyan_alarm next = banyan_alarms_next(&f->alarms);
-    int path = next.number;
+    int path = banyan_alarms_first(&f->alarms);
     lane *l = &f->lanes[path];
 
-    l->read_s = next.time_s;
+    l->read_s = banyan_alarms_next_s(&f->alarms);
     l->meter = l->until;
     return l->in_turn ? finish_in_turn(f, path) : finish_shared(f, path);
 }
