@@ -41,7 +41,7 @@ static double plan_s(const banyan_topology *topology, const banyan_schedule *old
         double begin_s = banyan_clock_cpu_s();
 
         banyan_schedule_destroy(*out);
-        stop_on(old ? banyan_forest_replan(&problem, old, out, &err)
+        stop_on(old ? banyan_forest_replan(&problem, old, NULL, out, &err)
                     : banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, out, &err),
                 &err);
         stop_on(banyan_verify(*out, topology, &verdict, &err), &err);

@@ -61,7 +61,7 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
     banyan_text_add(&text, ",\"bytes\":%zu,\"results\":[", problem->problem.bytes);
     for (int i = 0; i < count; i++) {
         banyan_text_add(&text, "%s\n", i ? "," : "");
-        cli_plan_json(&text, &plans[i], &problem->problem, bound);
+        cli_plan_json(&text, &plans[i], &problem->problem, bound, "");
     }
     banyan_text_add(&text, "]}");
     status = banyan_text_take(&text, &out, err);

@@ -9,6 +9,7 @@
 #include "plan_json.h"
 #include "planner/predict.h"
 #include "planner/wisdom.h"
+#include "replan.h"
 #include "schedule/export.h"
 #include "simulate/flit.h"
 #include "waiting.h"
@@ -18,6 +19,7 @@ static const cli_option options[] = {
     CLI_PROBLEM_OPTIONS,
     {"effort", 0, "EFFORT", "auto looks by estimate, measure or patient (default: measure)"},
     {"wisdom", 0, "FILE", "auto remembers its choices there, and uses them"},
+    CLI_REPLAN_OPTIONS,
     {"output", 'o', "FILE", "write the schedule there"},
     {"format", 'f', "FORMAT",
      "json, msccl, dot, trace, tables or text (default: json; text when no file is given)"},
@@ -31,7 +33,7 @@ static banyan_status export_trace(const banyan_plan *plan, const cli_problem *pr
     banyan_timeline *timeline;
     const char *model;
     banyan_status status =
-        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, &timeline, &model, err);
+        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, &model, err);
 
     if (status)
         return status;
@@ -104,14 +106,18 @@ static void print_summary(const banyan_plan *plan, const cli_problem *problem, d
            banyan_show_seconds(plan->planning_s, planning, sizeof planning));
 }
 
-static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, double bound,
-                                banyan_error *err)
+static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, const cli_replan *replan,
+                                double bound, banyan_error *err)
 {
-    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_text text = BANYAN_TEXT_EMPTY, more = BANYAN_TEXT_EMPTY;
     banyan_status status;
     char *out;
 
-    cli_plan_json(&text, plan, &problem->problem, bound);
+    if (replan->old)
+        cli_replan_json(&more, replan);
+    cli_plan_json(&text, plan, &problem->problem, bound, more.length ? more.bytes : "");
+    text.failed |= more.failed;
+    banyan_text_fini(&more);
     status = banyan_text_take(&text, &out, err);
     if (!status)
         printf("%s\n", out);
@@ -139,7 +145,8 @@ static banyan_status write_schedule(const cli_arguments *arguments, const banyan
 
 /* With --format and no file the schedule alone goes to standard output, so that it can be piped. */
 static banyan_status print(const cli_arguments *arguments, const banyan_plan *plan,
-                           const cli_problem *problem, const char *explanation, banyan_error *err)
+                           const cli_problem *problem, cli_replan *replan, const char *explanation,
+                           banyan_error *err)
 {
     const char *path = cli_get(arguments, "output");
     int only_schedule = (cli_has(arguments, "format") && !path) || (path && !strcmp(path, "-"));
@@ -148,13 +155,18 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
 
     if (!only_schedule)
         status = cli_problem_bound(problem, &bound, err);
+    if (!status && !only_schedule && replan->old)
+        status = cli_replan_compare(problem, replan, err);
     if (!status && !only_schedule && cli_has(arguments, "json"))
-        status = print_json(plan, problem, bound, err);
+        status = print_json(plan, problem, replan, bound, err);
     else if (!status && !only_schedule && !cli_has(arguments, "quiet"))
         print_summary(plan, problem, bound);
     if (!status && explanation && !only_schedule && !cli_has(arguments, "json") &&
         !cli_has(arguments, "quiet"))
         printf("  chosen: %s\n", explanation);
+    if (!status && replan->old && !only_schedule && !cli_has(arguments, "json") &&
+        !cli_has(arguments, "quiet"))
+        cli_replan_print(replan, plan);
     if (!status)
         status = write_schedule(arguments, plan, problem, err);
     if (!status)
@@ -227,6 +239,7 @@ static int run(const cli_arguments *arguments)
     const char *algorithm = cli_get(arguments, "algo");
     char *explanation = NULL;
     cli_problem problem;
+    cli_replan replan = {0};
     banyan_error err;
     banyan_status status;
     banyan_plan plan;
@@ -234,12 +247,24 @@ static int run(const cli_arguments *arguments)
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    if (!cli_has(arguments, "from") && (cli_has(arguments, "without") || cli_has(arguments, "slow")))
+        return cli_usage_error(arguments, "--%s needs the plan that it changes: add --from FILE",
+                               cli_has(arguments, "without") ? "without" : "slow");
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
+    if (!status && cli_has(arguments, "from")) {
+        status = cli_replan_load(arguments, &problem, &replan, &err);
+        if (status)
+            cli_problem_fini(&problem);
+    }
     if (status)
         return cli_fail(arguments, status, &err);
     if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "msccl"))
         problem.problem.is_size_open = 1; /* MSCCL's runtimes cut by themselves, and hold few steps */
-    if (algorithm && strcmp(algorithm, "auto") != 0) {
+    if (replan.old) {
+        cli_waiting_begin(&waiting, arguments, "planning, seconds");
+        status = cli_replan_make(&problem, &replan, &plan, &err);
+        cli_waiting_end(&waiting);
+    } else if (algorithm && strcmp(algorithm, "auto") != 0) {
         cli_waiting_begin(&waiting, arguments, "planning, seconds");
         status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
         cli_waiting_end(&waiting);
@@ -249,17 +274,19 @@ static int run(const cli_arguments *arguments)
         cli_planning_end(&waiting, &problem.problem);
     }
     if (!status) {
-        status = print(arguments, &plan, &problem, explanation, &err);
+        status = print(arguments, &plan, &problem, &replan, explanation, &err);
         banyan_plan_fini(&plan);
     }
     banyan_free(explanation);
+    cli_replan_fini(&replan);
     cli_problem_fini(&problem);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 
 const cli_verb cli_verb_plan = {.name = "plan",
-                                .usage = "SPEC [--algo NAME] [--effort EFFORT] [--wisdom FILE] [--bytes "
-                                         "SIZE] [-o FILE] [--format json|msccl|dot|trace|tables|text]",
+                                .usage = "SPEC [--algo NAME] [--effort EFFORT] [--wisdom FILE] [--from FILE] "
+                                         "[--without LINKS] [--slow LINKS] [--bytes SIZE] [-o FILE] "
+                                         "[--format json|msccl|dot|trace|tables|text]",
                                 .summary =
                                     "build a schedule, prove it, predict its time, write it in any form",
                                 .word_limit = 1,

@@ -3,7 +3,7 @@
 #include "plan_json.h"
 
 void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_problem *problem,
-                   double bound_bytes_per_s)
+                   double bound_bytes_per_s, const char *more)
 {
     const banyan_schedule *schedule = plan->schedule;
     const int link = plan->limits.bottleneck;
@@ -40,5 +40,5 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
                                     banyan_topology_link_name(problem->topology, link, name, sizeof name));
     else
         banyan_text_add(text, "null");
-    banyan_text_add(text, ",\"digest\":\"%s\",\"verified\":true}", digest);
+    banyan_text_add(text, ",\"digest\":\"%s\",\"verified\":true%s}", digest, more);
 }

@@ -7,7 +7,8 @@
 #include "cli.h"
 #include "planner/planner.h"
 
+/* more: further members, such as «,"from":{...}», or "". */
 void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_problem *problem,
-                   double bound_bytes_per_s);
+                   double bound_bytes_per_s, const char *more);
 
 #endif

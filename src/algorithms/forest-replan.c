@@ -6,6 +6,7 @@
  * the rest. Whatever comes of it is held against the bound; where it falls short we plan from the beginning. */
 #include "algorithms/forest.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "algorithms/flows.h"
@@ -17,6 +18,7 @@
 #define GHOST 4096 /* times narrower than the narrowest cable */
 #define MOST_GHOSTS 256
 #define GOOD 0.9912   /* of what all cables together allow: what we aim at */
+#define BETTER 0.996  /* the same, where that is tried again */
 #define ENOUGH 0.9902 /* of the bound: below this we plan anew */
 #define MOVES_PER_TREE 40
 #define HEAVY 3.0 /* trees of more than this many times the usual weight are halved if they must move */
@@ -191,33 +193,44 @@ static int find_heavy(const mender *m)
     return heavy;
 }
 
-/* As many more trees as are allowed: heavy ones in halves, then a part of each usual one in turn. */
-static void split_trees(mender *m, double light)
+static int find_heaviest(const mender *m)
+{
+    int heaviest = 0;
+
+    for (int t = 1; t < m->tree_count; t++)
+        heaviest = m->weight[t] > m->weight[heaviest] * (1 + 1e-9) ? t : heaviest;
+    return heaviest;
+}
+
+/* As many more trees as are allowed: heavy ones in halves, then a part of each usual one in turn, first and second
+ * parts alternating; of the heaviest ones where few trees have all the weight. */
+static void split_trees(mender *m, double first, double second)
 {
     int whole = m->tree_count, turn = 0;
 
-    while (m->tree_count < m->tree_limit) {
+    for (int parts = 0; m->tree_count < m->tree_limit;) {
         int heavy = find_heavy(m);
 
-        while (heavy < 0 && turn < whole && m->weight[turn] > HEAVY / 2 / m->tree_limit)
+        while (turn < whole && m->weight[turn] > HEAVY / 2 / m->tree_limit)
             turn++;
-        if (heavy < 0 && turn == whole)
-            return;
-        if (heavy >= 0)
+        if (heavy >= 0) {
             split_off(m, heavy, m->weight[heavy] / 2);
-        else
-            split_off(m, turn, light * m->weight[turn]);
-        turn += heavy < 0;
+        } else {
+            int tree = turn < whole ? turn++ : find_heaviest(m);
+
+            split_off(m, tree, (parts++ % 2 ? second : first) * m->weight[tree]);
+        }
     }
 }
 
 /* The moves, off cables that are fuller than at this part of the best rate; *rate is what the trees reach then. */
-static banyan_status level(mender *m, double usual, double *rate, banyan_error *err)
+static banyan_status level(mender *m, double target, double usual, double *rate, banyan_error *err)
 {
+    double best = m->best > 0 ? m->best : m->most;
     banyan_level_problem problem = {.tree_count = m->tree_count,
                                     .weight = m->weight,
-                                    .enough = 1 / (GOOD * m->most),
-                                    .usual = 1 / (usual * m->most),
+                                    .enough = 1 / (target * best),
+                                    .usual = 1 / (usual * best),
                                     .depth_limit = m->depth_limit,
                                     .depth_most = m->depth_limit + 1,
                                     .move_limit = (long)MOVES_PER_TREE * m->tree_count};
@@ -295,23 +308,34 @@ static banyan_status give_trees(const mender *m, banyan_flows *flows, banyan_err
     return status;
 }
 
-/* Loads come in steps of the lightest trees: which steps suit a network is found by trying. Where a cable is lost
- * halves nearly always do; where one is slower, what it can still bear asks for finer ones. Mostly it is enough to
- * relieve cables that are too full; relieving all that are fuller than others takes longer. */
+/* Whether each cable that bears a multiple of half a usual tree can be full enough. */
+static int halves_will_do(const mender *m)
+{
+    for (int i = 0; i < m->graph->arc_count; i++) {
+        double halves = 2 * m->old->flow_count * (double)m->ghostly->arcs[i].capacity / m->most;
+
+        if (ceil(halves) * GOOD > halves)
+            return 0;
+    }
+    return 1;
+}
+
+/* Loads come in steps of the lightest trees: halves where these divide what cables have to bear, else quarters too. Mostly it is enough to relieve cables that are too full; relieving all that
+ * are fuller than others takes longer. */
 static banyan_status try_lights(mender *m, int *good, banyan_error *err)
 {
     static const struct {
-        double lost, slower, usual;
-    } tries[] = {{0.5, 0.3, GOOD}, {0.5, 0.3, 1}, {0.4, 0.4, 1}, {0.3, 0.5, 1}};
+        double light, target, usual;
+    } tries[] = {{0, GOOD, GOOD}, {0, GOOD, 1}, {0.25, BETTER, BETTER}};
     banyan_status status = BANYAN_SUCCESS;
 
     for (size_t i = 0; !status && !*good && i < sizeof tries / sizeof *tries; i++) {
-        double rate;
+        double rate, light = tries[i].light;
 
         if (!take_old_trees(m))
             return BANYAN_SUCCESS;
-        split_trees(m, m->ghost_count ? tries[i].lost : tries[i].slower);
-        status = level(m, tries[i].usual, &rate, err);
+        split_trees(m, 0.5, light > 0 ? light : halves_will_do(m) ? 0.5 : 0.25);
+        status = level(m, tries[i].target, tries[i].usual, &rate, err);
         if (!status)
             status = judge(m, rate, i == 0, good, err);
     }
@@ -347,8 +371,56 @@ static int can_mend(const banyan_graph *graph, const banyan_problem *problem, co
     return memcmp(old->active, problem->active, (size_t)old->active_count * sizeof(int)) == 0;
 }
 
+/* How many of the old trees still have all their edges, whichever node is their root now. */
+static int count_kept(const mender *m)
+{
+    const banyan_schedule *old = m->old;
+    size_t nodes = (size_t)m->graph->node_count;
+    int kept = old->flow_count;
+
+    for (int f = 0; f < old->flow_count; f++)
+        m->weight[f] = 1; /* no longer wanted: whether the tree is as it was */
+    for (size_t i = 0; i < old->transfer_count; i++) {
+        const banyan_transfer *t = &old->transfers[i];
+        const int *parent = m->parent + (size_t)t->flow * nodes;
+
+        if (t->action != BANYAN_ACTION_COPY || parent[t->dst] == t->src || parent[t->src] == t->dst)
+            continue;
+        kept -= m->weight[t->flow] > 0;
+        m->weight[t->flow] = 0;
+    }
+    return kept;
+}
+
+/* As plans from the beginning are labelled, so that this one can be mended in its turn. */
+static banyan_status label(banyan_schedule *schedule, const banyan_problem *problem, banyan_error *err)
+{
+    banyan_free(schedule->algorithm);
+    banyan_free(schedule->topology);
+    schedule->algorithm = banyan_strdup("forest");
+    schedule->topology = banyan_strdup(problem->topology->name);
+    return schedule->algorithm && schedule->topology ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+static banyan_status build_mended(const banyan_flows *flows, const banyan_problem *problem,
+                                  banyan_schedule **out, banyan_error *err)
+{
+    banyan_schedule *schedule;
+    banyan_status status = banyan_flows_build(flows, problem, &schedule, err);
+
+    if (status)
+        return status;
+    status = label(schedule, problem, err);
+    if (status)
+        banyan_schedule_destroy(schedule);
+    else
+        *out = schedule;
+    return status;
+}
+
 static banyan_status mend(const banyan_problem *problem, const banyan_graph *graph,
-                          const banyan_schedule *old, int max_trees, banyan_schedule **out, banyan_error *err)
+                          const banyan_schedule *old, int max_trees, banyan_replan *how,
+                          banyan_schedule **out, banyan_error *err)
 {
     mender m = {.graph = graph, .old = old, .tree_limit = max_trees};
     banyan_flows flows;
@@ -357,10 +429,11 @@ static banyan_status mend(const banyan_problem *problem, const banyan_graph *gra
 
     banyan_flows_init(&flows);
     status = mend_trees(&m, &good, &flows, err);
+    *how = (banyan_replan){good, m.tree_count ? old->flow_count : 0, good ? count_kept(&m) : 0};
     if (!status && good)
         status = banyan_flows_limit(&flows, problem->topology, (size_t)max_trees, err);
     if (!status)
-        status = good ? banyan_flows_build(&flows, problem, out, err)
+        status = good ? build_mended(&flows, problem, out, err)
                       : banyan_algorithm_build(banyan_algorithm_find("forest"), problem, out, err);
     banyan_flows_fini(&flows);
     mender_fini(&m);
@@ -368,19 +441,22 @@ static banyan_status mend(const banyan_problem *problem, const banyan_graph *gra
 }
 
 banyan_status banyan_forest_replan(const banyan_problem *problem, const banyan_schedule *old,
-                                   banyan_schedule **out, banyan_error *err)
+                                   banyan_replan *how, banyan_schedule **out, banyan_error *err)
 {
+    banyan_replan nobody_asks;
     banyan_packed_options options;
     banyan_graph *graph = NULL;
     banyan_status status = banyan_packed_options_read(problem, &options, err);
 
     *out = NULL;
+    how = how ? how : &nobody_asks;
+    *how = (banyan_replan){0, 0, 0};
     if (!status)
         status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                       options.relays, &graph, err);
     if (!status) {
         if (can_mend(graph, problem, old))
-            status = mend(problem, graph, old, options.max_trees, out, err);
+            status = mend(problem, graph, old, options.max_trees, how, out, err);
         else
             status = banyan_algorithm_build(banyan_algorithm_find("forest"), problem, out, err);
     }

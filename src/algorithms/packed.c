@@ -122,14 +122,15 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
 /* Where directions are alike, the paper's overlap gains nothing over two plain stages: its reduce trees alone
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated (dgx1
  * with four workers: 96 %, against 87 % with sums that go out early). */
-static banyan_status pack_coupled(const banyan_graph *graph, banyan_stages stages, banyan_flows *flows,
-                                  banyan_error *err)
+static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err)
 {
-    banyan_coupled_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
+    banyan_coupled_problem problem = {
+        .stages = options->stages, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = options->max_depth};
     banyan_coupled packing;
     banyan_status status;
 
-    if (graph->symmetric && stages == BANYAN_STAGES_OVERLAP)
+    if (graph->symmetric && options->stages == BANYAN_STAGES_OVERLAP)
         problem.stages = BANYAN_STAGES_SEQUENTIAL;
     status = banyan_coupled_solve(graph, &problem, &packing, err);
     if (status)
@@ -348,7 +349,8 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
             status = banyan_flows_rate(flows, topology, &rate, err);
         if (!status)
             status = easy_bound(graph, &bound, err);
-        *good = !status && flows->flow_count > 0 && rate >= 0.99 * bound;
+        *good = !status && flows->flow_count > 0 && rate >= 0.99 * bound &&
+                (!options->max_depth || banyan_flows_depth(flows) <= options->max_depth);
     }
     if (!*good)
         flows->flow_count = 0;
@@ -379,7 +381,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         if (options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24)
             status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
-            status = pack_coupled(graph, options->stages, flows, err);
+            status = pack_coupled(graph, options, flows, err);
     }
     if (!status && flows->failed)
         status = banyan_fail_memory(err);

@@ -20,6 +20,7 @@
 #include "solve/ascent.h"
 #include "solve/coupled.h"
 #include "solve/cuts.h"
+#include "solve/divide.h"
 #include "solve/groups.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
@@ -104,6 +105,20 @@ static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *
 {
     out->reached = 0;
     return banyan_cuts_price(graph, out->price, &out->value, err);
+}
+
+/* Every node active, directions unlike: cuts say how arcs are divided between reduce and broadcast. */
+static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_divide(graph, 1e-10, 1000, &division, err);
+
+    if (status)
+        return status;
+    out->reached = division.total;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return BANYAN_SUCCESS;
 }
 
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -208,6 +223,8 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
+    else if (!graph->symmetric && banyan_graph_all_active(graph))
+        status = by_division(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);
     else if (banyan_graph_all_active(graph))

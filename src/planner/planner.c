@@ -34,10 +34,11 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
 
     if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, 0, &timeline, err);
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
+                             &timeline, err);
     } else if (!status) {
-        status =
-            banyan_predict(plan->schedule, problem->topology, problem->bytes, &timeline, &plan->model, err);
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
+                                &timeline, &plan->model, err);
     }
     if (status)
         return status;
@@ -46,13 +47,10 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     return BANYAN_SUCCESS;
 }
 
-static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                          banyan_effort effort, banyan_plan *out, banyan_error *err)
+/* Proves and predicts what was built since begin_s; status is how that went. */
+static banyan_status finish(banyan_plan plan, const banyan_problem *problem, banyan_effort effort,
+                            double begin_s, banyan_status status, banyan_plan *out, banyan_error *err)
 {
-    banyan_plan plan = {.algorithm = algorithm};
-    double begin_s = banyan_clock_cpu_s();
-    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
-
     memset(out, 0, sizeof *out);
     if (!status)
         status = prove(&plan, problem, err);
@@ -65,6 +63,26 @@ static banyan_status make(const banyan_algorithm *algorithm, const banyan_proble
     }
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                          banyan_effort effort, banyan_plan *out, banyan_error *err)
+{
+    banyan_plan plan = {.algorithm = algorithm};
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
+
+    return finish(plan, problem, effort, begin_s, status, out, err);
+}
+
+banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
+                               banyan_plan *out, banyan_error *err)
+{
+    banyan_plan plan = {.algorithm = banyan_algorithm_find("forest")};
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = banyan_forest_replan(problem, old, how, &plan.schedule, err);
+
+    return finish(plan, problem, BANYAN_EFFORT_MEASURE, begin_s, status, out, err);
 }
 
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,

@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "solve/lp.h"
+#include "solve/shallow.h"
 #include "solve/steiner.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
@@ -402,8 +403,8 @@ static banyan_status take_weights(generator *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                   banyan_coupled *out, banyan_error *err)
+static banyan_status by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                banyan_coupled *out, banyan_error *err)
 {
     generator g;
     banyan_status status;
@@ -433,6 +434,34 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
     generator_fini(&g);
     if (status)
         banyan_coupled_fini(out);
+    return status;
+}
+
+/* Trees that are deeper than wanted give way to pairs of shallow ones. */
+static banyan_status keep_to_depth(const banyan_graph *graph, int limit, banyan_coupled *packing,
+                                   banyan_error *err)
+{
+    int deeper;
+    banyan_status status = banyan_shallow_find_deeper(graph, packing, limit, &deeper, err);
+
+    if (!status && deeper)
+        status = banyan_shallow_pairs(graph, limit, packing->bound_value, packing, err);
+    return status;
+}
+
+banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                   banyan_coupled *out, banyan_error *err)
+{
+    banyan_status status;
+
+    if (problem->stages == BANYAN_STAGES_PIPELINED && banyan_graph_all_active(graph))
+        return banyan_coupled_by_cuts(graph, problem, out, err);
+    status = by_columns(graph, problem, out, err);
+    if (!status && problem->depth_limit && problem->stages == BANYAN_STAGES_PIPELINED) {
+        status = keep_to_depth(graph, problem->depth_limit, out, err);
+        if (status)
+            banyan_coupled_fini(out);
+    }
     return status;
 }
 

@@ -494,7 +494,7 @@ static banyan_schedule *replan(const banyan_topology *topology, const banyan_sch
     banyan_verdict verdict;
     banyan_error err;
 
-    if (banyan_forest_replan(&problem, old, &anew, &err) || banyan_verify(anew, topology, &verdict, &err) ||
+    if (banyan_forest_replan(&problem, old, NULL, &anew, &err) || banyan_verify(anew, topology, &verdict, &err) ||
         banyan_verdict_status(&verdict, &err))
         fail_msg("%s: %s", topology->name, err.text);
     assert_true(anew->flow_count <= 64);
@@ -618,7 +618,7 @@ TEST(planning_anew_survives_the_failure_of_each_allocation)
                               .collective = BANYAN_COLLECTIVE_ALLREDUCE};
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_forest_replan(&problem, old.schedule, &schedule, NULL);
+        status = banyan_forest_replan(&problem, old.schedule, NULL, &schedule, NULL);
         banyan_alloc_fail_after(-1);
     }
     banyan_schedule_destroy(schedule);
@@ -673,7 +673,8 @@ TEST(survives_the_failure_of_each_allocation)
         banyan_problem problem = {.topology = topology,
                                   .active = i == 2 ? all : topology->workers,
                                   .active_count = i == 2 ? 6 : topology->worker_count,
-                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                                  .bytes = i < 2 ? 1 << 20 : 0};
         for (long calls = 0; status; calls++) {
             banyan_alloc_fail_after(calls);
             status = banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, NULL);

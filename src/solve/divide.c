@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/divide.c: out-trees with root weights r fit into capacities x just when into every set S of nodes as much can
+ * enter as is summed outside (Edmonds 1973, Frank 1978); in-trees alike with what can leave S:
+ *
+ *     maximise sum of r    subject to    r(outside S) <= x(into S)    r(outside S) <= (c - x)(out of S)    for all S
+ *
+ * We solve the dual program, in which cuts are columns: prices of its rows are r and x, a maximum flow to (from) every
+ * node tells whether they serve it, and a minimum cut that is too small becomes a column. Cuts are looked for between
+ * the best division known to work and the program's (Ben-Ameur, Neto 2007): the program's own answers jump about,
+ * and cuts found nearer to good ones are better. Prices of the arcs are the weights of the cuts that they leave; they prove
+ * the bound, trees or no trees. Cost: two maximum flows a node in each round, some ten to sixty rounds. */
+#include "solve/divide.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/coupled.h"
+#include "solve/flow.h"
+#include "solve/lp.h"
+
+#define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
+#define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
+#define SMALL_DENOMINATOR 2000
+#define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_lp *lp;
+    banyan_flow *flow; /* one edge an arc, then one from the node before the roots to every node */
+    double unit;       /* the largest capacity */
+    int *node;         /* those with arcs */
+    int node_count;
+    double *x, *root;           /* the program's answer, in units */
+    double *good_x, *good_root; /* works, */
+    double good;                /* and reaches this */
+    double *mid_x, *mid_root;   /* asked about */
+    unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
+    size_t cut_count, cut_capacity;
+    int *row;
+    double *value;
+} divider;
+
+static size_t cut_bytes(const divider *d)
+{
+    return (size_t)d->graph->node_count + 1;
+}
+
+static void divider_fini(divider *d)
+{
+    banyan_lp_destroy(d->lp);
+    banyan_flow_destroy(d->flow);
+    banyan_free(d->node);
+    banyan_free(d->x);
+    banyan_free(d->root);
+    banyan_free(d->good_x);
+    banyan_free(d->good_root);
+    banyan_free(d->mid_x);
+    banyan_free(d->mid_root);
+    banyan_free(d->cuts);
+    banyan_free(d->row);
+    banyan_free(d->value);
+}
+
+static banyan_status make_flow(divider *d, banyan_error *err)
+{
+    const banyan_graph *graph = d->graph;
+    int nodes = graph->node_count, arcs = graph->arc_count;
+    size_t edges = (size_t)(arcs + nodes);
+    int *src = banyan_alloc(edges, sizeof *src), *dst = banyan_alloc(edges, sizeof *dst);
+    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < arcs + nodes; i++) {
+        src[i] = i < arcs ? graph->arcs[i].src : nodes;
+        dst[i] = i < arcs ? graph->arcs[i].dst : i - arcs;
+    }
+    if (!status)
+        status = banyan_flow_create(nodes + 1, arcs + nodes, src, dst, &d->flow, err);
+    banyan_free(src);
+    banyan_free(dst);
+    return status;
+}
+
+/* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs beyond those of cuts. */
+static banyan_status make_program(divider *d, banyan_error *err)
+{
+    int nodes = d->graph->node_count, arcs = d->graph->arc_count;
+    size_t rows = (size_t)(nodes + arcs);
+    double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper), one = 1;
+    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status) {
+        for (int r = 0; r < nodes + arcs; r++)
+            upper[r] = 1e300;
+        for (int i = 0; i < d->node_count; i++)
+            lower[d->node[i]] = 1;
+        status = banyan_lp_create(nodes + arcs, lower, upper, &d->lp, err);
+    }
+    for (int i = 0; !status && i < arcs; i++) {
+        int row = nodes + i;
+
+        banyan_lp_add_column(d->lp, -(double)d->graph->arcs[i].capacity / d->unit, 1, &row, &one);
+    }
+    banyan_free(lower);
+    banyan_free(upper);
+    return status;
+}
+
+static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count;
+    banyan_status status;
+
+    *d = (divider){.graph = graph, .node = banyan_alloc(nodes, sizeof *d->node)};
+    d->x = banyan_alloc(arcs, sizeof *d->x);
+    d->good_x = banyan_alloc(arcs, sizeof *d->x);
+    d->mid_x = banyan_alloc(arcs, sizeof *d->x);
+    d->root = banyan_alloc(nodes, sizeof *d->root);
+    d->good_root = banyan_alloc(nodes, sizeof *d->root);
+    d->mid_root = banyan_alloc(nodes, sizeof *d->root);
+    d->row = banyan_alloc(arcs + nodes, sizeof *d->row);
+    d->value = banyan_alloc(arcs + nodes, sizeof *d->value);
+    if (!d->node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
+        !d->row || !d->value)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++)
+        d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
+    for (int i = 0; i < graph->arc_count; i++)
+        d->good_x[i] = (double)graph->arcs[i].capacity / d->unit / 2;
+    for (int v = 0; v < graph->node_count; v++)
+        if (graph->role[v] & BANYAN_NODE_ACTIVE)
+            d->node[d->node_count++] = v;
+    status = make_flow(d, err);
+    return status ? status : make_program(d, err);
+}
+
+static int is_new(const divider *d, const unsigned char *cut)
+{
+    for (size_t i = 0; i < d->cut_count; i++)
+        if (memcmp(d->cuts + i * cut_bytes(d), cut, cut_bytes(d)) == 0)
+            return 0;
+    return 1;
+}
+
+/* The latest of d->cuts becomes a column. */
+static void add_column(divider *d)
+{
+    const unsigned char *cut = d->cuts + d->cut_count * cut_bytes(d), *inside = cut + 1;
+    const banyan_graph *graph = d->graph;
+    double leaves = 0;
+    int count = 0;
+
+    for (int i = 0; i < d->node_count; i++)
+        if (!inside[d->node[i]]) {
+            d->row[count] = d->node[i];
+            d->value[count++] = 1;
+        }
+    for (int i = 0; i < graph->arc_count; i++) {
+        int from = *cut ? graph->arcs[i].src : graph->arcs[i].dst,
+            to = *cut ? graph->arcs[i].dst : graph->arcs[i].src;
+
+        if (!inside[from] || inside[to])
+            continue;
+        d->row[count] = graph->node_count + i;
+        d->value[count++] = *cut ? 1 : -1;
+        leaves += *cut ? (double)graph->arcs[i].capacity / d->unit : 0;
+    }
+    banyan_lp_add_column(d->lp, -leaves, count, d->row, d->value);
+    d->cut_count++;
+}
+
+/* Room for one more cut, or NULL. */
+static unsigned char *next_cut(divider *d)
+{
+    size_t bytes = cut_bytes(d);
+
+    while (d->cut_capacity < (d->cut_count + 1) * bytes)
+        if (!banyan_grow((void **)&d->cuts, d->cut_capacity, &d->cut_capacity, 1))
+            return NULL;
+    memset(d->cuts + d->cut_count * bytes, 0, bytes);
+    return d->cuts + d->cut_count * bytes;
+}
+
+/* Every node alone, and all but it: mostly these decide. */
+static banyan_status first_cuts(divider *d, banyan_error *err)
+{
+    for (int i = 0; i < d->node_count; i++)
+        for (unsigned char kind = 0; kind < 4; kind++) {
+            unsigned char *cut = next_cut(d);
+
+            if (!cut)
+                return banyan_fail_memory(err);
+            cut[0] = kind & 1;
+            for (int j = 0; j < d->node_count; j++)
+                cut[1 + d->node[j]] = (i == j) != (kind >> 1);
+            if (is_new(d, cut))
+                add_column(d);
+        }
+    return BANYAN_SUCCESS;
+}
+
+/* Against the stream, from the node that is served: most of what it gets comes from near by, so the search stays short. */
+static void set_flow(divider *d, int leaving)
+{
+    const banyan_graph *graph = d->graph;
+
+    for (int i = 0; i < graph->arc_count; i++) {
+        double all = (double)graph->arcs[i].capacity / d->unit;
+        int64_t room = (int64_t)nearbyint(SCALE * fmax(0, leaving ? all - d->mid_x[i] : d->mid_x[i]));
+
+        banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
+    }
+    for (int v = 0; v < graph->node_count; v++)
+        banyan_flow_set(d->flow, graph->arc_count + v, 0, (int64_t)nearbyint(SCALE * d->mid_root[v]));
+}
+
+/* Columns from nodes that the division at hand does not serve. */
+static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
+{
+    int64_t total = 0;
+
+    for (int v = 0; v < d->graph->node_count; v++)
+        total += (int64_t)nearbyint(SCALE * d->mid_root[v]);
+    for (int leaving = 0; leaving < 2; leaving++)
+        for (int i = 0; i < d->node_count; i++) {
+            unsigned char *cut;
+
+            set_flow(d, leaving);
+            if ((double)banyan_flow_run(d->flow, d->node[i], d->graph->node_count, total) >=
+                ENOUGH * (double)total)
+                continue;
+            cut = next_cut(d);
+            if (!cut)
+                return banyan_fail_memory(err);
+            cut[0] = (unsigned char)leaving;
+            for (int j = 0; j < d->node_count; j++)
+                cut[1 + d->node[j]] = (unsigned char)banyan_flow_reaches(d->flow, d->node[j]);
+            ++*lacking;
+            if (is_new(d, cut))
+                add_column(d);
+        }
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status solve_program(divider *d, banyan_division *out, banyan_error *err)
+{
+    banyan_status status = banyan_lp_solve(d->lp, err);
+
+    if (status)
+        return status;
+    out->bound_value = -banyan_lp_objective(d->lp);
+    for (int v = 0; v < d->graph->node_count; v++)
+        d->root[v] = fabs(banyan_lp_price(d->lp, v));
+    for (int i = 0; i < d->graph->arc_count; i++)
+        d->x[i] = fabs(banyan_lp_price(d->lp, d->graph->node_count + i));
+    out->rounds++;
+    return BANYAN_SUCCESS;
+}
+
+static void mix(divider *d, double share)
+{
+    for (int v = 0; v < d->graph->node_count; v++)
+        d->mid_root[v] = share * d->root[v] + (1 - share) * d->good_root[v];
+    for (int i = 0; i < d->graph->arc_count; i++)
+        d->mid_x[i] = share * d->x[i] + (1 - share) * d->good_x[i];
+}
+
+static void keep(divider *d)
+{
+    d->good = 0;
+    for (int v = 0; v < d->graph->node_count; v++)
+        d->good += d->good_root[v] = d->mid_root[v];
+    memcpy(d->good_x, d->mid_x, (size_t)d->graph->arc_count * sizeof(double));
+}
+
+/* Between the best division that works and the program's answer, and nearer to the answer the longer that works. */
+static banyan_status close_in(divider *d, double tolerance, int round_limit, banyan_division *out,
+                              banyan_error *err)
+{
+    banyan_status status = solve_program(d, out, err);
+    double share = 0.5;
+
+    while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
+           out->rounds < round_limit) {
+        int lacking = 0;
+        size_t before = d->cut_count;
+
+        mix(d, share);
+        status = find_cuts(d, &lacking, err);
+        if (!status && d->cut_count > before) {
+            share = 0.5;
+            status = solve_program(d, out, err);
+        } else if (!status) { /* it works, or lacks no more than the program's prices are rounded by */
+            keep(d);
+            if (lacking && share == 1)
+                break;
+            share = share < 0.7 ? 0.9 : 1;
+        }
+    }
+    return status;
+}
+
+/* The arcs' prices: what they have themselves, and that of the cuts which they leave. */
+static void price_arcs(const divider *d, double *price)
+{
+    const double *value = banyan_lp_values(d->lp);
+    const banyan_graph *graph = d->graph;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = fmax(0, value[i]);
+    for (size_t k = 0; k < d->cut_count; k++) {
+        const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
+        double weight = value[(size_t)graph->arc_count + k];
+
+        for (int i = 0; *cut && weight > 0 && i < graph->arc_count; i++)
+            if (inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst])
+                price[i] += weight;
+    }
+}
+
+/* What the prices prove, as whole numbers. */
+static banyan_status prove(const divider *d, banyan_division *out, banyan_error *err)
+{
+    const banyan_graph *graph = d->graph;
+    double *price = d->value, largest = 0;
+    banyan_wide num, den;
+    banyan_status status;
+    int proven;
+
+    price_arcs(d, price);
+    for (int i = 0; i < graph->arc_count; i++)
+        largest = fmax(largest, price[i]);
+    if (!banyan_fraction_small_integers(price, graph->arc_count, SMALL_DENOMINATOR, 1e-7, out->price))
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = (int64_t)nearbyint(price[i] / largest * LARGE_PRICE);
+    status = banyan_coupled_check(graph, out->price, &num, &den, &proven, err);
+    if (!status && den <= 0)
+        status =
+            banyan_fail(err, BANYAN_INTERNAL_ERROR, "the prices of %d cuts prove nothing", (int)d->cut_count);
+    if (status)
+        return status;
+    out->bound = banyan_fraction_make(num, den);
+    out->bound_value = (double)num / (double)den;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
+                            banyan_division *out, banyan_error *err)
+{
+    divider d;
+    banyan_status status = divider_init(&d, graph, err);
+
+    memset(out, 0, sizeof *out);
+    out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
+    if (!status && !out->price)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = first_cuts(&d, err);
+    if (!status)
+        status = close_in(&d, tolerance, round_limit, out, err);
+    if (!status)
+        status = prove(&d, out, err);
+    if (!status) {
+        for (int i = 0; i < graph->arc_count; i++)
+            d.good_x[i] *= d.unit;
+        for (int v = 0; v < graph->node_count; v++)
+            d.good_root[v] *= d.unit;
+        out->total = d.good * d.unit;
+        out->sent = d.good_x;
+        out->root = d.good_root;
+        d.good_x = d.good_root = NULL;
+    }
+    divider_fini(&d);
+    if (status)
+        banyan_division_fini(out);
+    return status;
+}
+
+void banyan_division_fini(banyan_division *division)
+{
+    banyan_free(division->sent);
+    banyan_free(division->root);
+    banyan_free(division->price);
+    memset(division, 0, sizeof *division);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/shallow.h: pairs of an in-tree and an out-tree with one root, all no deeper than wanted. */
+#ifndef BANYAN_SOLVE_SHALLOW_H
+#define BANYAN_SOLVE_SHALLOW_H
+
+#include "solve/coupled.h"
+
+/* Puts pairs in the place of the packing's trees, until they weigh enough or little is gained; idle nodes only forward.
+ * Trees have at most so many hops (0: some more than are needed); where no root has all others so near, as many as the
+ * best root needs. Bound and prices stay. */
+banyan_status banyan_shallow_pairs(const banyan_graph *graph, int depth_limit, double enough,
+                                   banyan_coupled *packing, banyan_error *err);
+
+/* Whether a tree that carries something is deeper than the limit. */
+banyan_status banyan_shallow_find_deeper(const banyan_graph *graph, const banyan_coupled *packing, int limit,
+                                         int *deeper, banyan_error *err);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/divide.c: links unlike in the two directions: prices and trees that meet prove each other. */
+#include "test.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+#include "core/random.h"
+#include "solve/branch.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
+#include "solve/shallow.h"
+
+#define NODES 12
+#define MOST 128
+
+/* A ring both ways, so that everybody reaches everybody, and chords one way; all nodes active. */
+static banyan_graph *random_graph(banyan_random *random, int nodes)
+{
+    int src[MOST], dst[MOST], count = 0;
+    unsigned char role[NODES];
+    double capacity[MOST];
+    banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    memset(role, BANYAN_NODE_ACTIVE | BANYAN_NODE_ADDS | BANYAN_NODE_COPIES, sizeof role);
+    for (int v = 0; v < nodes; v++)
+        for (int back = 0; back < 2; back++) {
+            src[count] = back ? (v + 1) % nodes : v;
+            dst[count] = back ? v : (v + 1) % nodes;
+            capacity[count++] = 1 + banyan_random_below(random, 6);
+        }
+    for (int i = 0; i < 2 * nodes; i++) {
+        src[count] = banyan_random_below(random, nodes);
+        dst[count] = banyan_random_below(random, nodes);
+        capacity[count] = 1 + banyan_random_below(random, 6);
+        count += src[count] != dst[count];
+    }
+    input.arc_count = count;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+/* Every node but the root has one parent, the root is above all; the deepest node's hops. */
+static int depth_of(const banyan_graph *graph, const banyan_trees *trees, size_t tree, int root, int towards)
+{
+    int parent[NODES], deepest = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        parent[v] = -1;
+    for (size_t e = trees->first_edge[tree]; e < banyan_trees_edges_end(trees, tree); e++) {
+        int child = towards ? trees->edges[e].src : trees->edges[e].dst;
+
+        assert_int_equal(parent[child], -1);
+        parent[child] = towards ? trees->edges[e].dst : trees->edges[e].src;
+    }
+    for (int v = 0; v < graph->node_count; v++) {
+        int depth = 0, u = v;
+
+        for (; parent[u] >= 0 && depth <= graph->node_count; u = parent[u])
+            depth++;
+        assert_int_equal(u, root);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+/* What arcs bear stays within their capacities, and as much goes out of every root as came in; the deepest tree. */
+static int check_packing(const banyan_graph *graph, const banyan_coupled *packing, uint64_t seed)
+{
+    double load[MOST] = {0}, in[NODES] = {0}, out[NODES] = {0}, total = 0;
+    int deepest = 0;
+
+    for (size_t t = 0; t < packing->trees.tree_count; t++) {
+        int towards = packing->kind[t] == BANYAN_TREE_IN, root = packing->root[t];
+        int depth = depth_of(graph, &packing->trees, t, root, towards);
+
+        deepest = packing->weight[t] > 1e-9 && depth > deepest ? depth : deepest;
+        for (size_t a = banyan_trees_arcs_begin(&packing->trees, t);
+             a < banyan_trees_arcs_close(&packing->trees, t); a++)
+            load[packing->trees.arcs[a]] += packing->weight[t];
+        (towards ? in : out)[root] += packing->weight[t];
+    }
+    for (int v = 0; v < graph->node_count; v++)
+        total += fmin(in[v], out[v]);
+    for (int i = 0; i < graph->arc_count; i++)
+        if (load[i] > (double)graph->arcs[i].capacity * (1 + 1e-6))
+            fail_msg("seed %d: arc %d bears %g of %g", (int)seed, i, load[i],
+                     (double)graph->arcs[i].capacity);
+    if (total < packing->total * (1 - 1e-4))
+        fail_msg("seed %d: trees weigh %.9g, not %.9g", (int)seed, total, packing->total);
+    return deepest;
+}
+
+static double proven_by(const banyan_graph *graph, const int64_t *price)
+{
+    banyan_wide num, den;
+    int proven;
+
+    assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
+    assert_true(proven && den > 0);
+    return (double)num / (double)den;
+}
+
+TEST(prices_prove_what_the_division_reaches)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 4 + (int)(seed % (NODES - 3)));
+        banyan_division division;
+        double bound;
+
+        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        bound = proven_by(graph, division.price);
+        if (fabs(bound - division.bound_value) > 1e-9 * bound || fabs(division.total - bound) > 1e-6 * bound)
+            fail_msg("seed %d: reaches %.9g, prices prove %.9g, said to be %.9g", (int)seed, division.total,
+                     bound, division.bound_value);
+        banyan_division_fini(&division);
+        banyan_graph_destroy(graph);
+    }
+}
+
+static double weight_at(const banyan_branches *branches, int root)
+{
+    double sum = 0;
+
+    for (size_t t = 0; t < branches->trees.tree_count; t++)
+        sum += branches->root[t] == root ? branches->weight[t] : 0;
+    return sum;
+}
+
+TEST(trees_fill_the_broadcasts_part_and_the_reduces)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 4 + (int)(seed % (NODES - 3)));
+        banyan_division division;
+
+        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        for (int towards = 0; towards < 2; towards++) {
+            banyan_branch_problem problem = {towards, division.sent, division.root};
+            banyan_branches branches;
+            double load[MOST] = {0};
+
+            assert_int_equal(banyan_branch(graph, &problem, &branches, NULL), BANYAN_SUCCESS);
+            for (size_t t = 0; t < branches.trees.tree_count; t++) {
+                depth_of(graph, &branches.trees, t, branches.root[t], towards);
+                for (size_t a = banyan_trees_arcs_begin(&branches.trees, t);
+                     a < banyan_trees_arcs_close(&branches.trees, t); a++)
+                    load[branches.trees.arcs[a]] += branches.weight[t];
+            }
+            for (int i = 0; i < graph->arc_count; i++)
+                assert_true(load[i] <= division.sent[i] + 1e-6 * division.total);
+            for (int v = 0; v < graph->node_count; v++)
+                assert_true(weight_at(&branches, v) <= division.root[v] * (1 + 1e-9));
+            if (branches.total < division.total * (1 - 1e-4))
+                fail_msg("seed %d, towards %d: trees weigh %.9g of %.9g", (int)seed, towards, branches.total,
+                         division.total);
+            banyan_branches_fini(&branches);
+            for (int i = 0; i < graph->arc_count; i++)
+                division.sent[i] = (double)graph->arcs[i].capacity - division.sent[i];
+        }
+        banyan_division_fini(&division);
+        banyan_graph_destroy(graph);
+    }
+}
+
+TEST(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, NODES);
+        banyan_coupled_problem problem = {
+            .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
+        banyan_coupled packing;
+
+        assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        check_packing(graph, &packing, seed);
+        if (packing.total < packing.bound_value * 0.999 || packing.total > packing.bound_value * (1 + 1e-6))
+            fail_msg("seed %d: %.9g of %.9g", (int)seed, packing.total, packing.bound_value);
+        banyan_coupled_fini(&packing);
+        problem.depth_limit = 4;
+        assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        if (check_packing(graph, &packing, seed) > 4)
+            fail_msg("seed %d: deeper than 4 hops", (int)seed);
+        assert_true(packing.total > packing.bound_value / 2);
+        banyan_coupled_fini(&packing);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* Five nodes in a row: from the middle it is two hops to the ends, and no root has fewer. */
+TEST(a_limit_that_no_root_can_keep_is_what_the_best_root_needs)
+{
+    const int src[] = {0, 1, 1, 2, 2, 3, 3, 4}, dst[] = {1, 0, 2, 1, 3, 2, 4, 3};
+    const double capacity[] = {3, 1, 2, 5, 3, 3, 1, 4};
+    unsigned char role[] = {7, 7, 7, 7, 7};
+    banyan_graph_input input = {5, role, 8, src, dst, capacity, NULL};
+    banyan_coupled_problem problem = {
+        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = 1};
+    banyan_coupled packing;
+    banyan_graph *graph;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(check_packing(graph, &packing, 0), 2);
+    assert_true(fabs(packing.total - 1) < 1e-6 && fabs(packing.bound_value - 1) < 1e-6);
+    banyan_coupled_fini(&packing);
+    banyan_graph_destroy(graph);
+}
+
+TEST(each_allocation_may_fail)
+{
+    banyan_random random = {7};
+    banyan_graph *graph = random_graph(&random, 6);
+
+    for (int depth = 0; depth < 3; depth += 2) {
+        banyan_coupled_problem problem = {
+            .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = depth};
+        banyan_status status = BANYAN_INTERNAL_ERROR;
+        banyan_coupled packing;
+
+        for (long calls = 0; status; calls++) {
+            banyan_alloc_fail_after(calls);
+            status = banyan_coupled_solve(graph, &problem, &packing, NULL);
+            banyan_alloc_fail_after(-1);
+            assert_true(status == BANYAN_SUCCESS || packing.price == NULL);
+        }
+        banyan_coupled_fini(&packing);
+    }
+    banyan_graph_destroy(graph);
+}
+
+/* The filling by cuts, which solve asks for only where shallow trees fall short. */
+TEST(each_allocation_of_a_division_and_its_trees_may_fail)
+{
+    banyan_random random = {8};
+    banyan_graph *graph = random_graph(&random, 6);
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_division division;
+    banyan_branches branches;
+
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_divide(graph, 1e-10, 1000, &division, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    status = BANYAN_INTERNAL_ERROR;
+    for (long calls = 0; status; calls++) {
+        banyan_branch_problem problem = {0, division.sent, division.root};
+
+        banyan_alloc_fail_after(calls);
+        status = banyan_branch(graph, &problem, &branches, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    banyan_branches_fini(&branches);
+    banyan_division_fini(&division);
+    banyan_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prices_prove_what_the_division_reaches),
+        cmocka_unit_test(trees_fill_the_broadcasts_part_and_the_reduces),
+        cmocka_unit_test(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth),
+        cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
+        cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
+    };
+
+    return cmocka_run_group_tests_name("divide", tests, NULL, NULL);
+}
