@@ -16,10 +16,12 @@
 #define ENOUGH_TO_THIN 0.997 /* and where the trees are too many to be kept */
 #define FIRST_TREES 200      /* and one for each cable */
 #define TURNS 6
-#define ENOUGH_OF_FEW 0.995 /* with the trees that are allowed, */
-#define EXCHANGES 6         /* after so many turns at most, */
-#define LEAST_GAIN 1e-4     /* that makes the next turn worth it */
-#define ATTEMPTS 4000       /* and so many attempts in each */
+#define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
+#define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
+#define MANY_ARCS 600
+#define EXCHANGES 6     /* after so many turns at most, */
+#define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
+#define ATTEMPTS 4000   /* and so many attempts in each */
 
 typedef struct {
     banyan_helpers *helpers; /* NULL: with nodes that only forward */
@@ -192,10 +194,10 @@ static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit,
 static banyan_status limit_trees(const banyan_graph *graph, double bound, stand *s, size_t limit,
                                  banyan_error *err)
 {
+    double enough = graph->arc_count > MANY_ARCS ? ENOUGH_OF_MANY : ENOUGH_OF_FEW;
     banyan_status status = thin_out(graph, s, limit, err);
 
-    for (int turn = 0, better = 1; !status && better && turn < EXCHANGES && s->total < ENOUGH_OF_FEW * bound;
-         turn++)
+    for (int turn = 0, better = 1; !status && better && turn < EXCHANGES && s->total < enough * bound; turn++)
         status = exchange(graph, s, limit, &better, err);
     return status;
 }

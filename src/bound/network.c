@@ -8,6 +8,10 @@
 #include "core/alloc.h"
 #include "solve/steiner.h"
 
+#define LEAST_RATE 1e-290 /* bytes/s: below this doubles lose digits */
+#define MOST_RATE 1e290
+#define WIDEST 4294967296.0 /* 2^32 */
+
 typedef struct {
     unsigned char *role, *gone;
     int *neighbour; /* 2 a node: the different nodes at its links, as far as two; -1 none */
@@ -97,6 +101,106 @@ static void take_links(sketch *s, const banyan_topology *topology)
             s->role[v] = 0;
 }
 
+static int find_top(int *top, int v)
+{
+    while (top[v] != v)
+        v = top[v] = top[top[v]];
+    return v;
+}
+
+/* Joins what links wider than least join; returns whether that is all active workers. */
+static int join_wider(const sketch *s, const int *active, int active_count, double least, int node_count,
+                      int *top)
+{
+    int together = 1;
+
+    for (int v = 0; v < node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < s->arc_count; i++)
+        if (s->capacity[i] > least)
+            top[find_top(top, s->src[i])] = find_top(top, s->dst[i]);
+    for (int i = 1; i < active_count; i++)
+        together &= find_top(top, active[i]) == find_top(top, active[0]);
+    return together;
+}
+
+/* More than this no plan can bear on a link: the widest links that the active workers cannot do without are at most
+ * so wide that they stand between two sides, and what crosses there bounds every rate; on a link it can come once
+ * for each node. */
+static double find_most(const sketch *s, const int *active, int active_count, int node_count, int *top)
+{
+    double least = 0, crossing = 0, widest = 0;
+
+    for (int i = 0; i < s->arc_count; i++)
+        widest = s->capacity[i] > widest ? s->capacity[i] : widest;
+    for (double next = 0; join_wider(s, active, active_count, least, node_count, top); least = next) {
+        next = widest; /* the next wider link */
+        for (int i = 0; i < s->arc_count; i++)
+            if (s->capacity[i] > least && s->capacity[i] < next)
+                next = s->capacity[i];
+        if (!(next > least))
+            break;
+    }
+    for (int i = 0; i < s->arc_count; i++)
+        if (find_top(top, s->src[i]) == find_top(top, active[0]) &&
+            find_top(top, s->dst[i]) != find_top(top, active[0]))
+            crossing += s->capacity[i];
+    return crossing * node_count;
+}
+
+static void find_extremes(const sketch *s, int *thinnest, int *widest)
+{
+    *thinnest = *widest = 0;
+    for (int i = 1; i < s->arc_count; i++) {
+        *thinnest = s->capacity[i] < s->capacity[*thinnest] ? i : *thinnest;
+        *widest = s->capacity[i] > s->capacity[*widest] ? i : *widest;
+    }
+}
+
+static banyan_status refuse(const sketch *s, const banyan_topology *topology, int thin, int wide,
+                            banyan_error *err)
+{
+    return banyan_fail(
+        err, BANYAN_INVALID_ARGUMENT,
+        "links %s->%s of %.3g and %s->%s of %.3g bytes/s are too unlike to plan with both: leave the "
+        "thin one out",
+        banyan_topology_node_name(topology, s->src[thin]), banyan_topology_node_name(topology, s->dst[thin]),
+        s->capacity[thin], banyan_topology_node_name(topology, s->src[wide]),
+        banyan_topology_node_name(topology, s->dst[wide]), s->capacity[wide]);
+}
+
+/* Solvers count in whole numbers of 32 bits. Links that are wider than anything can use are narrowed to that. */
+static banyan_status narrow(sketch *s, const banyan_topology *topology, const int *active, int active_count,
+                            banyan_error *err)
+{
+    int thin, wide, *top;
+    double most;
+
+    if (s->arc_count == 0 || active_count < 2)
+        return BANYAN_SUCCESS;
+    find_extremes(s, &thin, &wide);
+    if (s->capacity[thin] >= LEAST_RATE && s->capacity[wide] <= MOST_RATE &&
+        s->capacity[wide] / s->capacity[thin] <= WIDEST)
+        return BANYAN_SUCCESS;
+    if (s->capacity[thin] < LEAST_RATE && s->capacity[wide] < LEAST_RATE)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "link %s->%s of %.3g bytes/s is too thin to plan with: at least 1e-290 are needed",
+                           banyan_topology_node_name(topology, s->src[thin]),
+                           banyan_topology_node_name(topology, s->dst[thin]), s->capacity[thin]);
+    if (s->capacity[thin] < LEAST_RATE || s->capacity[wide] > MOST_RATE)
+        return refuse(s, topology, thin, wide, err);
+    top = banyan_alloc((size_t)topology->node_count, sizeof *top);
+    if (!top)
+        return banyan_fail_memory(err);
+    most = find_most(s, active, active_count, topology->node_count, top);
+    banyan_free(top);
+    if (most / s->capacity[thin] > WIDEST)
+        return refuse(s, topology, thin, wide, err);
+    for (int i = 0; most > 0 && i < s->arc_count; i++)
+        s->capacity[i] = s->capacity[i] < most ? s->capacity[i] : most;
+    return BANYAN_SUCCESS;
+}
+
 /* Idle workers that are removed must not be what connects the active ones. */
 static banyan_status check_reach(const banyan_topology *topology, const banyan_graph *graph,
                                  banyan_error *err)
@@ -156,7 +260,9 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
         remove_dead_ends(&s, topology);
         take_links(&s, topology);
         input.arc_count = s.arc_count;
-        status = banyan_graph_create(&input, out, err);
+        status = narrow(&s, topology, active, active_count, err);
+        if (!status)
+            status = banyan_graph_create(&input, out, err);
         if (!status)
             status = check_reach(topology, *out, err);
         if (status) {

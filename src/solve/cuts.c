@@ -23,8 +23,10 @@
 #define SCALE 1073741824.0 /* 2^30: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-7)  /* of what a cut must carry */
 #define ROUNDS 200
-#define IDLE_ROUNDS 6   /* without a better bound: then this is it, most likely */
-#define STANDSTILL 1e-5 /* a bound that falls by less stands still: the program's noise is not far below */
+#define IDLE_ROUNDS 6     /* without a better bound: then this is it, most likely; */
+#define FEW_IDLE_ROUNDS 4 /* of large programs */
+#define LARGE 600         /* arcs */
+#define STANDSTILL 1e-5   /* a bound that falls by less stands still: the program's noise is not far below */
 #define SMALL_DENOMINATOR 2000
 #define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
 
@@ -217,13 +219,13 @@ static banyan_status add_parts(family *f, const double *y, banyan_error *err)
 /* The program's bound stands still for many rounds before it falls again; a partition often goes there at once. */
 static banyan_status improve(family *f, double *sum, banyan_error *err)
 {
-    int idle = 0;
+    int idle = 0, idle_limit = f->graph->arc_count > LARGE ? FEW_IDLE_ROUNDS : IDLE_ROUNDS;
     banyan_status status = add_parts(f, NULL, err);
 
     if (!status)
         status = banyan_lp_solve(f->lp, err);
     *sum = status ? 0 : banyan_lp_objective(f->lp);
-    for (int round = 0; !status && round < ROUNDS && idle < IDLE_ROUNDS; round++) {
+    for (int round = 0; !status && round < ROUNDS && idle < idle_limit; round++) {
         double before = f->parted;
 
         status = add_parts(f, banyan_lp_values(f->lp), err);

@@ -137,6 +137,68 @@ TEST(halves_of_tori_have_the_bound_of_their_cuts)
     }
 }
 
+/* Four machines behind a switch that only forwards: three ways of two cables each, as with fewer workers, where the
+ * cheapest trees are found. */
+TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
+{
+    static const int counts[] = {16, 8};
+
+    for (int i = 0; i < 2; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+        int active[16];
+
+        assert_int_equal(banyan_topology_load("dgxa100:4", &topology, NULL), BANYAN_SUCCESS);
+        for (int k = 0; k < counts[i]; k++)
+            active[k] = topology->workers[32 / counts[i] * k];
+        bound = find_bound(topology, active, counts[i], BANYAN_RELAYS_ADD);
+        CHECK_RATE("dgxa100:4", "all-reduce", bound.allreduce.bytes_per_s, 400e9 / 3);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
+/* A ring of four; the sentence, or a rate. */
+static void check_mix(const double *bytes_per_s, double rate, const char *sentence)
+{
+    char text[1000];
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    int length = snprintf(text, sizeof text,
+                          "{\"format\":\"banyan-topology\",\"version\":1,\"name\":\"mix\","
+                          "\"nodes\":[{\"name\":\"a\",\"kind\":\"worker\"},"
+                          "{\"name\":\"b\",\"kind\":\"worker\"},{\"name\":\"c\","
+                          "\"kind\":\"worker\"},{\"name\":\"d\",\"kind\":\"worker\"}],\"links\":[");
+
+    for (int i = 0; i < 4; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                           "%s{\"src\":\"%c\",\"dst\":\"%c\",\"bytes_per_s\":%g,\"both\":true}", i ? "," : "",
+                           "abcd"[i], "abcd"[(i + 1) % 4], bytes_per_s[i]);
+    length += snprintf(text + length, sizeof text - (size_t)length, "]}");
+    if (banyan_topology_parse(text, (size_t)length, &topology, &err))
+        fail_msg("%s", err.text);
+    if (sentence) {
+        assert_int_equal(banyan_bound_find(topology, topology->workers, 4, BANYAN_RELAYS_ADD, &bound, &err),
+                         BANYAN_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.text, sentence));
+    } else {
+        bound = find_bound(topology, topology->workers, 4, BANYAN_RELAYS_ADD);
+        CHECK_RATE("mix", "all-reduce", bound.allreduce.bytes_per_s, rate);
+        banyan_bound_fini(&bound);
+    }
+    banyan_topology_destroy(topology);
+}
+
+TEST(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named)
+{
+    check_mix((const double[]){1e28, 1e10, 1e10, 1e10}, 1.5e10, NULL);
+    check_mix((const double[]){1e-8, 1e10, 1e10, 1e-8}, 2e-8, NULL);
+    check_mix((const double[]){1e10, 1e10, 1e-9, 1e10}, 0, "links c->d of 1e-09 and a->b of 1e+10 bytes/s");
+    check_mix((const double[]){1e10, 1e10, 1e-300, 1e300}, 0, "links c->d of 1e-300 and d->a of 1e+300");
+    check_mix((const double[]){1e-300, 1e-300, 1e-300, 1e-300}, 0, "link a->b of 1e-300 bytes/s is too thin");
+}
+
 TEST(a_lone_worker_has_no_limit)
 {
     banyan_bound bound;
@@ -262,6 +324,8 @@ int main(void)
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),
         cmocka_unit_test(halves_of_tori_have_the_bound_of_their_cuts),
+        cmocka_unit_test(a_switch_that_only_forwards_does_not_branch_in_the_proof),
+        cmocka_unit_test(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),

@@ -2,6 +2,7 @@
 /* tests/unit/solve.c: the solvers against plain enumeration on small random graphs. */
 #include "test.h"
 
+#include <dirent.h>
 #include <math.h>
 
 #include "core/alloc.h"
@@ -384,6 +385,49 @@ TEST(a_program_that_grew_is_solved_from_where_it_was)
     banyan_lp_destroy(lp);
 }
 
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+
+    for (struct dirent *entry = tasks ? readdir(tasks) : NULL; entry; entry = readdir(tasks))
+        count += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+/* A basis so dense and large that LAPACK would share it out, if it could. */
+TEST(a_program_is_solved_by_the_calling_thread_alone)
+{
+    enum { ROWS = 240 };
+    double lower[ROWS], upper[ROWS], value[ROWS];
+    int row[ROWS], before = count_threads();
+    uint64_t noise = 1;
+    banyan_lp *lp;
+
+    for (int i = 0; i < ROWS; i++) {
+        lower[i] = -1e300;
+        upper[i] = 1;
+    }
+    assert_int_equal(banyan_lp_create(ROWS, lower, upper, &lp, NULL), BANYAN_SUCCESS);
+    for (int column = 0; column < 2 * ROWS; column++) {
+        int count = 0;
+
+        for (int i = 0; i < ROWS; i++) {
+            noise = noise * 6364136223846793005u + 1442695040888963407u;
+            if (noise >> 63 || i == column % ROWS) {
+                row[count] = i;
+                value[count++] = 1 + (double)(noise >> 40) / 16777216.0;
+            }
+        }
+        banyan_lp_add_column(lp, 1, count, row, value);
+    }
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    assert_int_equal(count_threads(), before);
+    banyan_lp_destroy(lp);
+}
+
 TEST(cables_that_look_alike_share_a_group)
 {
     unsigned char role[] = {1, 1, 1, 1, 0, 0};
@@ -452,6 +496,7 @@ int main(void)
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
         cmocka_unit_test(the_best_root_is_found_in_one_search_as_by_trying_each),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
+        cmocka_unit_test(a_program_is_solved_by_the_calling_thread_alone),
         cmocka_unit_test(cables_that_look_alike_share_a_group),
         cmocka_unit_test(hubs_and_exchanges_use_all_cables_evenly),
     };
