@@ -33,7 +33,7 @@ static banyan_status export_trace(const banyan_plan *plan, const cli_problem *pr
     banyan_timeline *timeline;
     const char *model;
     banyan_status status =
-        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, &timeline, &model, err);
+        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, &model, err);
 
     if (status)
         return status;

@@ -112,7 +112,7 @@ static banyan_status add_choice(const tuning *t, const banyan_problem *problem, 
 {
     banyan_plan *plans = NULL;
     int all = 0, best;
-    banyan_status status = banyan_plan_all(problem, &plans, &all, err);
+    banyan_status status = banyan_comm_candidates(problem, banyan_comm_effort(problem), &plans, &all, err);
 
     if (status)
         return status;
@@ -147,7 +147,7 @@ static banyan_status list_candidates(const tuning *t, size_t bytes, candidate *o
     banyan_status status = add_choice(t, &problem, out, count, err);
 
     if (!status)
-        status = banyan_plan_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
+        status = banyan_comm_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
     if (!status) {
         is_done = banyan_alloc((size_t)all + 1, 1);
         status = is_done ? BANYAN_SUCCESS : banyan_fail_memory(err);

@@ -5,10 +5,7 @@
  * can be in floor(T c / X) trees at a rate of X, and that rounding is what limits the rate: 62 cables in a tree
  * of 256 make 15.5 trees a cable of 64, so some are in 16, but 7.99 of 33. The bound's prices tell what each T
  * can reach at best; we take the smallest that is good enough. Beyond the number of trees allowed, some of them
- * weigh two units.
- *
- * Where idle workers add, the best trees are too unlike for equal weights. There a linear program weighs the trees
- * that exchanges have found, and exchanges improve the trees with these weights, in turn. */
+ * weigh two units. */
 #include <math.h>
 
 #include "algorithms/packed-parts.h"
@@ -21,13 +18,11 @@
 #define MOST_TREES 64
 #define FEWEST_TREES 16
 #define ATTEMPTS 200000
-#define ATTEMPTS_IN_TURN 20000
 #define STEPS 64               /* rates tried for one number of units */
 #define MOST_WEIGHT 3          /* units of a tree */
 #define ENOUGH 0.9955          /* of the bound, */
 #define ENOUGH_FOR_MANY 0.9915 /* and for very many workers, */
 #define VERY_MANY 300          /* more than so many */
-#define TURNS 6                /* of weighing and exchanging */
 
 /* What trees of so many units together can reach with these prices, in the graph's units; 0: less than least. */
 static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, double tree_cost,
@@ -123,91 +118,19 @@ static int usual_depth(const banyan_graph *graph)
     return depth;
 }
 
-/* The packing's heaviest trees, and their weights, in place of these. */
-static banyan_status take_heaviest(const banyan_packing *packing, int limit, banyan_trees *trees,
-                                   double *weight, banyan_error *err)
-{
-    size_t surplus = 0;
-
-    for (size_t t = 0; t < packing->trees.tree_count; t++)
-        surplus += packing->weight[t] > 1e-9 * packing->total;
-    surplus = surplus > (size_t)limit ? surplus - (size_t)limit : 0;
-    banyan_trees_fini(trees);
-    banyan_trees_init(trees);
-    for (size_t t = 0; t < packing->trees.tree_count; t++) {
-        size_t lighter = 0;
-
-        if (packing->weight[t] <= 1e-9 * packing->total)
-            continue;
-        for (size_t u = 0; u < packing->trees.tree_count; u++)
-            lighter += packing->weight[u] > 1e-9 * packing->total &&
-                       (packing->weight[u] < packing->weight[t] ||
-                        (packing->weight[u] == packing->weight[t] && u < t));
-        if (lighter < surplus)
-            continue;
-        weight[trees->tree_count] = packing->weight[t];
-        banyan_trees_copy(trees, &packing->trees, t);
-    }
-    return trees->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
-}
-
-/* Weights from a linear program over the trees and the one that its prices ask for. */
-static banyan_status weigh(const banyan_graph *graph, const banyan_allreduce_bound *bound,
-                           banyan_oracle *oracle, int limit, banyan_trees *trees, double *weight,
-                           double *total, banyan_error *err)
-{
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
-                                      .context = oracle,
-                                      .tolerance = 1e-9,
-                                      .warm_trees = 1,
-                                      .start = bound->price,
-                                      .seed = trees,
-                                      .round_limit = 1};
-    banyan_packing packing;
-    banyan_status status = banyan_packing_solve(graph, &problem, &packing, err);
-
-    if (status)
-        return status;
-    *total = packing.total;
-    status = take_heaviest(&packing, limit, trees, weight, err);
-    banyan_packing_fini(&packing);
-    return status;
-}
-
-static banyan_status improve_in_turn(const banyan_graph *graph, const banyan_allreduce_bound *bound,
-                                     banyan_exchange_problem problem, int limit, banyan_trees *trees,
-                                     double *weight, banyan_error *err)
-{
-    banyan_oracle *oracle;
-    double total = 0, fullest;
-    banyan_status status = banyan_oracle_create(graph, &oracle, err);
-
-    problem.enough = 0;
-    problem.attempt_limit = ATTEMPTS_IN_TURN;
-    for (int turn = 0; !status && turn < TURNS; turn++) {
-        status = weigh(graph, bound, oracle, limit, trees, weight, &total, err);
-        if (status || total >= ENOUGH_FOR_MANY * bound->value || turn + 1 == TURNS)
-            break;
-        status = banyan_exchange(graph, &problem, trees, &fullest, err);
-    }
-    banyan_oracle_destroy(oracle);
-    return status;
-}
-
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_exchange_problem problem = {.attempt_limit = ATTEMPTS};
     banyan_trees trees;
-    int helped = banyan_graph_has_idle_adders(graph);
     double rate = 0, fullest, *weight = NULL;
     int limit = options->max_trees < MOST_TREES ? options->max_trees : MOST_TREES, count = 0, units = 0;
     banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
 
     banyan_trees_init(&trees);
     if (!status) {
-        units = helped ? limit : choose_units(graph, &bound, limit, &rate);
+        units = choose_units(graph, &bound, limit, &rate);
         count = units < limit ? units : limit;
         weight = banyan_alloc((size_t)count, sizeof *weight);
         status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
@@ -216,15 +139,13 @@ banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed
         problem.weight = weight;
         problem.enough = rate > 0 ? units / rate : 0;
         problem.depth_limit = options->max_depth ? options->max_depth : usual_depth(graph);
-        if (!status && !helped)
+        if (!status)
             status = banyan_hubs_pack(graph, count, &trees, err);
     }
     if (!status && trees.tree_count == 0)
         status = make_cheapest(graph, count, &trees, err);
     if (!status)
         status = banyan_exchange(graph, &problem, &trees, &fullest, err);
-    if (!status && helped)
-        status = improve_in_turn(graph, &bound, problem, count, &trees, weight, err);
     for (size_t t = 0; !status && t < trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &trees, t, -1, weight[t]);
     banyan_trees_fini(&trees);

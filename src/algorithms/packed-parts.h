@@ -28,6 +28,10 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, banyan_error *err);
 
+/* Idle nodes that add, and too many for cheapest trees: very many good trees, weighed by a linear program. */
+banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
+                                   banyan_flows *flows, banyan_error *err);
+
 /* Hops to the farthest node from where that is least. */
 banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err);
 

@@ -15,14 +15,11 @@
 #include <string.h>
 
 #include "algorithms/packed-parts.h"
-#include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/closure.h"
 #include "solve/oracle.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
-#define ENOUGH 0.998       /* of the bound, where the cheapest trees cannot be found, */
-#define INEXACT_ROUNDS 400 /* in so many rounds */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
 #define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
 #define LOAD_STEPS 512     /* of a cable, up to the fullest */
@@ -263,22 +260,14 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
 {
     banyan_packing_problem problem = {
         .oracle = banyan_oracle_tree, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_packing packing;
-    banyan_oracle *oracle = NULL;
-    banyan_status status = bound.price ? banyan_oracle_create(graph, &oracle, err) : banyan_fail_memory(err);
+    banyan_oracle *oracle;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
-    if (!status &&
-        !banyan_oracle_is_exact(oracle)) { /* its own prices prove nothing: they do not say when to end */
-        status = banyan_allreduce_solve(graph, &bound, err);
-        problem.good_enough = ENOUGH * bound.value;
-        problem.round_limit = INEXACT_ROUNDS;
-    }
     problem.context = oracle;
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
     banyan_oracle_destroy(oracle);
-    banyan_free(bound.price);
     if (status)
         return status;
     banyan_packed_take(flows, graph, &packing);

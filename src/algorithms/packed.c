@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "algorithms/packed-parts.h"
+#include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/ellipsoid.h"
 #include "solve/oracle.h"
@@ -15,6 +16,7 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
+#define NEARLY 0.995 /* of the bound: nothing else is tried */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -169,15 +171,103 @@ static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *
     return status;
 }
 
+/* In place of flows if these reach more; what is left over goes. */
+static banyan_status keep_better(const banyan_topology *topology, const banyan_packed_options *options,
+                                 banyan_flows *flows, banyan_flows *other, double *rate, banyan_error *err)
+{
+    double before = 0, after = 0;
+    banyan_status status = flows->failed || other->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+
+    for (int i = 0; !status && i < 2; i++) {
+        banyan_flows *each = i ? other : flows;
+
+        status = banyan_flows_limit(each, topology, (size_t)options->max_trees, err);
+        if (!status && each->flow_count)
+            status = banyan_flows_rate(each, topology, i ? &after : &before, err);
+    }
+    if (!status && after > before) {
+        banyan_flows kept = *other;
+
+        *other = *flows;
+        *flows = kept;
+    }
+    banyan_flows_fini(other);
+    *rate = before > after ? before : after;
+    return status;
+}
+
+/* Column generation; where it needs more trees than are allowed, trees of equal weight may lose less. */
+static banyan_status pack_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_packed_options *options, banyan_flows *flows,
+                                   banyan_error *err)
+{
+    banyan_flows equal;
+    double rate;
+    banyan_status status = banyan_packed_switched(topology, graph, options, flows, err);
+
+    if (status || flows->flow_count <= (size_t)options->max_trees || banyan_graph_has_idle_adders(graph))
+        return status;
+    banyan_flows_init(&equal);
+    status = banyan_packed_large(graph, options, &equal, err);
+    if (!status)
+        return keep_better(topology, options, flows, &equal, &rate, err);
+    banyan_flows_fini(&equal);
+    return status;
+}
+
+static banyan_status pack_plain(const banyan_topology *topology, const banyan_graph *graph,
+                                const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
+{
+    if (graph->active_count > MANY_WORKERS)
+        return banyan_packed_large(graph, options, flows, err);
+    return pack_switched(topology, graph, options, flows, err);
+}
+
+/* Idle workers behind switches seldom have anything to add: often they do as much by forwarding, and the bound,
+ * which counts their adding in, says so. */
+static banyan_status pack_forwarding(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_packed_options *options, banyan_flows *flows,
+                                     banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_graph plain = *graph;
+    banyan_flows helped;
+    double rate = 0;
+    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+
+    plain.role = banyan_alloc((size_t)graph->node_count, 1);
+    if (!status && !plain.role)
+        status = banyan_fail_memory(err);
+    for (int v = 0; !status && v < graph->node_count; v++)
+        plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
+    banyan_flows_init(&helped);
+    if (!status)
+        status = pack_plain(topology, &plain, options, flows, err);
+    if (!status)
+        status = keep_better(topology, options, flows, &helped, &rate, err);
+    if (!status && rate < NEARLY * bound.value * graph->unit && !banyan_network_has_many_helpers(graph)) {
+        status = banyan_packed_helped(graph, options, &helped, err);
+        if (!status)
+            status = keep_better(topology, options, flows, &helped, &rate, err);
+    }
+    banyan_free(plain.role);
+    banyan_free(bound.price);
+    return status;
+}
+
 static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
                                     const banyan_packed_options *options, banyan_flows *flows,
                                     banyan_error *err)
 {
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
-    if (graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph))
-        return banyan_packed_large(graph, options, flows, err);
-    return banyan_packed_switched(topology, graph, options, flows, err);
+    if (!banyan_graph_has_idle_adders(graph))
+        return pack_plain(topology, graph, options, flows, err);
+    if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
+        banyan_network_is_searched(graph))
+        return pack_switched(topology, graph, options, flows, err);
+    return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, flows, err)
+                                              : banyan_packed_helped(graph, options, flows, err);
 }
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those

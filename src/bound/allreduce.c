@@ -29,7 +29,6 @@
 #include "solve/strength.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
-#define SEARCHED 32     /* idle nodes, beside cuts: with more no packing is looked for */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -98,19 +97,14 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
 static int needs_cuts(const banyan_graph *graph)
 {
     return graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
-           graph->active_count > BANYAN_STEINER_TERMINALS &&
-           banyan_network_helpers(graph) > BANYAN_STEINER_TERMINALS;
+           (!banyan_network_is_searched(graph) || banyan_network_has_many_helpers(graph));
 }
 
-/* Cuts give the prices. A packing is looked for only where symmetry makes that quick. */
+/* Cuts give the prices; no packing is looked for. */
 static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_status status = BANYAN_SUCCESS;
-
     out->reached = 0;
-    if (graph->arc_count > 2 * MANY_CABLES && banyan_network_helpers(graph) <= SEARCHED)
-        status = by_trees(graph, out, err);
-    return status ? status : banyan_cuts_price(graph, out->price, &out->value, err);
+    return banyan_cuts_price(graph, out->price, &out->value, err);
 }
 
 /* Every node active, directions unlike: cuts say how arcs are divided between reduce and broadcast. */

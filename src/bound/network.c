@@ -199,3 +199,9 @@ int banyan_network_has_many_helpers(const banyan_graph *graph)
         return 1;
     return helpers > limit;
 }
+
+int banyan_network_is_searched(const banyan_graph *graph)
+{
+    return graph->active_count <= BANYAN_STEINER_TERMINALS ||
+           banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS;
+}

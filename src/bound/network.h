@@ -29,4 +29,7 @@ enum {
 int banyan_network_helpers(const banyan_graph *graph); /* how many there are */
 int banyan_network_has_many_helpers(const banyan_graph *graph);
 
+/* The cheapest trees through idle nodes that add can be found: few of these, or few active workers. */
+int banyan_network_is_searched(const banyan_graph *graph);
+
 #endif

@@ -2,18 +2,23 @@
 /* comm/overhead.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is under way
  * in between, longer between hosts, where it passes through the kernel, than within one. For long vectors it is
  * nothing beside the time on the links; for short ones it is nearly all there is. What a rank is busy with on average
- * counts once more: those cores are wanted by the job that computes beside us, or by other ranks where several share
+ * is told apart: those cores are wanted by the job that computes beside us, or by other ranks where several share
  * a core. Six hosts of one core each finish 60 messages at once; on two cores they take turns.
  *
  * The figures are those of sockets and shared memory of today's machines, to the nearest handy number. */
 #include "comm/overhead.h"
 
+#include <math.h>
+
 #include "core/alloc.h"
+#include "simulate/paths.h"
 
 #define FAR_BUSY_S 4e-6
 #define FAR_UNDER_WAY_S 15e-6
 #define NEAR_BUSY_S 0.4e-6
 #define NEAR_UNDER_WAY_S 0.6e-6
+#define FAR_HEAD_BYTES                                                                                       \
+    150 /* frames, TCP, IP and Ethernet, and most messages are acknowledged by themselves */
 
 static int is_far(const banyan_topology *topology, const banyan_transfer *t)
 {
@@ -22,7 +27,27 @@ static int is_far(const banyan_topology *topology, const banyan_transfer *t)
     return host < 0 || host != topology->nodes[t->dst].host;
 }
 
-double banyan_comm_overhead(const banyan_schedule *schedule, const banyan_topology *topology)
+static double find_heads(const banyan_schedule *schedule, const banyan_topology *topology)
+{
+    double *busy_s = banyan_alloc((size_t)topology->link_count, sizeof *busy_s), longest_s = 0;
+    banyan_paths *paths = NULL;
+    banyan_error ignored;
+
+    if (busy_s && !banyan_paths_find(schedule, topology, &paths, &ignored))
+        for (size_t i = 0; i < schedule->transfer_count; i++)
+            for (int k = paths->first[paths->path_of[i]]; k < paths->first[paths->path_of[i] + 1]; k++)
+                if (is_far(topology, &schedule->transfers[i])) {
+                    int link = paths->link[k];
+
+                    busy_s[link] += FAR_HEAD_BYTES / topology->links[link].bytes_per_s;
+                    longest_s = fmax(longest_s, busy_s[link]);
+                }
+    banyan_paths_destroy(paths);
+    banyan_free(busy_s);
+    return longest_s;
+}
+
+banyan_comm_overhead banyan_comm_overhead_of(const banyan_schedule *schedule, const banyan_topology *topology)
 {
     double *ready_s = banyan_alloc((size_t)schedule->node_count, sizeof *ready_s);
     double *left_s = banyan_alloc(schedule->transfer_count, sizeof *left_s), last_s = 0, busy_s = 0;
@@ -50,5 +75,5 @@ double banyan_comm_overhead(const banyan_schedule *schedule, const banyan_topolo
         last_s = ready_s[i] > last_s ? ready_s[i] : last_s;
     banyan_free(ready_s);
     banyan_free(left_s);
-    return last_s + busy_s / schedule->active_count;
+    return (banyan_comm_overhead){last_s, busy_s / schedule->active_count, find_heads(schedule, topology)};
 }

@@ -6,7 +6,15 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-/* Seconds until the last node is done, if messages had no bytes. 0 without memory: a guess is not worth a failure. */
-double banyan_comm_overhead(const banyan_schedule *schedule, const banyan_topology *topology);
+/* All 0 without memory: a guess is not worth a failure. */
+typedef struct {
+    double last_s; /* until the last node is done, if messages had no bytes */
+    double busy_s; /* for so long is a node busy on average */
+    double
+        heads_s; /* for so long is the link busy that messages' heads and acknowledgements keep busy the longest */
+} banyan_comm_overhead;
+
+banyan_comm_overhead banyan_comm_overhead_of(const banyan_schedule *schedule,
+                                             const banyan_topology *topology);
 
 #endif

@@ -3,6 +3,7 @@
  * choice may depend on it, size. Sizes are rounded up to a power of four, so that there are few of them. */
 #include "comm/plans.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,10 @@
 #include "planner/wisdom.h"
 
 #define ALIKE 1.08
+#define SHORT_BYTES ((size_t)64 << 10)
+#define MOST_PATIENT 64
+#define LEAST_SLICE_BYTES ((size_t)1 << 10)
+#define MOST_SLICES 128
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -82,15 +87,45 @@ int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *sche
     return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
-/* What the planner predicts, and what messages cost beside. The same for threads and processes: bits must not depend
- * on where ranks live. */
+/* What the planner predicts, and what messages cost beside; links and cores are busy at the same time. The same for
+ * threads and processes: bits must not depend on where ranks live. */
 double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan)
 {
-    return plan->predicted_s + banyan_comm_overhead(plan->schedule, setup->topology);
+    banyan_comm_overhead overhead = banyan_comm_overhead_of(plan->schedule, setup->topology);
+
+    return overhead.last_s + fmax(plan->predicted_s + overhead.heads_s, overhead.busy_s);
 }
 
-/* The cheapest. Of long vectors' plans that cost alike, the one that fills the fewest links: where connections meet on
- * a full link, what waits for one of them holds up the others, which no model here sees. */
+/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
+ * rate. */
+banyan_effort banyan_comm_effort(const banyan_problem *problem)
+{
+    return problem->bytes <= SHORT_BYTES && problem->active_count <= MOST_PATIENT ? BANYAN_EFFORT_PATIENT
+                                                                                  : BANYAN_EFFORT_MEASURE;
+}
+
+/* Elements flow as they come: what is predicted for large slices would be too slow for plans with large pieces. */
+banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
+                                     int *count, banyan_error *err)
+{
+    banyan_problem sliced = *problem;
+
+    sliced.slice_bytes = problem->bytes / MOST_SLICES;
+    if (sliced.slice_bytes < LEAST_SLICE_BYTES)
+        sliced.slice_bytes = LEAST_SLICE_BYTES;
+    return banyan_plan_candidates(&sliced, effort, out, count, err);
+}
+
+/* Where connections meet on full links, what waits for one of them holds up the others, which no model here sees. Else
+ * whoever leaves the links sooner. */
+static int is_less_crowded(const banyan_limits *a, const banyan_limits *b)
+{
+    if (a->full_links != b->full_links)
+        return a->full_links < b->full_links;
+    return a->crowd != b->crowd ? a->crowd < b->crowd : a->bytes_per_s > b->bytes_per_s;
+}
+
+/* The cheapest; of plans that cost alike, the least crowded. */
 int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, int count)
 {
     int cheapest = -1, best;
@@ -109,7 +144,7 @@ int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, i
     for (int i = 0; i < count && cheapest >= 0; i++)
         if (banyan_comm_is_usable(setup, plans[i].schedule) &&
             banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s &&
-            plans[i].limits.full_links < plans[best].limits.full_links)
+            is_less_crowded(&plans[i].limits, &plans[best].limits))
             best = i;
     return best < 0 ? count : best;
 }
@@ -120,7 +155,7 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
 {
     banyan_plan *all = NULL;
     int count = 0, best;
-    banyan_status status = banyan_plan_all(problem, &all, &count, err);
+    banyan_status status = banyan_comm_candidates(problem, banyan_comm_effort(problem), &all, &count, err);
 
     if (status)
         return status;

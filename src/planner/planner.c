@@ -34,10 +34,11 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
 
     if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, 0, &timeline, err);
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
+                             &timeline, err);
     } else if (!status) {
-        status =
-            banyan_predict(plan->schedule, problem->topology, problem->bytes, &timeline, &plan->model, err);
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
+                                &timeline, &plan->model, err);
     }
     if (status)
         return status;

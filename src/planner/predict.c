@@ -11,9 +11,9 @@
 #define MOST_WORK 20000000
 
 banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
-                             banyan_timeline **out, const char **model, banyan_error *err)
+                             size_t slice_bytes, banyan_timeline **out, const char **model, banyan_error *err)
 {
-    const banyan_fluid_options options = {.work_limit = MOST_WORK};
+    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MOST_WORK};
     banyan_status status = BANYAN_UNSUPPORTED;
     banyan_fluid_result result;
 
@@ -29,5 +29,5 @@ banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topol
     if (status != BANYAN_UNSUPPORTED)
         return status;
     *model = "walk";
-    return banyan_walk(schedule, topology, bytes, 0, out, err);
+    return banyan_walk(schedule, topology, bytes, slice_bytes, out, err);
 }

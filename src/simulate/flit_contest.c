@@ -31,7 +31,7 @@ static uint32_t take_granted(int id, int first, int count, int granted[FLIT_MOST
     return mine;
 }
 
-int flit_contest(flit_fabric *f, flit_router *r, int output)
+int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
 {
     flit_shape shape = flit_shape_of(r);
     const uint64_t *waiting = flit_waiting_of(r, output, shape);
@@ -45,7 +45,7 @@ int flit_contest(flit_fabric *f, flit_router *r, int output)
             int id = w * 64 + __builtin_ctzll(rest);
 
             r->outputs[output].asked |= r->lanes[id].range;
-            grant(r->output_lanes + base, id, flit_lanes_open(f, r, &r->lanes[id], shape), granted);
+            grant(r->output_lanes + base, id, flit_lanes_open(f, r, &r->lanes[id], now, shape), granted);
         }
     for (int v = 0; v < f->lane_count; v++) {
         int id = granted[v];

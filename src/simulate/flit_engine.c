@@ -10,29 +10,6 @@
 
 #include <stdio.h>
 
-static int64_t run_node(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
-{
-    while (now < until && !f->has_failed) {
-        int moved = r->interface ? flit_interface_step(r->interface, now) : 0;
-        int64_t next;
-
-        moved |= flit_router_step(f, r, now);
-        if (moved) {
-            now++;
-            if (until - now > 3 && !r->waiting_count && !f->settings.is_plain)
-                now += flit_router_run_ahead(f, r, now, until - now);
-            continue;
-        }
-        next = flit_router_next(r);
-        if (r->interface)
-            next = flit_earlier(next, flit_interface_next(r->interface, now));
-        if (next == FLIT_NEVER)
-            return FLIT_NEVER;
-        now = next > now ? next : now + 1;
-    }
-    return now;
-}
-
 static int64_t earliest_wake(const flit_fabric *f)
 {
     int64_t wake = FLIT_NEVER;
@@ -115,6 +92,20 @@ static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64
                        (long long)now, packet, (long long)lane->since, wait);
 }
 
+/* When the last credit is home. */
+static int64_t last_credit(const flit_fabric *f)
+{
+    int64_t last = 0;
+
+    for (int v = 0; v < f->router_count; v++)
+        for (int i = 0; i < f->routers[v].link_outputs << f->lane_shift; i++) {
+            int64_t end = f->routers[v].output_lanes[i].credits.end;
+
+            last = end - 1 > last ? end - 1 : last;
+        }
+    return last;
+}
+
 static int64_t patience(const flit_fabric *f, const flit_job *job)
 {
     int64_t longest = 0;
@@ -140,7 +131,7 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)
             if (f->wake[v] < end || f->settings.is_plain)
-                f->wake[v] = run_node(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
+                f->wake[v] = flit_router_run(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
         if (f->has_failed)
             return banyan_fail_memory(err);
         if (now >= look_at) {
@@ -153,5 +144,6 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
     }
     if (job && job->left)
         return fail_stuck(f, job, last, "deadlock", err);
+    f->last_credit = last_credit(f);
     return BANYAN_SUCCESS;
 }

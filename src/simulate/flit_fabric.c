@@ -9,13 +9,22 @@
 #include "core/alloc.h"
 #include "simulate/flit_interface.h"
 
+/* Cycles. Longer ones gain nothing, and arrivals are kept for each. */
+enum { LONGEST_WINDOW = 1023 };
+
 /* The next count items of a block; NULL while the block is only measured. */
 static void *carve(char *block, size_t *used, size_t count, size_t size)
 {
     void *array = block ? block + *used : NULL;
 
-    *used += (count * size + 7) / 8 * 8;
+    *used += (count * size + FLIT_CACHE_LINE - 1) / FLIT_CACHE_LINE * FLIT_CACHE_LINE;
     return array;
+}
+
+/* Where the first line of the cache begins in a block that has room for one more than is needed. */
+static void *align(void *block)
+{
+    return (char *)block + (FLIT_CACHE_LINE - (uintptr_t)block % FLIT_CACHE_LINE) % FLIT_CACHE_LINE;
 }
 
 /* All arrays of a router lie side by side. Returns how many bytes they take. */
@@ -24,7 +33,7 @@ static size_t lay_out(flit_router *r, char *block)
     size_t inputs = (size_t)r->input_count, outputs = (size_t)r->output_count, used = 0;
     size_t words = (size_t)r->words, output_words = (size_t)r->output_words;
 
-    r->flit_due = carve(block, &used, inputs + outputs, sizeof *r->flit_due);
+    r->flit_due = carve(block, &used, inputs, sizeof *r->flit_due);
     r->wanted = carve(block, &used, output_words, sizeof *r->wanted);
     r->waited = carve(block, &used, output_words, sizeof *r->waited);
     r->hungry = carve(block, &used, output_words, sizeof *r->hungry);
@@ -32,21 +41,19 @@ static size_t lay_out(flit_router *r, char *block)
     r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
     r->sets = carve(block, &used, 2 * words * outputs, sizeof *r->sets);
     r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
-    r->touched = carve(block, &used, outputs, sizeof *r->touched);
+    r->moves = carve(block, &used, outputs, sizeof *r->moves);
     r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
-    if (!block)
-        return used;
-    r->credit_due = r->flit_due + inputs;
     return used;
 }
 
 static int allocate_router(flit_router *r)
 {
     r->words = ((r->input_count << r->lane_shift) + 63) / 64;
+    r->input_words = (r->input_count + 63) / 64;
     r->output_words = (r->output_count + 63) / 64;
-    r->memory = banyan_alloc(1, lay_out(r, NULL));
+    r->memory = banyan_alloc(1, lay_out(r, NULL) + FLIT_CACHE_LINE);
     if (r->memory)
-        lay_out(r, r->memory);
+        lay_out(r, align(r->memory));
     return r->memory != NULL;
 }
 
@@ -54,7 +61,9 @@ static void free_router(flit_router *r)
 {
     flit_interface_destroy(r->interface);
     for (int i = 0; r->memory && i < r->input_count << r->lane_shift; i++)
-        banyan_free(r->lanes[i].entries);
+        banyan_free(r->lanes[i].ring);
+    for (int i = 0; r->memory && i < r->output_count << r->lane_shift; i++)
+        banyan_free(r->output_lanes[i].credits.runs);
     banyan_free(r->memory);
 }
 
@@ -67,15 +76,11 @@ static void set_channels(flit_fabric *f)
 
         c->src = t->links[i].src;
         c->dst = t->links[i].dst;
-        c->latency = (int)lround(t->links[i].latency_s * f->settings.clock_hz);
-        c->interval =
-            llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes / t->links[i].bytes_per_s);
+        c->latency = lround(t->links[i].latency_s * f->settings.clock_hz);
     }
     for (int i = 0; i < f->router_count * f->port_count; i++) {
         f->ports[i].src = f->ports[i].dst = i / f->port_count;
         f->ports[i].latency = 1;
-        f->ports[i].credit_due = &f->port_credit_due[i];
-        f->port_credit_due[i] = FLIT_NEVER;
     }
 }
 
@@ -93,63 +98,89 @@ static void join_links(flit_fabric *f, flit_router *r)
         r->flit_due[i] = FLIT_NEVER;
         r->inputs[i].channel = c;
         r->inputs[i].stamp = -1;
+        /* A credit of an interface's port is there in the cycle after the next. */
+        r->inputs[i].credit_cycles = i < r->link_inputs ? (int32_t)c->latency + 1 + f->settings.credit_cycles : 2;
     }
     for (int o = 0; o < r->output_count; o++) {
         r->outputs[o].stamp = -1;
-        r->credit_due[o] = FLIT_NEVER;
         if (o >= r->link_outputs)
             continue;
         r->outputs[o].channel = &f->channels[t->out_link[t->out_first[v] + o]];
         r->outputs[o].channel->src_output = o;
-        r->outputs[o].channel->credit_due = &r->credit_due[o];
-        r->has_slow_link |= r->outputs[o].channel->interval > 65536;
+        r->outputs[o].interval = llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes /
+                                         t->links[t->out_link[t->out_first[v] + o]].bytes_per_s);
+        r->has_slow_link |= r->outputs[o].interval > 65536;
     }
     for (int i = 0; i < r->output_count << r->lane_shift; i++) {
-        r->output_lanes[i].credits =
+        r->output_lanes[i].credits.here =
             i >> r->lane_shift < r->link_outputs ? f->settings.buffer_flits : INT32_MAX;
-        r->output_lanes[i].holder = -1;
+        r->output_lanes[i].credits.due = FLIT_NEVER;
     }
     for (int i = 0; i < r->input_count << r->lane_shift; i++)
         r->lanes[i].packet = -1;
 }
 
+/* Credits of a link's lanes go where its flits come from. */
+static void join_credits(flit_fabric *f, flit_router *r)
+{
+    for (int i = 0; i < r->link_inputs << r->lane_shift; i++) {
+        const flit_channel *c = r->inputs[i >> r->lane_shift].channel;
+        int target = c->src_output << r->lane_shift | (i & ((1 << r->lane_shift) - 1));
+
+        r->lanes[i].back = &f->routers[c->src].output_lanes[target].credits;
+    }
+}
+
+/* How long a node may run by itself: what it sends comes to others after that. */
+static int find_window(const flit_fabric *f)
+{
+    int least = LONGEST_WINDOW;
+
+    if (f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || f->settings.is_plain)
+        return 1;
+    for (int i = 0; i < f->channel_count; i++)
+        least = f->channels[i].latency < least ? (int)f->channels[i].latency : least;
+    return f->channel_count && least ? least + 1 : 1;
+}
+
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
 {
     const banyan_topology *t = f->topology;
-    int least = INT32_MAX;
+    size_t channels = (size_t)f->channel_count, ports = (size_t)f->router_count * (size_t)f->port_count;
+    int input_words = 1;
 
     f->routers = banyan_alloc((size_t)f->router_count, sizeof *f->routers);
-    f->channels = banyan_alloc((size_t)f->channel_count, sizeof *f->channels);
-    f->ports = banyan_alloc((size_t)f->router_count * (size_t)f->port_count, sizeof *f->ports);
-    f->port_credit_due =
-        banyan_alloc((size_t)f->router_count * (size_t)f->port_count, sizeof *f->port_credit_due);
+    f->channel_memory = banyan_alloc(channels + ports + 1, sizeof *f->channels);
     f->wake = banyan_alloc((size_t)f->router_count, sizeof *f->wake);
-    if (!f->routers || !f->channels || !f->ports || !f->port_credit_due || !f->wake)
+    if (!f->routers || !f->channel_memory || !f->wake)
         return banyan_fail_memory(err);
+    f->channels = align(f->channel_memory);
+    f->ports = f->channels + channels;
     set_channels(f);
     for (int v = 0; v < f->router_count; v++) {
         flit_router *r = &f->routers[v];
-        int ports = has_interface[v] ? f->port_count : 0;
+        int port_count = has_interface[v] ? f->port_count : 0;
 
         r->node = v;
         r->lane_shift = f->lane_shift;
         r->link_inputs = t->in_first[v + 1] - t->in_first[v];
         r->link_outputs = t->out_first[v + 1] - t->out_first[v];
-        r->input_count = r->link_inputs + ports;
-        r->output_count = r->link_outputs + ports;
+        r->input_count = r->link_inputs + port_count;
+        r->output_count = r->link_outputs + port_count;
         if (r->output_count > INT16_MAX || r->input_count > INT16_MAX)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "node %s has more than %d links",
                                banyan_topology_node_name(t, v), INT16_MAX);
         if (!allocate_router(r))
             return banyan_fail_memory(err);
         join_links(f, r);
+        input_words = r->input_words > input_words ? r->input_words : input_words;
     }
-    for (int i = 0; i < f->channel_count; i++)
-        least = f->channels[i].latency < least ? f->channels[i].latency : least;
-    f->window = f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || f->settings.is_plain || !f->channel_count ||
-                        least == 0
-                    ? 1
-                    : least + 1;
+    for (int v = 0; v < f->router_count; v++)
+        join_credits(f, &f->routers[v]);
+    f->window = find_window(f);
+    f->arrivals = banyan_alloc((size_t)(f->window + 1) * (size_t)input_words, sizeof *f->arrivals);
+    if (!f->arrivals)
+        return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
 }
 
@@ -188,7 +219,6 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
 static void free_channel(flit_channel *c)
 {
     banyan_free(c->flits.runs);
-    banyan_free(c->credits.runs);
 }
 
 void flit_fabric_destroy(flit_fabric *f)
@@ -202,9 +232,8 @@ void flit_fabric_destroy(flit_fabric *f)
     for (int i = 0; f->ports && i < f->router_count * f->port_count; i++)
         free_channel(&f->ports[i]);
     banyan_free(f->routers);
-    banyan_free(f->channels);
-    banyan_free(f->ports);
-    banyan_free(f->port_credit_due);
+    banyan_free(f->channel_memory);
+    banyan_free(f->arrivals);
     banyan_free(f->path_first);
     banyan_free(f->hops);
     banyan_free(f->packets);

@@ -23,44 +23,49 @@ typedef struct {
     uint8_t low, high;
 } flit_hop;
 
-typedef enum { LANE_IDLE, LANE_WAITING, LANE_ACTIVE } flit_lane_state;
+typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
-    int32_t packet, hop, arrived;
+    int32_t packet, hop, flits, arrived;
 } flit_entry;
+
+typedef struct {
+    uint32_t first, capacity; /* a power of two */
+    flit_entry entries[];
+} flit_ring;
 
 /* An input lane: the packet at its front, and a ring of those behind. */
 typedef struct {
     int32_t packet;    /* -1: none */
-    int32_t hop;       /* of it here, among the fabric's */
     int32_t available; /* flits of it that are here */
     int32_t left;      /* flits of it that have not gone on */
     int32_t target;    /* output lane that it holds */
-    int32_t accept;    /* the output lane that it takes first */
-    uint32_t range;    /* lanes of the output that it may have */
+    int32_t hop;       /* of it here, among the fabric's */
+    int32_t flits;     /* of all of it */
     int16_t output;
     uint16_t state;
-    uint32_t first, behind; /* of the ring of entries */
-    uint32_t capacity;
-    uint16_t has_head;
-    flit_entry *entries;
-    int64_t since; /* cycle in which the front packet came to the front */
+    uint32_t behind;    /* entries in the ring */
+    flit_credits *back; /* where its credits go */
+    flit_ring *ring;
+    uint32_t range; /* lanes of the output that it may have */
+    int32_t accept; /* the output lane that it takes first */
+    int64_t since;  /* cycle in which the front packet came to the front */
 } flit_lane;
 
 typedef struct {
-    int32_t credits; /* those of a port do not run out */
-    int32_t holder;  /* the input lane whose packet has it, -1: none */
-    int32_t grant;   /* the input lane that goes first */
-    int32_t unused;  /* makes it 16 bytes */
+    flit_credits credits; /* those of a port do not run out */
+    int32_t holder;       /* the input lane whose packet has it, or had it last */
+    int32_t grant;        /* the input lane that goes first */
+    int64_t unused;
 } flit_output_lane;
 
 typedef struct {
     flit_channel *channel;
-    uint32_t active;     /* lanes that hold an output lane */
-    int32_t turn;        /* the lane that goes first, below FLIT_MOST_LANES */
-    int32_t accept;      /* the output that goes first */
-    int32_t best_output; /* the one it accepts, in the cycle of the stamp */
+    int32_t credit_cycles; /* until a credit is back where it is needed */
+    int32_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
+    int32_t accept;        /* the output that goes first */
+    int32_t best_output;   /* the one it accepts, in the cycle of the stamp */
     int64_t stamp;
 } flit_input;
 
@@ -68,11 +73,19 @@ typedef struct {
     flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
     uint32_t taken;        /* lanes that a packet holds */
     uint32_t asked;        /* lanes that those who wait may have, or more */
-    uint16_t grant;        /* the input that goes first */
-    uint16_t starved;      /* lanes that are held and have no credits */
-    int32_t chosen;        /* the input lane that is granted the output in this cycle */
+    uint32_t starved;      /* lanes that are held and have no credits */
+    int32_t grant;         /* the input that goes first */
     int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
+    int64_t interval;      /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
+    int64_t free_at;       /* in 1/65536 cycles */
+    int64_t unused[2];
 } flit_output;
+
+/* What is used together lies together, and starts where a line does. */
+enum { FLIT_CACHE_LINE = 64 };
+_Static_assert(sizeof(flit_lane) == FLIT_CACHE_LINE && sizeof(flit_output_lane) == FLIT_CACHE_LINE &&
+                   sizeof(flit_output) == FLIT_CACHE_LINE && sizeof(flit_channel) == FLIT_CACHE_LINE,
+               "a line of the cache");
 
 struct flit_interface;
 
@@ -83,11 +96,9 @@ typedef struct {
     int input_count, output_count; /* links first, then the interface's ports */
     int link_inputs, link_outputs;
     int lane_shift;
-    int words, output_words; /* of a set of input lanes, of a set of outputs */
+    int words, input_words, output_words; /* of a set of input lanes, of inputs, of outputs */
     int has_slow_link;
-    int waiting_count;
-    int64_t *flit_due;   /* by input: when a flit arrives */
-    int64_t *credit_due; /* by link output, right behind */
+    int64_t *flit_due; /* by input: when a flit arrives */
     flit_input *inputs;
     flit_output *outputs;
     flit_lane *lanes;
@@ -95,7 +106,7 @@ typedef struct {
     uint64_t *sets;            /* by output: lanes that want it, lanes that wait for one of its lanes */
     uint64_t *wanted, *waited; /* outputs that have lanes in the one, in the other */
     uint64_t *hungry;          /* outputs that have starved lanes */
-    int *touched;              /* outputs that move something in this cycle */
+    int *moves;                /* input lanes that a flit leaves in this cycle */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;
@@ -112,9 +123,9 @@ typedef struct {
     int leaves_lane;    /* messages leave the last lane of each class to other traffic */
     int router_count, channel_count;
     flit_router *routers;
+    void *channel_memory;
     flit_channel *channels;   /* by link */
     flit_channel *ports;      /* router * port_count + port */
-    int64_t *port_credit_due; /* of ports */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;
@@ -122,6 +133,9 @@ typedef struct {
     size_t packet_count, packet_capacity;
     int32_t free_packet;
     int64_t *wake; /* by node: the next cycle in which it has something to do */
+    /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
+    int64_t begin, end;
+    uint64_t *arrivals;
     int64_t last_credit;
     int64_t flit_hops, arbitrations, head_flits;
     int has_failed; /* memory ran out in the middle */
@@ -154,19 +168,11 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One cycle of a router; 1 if anything moved or may move in the next. */
-int flit_router_step(flit_fabric *fabric, flit_router *router, int64_t now);
+/* Runs a node from a cycle on until another; returns when it has something to do next. */
+int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, int64_t until);
 
-/* A step for so many cycles at once: whatever run has begun to arrive does so, and of each of the outputs
- * touched[] the chosen lane sends flits of its front packet on. */
-void flit_router_bulk(flit_fabric *fabric, flit_router *router, int touched_count, int32_t cycles,
-                      int64_t now);
-
-/* Counts credits of all outputs that are due before a cycle. Those that nobody waits for are left to lie. */
-void flit_router_settle(flit_router *router, int64_t until);
-
-/* When something arrives next. */
-int64_t flit_router_next(const flit_router *router);
+/* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
+void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);
 
 /* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does them.
  */

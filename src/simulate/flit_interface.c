@@ -2,12 +2,14 @@
 /* simulate/flit_interface.c: the ports of a network interface put flits into their router, one a cycle each.
  *
  * Messages of a port follow one another; each is cut into packets (or is one, under message-based flow
- * control), a packet takes the next lane that has room. Other traffic has a port of its own. */
+ * control), a packet takes the next lane that has room. Other traffic has a port of its own. As many flits as there
+ * are credits for are put on their way at once, to arrive one a cycle, so that a port costs a look a packet. */
 #include "simulate/flit_interface.h"
 
 #include <math.h>
 
 #include "core/alloc.h"
+#include "simulate/flit_sets.h"
 
 int flit_queue_push(flit_queue *queue, flit_message item)
 {
@@ -43,15 +45,25 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
                      fabric->settings.flit_bytes;
     i->port_count = fabric->normal_port >= 0 ? fabric->normal_port : fabric->port_count;
     i->ports = banyan_alloc((size_t)fabric->port_count, sizeof *i->ports);
-    if (!i->ports) {
+    i->credits = banyan_alloc((size_t)fabric->port_count << fabric->lane_shift, sizeof *i->credits);
+    if (!i->ports || !i->credits) {
+        banyan_free(i->ports);
+        banyan_free(i->credits);
         banyan_free(i);
         return banyan_fail_memory(err);
     }
     for (int p = 0; p < fabric->port_count; p++) {
-        i->ports[p].channel = &fabric->ports[router->node * fabric->port_count + p];
-        i->ports[p].packet = i->ports[p].handing = -1;
-        for (int v = 0; v < fabric->lane_count; v++)
-            i->ports[p].credits[v] = fabric->settings.buffer_flits;
+        flit_port *port = &i->ports[p];
+
+        port->channel = &fabric->ports[router->node * fabric->port_count + p];
+        port->packet = port->handing = -1;
+        port->next = FLIT_NEVER;
+        port->credits = i->credits + (p << fabric->lane_shift);
+        for (int v = 0; v < 1 << fabric->lane_shift; v++) {
+            port->credits[v].here = fabric->settings.buffer_flits;
+            port->credits[v].due = FLIT_NEVER;
+            router->lanes[(router->link_inputs + p) << fabric->lane_shift | v].back = &port->credits[v];
+        }
     }
     i->adding_until = i->issue_at = i->make_at = FLIT_NEVER;
     i->measure_until = FLIT_NEVER;
@@ -67,7 +79,10 @@ void flit_interface_destroy(flit_interface *i)
         return;
     for (int p = 0; p < i->fabric->port_count; p++)
         banyan_free(i->ports[p].messages.items);
+    for (int v = 0; v < i->fabric->port_count << i->fabric->lane_shift; v++)
+        banyan_free(i->credits[v].runs);
     banyan_free(i->ports);
+    banyan_free(i->credits);
     banyan_free(i->arrivals.items);
     banyan_free(i->adding.items);
     banyan_free(i);
@@ -89,27 +104,51 @@ void flit_interface_deliver(flit_fabric *f, flit_interface *i, int32_t packet, i
 {
     int32_t owner = f->packets[packet].owner;
 
-    if (owner < 0)
+    if (owner < 0) {
         deliver_normal(f, i, &f->packets[packet], at);
-    else if (--i->job->packets_left[owner] == 0 &&
-             !flit_queue_push(&i->arrivals, (flit_message){.transfer = owner, .from = at + 1}))
-        f->has_failed = 1;
+    } else if (--i->job->packets_left[owner] == 0) {
+        if (!flit_queue_push(&i->arrivals, (flit_message){.transfer = owner, .from = at + 1}))
+            f->has_failed = 1;
+        flit_interface_wake(i, at + 1);
+    }
     flit_packet_drop(f, packet);
 }
 
-/* The next lane in turn that has room for the packet, or -1. */
-static int find_lane(const flit_fabric *f, const flit_port *port, int32_t flits, int is_message)
+static void watch(const flit_fabric *f, flit_port *port, int is_starved)
 {
-    int32_t need = !f->unit ? 1 : flits < f->unit ? flits : f->unit;
+    port->is_starved = is_starved;
+    for (int v = 0; v < f->lane_count; v++)
+        port->credits[v].is_watched = is_starved;
+}
+
+/* The port waits for credits, of which there cannot be enough before a cycle. */
+static void starve(const flit_fabric *f, flit_port *port, int64_t enough_at)
+{
+    watch(f, port, 1);
+    port->enough_at = enough_at;
+}
+
+/* The next lane in turn that has room for the packet, or -1: then the port is starved. A lane gets one credit a
+ * cycle at the most. */
+static int find_lane(const flit_fabric *f, flit_port *port, int32_t flits, int is_message, int64_t now)
+{
+    int32_t need = !f->unit ? 1 : flits < f->unit ? flits : f->unit, missing = need;
     int count = f->lane_count, lane = port->last_lane;
 
     if (is_message && f->leaves_lane && count > 1)
         count--;
     for (int k = 0; k < count; k++) {
+        int32_t here;
+
         lane = lane + 1 < count ? lane + 1 : 0;
-        if (port->credits[lane] >= need)
+        here = port->credits[lane].here;
+        if (here < need)
+            here = flit_credits_settle(&port->credits[lane], now + 1);
+        if (here >= need)
             return lane;
+        missing = need - here < missing ? need - here : missing;
     }
+    starve(f, port, now + missing);
     return -1;
 }
 
@@ -117,14 +156,13 @@ static void begin_flits(flit_interface *i, flit_port *port, int32_t packet, int3
 {
     port->packet = packet;
     port->hop = packet < 0 ? 0 : i->fabric->path_first[i->fabric->packets[packet].path];
-    port->left = flits;
+    port->left = port->flits = flits;
     port->lane = port->last_lane = lane;
-    port->has_head = 1;
     i->fabric->head_flits++;
 }
 
 /* Cuts the next packet off the front message. */
-static int begin_packet(flit_interface *i, flit_port *port, int64_t now)
+static void begin_packet(flit_interface *i, flit_port *port, int64_t now)
 {
     flit_message *message = flit_queue_front(&port->messages);
     const banyan_flit_settings *s = &i->fabric->settings;
@@ -134,87 +172,126 @@ static int begin_packet(flit_interface *i, flit_port *port, int64_t now)
     int lane;
 
     if (message->from > now)
-        return 0;
+        return;
     if (s->flow == BANYAN_FLOW_PACKET && bytes > s->packet_bytes)
         bytes = s->packet_bytes;
     packet.flits = (int32_t)((bytes + s->flit_bytes - 1) / s->flit_bytes + 1);
-    lane = find_lane(i->fabric, port, packet.flits, 1);
+    lane = find_lane(i->fabric, port, packet.flits, 1, now);
     if (lane < 0)
-        return 0;
+        return;
     if (i->job->begin[message->transfer] < 0)
         i->job->begin[message->transfer] = now;
     begin_flits(i, port, flit_packet_make(i->fabric, packet), packet.flits, lane);
     message->bytes_left -= bytes;
     if (message->bytes_left == 0)
         flit_queue_pop(&port->messages);
-    return port->packet >= 0;
 }
 
-static int begin_normal(flit_interface *i, flit_port *port)
+static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
 {
     int32_t packet = flit_queue_front(&port->messages)->transfer;
     int32_t flits = i->fabric->packets[packet].flits;
-    int lane = find_lane(i->fabric, port, flits, 0);
+    int lane = find_lane(i->fabric, port, flits, 0, now);
 
     if (lane < 0)
-        return 0;
+        return;
     begin_flits(i, port, packet, flits, lane);
     flit_queue_pop(&port->messages);
-    return 1;
 }
 
-static void inject(flit_interface *i, flit_port *port, int32_t count, int64_t now)
+static void inject(flit_interface *i, int p, int32_t count, int64_t now)
 {
-    port->credits[port->lane] -= count;
+    flit_port *port = &i->ports[p];
+    int is_first = !port->channel->flits.count;
+
+    port->credits[port->lane].here -= count;
     if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
                                                      .packet = port->packet,
                                                      .count = count,
+                                                     .flits = port->flits,
                                                      .hop = port->hop,
-                                                     .lane = (uint16_t)port->lane,
-                                                     .has_head = (uint16_t)port->has_head}))
+                                                     .lane = (uint32_t)port->lane,
+                                                     .has_head = port->left == port->flits}))
         i->fabric->has_failed = 1;
-    port->has_head = 0;
+    if (is_first)
+        flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
+    port->free_at = now + count;
     port->left -= count;
     port->queued -= count;
     if (port->left == 0)
         port->packet = -1;
 }
 
-/* Credits that are due before a cycle. */
-static void take_credits(flit_port *port, int64_t until)
+/* Puts in as much of a packet as there are credits for. */
+static void put_in(flit_interface *i, int p, int64_t now)
 {
-    while (*port->channel->credit_due < until) {
-        const flit_run *run = flit_line_front(&port->channel->credits);
-        int lane = run->lane;
-        int32_t count = (int32_t)flit_earlier(run->count, until - run->due);
+    flit_port *port = &i->ports[p];
+    flit_credits *credits;
 
-        port->credits[lane] += count;
-        *port->channel->credit_due = flit_line_take(&port->channel->credits, count);
+    if (port->is_starved)
+        watch(i->fabric, port, 0);
+    if (port->packet < 0 && port->messages.count) {
+        if (p == i->fabric->normal_port)
+            begin_normal(i, port, now);
+        else
+            begin_packet(i, port, now);
+    }
+    if (port->packet < 0)
+        return;
+    credits = &port->credits[port->lane];
+    if (credits->here > 0 || flit_credits_settle(credits, now + 1) > 0) {
+        int32_t count = port->left < credits->here ? port->left : credits->here;
+
+        inject(i, p, i->fabric->settings.is_plain ? 1 : count, now);
+    } else {
+        starve(i->fabric, port, now + 1);
     }
 }
 
-static int step_port(flit_interface *i, int p, int64_t now)
+/* The port hands its message over when no more than its buffer holds is left. */
+static int64_t hand_at(const flit_interface *i, const flit_port *port)
+{
+    int64_t at = port->free_at - 1 - (i->port_buffer - port->queued);
+
+    if (port->handing < 0 || port->queued > i->port_buffer)
+        return FLIT_NEVER;
+    return at > port->hand_from ? at : port->hand_from;
+}
+
+static int64_t next_credit(const flit_interface *i, const flit_port *port)
+{
+    int64_t next = FLIT_NEVER;
+
+    for (int v = 0; v < i->fabric->lane_count; v++)
+        next = flit_earlier(next, port->credits[v].due);
+    return next > port->enough_at ? next : port->enough_at;
+}
+
+static int64_t next_of_port(const flit_interface *i, const flit_port *port, int64_t now)
+{
+    int64_t next = hand_at(i, port), from;
+
+    if (port->packet < 0 && !port->messages.count)
+        return next;
+    from = port->packet >= 0 ? 0 : flit_queue_front(&port->messages)->from;
+    if (port->is_starved)
+        return flit_earlier(next, next_credit(i, port));
+    if (from <= now && port->free_at <= now)
+        return now + 1;
+    return flit_earlier(next, from > port->free_at ? from : port->free_at);
+}
+
+static void step_port(flit_interface *i, int p, int64_t now)
 {
     flit_port *port = &i->ports[p];
-    int moved = 0;
 
-    /* Credits are counted when somebody needs to know. After a bulk move there may be less than none here, and
-     * the rest is back already. */
-    if (port->packet < 0 ? port->messages.count > 0 : port->credits[port->lane] <= 0)
-        take_credits(port, now + 1);
-    if (port->packet < 0 && port->messages.count)
-        moved = p == i->fabric->normal_port ? begin_normal(i, port) : begin_packet(i, port, now);
-    if (port->packet >= 0 && port->credits[port->lane] > 0) {
-        inject(i, port, 1, now);
-        moved = 1;
-    }
-    if (port->handing >= 0 && port->queued <= i->port_buffer && now >= port->hand_from) {
+    if (now >= port->free_at)
+        put_in(i, p, now);
+    if (hand_at(i, port) <= now)
         flit_issue_handed(i, port, now);
-        moved = 1;
-    }
     if (p < i->port_count && port->packet < 0 && !port->messages.count && port->handing < 0)
         i->live &= ~(UINT64_C(1) << p);
-    return moved;
+    port->next = next_of_port(i, port, now);
 }
 
 /* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time: is a number of 53 bits below the chance?
@@ -242,86 +319,45 @@ static void make_normal(flit_interface *i, int64_t now)
     if (id < 0 ||
         !flit_queue_push(&i->ports[i->fabric->normal_port].messages, (flit_message){.transfer = id}))
         i->fabric->has_failed = 1;
+    i->ports[i->fabric->normal_port].next = flit_earlier(i->ports[i->fabric->normal_port].next, now);
     flit_interface_draw(i, now + 1);
 }
 
-int flit_interface_step(flit_interface *i, int64_t now)
+static int64_t next_of(const flit_interface *i)
 {
-    int normal = i->fabric->normal_port, moved = 0;
+    int64_t next = flit_earlier(flit_earlier(i->adding_until, i->issue_at), i->make_at);
+
+    if (i->arrivals.count)
+        next = flit_earlier(next, flit_queue_front(&i->arrivals)->from);
+    for (uint64_t rest = i->live; rest; rest &= rest - 1)
+        next = flit_earlier(next, i->ports[__builtin_ctzll(rest)].next);
+    return i->fabric->normal_port < 0 ? next : flit_earlier(next, i->ports[i->fabric->normal_port].next);
+}
+
+void flit_interface_step(flit_interface *i, int64_t now)
+{
+    int normal = i->fabric->normal_port, is_plain = i->fabric->settings.is_plain;
 
     if (i->adding_until <= now || i->arrivals.count)
-        moved = flit_reduce_step(i, now);
+        flit_reduce_step(i, now);
     if (i->make_at <= now)
         make_normal(i, now);
     if (i->issue_at <= now)
         flit_issue(i, now);
     for (uint64_t rest = i->live; rest; rest &= rest - 1)
-        moved |= step_port(i, __builtin_ctzll(rest), now);
-    if (normal >= 0 && (i->ports[normal].packet >= 0 || i->ports[normal].messages.count))
-        moved |= step_port(i, normal, now);
-    return moved;
-}
-
-void flit_interface_settle(flit_interface *i, int64_t until)
-{
-    for (int p = 0; p < i->fabric->port_count; p++)
-        take_credits(&i->ports[p], until);
-}
-
-int64_t flit_interface_next(flit_interface *i, int64_t now)
-{
-    int64_t next = flit_earlier(flit_earlier(i->adding_until, i->issue_at), i->make_at);
-
-    flit_interface_settle(i, now + 1);
-    if (i->arrivals.count)
-        next = flit_earlier(next, flit_queue_front(&i->arrivals)->from);
-    for (int p = 0; p < i->fabric->port_count; p++) {
-        const flit_port *port = &i->ports[p];
-
-        next = flit_earlier(next, *port->channel->credit_due);
-        if (port->handing >= 0 && port->queued <= i->port_buffer)
-            next = flit_earlier(next, port->hand_from);
-        if (port->packet < 0 && port->messages.count && flit_queue_front(&port->messages)->from > now)
-            next = flit_earlier(next, flit_queue_front(&port->messages)->from);
-    }
-    return next;
-}
-
-static int64_t port_ahead(const flit_interface *i, const flit_port *port, int64_t now)
-{
-    int64_t cycles = INT64_MAX;
-
-    if (port->packet >= 0) {
-        cycles = port->left - 1;
-    } else if (port->messages.count) {
-        cycles = flit_queue_front(&port->messages)->from - now;
-    }
-    if (port->handing < 0)
-        return cycles;
-    if (port->queued <= i->port_buffer)
-        return flit_earlier(cycles, port->hand_from - now);
-    return flit_earlier(cycles, port->queued - i->port_buffer - 1);
+        if (is_plain || i->ports[__builtin_ctzll(rest)].next <= now)
+            step_port(i, __builtin_ctzll(rest), now);
+    if (normal >= 0 && (is_plain || i->ports[normal].next <= now))
+        step_port(i, normal, now);
+    i->wake_at = next_of(i);
 }
 
 int64_t flit_interface_ahead(const flit_interface *i, int64_t now)
 {
-    int64_t next = flit_earlier(flit_earlier(i->adding_until, i->issue_at), i->make_at);
+    int64_t next = i->wake_at;
 
-    if (i->arrivals.count)
-        next = flit_earlier(next, flit_queue_front(&i->arrivals)->from);
-    next = next == FLIT_NEVER ? INT64_MAX : next - now;
-    for (uint64_t rest = i->live; rest && next > 1; rest &= rest - 1)
-        next = flit_earlier(next, port_ahead(i, &i->ports[__builtin_ctzll(rest)], now));
-    if (i->fabric->normal_port >= 0)
-        next = flit_earlier(next, port_ahead(i, &i->ports[i->fabric->normal_port], now));
-    return next;
-}
-
-void flit_interface_run_ahead(flit_interface *i, int64_t now, int64_t cycles)
-{
-    for (int p = 0; p < i->fabric->port_count; p++) {
-        take_credits(&i->ports[p], now + cycles);
-        if (i->ports[p].packet >= 0)
-            inject(i, &i->ports[p], (int32_t)cycles, now);
-    }
+    for (int p = 0; p < i->fabric->port_count; p++)
+        if (i->ports[p].is_starved)
+            next = flit_earlier(next, i->ports[p].enough_at > now + 2 ? i->ports[p].enough_at : now + 2);
+    return next - now;
 }

@@ -23,15 +23,19 @@ typedef struct {
 
 typedef struct {
     flit_channel *channel; /* into the router */
-    int32_t credits[FLIT_MOST_LANES];
+    flit_credits *credits; /* by lane */
     int last_lane;
-    int32_t packet, left; /* being injected; -1: none */
-    int32_t hop;          /* the first of its path */
-    int lane, has_head;
+    int32_t packet, flits, left; /* being injected (-1: none); left: flits that are not on their way */
+    int32_t hop;                 /* the first of its path */
+    int lane;
     flit_queue messages; /* of the normal port: packets */
-    int64_t queued;      /* flits of the messages that are not injected */
+    int64_t queued;      /* flits of the messages that are not on their way */
     int32_t handing;     /* the transfer that is being handed over, -1: none */
     int64_t hand_from;   /* and when that can be over at the earliest */
+    int64_t free_at;     /* what is on its way into the router is so up to here */
+    int64_t next;        /* when it has something to do */
+    int is_starved;      /* it waits for credits, which cannot be enough before */
+    int64_t enough_at;
 } flit_port;
 
 typedef struct flit_interface {
@@ -40,7 +44,9 @@ typedef struct flit_interface {
     flit_job *job;       /* NULL: other traffic only */
     int port_count;      /* for the table's messages */
     flit_port *ports;    /* the normal one last, where there is one */
+    flit_credits *credits; /* theirs */
     uint64_t live;       /* of the others: those that have something to put in or to hand over */
+    int64_t wake_at;     /* when it has something to do */
     int64_t port_buffer; /* flits */
     flit_queue arrivals, adding;
     int64_t adding_until;                  /* the front of adding is done; FLIT_NEVER: not begun */
@@ -64,16 +70,10 @@ void flit_interface_destroy(flit_interface *interface); /* accepts NULL */
 /* The tail of a packet reaches the interface. */
 void flit_interface_deliver(flit_fabric *fabric, flit_interface *interface, int32_t packet, int64_t at);
 
-int flit_interface_step(flit_interface *interface, int64_t now);     /* 1: something moved */
-int64_t flit_interface_next(flit_interface *interface, int64_t now); /* FLIT_NEVER: only others can wake it */
+void flit_interface_step(flit_interface *interface, int64_t now);
 
-/* Counts credits of its ports that are due before a cycle. */
-void flit_interface_settle(flit_interface *interface, int64_t until);
-
-/* How many cycles from now on the interface does nothing but inject body flits, if it has credits, and doing
- * so. */
+/* How many cycles from now on the interface does nothing, even if its ports get credits from now on. */
 int64_t flit_interface_ahead(const flit_interface *interface, int64_t now);
-void flit_interface_run_ahead(flit_interface *interface, int64_t now, int64_t cycles);
 
 /* Draws in which cycle from this one on the next packet of other traffic is made. */
 void flit_interface_draw(flit_interface *interface, int64_t from);
@@ -84,7 +84,7 @@ void flit_issue_start(flit_interface *interface);
 void flit_issue_handed(flit_interface *interface, flit_port *port, int64_t now);
 
 /* Arrivals and the adder (flit_reduce.c). */
-int flit_reduce_step(flit_interface *interface, int64_t now);
+void flit_reduce_step(flit_interface *interface, int64_t now);
 
 int flit_queue_push(flit_queue *queue, flit_message item); /* 0: memory ran out */
 
@@ -97,6 +97,20 @@ static inline void flit_queue_pop(flit_queue *queue)
 {
     queue->first = (queue->first + 1) & (queue->capacity - 1);
     queue->count--;
+}
+
+static inline void flit_interface_wake(flit_interface *interface, int64_t at)
+{
+    interface->wake_at = flit_earlier(interface->wake_at, at);
+}
+
+/* A starved port is about to get a credit. */
+static inline void flit_interface_credit(flit_interface *interface, int p, int64_t due)
+{
+    flit_port *port = &interface->ports[p];
+
+    port->next = flit_earlier(port->next, due > port->enough_at ? due : port->enough_at);
+    flit_interface_wake(interface, port->next);
 }
 
 #endif

@@ -2,7 +2,9 @@
 /* simulate/flit_issue.c: works off a worker's schedule table.
  *
  * The step counter stands at the head of the table. Entries of that step go to free ports as soon as their
- * dependencies are clear, in any order. A new step begins when every port has handed its message over (all
+ * dependencies are clear, in any order. Where there is a port for every cable, each has its own: otherwise what a
+ * port still buffers for a busy cable would hold up messages for others behind it, while ports whose cables are
+ * idle have nothing to send. A new step begins when every port has handed its message over (all
  * but what the port's buffer holds is in the network); where the table has NOPs in between, the lockstep
  * counter then counts down the estimated time of the steps that the worker sits out: the flits of the step's
  * largest message, less the port's buffer where the message does not fit it. */
@@ -69,15 +71,24 @@ static int may_begin(flit_interface *i, int64_t now)
     return !i->busy_ports && !is_held_by_nops(i, now);
 }
 
+/* Does the transfer leave through this port? */
+static int is_for_port(const flit_interface *i, int transfer, int port)
+{
+    const flit_fabric *f = i->fabric;
+    int first_hop = f->path_first[i->job->paths->path_of[transfer]];
+
+    return i->port_count < i->router->link_outputs || f->hops[first_hop].output == port;
+}
+
 /* Ready sends move to the front of the step's list, so that what is issued leaves the list. */
-static int take_ready(flit_interface *i)
+static int take_ready(flit_interface *i, int port)
 {
     flit_job *job = i->job;
 
     for (size_t k = i->step_begin; k < i->step_end; k++) {
         int transfer = job->send[k];
 
-        if (job->send_wait[transfer] > 0)
+        if (job->send_wait[transfer] > 0 || !is_for_port(i, transfer, port))
             continue;
         for (; k > i->step_begin; k--)
             job->send[k] = job->send[k - 1];
@@ -100,6 +111,7 @@ static void give(flit_interface *i, flit_port *port, int transfer, int64_t now)
     port->queued += flit_job_flits(job, transfer);
     port->handing = transfer;
     i->live |= UINT64_C(1) << (port - i->ports);
+    port->next = now;
     port->hand_from = now + units;
     i->busy_ports++;
     job->begin[transfer] = -1;
@@ -116,9 +128,9 @@ void flit_issue(flit_interface *i, int64_t now)
 
         if (i->ports[p].handing >= 0)
             continue;
-        transfer = take_ready(i);
+        transfer = take_ready(i, p);
         if (transfer < 0)
-            return;
+            continue;
         give(i, &i->ports[p], transfer, now);
         if (i->step_left == 0) {
             i->nop_from = i->job->schedule->transfers[transfer].round + 1;

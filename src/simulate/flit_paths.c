@@ -215,6 +215,15 @@ static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const u
     f->path_first[c->path_count] = at;
 }
 
+/* With other traffic about, long messages leave the last lane of each class to it. */
+static void leave_lanes(flit_fabric *f, const classing *c, const uint8_t *is_normal)
+{
+    for (int p = 0; p < c->path_count; p++)
+        for (int i = f->path_first[p]; i < f->path_first[p + 1]; i++)
+            if (!is_normal[p] && f->hops[i].high > f->hops[i].low)
+                f->hops[i].high--;
+}
+
 banyan_status flit_fabric_set_paths(flit_fabric *f, int path_count, const int *first, const int *links,
                                     const int *dst, const uint8_t *is_normal, banyan_error *err)
 {
@@ -228,6 +237,8 @@ banyan_status flit_fabric_set_paths(flit_fabric *f, int path_count, const int *f
     fits = c.class_of && f->path_first && f->hops && find_classes(f, &c);
     if (fits)
         fill_hops(f, &c, dst, is_normal);
+    if (fits && f->leaves_lane && is_normal)
+        leave_lanes(f, &c, is_normal);
     banyan_free(c.class_of);
     return fits ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }

@@ -27,6 +27,7 @@ static void release_barrier(flit_interface *i, int64_t now)
         if (!other)
             continue;
         other->issue_at = flit_earlier(other->issue_at, now + 1);
+        flit_interface_wake(other, now + 1);
         i->fabric->wake[v] = flit_earlier(i->fabric->wake[v], now + 1);
     }
 }
@@ -83,10 +84,8 @@ static void arrive(flit_interface *i, int transfer, int64_t now)
         start_adder(i, now + 1);
 }
 
-int flit_reduce_step(flit_interface *i, int64_t now)
+void flit_reduce_step(flit_interface *i, int64_t now)
 {
-    int any = 0;
-
     while (i->adding_until <= now) {
         int transfer = flit_queue_front(&i->adding)->transfer;
 
@@ -94,7 +93,6 @@ int flit_reduce_step(flit_interface *i, int64_t now)
         i->adding_until = FLIT_NEVER;
         apply(i, transfer, now);
         start_adder(i, now + 1);
-        any = 1;
     }
     while (i->arrivals.count && flit_queue_front(&i->arrivals)->from <= now) {
         int transfer = flit_queue_front(&i->arrivals)->transfer;
@@ -103,9 +101,7 @@ int flit_reduce_step(flit_interface *i, int64_t now)
         i->job->has_arrived[transfer] = 1;
         if (!i->job->apply_wait[transfer])
             arrive(i, transfer, now);
-        any = 1;
     }
-    return any;
 }
 
 void flit_issue_handed(flit_interface *i, flit_port *port, int64_t now)

@@ -20,24 +20,45 @@
 #include "simulate/flit_fabric.h"
 #include "simulate/flit_interface.h"
 #include "simulate/flit_sets.h"
+#include "simulate/flit_switch.h"
+
+static int grow_ring(flit_lane *lane)
+{
+    flit_ring *old = lane->ring;
+    uint32_t capacity = old ? 2 * old->capacity : 4;
+    flit_ring *ring = banyan_alloc(1, sizeof *ring + capacity * sizeof *ring->entries);
+
+    if (!ring)
+        return 0;
+    for (uint32_t i = 0; old && i < lane->behind; i++)
+        ring->entries[i] = old->entries[(old->first + i) & (old->capacity - 1)];
+    banyan_free(old);
+    ring->capacity = capacity;
+    lane->ring = ring;
+    return 1;
+}
 
 static int push_entry(flit_lane *lane, flit_entry entry)
 {
-    if (lane->behind == lane->capacity) {
-        uint32_t capacity = lane->capacity ? 2 * lane->capacity : 4;
-        flit_entry *entries = banyan_alloc(capacity, sizeof *entries);
-
-        if (!entries)
-            return 0;
-        for (uint32_t i = 0; i < lane->behind; i++)
-            entries[i] = lane->entries[(lane->first + i) & (lane->capacity - 1)];
-        banyan_free(lane->entries);
-        lane->entries = entries;
-        lane->first = 0;
-        lane->capacity = capacity;
-    }
-    lane->entries[(lane->first + lane->behind++) & (lane->capacity - 1)] = entry;
+    if ((!lane->ring || lane->behind == lane->ring->capacity) && !grow_ring(lane))
+        return 0;
+    lane->ring->entries[(lane->ring->first + lane->behind++) & (lane->ring->capacity - 1)] = entry;
     return 1;
+}
+
+/* More of the packet that came last. */
+static void add_to_entry(const flit_lane *lane, int32_t count)
+{
+    lane->ring->entries[(lane->ring->first + lane->behind - 1) & (lane->ring->capacity - 1)].arrived += count;
+}
+
+static flit_entry pop_entry(flit_lane *lane)
+{
+    flit_entry entry = lane->ring->entries[lane->ring->first];
+
+    lane->ring->first = (lane->ring->first + 1) & (lane->ring->capacity - 1);
+    lane->behind--;
+    return entry;
 }
 
 /* The packet comes to the front of its lane and asks for an output lane. */
@@ -45,72 +66,65 @@ FLIT_INLINE void begin_packet(const flit_fabric *f, flit_router *r, int id, flit
                               flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
-    const flit_packet *packet = &f->packets[entry.packet];
     flit_hop hop = f->hops[entry.hop];
 
     lane->packet = entry.packet;
     lane->hop = entry.hop;
     lane->available = entry.arrived;
-    lane->left = packet->flits;
+    lane->left = lane->flits = entry.flits;
     lane->state = LANE_WAITING;
-    lane->has_head = 1;
     lane->output = hop.output;
-    /* With other traffic about, long messages leave the last lane of each class to it. */
-    if (f->leaves_lane && packet->owner >= 0 && hop.high > hop.low)
-        hop.high--;
     lane->range = UINT32_MAX >> (31 - hop.high) & UINT32_MAX << hop.low;
     lane->since = now;
     r->outputs[hop.output].asked |= lane->range;
     flit_set_add(flit_waiting_of(r, hop.output, shape), id, shape.words);
     flit_set_add(r->waited, hop.output, shape.output_words);
-    r->waiting_count++;
 }
 
-FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int32_t count, int64_t now,
-                            flit_shape shape)
+/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at the most:
+ * so none goes on before it has come, though it counts as being here. */
+FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
 {
-    flit_channel *channel = r->inputs[input].channel;
-    const flit_run *run = flit_line_front(&channel->flits);
-    int id = input << shape.shift | run->lane, has_head = run->has_head;
-    flit_entry entry = {run->packet, run->hop, count};
+    flit_line *line = &r->inputs[input].channel->flits;
+    const flit_run *run = flit_line_front(line);
+    int id = input << shape.shift | (int)run->lane, has_head = (int)run->has_head;
+    int32_t count = shape.is_plain ? 1 : run->count;
+    flit_entry entry = {run->packet, run->hop, run->flits, count};
     flit_lane *lane = &r->lanes[id];
+    int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
-    r->flit_due[input] = flit_line_take(&channel->flits, count);
+    r->flit_due[input] = due;
+    flit_expect(f, input, due, shape.input_words);
     if (has_head) {
         if (lane->packet < 0)
             begin_packet(f, r, id, entry, now, shape);
         else if (!push_entry(lane, entry))
             f->has_failed = 1;
     } else if (lane->behind) {
-        lane->entries[(lane->first + lane->behind - 1) & (lane->capacity - 1)].arrived += count;
+        add_to_entry(lane, count);
     } else {
-        lane->available += count;
-        if (lane->state == LANE_ACTIVE && r->output_lanes[lane->target].credits > 0)
+        /* One that has flits here is where it belongs. */
+        if (!lane->available && lane->state == LANE_ACTIVE &&
+            r->output_lanes[lane->target].credits.here > 0)
             flit_want_add(r, id, lane->output, shape);
+        lane->available += count;
     }
 }
 
-/* Which of up to 64 lines have something that is due: the sign of the difference, bit by bit. */
-FLIT_INLINE uint64_t find_due(const int64_t *dues, int count, int64_t now)
+FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
-    uint64_t due = 0;
-
-    for (int i = count - 1; i >= 0; i--)
-        due = due << 1 | (uint64_t)(dues[i] - now - 1) >> 63;
-    return due;
-}
-
-FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t now, flit_shape shape)
-{
+    uint64_t *inputs = f->arrivals + (now - f->begin) * shape.input_words;
     int any = 0;
 
-    for (int first = 0; first < r->input_count; first += 64) {
-        int lines = r->input_count - first < 64 ? r->input_count - first : 64;
-        uint64_t due = find_due(r->flit_due + first, lines, now);
+    for (int w = 0; w < shape.input_words; w++) {
+        uint64_t rest = inputs[w];
 
-        any |= due != 0;
-        for (; due; due &= due - 1)
-            take_flits(f, r, first + __builtin_ctzll(due), count, now, shape);
+        if (!rest)
+            continue;
+        inputs[w] = 0;
+        any = 1;
+        for (; rest; rest &= rest - 1)
+            take_flits(f, r, w * 64 + __builtin_ctzll(rest), now, shape);
     }
     return any;
 }
@@ -118,192 +132,89 @@ FLIT_INLINE int receive(flit_fabric *f, flit_router *r, int32_t count, int64_t n
 FLIT_INLINE void end_packet(flit_fabric *f, flit_router *r, int id, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
-    int input = id >> shape.shift;
 
     r->outputs[lane->output].taken &= ~(UINT32_C(1) << (lane->target - (lane->output << shape.shift)));
-    r->output_lanes[lane->target].holder = -1;
-    r->inputs[input].active &= ~(UINT32_C(1) << (id - (input << shape.shift)));
     flit_want_drop(r, id, lane->output, shape);
     lane->packet = -1;
-    lane->state = LANE_IDLE;
-    if (lane->behind) {
-        flit_entry entry = lane->entries[lane->first];
-
-        lane->first = (lane->first + 1) & (lane->capacity - 1);
-        lane->behind--;
-        begin_packet(f, r, id, entry, now, shape);
-    }
+    if (lane->behind)
+        begin_packet(f, r, id, pop_entry(lane), now, shape);
 }
 
-/* Over a link. */
+/* Over a link. Who has something on its way already is awake in time. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
-    flit_channel *out = r->outputs[lane->output].channel;
+    flit_output *output = &r->outputs[lane->output];
+    flit_channel *out = output->channel;
     int64_t due = now + 2 + out->latency;
     flit_run run = {.due = due,
                     .packet = lane->packet,
                     .count = count,
+                    .flits = lane->flits,
                     .hop = lane->hop + 1,
-                    .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
-                    .has_head = lane->has_head};
+                    .lane = (uint32_t)(lane->target - (lane->output << shape.shift)),
+                    .has_head = lane->left + count == lane->flits};
 
-    r->output_lanes[lane->target].credits -= count;
     out->sent += count;
+    if (!out->flits.count)
+        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
     if (!flit_channel_send(out, run))
         f->has_failed = 1;
-    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
-    if (out->interval > 65536)
-        out->free_at = (out->free_at > now << 16 ? out->free_at : now << 16) + out->interval;
+    if (shape.is_slow && output->interval > 65536)
+        output->free_at = (output->free_at > now << 16 ? output->free_at : now << 16) + output->interval;
 }
 
-FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, int v, int32_t count, int64_t now)
+/* Back to a router, or to the node's own interface: that it wakes itself changes nothing. */
+FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const flit_lane *lane,
+                                int32_t count, int64_t now)
 {
-    flit_channel *back = r->inputs[input].channel;
-    int64_t due = now + 2;
+    int64_t due = now + r->inputs[input].credit_cycles;
 
-    if (input < r->link_inputs) {
-        due = now + 1 + back->latency + f->settings.credit_cycles;
-        f->wake[back->src] = flit_earlier(f->wake[back->src], due);
-        f->last_credit = f->last_credit > due + count - 1 ? f->last_credit : due + count - 1;
+    if (lane->back->due == FLIT_NEVER) {
+        int64_t *wake = &f->wake[r->inputs[input].channel->src];
+
+        *wake = flit_earlier(*wake, due);
     }
-    if (!flit_channel_return(back, due, v, count))
+    if (lane->back->is_watched)
+        flit_interface_credit(r->interface, input - r->link_inputs, due);
+    if (!flit_credits_return(lane->back, due, count))
         f->has_failed = 1;
 }
 
 FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
+    flit_credits *credits = &r->output_lanes[lane->target].credits;
     int input = id >> shape.shift, v = id - (input << shape.shift), output = lane->output;
+    int32_t left = lane->left - count;
 
     lane->available -= count;
-    lane->left -= count;
-    f->flit_hops += count;
-    if (output < r->link_outputs)
+    lane->left = left;
+    if (output < r->link_outputs) {
+        credits->here -= count;
         send(f, r, lane, count, now, shape);
-    else if (lane->left == 0)
+    } else if (left == 0) {
         flit_interface_deliver(f, r->interface, lane->packet, now + 3);
-    lane->has_head = 0;
-    return_credits(f, r, input, v, count, now);
-    r->outputs[output].grant = (uint16_t)(input + 1);
+    }
+    return_credits(f, r, input, lane, count, now);
+    r->outputs[output].grant = input + 1;
     r->inputs[input].accept = output + 1;
     r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
-    if (lane->left == 0) {
+    if (left == 0) {
         end_packet(f, r, id, now, shape);
-    } else if (r->output_lanes[lane->target].credits == 0) {
+    } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
-        flit_lane_starve(r, output, shape);
-        flit_credits_settle(r, output, now + count, shape);
+        flit_lane_starve(r, output, lane->target - (output << shape.shift), shape);
     } else if (lane->available == 0) {
         flit_want_drop(r, id, output, shape);
     }
 }
 
-/* Of the lanes in a set the one that goes: the first input from a place on, and its lane whose turn it is. */
-FLIT_INLINE int first_lane(const flit_fabric *f, const flit_router *r, const uint64_t *set, int input,
-                           flit_shape shape)
-{
-    int at = input << shape.shift, word = flit_word_of(at, shape.words);
-    uint64_t rest = at < 64 * shape.words ? set[word] & ~UINT64_C(0) << (at & 63) : 0;
-    uint32_t lanes, later;
-
-    if (shape.words == 1)
-        rest = rest ? rest : set[0];
-    else
-        while (!rest) {
-            word = word + 1 < shape.words ? word + 1 : 0;
-            rest = set[word];
-        }
-    input = (word * 64 + __builtin_ctzll(rest)) >> shape.shift;
-    at = input << shape.shift;
-    lanes = (uint32_t)(set[word] >> (at & 63)) & f->all_lanes;
-    later = lanes & ~UINT32_C(0) << r->inputs[input].turn;
-    return at | __builtin_ctz(later ? later : lanes);
-}
-
-FLIT_INLINE int distance(int from, int to, int size)
-{
-    return to >= from ? to - from : to - from + size;
-}
-
-/* An output grants itself to a lane; the lane's input accepts if it is the best that it was granted. */
-FLIT_INLINE void grant(const flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
-{
-    flit_output *o = &r->outputs[output];
-    flit_input *input;
-
-    o->chosen = first_lane(f, r, flit_want_of(r, output, shape), o->grant, shape);
-    input = &r->inputs[o->chosen >> shape.shift];
-    if (input->stamp == now && distance(input->accept, output, r->output_count) >
-                                   distance(input->accept, input->best_output, r->output_count))
-        return;
-    input->stamp = now;
-    input->best_output = output;
-}
-
-/* How many of the outputs touched[first .. count) pass a tail on, if they pass anything on. */
-static int count_tails(const flit_router *r, int first, int count)
-{
-    int tails = 0;
-
-    for (int i = first; i < count; i++)
-        tails += r->lanes[r->outputs[r->touched[i]].chosen].left == 1;
-    return tails;
-}
-
-/* Ports that are asked in one cycle deliver in the order of those that asked first. */
-static void order_ports(const flit_fabric *f, flit_router *r, int first, int count, flit_shape shape)
-{
-    for (int i = first + 1; i < count; i++) {
-        int output = r->touched[i], asked = first_lane(f, r, flit_want_of(r, output, shape), 0, shape), k = i;
-
-        for (; k > first && first_lane(f, r, flit_want_of(r, r->touched[k - 1], shape), 0, shape) > asked;
-             k--)
-            r->touched[k] = r->touched[k - 1];
-        r->touched[k] = output;
-    }
-}
-
-/* Which outputs move something: their number, in touched[]. */
-FLIT_INLINE int allocate_switch(const flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
-{
-    int count = 0, ports = 0;
-
-    for (int w = 0; w < shape.output_words; w++)
-        for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
-            int output = w * 64 + __builtin_ctzll(rest);
-
-            if (r->has_slow_link && output < r->link_outputs &&
-                r->outputs[output].channel->free_at > now << 16)
-                continue;
-            grant(f, r, output, now, shape);
-            ports += output >= r->link_outputs;
-            r->touched[count++] = output;
-        }
-    if (ports > 1 && count_tails(r, count - ports, count) > 1)
-        order_ports(f, r, count - ports, count, shape);
-    return count;
-}
-
-/* Does a flit wait for a slow link? */
-static int waits_for_link(const flit_router *r, int64_t now)
-{
-    for (int input = 0; input < r->input_count; input++)
-        for (uint32_t rest = r->inputs[input].active; rest; rest &= rest - 1) {
-            const flit_lane *lane = &r->lanes[input << r->lane_shift | __builtin_ctz(rest)];
-
-            if (lane->available > 0 && lane->output < r->link_outputs &&
-                r->outputs[lane->output].channel->free_at > now << 16)
-                return 1;
-        }
-    return 0;
-}
-
 /* Who waits alone gets the open lane whose turn it is. */
-FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, flit_shape shape)
+FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
 {
     int id = __builtin_ctzll(flit_waiting_of(r, output, shape)[0]);
-    uint32_t open = flit_lanes_open(f, r, &r->lanes[id], shape);
+    uint32_t open = flit_lanes_open(f, r, &r->lanes[id], now, shape);
 
     if (!open)
         return 0;
@@ -323,86 +234,140 @@ FLIT_INLINE int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now, flit
 
             if (!(o->asked & ~o->taken))
                 continue;
-            if (f->unit && output < r->link_outputs)
-                any |= flit_credits_settle(r, output, now + 1, shape);
             if (shape.words == 1 && !(waiting & (waiting - 1)))
-                any |= allocate_alone(f, r, output, shape);
+                any |= allocate_alone(f, r, output, now, shape);
             else
-                any |= flit_contest(f, r, output);
+                any |= flit_contest(f, r, output, now);
         }
     return any;
 }
 
+/* Starved lanes whose credits have come by now. */
 FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
 {
     int any = 0;
 
     for (int w = 0; w < shape.output_words; w++)
-        for (uint64_t rest = r->hungry[w]; rest; rest &= rest - 1)
-            any |= flit_credits_settle(r, w * 64 + __builtin_ctzll(rest), now + 1, shape);
-    return any;
-}
+        for (uint64_t rest = r->hungry[w]; rest; rest &= rest - 1) {
+            int output = w * 64 + __builtin_ctzll(rest);
 
-/* Credits that lie about count as something that happens in the cycle in which they came. */
-static int count_credits(flit_router *r, int64_t now)
-{
-    int any = 0;
+            for (uint32_t lanes = r->outputs[output].starved; lanes; lanes &= lanes - 1) {
+                int v = __builtin_ctz(lanes);
+                flit_credits *credits = &r->output_lanes[output << shape.shift | v].credits;
 
-    for (int o = 0; o < r->link_outputs; o++)
-        any |= flit_credits_settle(r, o, now + 1, flit_shape_of(r));
+                if (credits->due > now)
+                    continue;
+                flit_credits_settle(credits, now + 1);
+                flit_lane_feed(r, output, v, shape);
+                any = 1;
+            }
+        }
     return any;
 }
 
 /* The switch is given to those that have lanes, then lanes to those that wait, then flits move: so both see the
- * router as it was when the cycle began, and a lane is used from the next cycle on. */
+ * router as it was when the cycle began, and a lane is used from the next cycle on. 1: anything moved, or may move in
+ * the next. */
 FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
-    int moved = receive(f, r, 1, now, shape) | feed(r, now, shape), count;
+    int moved = receive(f, r, now, shape) | feed(r, now, shape), count = 0;
 
-    if (r->has_slow_link)
-        moved |= waits_for_link(r, now);
-    count = allocate_switch(f, r, now, shape);
-    if (r->waiting_count)
-        moved |= allocate_lanes(f, r, now, shape);
-    for (int i = 0; i < count; i++) {
-        int id = r->outputs[r->touched[i]].chosen;
-
-        if (r->inputs[id >> shape.shift].best_output == r->touched[i])
-            forward(f, r, id, 1, now, shape);
+    if (flit_set_has_any(r->wanted, shape.output_words)) {
+        count = flit_allocate_switch(r, now, shape);
+        moved = 1;
     }
-    return moved || count || count_credits(r, now);
+    if (flit_set_has_any(r->waited, shape.output_words))
+        moved |= allocate_lanes(f, r, now, shape);
+    for (int i = 0; i < count; i++)
+        forward(f, r, r->moves[i], 1, now, shape);
+    f->flit_hops += count;
+    return moved;
 }
 
-int flit_router_step(flit_fabric *f, flit_router *r, int64_t now)
+void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cycles, int64_t now)
 {
-    if (r->words > 1 || r->output_words > 1)
-        return step(f, r, now, flit_shape_of(r));
-    if (r->lane_shift == 2)
-        return step(f, r, now, (flit_shape){1, 1, 2});
-    return step(f, r, now, (flit_shape){1, 1, r->lane_shift});
+    flit_shape shape = flit_shape_of(r);
+
+    for (int i = 0; i < move_count; i++) {
+        flit_lane *lane = &r->lanes[r->moves[i]];
+        flit_credits *credits = &r->output_lanes[lane->target].credits;
+        int was_starved = !credits->here;
+
+        if (flit_credits_settle(credits, now + cycles) && was_starved)
+            flit_lane_feed(r, lane->output, lane->target - (lane->output << shape.shift), shape);
+        forward(f, r, r->moves[i], cycles, now, shape);
+        f->flit_hops += cycles;
+    }
 }
 
-void flit_router_bulk(flit_fabric *f, flit_router *r, int touched_count, int32_t cycles, int64_t now)
-{
-    receive(f, r, cycles, now, flit_shape_of(r));
-    for (int o = 0; o < r->link_outputs; o++)
-        if (r->credit_due[o] <= now)
-            flit_credits_take(r, o, cycles, flit_shape_of(r));
-    for (int i = 0; i < touched_count; i++)
-        forward(f, r, r->outputs[r->touched[i]].chosen, cycles, now, flit_shape_of(r));
-}
-
-void flit_router_settle(flit_router *r, int64_t until)
-{
-    for (int o = 0; o < r->link_outputs; o++)
-        flit_credits_settle(r, o, until, flit_shape_of(r));
-}
-
-int64_t flit_router_next(const flit_router *r)
+static int64_t next_credit(const flit_router *r, int64_t now)
 {
     int64_t next = FLIT_NEVER;
 
-    for (int i = 0; i < r->input_count + r->link_outputs; i++)
+    for (int i = 0; i < r->link_outputs << r->lane_shift; i++)
+        if (r->output_lanes[i].credits.due > now)
+            next = flit_earlier(next, r->output_lanes[i].credits.due);
+    return next;
+}
+
+/* When something arrives next that could change anything, after a cycle in which nothing did. */
+static int64_t next_arrival(const flit_router *r, int64_t now)
+{
+    int64_t next = FLIT_NEVER;
+
+    for (int i = 0; i < r->input_count; i++)
         next = flit_earlier(next, r->flit_due[i]);
+    if (flit_set_has_any(r->waited, r->output_words) || flit_set_has_any(r->hungry, r->output_words))
+        next = flit_earlier(next, next_credit(r, now));
+    return r->interface ? flit_earlier(next, r->interface->wake_at) : next;
+}
+
+FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t until, flit_shape shape)
+{
+    flit_interface *interface = r->interface;
+
+    while (now < until && !f->has_failed) {
+        if (interface && (interface->wake_at <= now || shape.is_plain))
+            flit_interface_step(interface, now);
+        if (step(f, r, now, shape)) {
+            now++;
+            if (until - now > 3 && !flit_set_has_any(r->waited, shape.output_words) && !shape.is_plain)
+                now += flit_router_run_ahead(f, r, now, until - now);
+        } else {
+            int64_t next = next_arrival(r, now);
+
+            if (next == FLIT_NEVER)
+                return FLIT_NEVER;
+            now = next > now ? next : now + 1;
+        }
+    }
+    return now;
+}
+
+/* Common shapes are constants. */
+static int64_t run_as_shaped(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    flit_shape shape = flit_shape_of(r);
+
+    shape.is_plain = f->settings.is_plain;
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || shape.is_plain)
+        return run(f, r, now, until, shape);
+    if (r->lane_shift == 2)
+        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
+    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
+}
+
+int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    uint64_t *behind = f->arrivals + (until - now) * r->input_words;
+    int64_t next;
+
+    f->begin = now;
+    f->end = until;
+    for (int i = 0; i < r->input_count; i++)
+        flit_expect(f, i, r->flit_due[i], r->input_words);
+    next = run_as_shaped(f, r, now, until);
+    for (int w = 0; w < r->input_words; w++)
+        behind[w] = 0;
     return next;
 }

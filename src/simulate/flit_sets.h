@@ -10,8 +10,10 @@
 
 /* What sets and lanes of a router look like. Common shapes are passed as constants. */
 typedef struct {
-    int words, output_words; /* of a set of input lanes, of a set of outputs */
-    int shift;               /* of lane numbers */
+    int words, input_words, output_words; /* of a set of input lanes, of inputs, of outputs */
+    int shift;                            /* of lane numbers */
+    int is_slow;                          /* a link takes less than a flit a cycle */
+    int is_plain;                         /* nothing is done ahead of its time */
 } flit_shape;
 
 /* Part of the caller, so that constants it is called with count. */
@@ -20,7 +22,7 @@ typedef struct {
 /* The first of a set in turn, from a place on. The set is not empty. */
 FLIT_INLINE int flit_first_from(uint32_t set, int place)
 {
-    uint32_t rest = place > 0 && place < 32 ? set & ~UINT32_C(0) << place : set;
+    uint32_t rest = set & ~UINT32_C(0) << (place & 31) & -(uint32_t)((unsigned)place < 32);
 
     return __builtin_ctz(rest ? rest : set);
 }
@@ -46,9 +48,18 @@ FLIT_INLINE int flit_set_drop(uint64_t *set, int id, int words)
     return !left;
 }
 
+FLIT_INLINE int flit_set_has_any(const uint64_t *set, int words)
+{
+    uint64_t any = set[0];
+
+    for (int w = 1; w < words; w++)
+        any |= set[w];
+    return any != 0;
+}
+
 FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 {
-    return (flit_shape){r->words, r->output_words, r->lane_shift};
+    return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link, 0};
 }
 
 /* Lanes that hold a lane of the output, with a flit and a credit. */
@@ -72,51 +83,38 @@ FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, flit_shape sh
 
 FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape shape)
 {
-    if (flit_set_drop(flit_want_of(r, output, shape), id, shape.words))
-        flit_set_drop(r->wanted, output, shape.output_words);
+    int is_empty = flit_set_drop(flit_want_of(r, output, shape), id, shape.words);
+
+    r->wanted[flit_word_of(output, shape.output_words)] &= ~((uint64_t)is_empty << (output & 63));
 }
 
 /* A lane that is held has no credits, or has some again. */
-FLIT_INLINE void flit_lane_starve(flit_router *r, int output, flit_shape shape)
+FLIT_INLINE void flit_lane_starve(flit_router *r, int output, int v, flit_shape shape)
 {
-    r->outputs[output].starved++;
+    r->outputs[output].starved |= UINT32_C(1) << v;
     flit_set_add(r->hungry, output, shape.output_words);
 }
 
-FLIT_INLINE void flit_lane_feed(flit_router *r, int output, flit_shape shape)
+FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape shape)
 {
-    if (--r->outputs[output].starved == 0)
+    int holder = r->output_lanes[output << shape.shift | v].holder;
+
+    r->outputs[output].starved &= ~(UINT32_C(1) << v);
+    if (!r->outputs[output].starved)
         flit_set_drop(r->hungry, output, shape.output_words);
+    if (r->lanes[holder].available > 0)
+        flit_want_add(r, holder, output, shape);
 }
 
-/* Credits of the front run arrive. */
-FLIT_INLINE void flit_credits_take(flit_router *r, int output, int32_t count, flit_shape shape)
+/* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks: anything but a
+ * branch, which would be taken at random. */
+FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
-    flit_line *line = &r->outputs[output].channel->credits;
-    flit_output_lane *lane = &r->output_lanes[output << shape.shift | flit_line_front(line)->lane];
+    uint64_t cycle = (uint64_t)(due - f->begin), length = (uint64_t)(f->end - f->begin);
 
-    if (lane->credits == 0 && lane->holder >= 0) {
-        flit_lane_feed(r, output, shape);
-        if (r->lanes[lane->holder].available > 0)
-            flit_want_add(r, lane->holder, output, shape);
-    }
-    lane->credits += count;
-    r->credit_due[output] = flit_line_take(line, count);
-}
-
-/* Counts the credits of an output that are due before a cycle; 1: one came in the last cycle before it. */
-FLIT_INLINE int flit_credits_settle(flit_router *r, int output, int64_t until, flit_shape shape)
-{
-    int is_new = 0;
-
-    while (r->credit_due[output] < until) {
-        const flit_run *run = flit_line_front(&r->outputs[output].channel->credits);
-        int32_t count = (int32_t)flit_earlier(run->count, until - run->due);
-
-        is_new = run->due + count == until;
-        flit_credits_take(r, output, count, shape);
-    }
-    return is_new;
+    cycle = cycle < length ? cycle : length;
+    f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
+        UINT64_C(1) << (input & 63);
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */
@@ -124,7 +122,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
-    int target = lane->output << shape.shift | v, input = id >> shape.shift;
+    int target = lane->output << shape.shift | v;
     flit_output_lane *output_lane = &r->output_lanes[target];
 
     output->taken |= UINT32_C(1) << v;
@@ -133,36 +131,34 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
     lane->target = target;
     lane->accept = target + 1;
     lane->state = LANE_ACTIVE;
-    r->inputs[input].active |= UINT32_C(1) << (id - (input << shape.shift));
     f->arbitrations++;
-    r->waiting_count--;
     if (flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words))
         flit_set_drop(r->waited, lane->output, shape.output_words);
-    if (output_lane->credits == 0)
-        flit_lane_starve(r, lane->output, shape);
+    if (output_lane->credits.here == 0)
+        flit_lane_starve(r, lane->output, v, shape);
     else if (lane->available > 0)
         flit_want_add(r, id, lane->output, shape);
 }
 
 /* Lanes of the output that the waiting packet may take. Cut-through wants room for all of it, or for a
  * sub-packet. */
-FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, const flit_router *r, const flit_lane *lane,
+FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, flit_router *r, const flit_lane *lane, int64_t now,
                                      flit_shape shape)
 {
-    const flit_output_lane *lanes = r->output_lanes + (lane->output << shape.shift);
+    flit_output_lane *lanes = r->output_lanes + (lane->output << shape.shift);
     uint32_t open = lane->range & ~r->outputs[lane->output].taken;
     int32_t need = lane->left < f->unit ? lane->left : f->unit;
 
     for (uint32_t rest = need ? open : 0; rest; rest &= rest - 1) {
         int v = __builtin_ctz(rest);
 
-        if (lanes[v].credits < need)
+        if (lanes[v].credits.here < need && flit_credits_settle(&lanes[v].credits, now + 1) < need)
             open &= ~(UINT32_C(1) << v);
     }
     return open;
 }
 
 /* Several packets ask for lanes of an output; 1: some got one (flit_contest.c). */
-int flit_contest(flit_fabric *fabric, flit_router *router, int output);
+int flit_contest(flit_fabric *fabric, flit_router *router, int output, int64_t now);
 
 #endif

@@ -40,13 +40,17 @@ static double fullest_link(const banyan_topology *topology, const double *load, 
     return most;
 }
 
-static int count_full_links(const banyan_topology *topology, const double *load, double stage)
+static void count_full_links(const banyan_topology *topology, const banyan_paths *paths, const double *load,
+                             double stage, banyan_limits *limits)
 {
-    int count = 0;
-
+    limits->full_links = limits->crowd = 0;
     for (int i = 0; i < topology->link_count; i++)
-        count += load[i] / topology->links[i].bytes_per_s * NEARLY_FULL > stage;
-    return count;
+        limits->full_links += load[i] / topology->links[i].bytes_per_s * NEARLY_FULL > stage;
+    for (int i = 0; i < paths->first[paths->path_count]; i++) {
+        int link = paths->link[i];
+
+        limits->crowd += load[link] / topology->links[link].bytes_per_s * NEARLY_FULL > stage;
+    }
 }
 
 /* Stages follow one another, so their times add up; most schedules have one. The bottleneck is that of the
@@ -68,7 +72,7 @@ static void add_up_stages(const banyan_schedule *schedule, const banyan_topology
         stage = fullest_link(topology, load, &fullest);
         if (stage > longest) {
             limits->bottleneck = fullest;
-            limits->full_links = count_full_links(topology, load, stage);
+            count_full_links(topology, paths, load, stage, limits);
         }
         longest = fmax(longest, stage);
         s_per_byte += stage;

@@ -18,6 +18,7 @@ typedef struct {
                            traffic */
     int bottleneck;     /* the link that is full, or -1 */
     int full_links;     /* how many are as full as that one, or nearly */
+    int crowd;          /* pairs of nodes that send over those links, summed over the links */
     double volume;      /* the most that any worker sends, in vectors */
     int depth;          /* hops between workers along the longest chain of dependent transfers */
 } banyan_limits;

@@ -2,13 +2,22 @@
 /* solve/ascent.c: dual ascent for directed Steiner trees (Wong 1984). While some active node cannot be
  * reached from the root over arcs of no cost left, every tree must still enter the set of nodes from which it
  * can be reached so: charge the cheapest entering arc to the bound, and lower all entering arcs by as much.
- * Sets never overlap in what they charge, so the sum is a lower bound on every tree. All nodes count as
- * branching here. */
+ * Sets never overlap in what they charge, so the sum is a lower bound on every tree.
+ *
+ * All nodes count as branching in that. A switch that only forwards does not branch: two branches that meet there
+ * pay its cables twice. So with such nodes, and prices alike both ways, we look at the network of the others, each
+ * two of them joined at the price of the cheapest way between them through nodes that only forward. This bounds no
+ * less: an edge of any tree is such a way and costs at least the cheapest one, so a tree at the same ends and of no
+ * greater cost is there in that network, and the sum is a lower bound on it. Four machines on one such switch: a
+ * tree takes three ways of two cables each, 6, where a branching switch would let it get by with 4. */
 #include "solve/ascent.h"
 
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/closure.h"
+
+#define MOST_JOINED 400 /* nodes that add: the network of ways has an arc for each two of them */
 
 typedef struct {
     const banyan_graph *graph;
@@ -96,6 +105,69 @@ static int is_even(const banyan_graph *graph, const int64_t *price)
     return 1;
 }
 
+static int count_adders(const banyan_graph *graph)
+{
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        count += (graph->role[v] & BANYAN_NODE_ADDS) != 0;
+    return count;
+}
+
+/* The network of ways, and what they cost. */
+static banyan_status join_ways(const banyan_closure *closure, banyan_graph **out, int64_t *cost,
+                               banyan_error *err)
+{
+    size_t count = (size_t)closure->count, arcs = count * count;
+    unsigned char *role = banyan_alloc(count, 1);
+    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
+    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_graph_input input = {closure->count, role, 0, src, dst, capacity, NULL};
+    banyan_status status = role && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < closure->count; i++)
+        role[i] = closure->graph->role[closure->node[i]];
+    for (int i = 0; !status && i < closure->count; i++)
+        for (int j = 0; j < closure->count; j++) {
+            int64_t distance = closure->distance[(size_t)i * count + (size_t)j];
+
+            if (i == j || distance >= BANYAN_FAR)
+                continue;
+            src[input.arc_count] = i;
+            dst[input.arc_count] = j;
+            capacity[input.arc_count] = 1;
+            cost[input.arc_count++] = distance;
+        }
+    if (!status)
+        status = banyan_graph_create(&input, out, err);
+    banyan_free(role);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(capacity);
+    return status;
+}
+
+static banyan_status bound_of_ways(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                   banyan_error *err)
+{
+    banyan_closure closure;
+    banyan_graph *ways = NULL;
+    int64_t *cost = NULL;
+    banyan_status status = banyan_closure_init(&closure, graph, BANYAN_NODE_ADDS, err);
+
+    if (status)
+        return status;
+    banyan_closure_measure(&closure, price);
+    cost = banyan_alloc((size_t)closure.count * (size_t)closure.count, sizeof *cost);
+    status = cost ? join_ways(&closure, &ways, cost, err) : banyan_fail_memory(err);
+    if (!status)
+        status = banyan_ascent_bound(ways, cost, out, err);
+    banyan_graph_destroy(ways);
+    banyan_free(cost);
+    banyan_closure_fini(&closure);
+    return status;
+}
+
 banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                   banyan_error *err)
 {
@@ -103,6 +175,10 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     ascent a = {.graph = graph, .left = banyan_alloc((size_t)graph->arc_count, sizeof *a.left)};
     banyan_status status;
 
+    if (banyan_graph_has_forwarders(graph) && is_even(graph, price) && count_adders(graph) <= MOST_JOINED) {
+        banyan_free(a.left);
+        return bound_of_ways(graph, price, out, err);
+    }
     a.stack = banyan_alloc((size_t)graph->node_count, sizeof *a.stack);
     a.in = banyan_alloc((size_t)graph->node_count, 1);
     status = a.left && a.stack && a.in ? BANYAN_SUCCESS : banyan_fail_memory(err);

@@ -18,11 +18,13 @@
 #include "solve/flow.h"
 #include "solve/fraction.h"
 #include "solve/lp.h"
+#include "solve/parting.h"
 
 #define SCALE 1073741824.0 /* 2^30: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-7)  /* of what a cut must carry */
 #define ROUNDS 200
-#define IDLE_ROUNDS 6 /* without a better bound: then this is it, most likely */
+#define IDLE_ROUNDS 6   /* without a better bound: then this is it, most likely */
+#define STANDSTILL 1e-5 /* a bound that falls by less stands still: the program's noise is not far below */
 #define SMALL_DENOMINATOR 2000
 #define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
 
@@ -37,6 +39,10 @@ typedef struct {
     double *ones;
     int64_t *carried;      /* per arc: what the program gives it */
     unsigned char *inside; /* per node: of the cut at hand */
+    banyan_parting *parting;
+    int *part;     /* per node: the best partition so far */
+    double parted; /* crossing capacity / (parts - 1) of it */
+    double *price; /* per arc: the program's */
 } family;
 
 static void family_fini(family *f)
@@ -48,6 +54,9 @@ static void family_fini(family *f)
     banyan_free(f->ones);
     banyan_free(f->carried);
     banyan_free(f->inside);
+    banyan_free(f->part);
+    banyan_free(f->price);
+    banyan_parting_destroy(f->parting);
 }
 
 static banyan_status make_flow(family *f, banyan_error *err)
@@ -99,12 +108,14 @@ static banyan_status family_init(family *f, const banyan_graph *graph, banyan_er
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count;
     banyan_status status;
 
-    *f = (family){.graph = graph, .cable = banyan_alloc(arcs, sizeof *f->cable)};
+    *f = (family){.graph = graph, .cable = banyan_alloc(arcs, sizeof *f->cable), .parted = HUGE_VAL};
     f->row = banyan_alloc(arcs, sizeof *f->row);
     f->ones = banyan_alloc(arcs, sizeof *f->ones);
     f->carried = banyan_alloc(arcs, sizeof *f->carried);
     f->inside = banyan_alloc(nodes, 1);
-    if (!f->cable || !f->row || !f->ones || !f->carried || !f->inside)
+    f->part = banyan_alloc(nodes, sizeof *f->part);
+    f->price = banyan_alloc(arcs, sizeof *f->price);
+    if (!f->cable || !f->row || !f->ones || !f->carried || !f->inside || !f->part || !f->price)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++) {
         f->ones[i] = 1;
@@ -112,7 +123,9 @@ static banyan_status family_init(family *f, const banyan_graph *graph, banyan_er
         if (banyan_graph_cable(graph, i) == i)
             f->cable[f->cable_count++] = i;
     }
-    status = make_flow(f, err);
+    status = banyan_parting_create(graph, &f->parting, err);
+    if (!status)
+        status = make_flow(f, err);
     return status ? status : make_program(f, err);
 }
 
@@ -174,20 +187,62 @@ static int find_cuts(family *f)
     return found;
 }
 
+/* A partition near the prices (none: by itself), if it is the best so far, brings its parts as cuts. */
+static banyan_status add_parts(family *f, const double *y, banyan_error *err)
+{
+    const banyan_graph *graph = f->graph;
+    const int *part;
+    double rate;
+    int count;
+    banyan_status status;
+
+    for (int i = 0; y && i < f->cable_count; i++)
+        f->price[f->cable[i]] = f->price[graph->arcs[f->cable[i]].twin] = y[i] > 0 ? y[i] : 0;
+    status = banyan_parting_search(f->parting, y ? f->price : NULL, &rate, err);
+    if (status || rate >= f->parted * (1 - 1e-12))
+        return status;
+    part = banyan_parting_parts(f->parting, &count);
+    memcpy(f->part, part, (size_t)graph->node_count * sizeof *part);
+    f->parted = rate;
+    for (int q = 0; q < count; q++) {
+        if (q == part[graph->active[0]])
+            continue;
+        for (int v = 0; v < graph->node_count; v++)
+            f->inside[v] = part[v] == q;
+        add_cut(f);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* The program's bound stands still for many rounds before it falls again; a partition often goes there at once. */
 static banyan_status improve(family *f, double *sum, banyan_error *err)
 {
     int idle = 0;
-    banyan_status status = banyan_lp_solve(f->lp, err);
+    banyan_status status = add_parts(f, NULL, err);
 
+    if (!status)
+        status = banyan_lp_solve(f->lp, err);
     *sum = status ? 0 : banyan_lp_objective(f->lp);
-    for (int round = 0; !status && round < ROUNDS && idle < IDLE_ROUNDS && find_cuts(f); round++) {
+    for (int round = 0; !status && round < ROUNDS && idle < IDLE_ROUNDS; round++) {
+        double before = f->parted;
+
+        status = add_parts(f, banyan_lp_values(f->lp), err);
+        if (status || (!find_cuts(f) && f->parted >= before))
+            break;
+        before = *sum;
         status = banyan_lp_solve(f->lp, err);
         if (status)
             break;
-        idle = banyan_lp_objective(f->lp) > *sum * (1 + 1e-9) ? 0 : idle + 1;
         *sum = banyan_lp_objective(f->lp);
+        idle = *sum > before * (1 + STANDSTILL) ? 0 : idle + 1;
     }
     return status;
+}
+
+static void price_parts(const family *f, int64_t *price)
+{
+    for (int i = 0; i < f->graph->arc_count; i++)
+        price[i] = f->part[f->graph->arcs[i].src] != f->part[f->graph->arcs[i].dst];
 }
 
 static banyan_status take_prices(family *f, int64_t *price, banyan_error *err)
@@ -219,10 +274,13 @@ banyan_status banyan_cuts_price(const banyan_graph *graph, int64_t *price, doubl
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
     if (!status)
         status = improve(&f, &sum, err);
-    if (!status)
+    if (!status && f.parted <= f.unit / sum * (1 + 1e-6)) {
+        price_parts(&f, price);
+        *bound = f.parted;
+    } else if (!status) {
         status = take_prices(&f, price, err);
-    if (!status)
         *bound = f.unit / sum;
+    }
     family_fini(&f);
     return status;
 }

@@ -4,13 +4,15 @@
  * Given the set, the best tree is a minimum spanning tree on it and the active nodes, without branches that end
  * at idle nodes. We begin with the tree that grows from one active node to the next nearest, always by a shortest
  * way (Takahashi and Matsuyama 1980), and then flip one idle node at a time, in or out, while the tree gets
- * cheaper. Cables are sorted once, so a flip costs one pass of Kruskal's algorithm. */
+ * cheaper. What a flip is worth is told by solve/flips.h; cables are sorted once, so one that is made costs a
+ * pass of Kruskal's algorithm. */
 #include "solve/helpers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/flips.h"
 
 enum { PASSES = 4 };
 
@@ -32,6 +34,7 @@ struct banyan_helpers {
     int *best, best_count;
     int64_t *far; /* growing: distance from the tree */
     int *via, *heap, *place, heap_count;
+    banyan_flips *flips;
 };
 
 void banyan_helpers_destroy(banyan_helpers *h)
@@ -49,6 +52,7 @@ void banyan_helpers_destroy(banyan_helpers *h)
     banyan_free(h->via);
     banyan_free(h->heap);
     banyan_free(h->place);
+    banyan_flips_destroy(h->flips);
     banyan_free(h);
 }
 
@@ -56,6 +60,7 @@ banyan_status banyan_helpers_create(const banyan_graph *graph, banyan_helpers **
 {
     size_t nodes = (size_t)graph->node_count;
     banyan_helpers *h = banyan_alloc(1, sizeof *h);
+    banyan_status status;
 
     *out = NULL;
     if (!h)
@@ -77,8 +82,12 @@ banyan_status banyan_helpers_create(const banyan_graph *graph, banyan_helpers **
         banyan_helpers_destroy(h);
         return banyan_fail_memory(err);
     }
-    *out = h;
-    return BANYAN_SUCCESS;
+    status = banyan_flips_create(graph, &h->flips, err);
+    if (status)
+        banyan_helpers_destroy(h);
+    else
+        *out = h;
+    return status;
 }
 
 static int is_active(const banyan_helpers *h, int v)
@@ -189,6 +198,7 @@ static void keep(banyan_helpers *h)
     for (int v = 0; v < h->graph->node_count; v++)
         h->kept[v] = is_active(h, v) || h->degree[v] > 0;
     memcpy(h->member, h->kept, (size_t)h->graph->node_count);
+    banyan_flips_take_tree(h->flips, h->cost, h->best, h->best_count);
 }
 
 static void swap_heap(banyan_helpers *h, int i, int j)
@@ -280,6 +290,27 @@ static void grow(banyan_helpers *h)
     }
 }
 
+/* One idle node in or out, if that makes the tree cheaper: most flips are seen to be of no use without it being
+ * built. */
+static int flip(banyan_helpers *h, int v, int64_t *best)
+{
+    int64_t gain =
+        h->member[v] ? banyan_flips_leaving(h->flips, v) : banyan_flips_joining(h->flips, v, h->member);
+    int64_t sum;
+
+    if (gain <= 0)
+        return 0;
+    h->member[v] ^= 1;
+    sum = try_members(h);
+    if (sum < 0 || sum >= *best) {
+        memcpy(h->member, h->kept, (size_t)h->graph->node_count);
+        return 0;
+    }
+    *best = sum;
+    keep(h);
+    return 1;
+}
+
 int64_t banyan_helpers_tree(banyan_helpers *h, const int64_t *cost, banyan_trees *trees)
 {
     int64_t best;
@@ -293,21 +324,9 @@ int64_t banyan_helpers_tree(banyan_helpers *h, const int64_t *cost, banyan_trees
     keep(h);
     for (int pass = 0, better = 1; better && pass < PASSES; pass++) {
         better = 0;
-        for (int v = 0; v < h->graph->node_count; v++) {
-            int64_t sum;
-
-            if (is_active(h, v) || h->graph->out_first[v] == h->graph->out_first[v + 1])
-                continue;
-            h->member[v] ^= 1;
-            sum = try_members(h);
-            if (sum >= 0 && sum < best) {
-                best = sum;
-                keep(h);
-                better = 1;
-            } else {
-                h->member[v] ^= 1;
-            }
-        }
+        for (int v = 0; v < h->graph->node_count; v++)
+            if (!is_active(h, v) && h->graph->out_first[v] < h->graph->out_first[v + 1])
+                better |= flip(h, v, &best);
     }
     banyan_trees_begin(trees);
     for (int i = 0; i < h->best_count; i++) {

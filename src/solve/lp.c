@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/lp.c: the only file that knows COIN-OR Clp, by its C interface. Clp minimises, so costs change sign
- * here. */
+ * here.
+ *
+ * Clp factorises the dense rest of a basis with LAPACK. Where that is OpenBLAS on OpenMP, matrices of a hundred
+ * rows are shared out to all cores, which then spin for each other: ten times the CPU time, and roundings that
+ * depend on the number of cores. So the calling thread asks OpenMP for one thread while it solves. */
 #include "solve/lp.h"
 
 #include <coin/Clp_C_Interface.h>
 
 #include "core/alloc.h"
+
+/* OpenMP's own functions, where something in the process brings them. They set a value of the calling thread. */
+int omp_get_max_threads(void);
+void omp_set_num_threads(int count);
+#pragma weak omp_get_max_threads
+#pragma weak omp_set_num_threads
 
 struct banyan_lp {
     Clp_Simplex *clp;
@@ -58,6 +68,23 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
     lp->column_count++;
 }
 
+banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
+                                    const double *value, banyan_error *err)
+{
+    double *each = banyan_alloc(3 * (size_t)count, sizeof *each);
+
+    if (!each)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < count; i++) {
+        each[count + i] = 1e300;
+        each[2 * count + i] = -cost;
+    }
+    Clp_addColumns(lp->clp, count, each, each + count, each + 2 * count, start, row, value);
+    lp->column_count += count;
+    banyan_free(each);
+    return BANYAN_SUCCESS;
+}
+
 int banyan_lp_column_count(const banyan_lp *lp)
 {
     return lp->column_count;
@@ -74,12 +101,28 @@ void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
     Clp_objective(lp->clp)[column] = -cost;
 }
 
+static int use_one_thread(void)
+{
+    int before = omp_get_max_threads && omp_set_num_threads ? omp_get_max_threads() : 1;
+
+    if (before > 1)
+        omp_set_num_threads(1);
+    return before;
+}
+
+static void use_threads_again(int count)
+{
+    if (count > 1)
+        omp_set_num_threads(count);
+}
+
 banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
 {
-    int status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
+    int threads = use_one_thread(), status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
 
     if (status != 0)
         status = Clp_dual(lp->clp, 0);
+    use_threads_again(threads);
     lp->solved_before = 1;
     if (status != 0)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR,

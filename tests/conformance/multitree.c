@@ -24,7 +24,7 @@ typedef enum { FLUID, MESSAGES, PACKETS } engine;
 static const char *const engine_names[] = {"fluid", "messages", "packets"};
 static const char *const networks[] = {"torus:4x4",    "mesh:4x4",    "fattree:2x8", "bigraph:4x8",
                                        "bigraph:4x16", "fattree:8x8", "torus:8x8",   "mesh:8x8"};
-enum { NETWORKS = 8, SMALL_NETWORKS = 3, LARGE_MESH = 7 };
+enum { NETWORKS = 8, SMALL_NETWORKS = 3, LARGE_TORUS = 6, LARGE_MESH = 7 };
 
 typedef struct {
     banyan_topology *topology;
@@ -130,6 +130,23 @@ TEST(forest_is_at_least_as_fast_as_multitree_in_the_fluid_model)
     assert_int_equal(losses, 0);
 }
 
+/* Sizes whose pieces fill neither packets nor an interface's buffer evenly, on the networks where that matters. */
+TEST(forest_is_at_least_as_fast_as_multitree_at_sizes_in_between)
+{
+    static const size_t kib[] = {1536, 1234, 3072, 5120, 6144, 12288, 24576};
+    int is_long = getenv("BANYAN_TEST_ALL") != NULL, losses = 0;
+
+    for (int n = 0; n < NETWORKS; n++)
+        for (size_t i = 0; i < (is_long ? sizeof kib / sizeof *kib : 1); i++) {
+            losses += count_losses(networks[n], kib[i] * 1024, FLUID);
+            if (is_long || n < SMALL_NETWORKS || n == LARGE_TORUS)
+                losses += count_losses(networks[n], kib[i] * 1024, MESSAGES);
+            if ((is_long && kib[i] <= 3072) || n < SMALL_NETWORKS)
+                losses += count_losses(networks[n], kib[i] * 1024, PACKETS);
+        }
+    assert_int_equal(losses, 0);
+}
+
 TEST(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine)
 {
     int is_long = getenv("BANYAN_TEST_ALL") != NULL, losses = 0;
@@ -184,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_in_the_fluid_model),
         cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine),
+        cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_at_sizes_in_between),
         cmocka_unit_test(forest_is_at_least_as_fast_as_multitree_as_tori_grow),
         cmocka_unit_test(forest_without_a_size_is_not_cut_into_slices),
     };

@@ -660,7 +660,8 @@ TEST(survives_the_failure_of_each_allocation)
         banyan_problem problem = {.topology = topology,
                                   .active = i == 2 ? all : topology->workers,
                                   .active_count = i == 2 ? 6 : topology->worker_count,
-                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                                  .bytes = i < 2 ? 1 << 20 : 0};
         for (long calls = 0; status; calls++) {
             banyan_alloc_fail_after(calls);
             status = banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, NULL);

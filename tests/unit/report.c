@@ -358,7 +358,7 @@ static int occurrences(const char *text, const char *word)
 {
     int count = 0;
 
-    for (text = strstr(text, word); text; text = strstr(text + 1, word))
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
         count++;
     return count;
 }

@@ -126,6 +126,23 @@ TEST(the_fullest_link_limits_the_rate)
     banyan_topology_destroy(h);
 }
 
+TEST(pairs_that_share_full_links_are_counted)
+{
+    banyan_topology *t = load("switch:4,gbps=1");
+    banyan_schedule *ring = build(t, "ring"), *direct = build(t, "direct");
+    banyan_limits limits;
+
+    assert_int_equal(banyan_bandwidth_limit(ring, t, &limits, NULL), 0);
+    assert_int_equal(limits.full_links, 8);
+    assert_int_equal(limits.crowd, 8);
+    assert_int_equal(banyan_bandwidth_limit(direct, t, &limits, NULL), 0);
+    assert_int_equal(limits.full_links, 8);
+    assert_int_equal(limits.crowd, 3 * 8);
+    banyan_schedule_destroy(ring);
+    banyan_schedule_destroy(direct);
+    banyan_topology_destroy(t);
+}
+
 TEST(nothing_to_do_takes_no_time)
 {
     banyan_topology *t = load("switch:1");
@@ -185,6 +202,7 @@ int main(void)
         cmocka_unit_test(slices_pipeline_a_chain),
         cmocka_unit_test(a_link_serves_one_transfer_after_the_other),
         cmocka_unit_test(the_fullest_link_limits_the_rate),
+        cmocka_unit_test(pairs_that_share_full_links_are_counted),
         cmocka_unit_test(nothing_to_do_takes_no_time),
         cmocka_unit_test(says_when_the_schedule_is_for_another_network),
         cmocka_unit_test(survives_the_failure_of_each_allocation),

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-helped.c: idle workers that add, and too many to find cheapest trees. The bound comes first,
+ * from cuts; its prices tell which cables are scarce. Then trees are spread over the cables under these prices,
+ * and a linear program weighs them; if they fall short, its own prices are heeded as well for some more trees, and
+ * again. */
+#include "algorithms/packed-parts.h"
+#include "bound/allreduce.h"
+#include "core/alloc.h"
+#include "solve/exchange.h"
+#include "solve/helpers.h"
+#include "solve/oracle.h"
+#include "solve/spread.h"
+#include "solve/weighing.h"
+
+#define ENOUGH 0.9992        /* of the bound, */
+#define ENOUGH_TO_THIN 0.997 /* and where the trees are too many to be kept */
+#define FIRST_TREES 200      /* and one for each cable */
+#define TURNS 6
+#define ENOUGH_OF_FEW 0.995 /* with the trees that are allowed, */
+#define EXCHANGES 6         /* after so many turns at most, */
+#define LEAST_GAIN 1e-4     /* that makes the next turn worth it */
+#define ATTEMPTS 4000       /* and so many attempts in each */
+
+typedef struct {
+    banyan_helpers *helpers; /* NULL: with nodes that only forward */
+    banyan_oracle *oracle;
+} finder;
+
+static int64_t find_tree(void *context, const int64_t *cost, banyan_trees *trees)
+{
+    finder *f = context;
+
+    return f->helpers ? banyan_helpers_tree(f->helpers, cost, trees)
+                      : banyan_oracle_tree(f->oracle, cost, trees);
+}
+
+/* What has been found: trees, and weights for them. */
+typedef struct {
+    banyan_trees trees;
+    double *weight, total;
+} stand;
+
+static void stand_fini(stand *s)
+{
+    banyan_trees_fini(&s->trees);
+    banyan_free(s->weight);
+    s->weight = NULL;
+}
+
+static banyan_status take_weights(stand *s, const banyan_weighing *weighing, banyan_error *err)
+{
+    banyan_free(s->weight);
+    s->weight = banyan_alloc(s->trees.tree_count + 1, sizeof *s->weight);
+    for (size_t t = 0; s->weight && t < s->trees.tree_count; t++)
+        s->weight[t] = banyan_weighing_weight(weighing, t);
+    return s->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_allreduce_bound *bound,
+                                      double enough, finder *f, stand *s, banyan_error *err)
+{
+    int count = FIRST_TREES + graph->arc_count / 2;
+    double *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_weighing *weighing = NULL;
+    banyan_spread *spread = NULL;
+    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_spread_create(graph, bound->price, bound->value, &spread, err);
+    if (!status)
+        status = banyan_weighing_create(graph, &s->trees, &weighing, err);
+    for (int turn = 0; !status && turn < TURNS && s->total < enough * bound->value; turn++) {
+        status = banyan_spread_trees(spread, turn ? count / 2 : count, find_tree, f, &s->trees, err);
+        if (!status)
+            status = banyan_weighing_solve(weighing, &s->total, err);
+        for (int i = 0; !status && i < graph->arc_count; i++)
+            price[i] = banyan_weighing_price(weighing, i);
+        if (!status)
+            banyan_spread_heed(spread, price);
+    }
+    if (!status)
+        status = take_weights(s, weighing, err);
+    banyan_free(price);
+    banyan_spread_destroy(spread);
+    banyan_weighing_destroy(weighing);
+    return status;
+}
+
+/* The heaviest of the trees, as many, and their weights. */
+static banyan_status keep_heaviest(stand *s, size_t limit, banyan_error *err)
+{
+    stand kept = {.total = s->total};
+    size_t count = s->trees.tree_count;
+
+    banyan_trees_init(&kept.trees);
+    kept.weight = banyan_alloc(limit + 1, sizeof *kept.weight);
+    for (size_t t = 0; kept.weight && t < count; t++) {
+        size_t heavier = 0;
+
+        for (size_t u = 0; u < count; u++)
+            heavier += s->weight[u] > s->weight[t] || (!(s->weight[u] < s->weight[t]) && u < t);
+        if (heavier >= limit || s->weight[t] <= 1e-9 * s->total)
+            continue;
+        kept.weight[kept.trees.tree_count] = s->weight[t];
+        banyan_trees_copy(&kept.trees, &s->trees, t);
+    }
+    if (!kept.weight || kept.trees.failed) {
+        stand_fini(&kept);
+        return banyan_fail_memory(err);
+    }
+    stand_fini(s);
+    *s = kept;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status weigh(const banyan_graph *graph, stand *s, banyan_error *err)
+{
+    banyan_weighing *weighing;
+    banyan_status status = banyan_weighing_create(graph, &s->trees, &weighing, err);
+
+    if (!status)
+        status = banyan_weighing_solve(weighing, &s->total, err);
+    if (!status)
+        status = take_weights(s, weighing, err);
+    banyan_weighing_destroy(weighing);
+    return status;
+}
+
+/* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. */
+static banyan_status thin_out(const banyan_graph *graph, stand *s, size_t limit, banyan_error *err)
+{
+    banyan_status status = keep_heaviest(s, s->trees.tree_count, err);
+
+    while (!status && s->trees.tree_count > limit) {
+        size_t over = s->trees.tree_count - limit;
+
+        status = keep_heaviest(s, s->trees.tree_count - (over + 2) / 3, err);
+        if (!status)
+            status = weigh(graph, s, err);
+        if (!status)
+            status = keep_heaviest(s, s->trees.tree_count, err);
+    }
+    return status;
+}
+
+static banyan_status copy_stand(const stand *from, stand *to, banyan_error *err)
+{
+    size_t count = from->trees.tree_count;
+
+    *to = (stand){.weight = banyan_alloc(count + 1, sizeof *to->weight), .total = from->total};
+    banyan_trees_init(&to->trees);
+    for (size_t t = 0; to->weight && t < count; t++) {
+        banyan_trees_copy(&to->trees, &from->trees, t);
+        to->weight[t] = from->weight[t];
+    }
+    return to->weight && !to->trees.failed ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+/* Few trees fill the cables unevenly. With their weights as they are, edges move off the fullest cables; then the
+ * trees before and after are weighed together, and thinned out again. *better: that was worth it. */
+static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit, int *better,
+                              banyan_error *err)
+{
+    banyan_exchange_problem problem = {
+        .weight = s->weight, .depth_limit = graph->node_count, .attempt_limit = ATTEMPTS};
+    double fullest;
+    stand moved;
+    banyan_status status = copy_stand(s, &moved, err);
+
+    *better = 0;
+    if (!status)
+        status = banyan_exchange(graph, &problem, &moved.trees, &fullest, err);
+    for (size_t t = 0; !status && t < s->trees.tree_count; t++)
+        banyan_trees_copy(&moved.trees, &s->trees, t);
+    if (!status && moved.trees.failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = weigh(graph, &moved, err);
+    if (!status)
+        status = thin_out(graph, &moved, limit, err);
+    if (!status && moved.total > s->total) {
+        stand before = *s;
+
+        *better = moved.total > s->total * (1 + LEAST_GAIN);
+        *s = moved;
+        moved = before;
+    }
+    stand_fini(&moved);
+    return status;
+}
+
+static banyan_status limit_trees(const banyan_graph *graph, double bound, stand *s, size_t limit,
+                                 banyan_error *err)
+{
+    banyan_status status = thin_out(graph, s, limit, err);
+
+    for (int turn = 0, better = 1; !status && better && turn < EXCHANGES && s->total < ENOUGH_OF_FEW * bound;
+         turn++)
+        status = exchange(graph, s, limit, &better, err);
+    return status;
+}
+
+banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
+                                   banyan_flows *flows, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    finder f = {NULL, NULL};
+    stand s = {.total = 0};
+    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+
+    banyan_trees_init(&s.trees);
+    if (!status)
+        status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
+                                                    : banyan_helpers_create(graph, &f.helpers, err);
+    if (!status)
+        status = spread_and_weigh(
+            graph, &bound, options->max_trees < graph->arc_count / 2 ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
+    if (!status)
+        status = limit_trees(graph, bound.value, &s, (size_t)options->max_trees, err);
+    for (size_t t = 0; !status && t < s.trees.tree_count; t++)
+        banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
+    stand_fini(&s);
+    banyan_helpers_destroy(f.helpers);
+    banyan_oracle_destroy(f.oracle);
+    banyan_free(bound.price);
+    return status;
+}

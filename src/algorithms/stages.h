@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/stages.h: how long trees take, from what each link has to carry at each stage of theirs. */
+#ifndef BANYAN_ALGORITHMS_STAGES_H
+#define BANYAN_ALGORITHMS_STAGES_H
+
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+typedef enum {
+    BANYAN_STAGE_IS_ROUND, /* one message on a link at a time, in the rounds of the schedule */
+    BANYAN_STAGE_IS_LEVEL  /* everything leaves as soon as it can, and shares links */
+} banyan_stage_kind;
+
+/* The seconds for a vector of so many bytes, of which every transfer moves so many slices (1: whole). */
+banyan_status banyan_stages_seconds(const banyan_schedule *schedule, const banyan_topology *topology,
+                                    banyan_stage_kind kind, double bytes, int slices, double *seconds,
+                                    banyan_error *err);
+
+#endif

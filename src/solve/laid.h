@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/laid.h: trees laid over the cables of a symmetric graph, and what the cables bear and cost by that. Each tree
+ * is kept by the parents of its nodes; the way from a node to its parent is a path of arcs. */
+#ifndef BANYAN_SOLVE_LAID_H
+#define BANYAN_SOLVE_LAID_H
+
+#include "solve/trees.h"
+
+enum { BANYAN_LAID_OUTSIDE = -2, BANYAN_LAID_ROOT = -1 };
+
+/* The way from v to its parent in the tree goes, or once went, over the cable whose list this is in. */
+typedef struct {
+    int tree, v, next;
+} banyan_laid_user;
+
+typedef struct {
+    const banyan_graph *graph;
+    const double *weight; /* per tree */
+    int node_count, tree_count;
+    int *parent;  /* [tree * node_count + v]: a node, ROOT or OUTSIDE */
+    size_t *path; /* where the arcs from v to its parent begin, in arcs */
+    int *path_length;
+    int *arcs;
+    size_t arc_count, arc_capacity;
+    double *uses;               /* per arc, kept on the cable: weight of the trees that use it */
+    double *price;              /* of one more use by a tree of price_weight, per arc */
+    double price_weight, scale; /* prices refer to a cable as full as scale */
+    banyan_laid_user *users;    /* of all cables, as lists; some are out of date */
+    int *first_user;            /* per cable, -1: none */
+    int user_count, free_user;
+    size_t user_capacity;
+    int *depth; /* of the tree that was measured last */
+    int failed; /* memory ran out */
+} banyan_laid;
+
+/* Weights, one a tree, and the graph must live on. On failure fini is still to be called. */
+banyan_status banyan_laid_init(banyan_laid *laid, const banyan_graph *graph, const double *weight,
+                               int tree_count, banyan_error *err);
+void banyan_laid_fini(banyan_laid *laid);
+
+/* All trees of a collection, each rooted in its middle at an active node; and one tree back, edges from the root on. */
+void banyan_laid_take(banyan_laid *laid, const banyan_trees *trees);
+void banyan_laid_give(banyan_laid *laid, int tree, banyan_trees *out);
+
+static inline size_t banyan_laid_cell(const banyan_laid *laid, int tree, int v)
+{
+    return (size_t)tree * (size_t)laid->node_count + (size_t)v;
+}
+
+int banyan_laid_is_active(const banyan_laid *laid, int v);
+
+/* Weight over capacity. */
+double banyan_laid_load(const banyan_laid *laid, int cable);
+
+/* Prices for trees of one weight: all anew, or if the tree's is another. */
+void banyan_laid_price_all(banyan_laid *laid);
+void banyan_laid_price_for(banyan_laid *laid, int tree);
+
+/* The way from v to its parent counts (sign 1) or no longer counts (-1) on its cables; what it costs. */
+void banyan_laid_count(banyan_laid *laid, int tree, int v, int sign);
+double banyan_laid_path_price(const banyan_laid *laid, int tree, int v);
+
+/* Depths of the tree's nodes; returns the largest. */
+int banyan_laid_measure(banyan_laid *laid, int tree);
+
+/* Hangs the part below top on far, by the way that ends there: back over the arcs via[] to source, in the part. Idle
+ * nodes that add, on the way, become nodes of the tree. */
+void banyan_laid_hang(banyan_laid *laid, int tree, int top, int far, int source, const int *via);
+
+/* Makes room again where paths that were replaced have left much behind. */
+void banyan_laid_collect(banyan_laid *laid);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/comm_choice.c: what `auto` takes between processes (comm/plans.h). */
+#include "unit/test.h"
+
+#include "comm/plans.h"
+
+/* Four hosts with one rank each at a switch; the first one's cable has this speed, the others' 1 Gbit/s. */
+static banyan_setup four_hosts(double first_bytes_per_s)
+{
+    banyan_setup setup = {.algorithm = (char *)"auto", .size = 4};
+    banyan_error err;
+
+    if (banyan_topology_load("hosts:1+1+1+1,gbps=1,local_gbps=100", &setup.topology, &err))
+        fail_msg("%s", err.text);
+    setup.active = setup.topology->workers;
+    for (int i = 0; i < setup.topology->link_count; i++) {
+        banyan_link *link = &setup.topology->links[i];
+        char name[64];
+
+        banyan_topology_link_name(setup.topology, i, name, sizeof name);
+        if (!strcmp(name, "h0->net") || !strcmp(name, "net->h0"))
+            link->bytes_per_s = first_bytes_per_s;
+    }
+    return setup;
+}
+
+static banyan_comm_plan *choose(banyan_setup *setup, size_t bytes, banyan_comm_plan **plans)
+{
+    banyan_comm_plan *plan;
+    banyan_error err;
+
+    if (banyan_comm_plan_get(plans, setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes, &plan, &err))
+        fail_msg("%s", err.text);
+    return plan;
+}
+
+/* Several plans fill the same links equally long; only rings have one connection on each. */
+TEST(on_equal_links_long_vectors_meet_nobody)
+{
+    banyan_setup setup = four_hosts(125e6);
+    banyan_comm_plan *plans = NULL, *plan = choose(&setup, 1 << 20, &plans);
+    banyan_limits limits;
+
+    assert_int_equal(banyan_bandwidth_limit(plan->schedule, setup.topology, &limits, NULL), 0);
+    assert_int_equal(limits.full_links, 8);
+    assert_int_equal(limits.crowd, 8);
+    banyan_comm_plans_destroy(plans);
+    banyan_topology_destroy(setup.topology);
+}
+
+/* One message each way for the slow host: its cable carries heads and acknowledgements, too. */
+TEST(short_vectors_burden_a_slow_host_with_few_messages)
+{
+    banyan_setup setup = four_hosts(25e6);
+    banyan_comm_plan *plans = NULL, *plan = choose(&setup, 1024, &plans);
+    int slow = setup.active[0], messages = 0;
+
+    for (size_t i = 0; i < plan->schedule->transfer_count; i++)
+        messages += plan->schedule->transfers[i].src == slow;
+    assert_int_equal(messages, 1);
+    banyan_comm_plans_destroy(plans);
+    banyan_topology_destroy(setup.topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_equal_links_long_vectors_meet_nobody),
+        cmocka_unit_test(short_vectors_burden_a_slow_host_with_few_messages),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

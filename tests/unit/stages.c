@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of algorithms/stages.c: the time of trees from the fullest link of each stage. */
+#include "unit/test.h"
+
+#include "algorithms/algorithms.h"
+#include "algorithms/stages.h"
+#include "core/alloc.h"
+#include "simulate/fluid.h"
+
+/* The time that stages say for an algorithm's trees, over the fluid model's. */
+static double ratio_of(const char *spec, const char *algorithm, banyan_stage_kind kind, size_t bytes)
+{
+    banyan_topology *topology;
+    banyan_schedule *schedule;
+    banyan_fluid_result result;
+    banyan_error err;
+    double seconds = 0, ratio;
+
+    if (banyan_topology_load(spec, &topology, &err))
+        fail_msg("%s", err.text);
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = topology->worker_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    if (banyan_algorithm_build(banyan_algorithm_find(algorithm), &problem, &schedule, &err) ||
+        banyan_stages_seconds(schedule, topology, kind, (double)bytes, 1, &seconds, &err) ||
+        banyan_fluid(schedule, topology, bytes, &(banyan_fluid_options){.slice_bytes = SIZE_MAX}, &result,
+                     &err))
+        fail_msg("%s: %s", spec, err.text);
+    ratio = seconds / result.timeline->total_s;
+    banyan_fluid_fini(&result);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(topology);
+    return ratio;
+}
+
+TEST(levels_are_what_whole_messages_that_share_take_behind_switches)
+{
+    static const char *const specs[] = {"switch:16", "fattree:8x8:4", "fattree:4x4", "bigraph:4x8"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        double ratio = ratio_of(specs[i], "forest", BANYAN_STAGE_IS_LEVEL, 1 << 20);
+
+        print_message("%s %.6f\n", specs[i], ratio);
+        assert_float_equal(ratio, 1, 1e-6);
+    }
+}
+
+TEST(rounds_are_what_grown_trees_take_where_rounds_keep_themselves)
+{
+    assert_float_equal(ratio_of("fattree:4x4", "multitree", BANYAN_STAGE_IS_ROUND, 1 << 20), 1, 1e-6);
+    assert_float_equal(ratio_of("switch:16", "multitree", BANYAN_STAGE_IS_ROUND, 1 << 20), 1, 1e-6);
+}
+
+TEST(slices_take_away_their_part_of_what_the_fullest_link_idles)
+{
+    double whole, halves, many;
+    banyan_topology *topology;
+    banyan_schedule *schedule;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("line:3,GBps=1,latency=0", &topology, &err), BANYAN_SUCCESS);
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = 3,
+                              .collective = BANYAN_COLLECTIVE_BROADCAST};
+    /* A chain of two links, each a second long. */
+    if (banyan_algorithm_build(banyan_algorithm_find("ring"), &problem, &schedule, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(banyan_stages_seconds(schedule, topology, BANYAN_STAGE_IS_LEVEL, 1e9, 1, &whole, &err),
+                     BANYAN_SUCCESS);
+    assert_int_equal(banyan_stages_seconds(schedule, topology, BANYAN_STAGE_IS_LEVEL, 1e9, 2, &halves, &err),
+                     BANYAN_SUCCESS);
+    assert_int_equal(banyan_stages_seconds(schedule, topology, BANYAN_STAGE_IS_LEVEL, 1e9, 100, &many, &err),
+                     BANYAN_SUCCESS);
+    assert_float_equal(whole, 2, 1e-9);
+    assert_float_equal(halves, 1.5, 1e-9);
+    assert_float_equal(many, 1.01, 1e-9);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_are_what_whole_messages_that_share_take_behind_switches),
+        cmocka_unit_test(rounds_are_what_grown_trees_take_where_rounds_keep_themselves),
+        cmocka_unit_test(slices_take_away_their_part_of_what_the_fullest_link_idles),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
