@@ -14,6 +14,7 @@ import sys
 
 FAMILIES = {
     "torus": ["torus:4x4", "torus:8x4", "torus:8x8", "torus:16x8", "torus:16x16", "torus:32x16", "torus:32x32"],
+    "mesh": ["mesh:4x4", "mesh:8x4", "mesh:8x8", "mesh:16x8", "mesh:16x16", "mesh:32x16", "mesh:32x32"],
     "fat-tree 4:1": ["fattree:4x4:4", "fattree:4x8:4", "fattree:8x8:4", "fattree:8x16:4", "fattree:16x16:4",
                      "fattree:16x32:4", "fattree:32x32:4"],
     "DGX A100": ["dgxa100:2", "dgxa100:4", "dgxa100:8", "dgxa100:16", "dgxa100:32", "dgxa100:64", "dgxa100:128"],
@@ -21,7 +22,7 @@ FAMILIES = {
 }
 WORKERS = [16, 32, 64, 128, 256, 512, 1024]
 TARGETS = [(16, 0.010), (64, 0.100), (256, 2.0), (1024, 60.0)]
-COLOURS = ["#1b6ca8", "#c8553d", "#3a7d44", "#7a4fa3"]
+COLOURS = ["#1b6ca8", "#c99a1e", "#c8553d", "#3a7d44", "#7a4fa3"]
 LEFT, TOP, WIDTH, HEIGHT = 70, 40, 380, 300
 
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "bound/json.h"
-#include "bound/staged.h"
+#include "bound/staged_json.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "waiting.h"
@@ -59,17 +59,48 @@ static banyan_status print(const cli_arguments *arguments, const cli_problem *pr
     return BANYAN_SUCCESS;
 }
 
+static banyan_status print_staged(const cli_arguments *arguments, const banyan_staged_question *question,
+                                  const char *name, const banyan_graph *graph, const banyan_staged *found,
+                                  banyan_error *err)
+{
+    double sum = found->chi * graph->unit, rate = question->stages == BANYAN_STAGES_PIPELINED ? sum : sum / 2;
+    char chi[32], speed[32], size[32], time[32], *words;
+    banyan_status status = banyan_staged_explain(question, graph, found, &words, err);
+
+    if (status)
+        return status;
+    printf("%s, %d active workers, %s: the roots' shares sum to %s%s\n", question->topology->name,
+           question->active_count, name, found->proven ? "at most " : "about ",
+           banyan_show_rate(sum, chi, sizeof chi));
+    printf("  %-16s %-12s %s in %s%s\n", "all-reduce", banyan_show_rate(rate, speed, sizeof speed),
+           banyan_show_bytes(question->bytes, size, sizeof size), found->proven ? "at least " : "about ",
+           banyan_show_seconds(question->bytes / rate, time, sizeof time));
+    printf("  %s\n",
+           question->stages == BANYAN_STAGES_PIPELINED
+               ? "every byte takes one tree up and one down, and both share the links"
+           : question->stages == BANYAN_STAGES_SEQUENTIAL
+               ? "every byte goes up a tree in the first stage and down one in the second, which is as long"
+               : "sums may go out in the first stage too, beside what is still being added");
+    printf("  %s\n", words);
+    if (!found->proven)
+        printf("  not proven: the cheapest trees could not be searched fully; trees were found for %.4g %%\n",
+               100 * found->reached / found->chi);
+    banyan_free(words);
+    cli_say_written(arguments, cli_get(arguments, "output"));
+    return BANYAN_SUCCESS;
+}
+
 /* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other plans. */
 static banyan_status print_stages(const cli_arguments *arguments, const cli_problem *problem,
                                   banyan_relays relays, const char *name, banyan_error *err)
 {
     const banyan_problem *p = &problem->problem;
-    banyan_stages stages;
-    banyan_staged found;
+    banyan_staged_question question = {
+        p->topology, p->active, p->active_count, relays, BANYAN_STAGES_PIPELINED, (double)p->bytes};
+    banyan_staged found = {0};
     banyan_graph *graph = NULL;
-    char chi[32], speed[32], size[32], time[32];
-    double rate;
-    banyan_status status = banyan_stages_parse(name, &stages, err);
+    char *text = NULL;
+    banyan_status status = banyan_stages_parse(name, &question.stages, err);
 
     if (!status)
         status = banyan_topology_check_connected(p->topology, p->active, p->active_count, err);
@@ -78,37 +109,17 @@ static banyan_status print_stages(const cli_arguments *arguments, const cli_prob
     if (!status)
         status = banyan_network_graph(p->topology, p->active, p->active_count, relays, &graph, err);
     if (!status)
-        status = banyan_staged_solve(graph, stages, &found, err);
-    if (status) {
-        banyan_graph_destroy(graph);
-        return status;
-    }
-    found.chi *= graph->unit;
-    found.reached *= graph->unit;
+        status = banyan_staged_solve(graph, question.stages, &found, err);
+    if (!status)
+        status = banyan_staged_format(&question, graph, &found, &text, err);
+    if (!status && (cli_has(arguments, "json") || cli_has(arguments, "output")))
+        status = cli_write(arguments, text, err);
+    if (!status && !cli_has(arguments, "json"))
+        status = print_staged(arguments, &question, name, graph, &found, err);
+    banyan_free(text);
+    banyan_staged_fini(&found);
     banyan_graph_destroy(graph);
-    rate = stages == BANYAN_STAGES_PIPELINED ? found.chi : found.chi / 2;
-    if (cli_has(arguments, "json")) {
-        printf("{\"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"reached_bytes_per_s\": %.17g, "
-               "\"bytes_per_s\": %.17g, \"seconds\": %.17g, \"proven\": %s}\n",
-               name, found.chi, found.reached, rate, (double)p->bytes / rate,
-               found.proven ? "true" : "false");
-        return BANYAN_SUCCESS;
-    }
-    printf("%s, %d active workers, %s: the roots' shares sum to %s%s\n", p->topology->name, p->active_count,
-           name, found.proven ? "at most " : "about ", banyan_show_rate(found.chi, chi, sizeof chi));
-    printf("  %-16s %-12s %s in %s%s\n", "all-reduce", banyan_show_rate(rate, speed, sizeof speed),
-           banyan_show_bytes((double)p->bytes, size, sizeof size), found.proven ? "at least " : "about ",
-           banyan_show_seconds((double)p->bytes / rate, time, sizeof time));
-    printf("  %s\n",
-           stages == BANYAN_STAGES_PIPELINED
-               ? "every byte takes one tree up and one down, and both share the links"
-           : stages == BANYAN_STAGES_SEQUENTIAL
-               ? "every byte goes up a tree in the first stage and down one in the second, which is as long"
-               : "sums may go out in the first stage too, beside what is still being added");
-    if (!found.proven)
-        printf("  not proven: the cheapest trees could not be searched fully; trees were found for %.4g %%\n",
-               100 * found.reached / found.chi);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 static banyan_status find(const cli_arguments *arguments, const cli_problem *problem, banyan_relays what,

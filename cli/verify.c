@@ -5,6 +5,7 @@
 
 #include "bound/bound.h"
 #include "bound/json.h"
+#include "bound/staged_json.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/file.h"
@@ -59,15 +60,20 @@ static banyan_status judge_bound(const char *text, size_t length, const banyan_t
     banyan_bound bound;
     banyan_error why;
     banyan_status status;
-    int *active, count;
+    int *active, count, is_staged;
 
     if (!topology)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "a bound is judged against its network: add --topo SPEC");
-    status = banyan_bound_parse(text, length, topology, &active, &count, &bound, err);
-    if (status)
-        return status;
-    status = banyan_bound_check_certificate(topology, active, count, &bound, &why);
+    status = banyan_staged_check(text, length, topology, &is_staged, &why);
+    if (!status && !is_staged) {
+        status = banyan_bound_parse(text, length, topology, &active, &count, &bound, err);
+        if (status)
+            return status;
+        status = banyan_bound_check_certificate(topology, active, count, &bound, &why);
+        banyan_free(active);
+        banyan_bound_fini(&bound);
+    }
     if (status == BANYAN_PLAN_INVALID) {
         verdict->problem_count = 1;
         snprintf(verdict->problems[0], sizeof verdict->problems[0], "%.300s", why.text);
@@ -75,8 +81,6 @@ static banyan_status judge_bound(const char *text, size_t length, const banyan_t
     } else if (status) {
         *err = why;
     }
-    banyan_free(active);
-    banyan_bound_fini(&bound);
     return status;
 }
 

@@ -5,6 +5,7 @@
  * then has to wait for the reduce all the same. Elsewhere both kinds are packed with common roots. */
 #include "bound/staged.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bound/allreduce.h"
@@ -28,13 +29,61 @@ banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_e
                        "stages is «%s»; it can be pipelined, sequential or overlap", text);
 }
 
+void banyan_staged_fini(banyan_staged *staged)
+{
+    banyan_free(staged->price);
+    staged->price = NULL;
+}
+
+banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+                                  double *value, int *proven, banyan_error *err)
+{
+    banyan_wide num, den;
+    banyan_fraction fraction;
+    banyan_status status;
+
+    if (stages == BANYAN_STAGES_PIPELINED) { /* the all-reduce bound, which knows more kinds of networks */
+        *proven = 1;
+        return banyan_allreduce_prove(graph, price, &fraction, value, err);
+    }
+    status = banyan_coupled_check_stages(graph, stages, price, &num, &den, proven, err);
+    if (!status)
+        *value = den > 0 ? (double)num / (double)den : HUGE_VAL;
+    return status;
+}
+
+/* Keeps prices of stages that prove the sum of chi; others say nothing. */
+static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+                                banyan_staged *out, banyan_error *err)
+{
+    size_t rows = (size_t)graph->arc_count * (stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
+    double value = HUGE_VAL;
+    int64_t common = 0;
+    int proven = 0;
+    banyan_status status =
+        out->proven ? banyan_staged_prove(graph, stages, price, &value, &proven, err) : BANYAN_SUCCESS;
+
+    if (status || !proven || value > out->chi * (1 + 1e-9))
+        return status;
+    out->price = banyan_alloc(rows, sizeof *out->price);
+    if (!out->price)
+        return banyan_fail_memory(err);
+    for (size_t r = 0; r < rows; r++)
+        common = banyan_gcd(common, price[r]);
+    for (size_t r = 0; r < rows; r++)
+        out->price[r] = price[r] / (common ? common : 1);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status by_allreduce(const banyan_graph *graph, banyan_staged *out, banyan_error *err)
 {
     banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_status status = found.price ? banyan_allreduce_solve(graph, &found, err) : banyan_fail_memory(err);
 
-    if (!status)
-        *out = (banyan_staged){found.value, found.reached, 1};
+    if (!status) {
+        *out = (banyan_staged){found.value, found.reached, 1, NULL};
+        status = keep_price(graph, BANYAN_STAGES_PIPELINED, found.price, out, err);
+    }
     banyan_free(found.price);
     return status;
 }
@@ -48,12 +97,38 @@ static banyan_status by_coupled(const banyan_graph *graph, banyan_stages stages,
 
     if (status)
         return status;
-    *out = (banyan_staged){packing.bound_value, packing.total, packing.proven};
+    *out = (banyan_staged){packing.bound_value, packing.total, packing.proven, NULL};
+    status = keep_price(graph, stages, packing.price, out, err);
     banyan_coupled_fini(&packing);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
-static banyan_status by_broadcast(const banyan_graph *graph, banyan_staged *out, banyan_error *err)
+/* Out-trees' prices turned round are in-trees', which have the first stage for themselves in both kinds of stages. Where nodes
+ * that only add help the in-trees, the prices are those of the broadcast in the second stage. */
+static banyan_status keep_broadcast_price(const banyan_graph *graph, banyan_stages stages,
+                                          const int64_t *sent, banyan_staged *out, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    int64_t *price = banyan_alloc(2 * arcs, sizeof *price);
+    banyan_status status;
+
+    if (!price)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++)
+        price[graph->arcs[i].twin] = sent[i];
+    status = keep_price(graph, stages, price, out, err);
+    if (!status && !out->price) {
+        memset(price, 0, arcs * sizeof *price);
+        memcpy(price + arcs, sent, arcs * sizeof *price);
+        status = keep_price(graph, stages, price, out, err);
+    }
+    banyan_free(price);
+    return status;
+}
+
+/* graph: the whole one in which nodes that only add or only copy just forward. */
+static banyan_status by_broadcast(const banyan_graph *whole, const banyan_graph *graph, banyan_stages stages,
+                                  banyan_staged *out, banyan_error *err)
 {
     banyan_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
                                       .directed = 1,
@@ -74,7 +149,9 @@ static banyan_status by_broadcast(const banyan_graph *graph, banyan_staged *out,
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
     if (!status) {
-        *out = (banyan_staged){packing.bound_value, packing.total, banyan_rooted_oracle_is_exact(oracle)};
+        *out =
+            (banyan_staged){packing.bound_value, packing.total, banyan_rooted_oracle_is_exact(oracle), NULL};
+        status = keep_broadcast_price(whole, stages, packing.price, out, err);
         banyan_packing_fini(&packing);
     }
     banyan_rooted_oracle_destroy(oracle);
@@ -108,7 +185,7 @@ banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stage
     if (stages == BANYAN_STAGES_PIPELINED)
         status = by_allreduce(graph, out, err);
     else if (even.symmetric && helps_one_stage_at_most(graph))
-        status = by_broadcast(&even, out, err);
+        status = by_broadcast(graph, &even, stages, out, err);
     else
         status = by_coupled(graph, stages, out, err);
     banyan_free(role);

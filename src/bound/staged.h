@@ -10,11 +10,18 @@ typedef struct {
     double chi;     /* no sum of chi over the roots is larger, in the graph's units */
     double reached; /* a packing that was found */
     int proven;     /* the trees that the bound rests on were the cheapest */
+    int64_t *price; /* per arc of the first stage, then of the second; NULL: there is no certificate */
 } banyan_staged;
 
 /* A vector of C bytes takes C / chi pipelined, and 2 C / chi in two stages. */
 banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
                                   banyan_error *err);
+
+void banyan_staged_fini(banyan_staged *staged);
+
+/* What prices of stages prove: no sum of chi passes *value. *proven is 0 where the cheapest trees were not searched fully. */
+banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+                                  double *value, int *proven, banyan_error *err);
 
 /* Stages by name: pipelined, sequential, overlap. */
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err);

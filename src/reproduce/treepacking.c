@@ -155,6 +155,8 @@ static banyan_status time_stages(const cluster *c, banyan_stages stages, double 
     status = banyan_staged_solve(graph, stages, &found, err);
     if (!status)
         *seconds = (stages == BANYAN_STAGES_PIPELINED ? 1 : 2) * VECTOR / (found.reached * graph->unit);
+    if (!status)
+        banyan_staged_fini(&found);
     banyan_graph_destroy(graph);
     return status;
 }

@@ -516,3 +516,53 @@ banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *pri
     oracle_fini(&o);
     return status;
 }
+
+/* Out-trees run in the second stage, or in either where stages overlap: the cheaper one counts. */
+static void least_of_stages(oracle *o, banyan_stages stages, const int64_t *price, int64_t *out_cost,
+                            banyan_wide *least, int *found)
+{
+    for (int i = 0; i < o->root_count; i++)
+        out_cost[i] = -1;
+    for (int later = stages == BANYAN_STAGES_SEQUENTIAL; later < 2; later++) {
+        measure_out(o, price + (later ? o->graph->arc_count : 0));
+        for (int i = 0; i < o->root_count; i++) {
+            int64_t cost = out_tree(o, o->root[i], NULL);
+
+            out_cost[i] = cost >= 0 && (out_cost[i] < 0 || cost < out_cost[i]) ? cost : out_cost[i];
+        }
+    }
+    measure_in(o, price);
+    for (int i = 0; i < o->root_count; i++) {
+        int64_t in = in_tree(o, o->root[i], NULL);
+
+        if (in < 0 || out_cost[i] < 0 || (*found && (banyan_wide)in + out_cost[i] >= *least))
+            continue;
+        *least = (banyan_wide)in + out_cost[i];
+        *found = 1;
+    }
+}
+
+banyan_status banyan_coupled_check_stages(const banyan_graph *graph, banyan_stages stages,
+                                          const int64_t *price, banyan_wide *num, banyan_wide *den,
+                                          int *proven, banyan_error *err)
+{
+    oracle o = {0};
+    int found = 0;
+    int64_t *out_cost;
+    banyan_status status;
+
+    if (stages == BANYAN_STAGES_PIPELINED)
+        return banyan_coupled_check(graph, price, num, den, proven, err);
+    *num = *den = 0;
+    out_cost = banyan_alloc((size_t)graph->node_count, sizeof *out_cost);
+    status = out_cost ? oracle_init(&o, graph, err) : banyan_fail_memory(err);
+    if (!status) {
+        least_of_stages(&o, stages, price, out_cost, den, &found);
+        for (int r = 0; r < 2 * graph->arc_count; r++)
+            *num += (banyan_wide)graph->arcs[r % graph->arc_count].capacity * price[r];
+        *proven = banyan_steiner_is_exact(o.in_steiner) && banyan_steiner_is_exact(o.out_steiner);
+    }
+    oracle_fini(&o);
+    banyan_free(out_cost);
+    return status;
+}

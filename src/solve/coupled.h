@@ -51,4 +51,9 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
 banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
                                    banyan_wide *den, int *proven, banyan_error *err);
 
+/* The same for prices of stages: per arc, and where there are two stages then per arc of the second one. */
+banyan_status banyan_coupled_check_stages(const banyan_graph *graph, banyan_stages stages,
+                                          const int64_t *price, banyan_wide *num, banyan_wide *den,
+                                          int *proven, banyan_error *err);
+
 #endif

@@ -89,4 +89,20 @@ stages 25 640 33.25
 stages 40 832 25.58
 stages 100 1600 13.3
 
+# Certificates of stages, in words and as files that verify checks.
+for how in pipelined sequential overlap; do
+    for spec in mesh:3x3 'dgx1,degrade=g0->g1:0.5' hosts:2+3 switch:5; do
+        says 'whatever trees take it to a root and out again, a byte must cross them' 0 \
+            bound "$spec" --stages $how -o certificate.json
+        says 'certificate.json: proven' 0 verify certificate.json --topo "$spec"
+        sed 's/"sum_of_chi_bytes_per_s": [^,]*/"sum_of_chi_bytes_per_s": 1000/' certificate.json > lie.json
+        says 'the prices prove that the sum of chi cannot pass' 1 verify lie.json --topo "$spec"
+    done
+done
+says 'first stage, links h1->net and net->h1: whatever trees' 0 bound hosts:2+3 --stages sequential
+sed 's/"second_stage_prices":/"second":/' certificate.json > half.json
+says '"second_stage_prices" should be an array of [link, price]' 2 verify half.json --topo switch:5
+sed 's/"prices_of_stages":.*/"prices_of_stages":null}/' certificate.json > bare.json
+says 'has no "prices_of_stages", so nothing proves it' 1 verify bare.json --topo switch:5
+
 exit $failed

@@ -173,7 +173,8 @@ static void check_stages(const cluster *c, const banyan_graph *graph, banyan_sta
         !(fabs(found.reached * graph->unit / GBIT - wanted) <= 1e-6 * wanted))
         fail_msg("%s, %s: bound %.10g, packing %.10g, not %.10g", c->name, names[stages],
                  found.chi * graph->unit / GBIT, found.reached * graph->unit / GBIT, wanted);
-    assert_true(found.proven);
+    assert_true(found.proven && found.price);
+    banyan_staged_fini(&found);
 }
 
 TEST(sums_of_chi_are_those_of_the_reference)
