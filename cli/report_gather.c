@@ -244,8 +244,8 @@ static banyan_status find_timelines(const cli_arguments *arguments, report_gathe
 {
     const banyan_schedule *schedule = g->plans[0].schedule;
     const char *model;
-    banyan_status status =
-        banyan_predict(schedule, g->problem.topology, g->problem.problem.bytes, 0, &g->predicted, &model, err);
+    banyan_status status = banyan_predict(schedule, g->problem.topology, g->problem.problem.bytes, 0,
+                                          &g->predicted, &model, err);
 
     if (!status)
         status = banyan_paths_find(schedule, g->problem.topology, &g->paths, err);

@@ -494,8 +494,8 @@ static banyan_schedule *replan(const banyan_topology *topology, const banyan_sch
     banyan_verdict verdict;
     banyan_error err;
 
-    if (banyan_forest_replan(&problem, old, NULL, &anew, &err) || banyan_verify(anew, topology, &verdict, &err) ||
-        banyan_verdict_status(&verdict, &err))
+    if (banyan_forest_replan(&problem, old, NULL, &anew, &err) ||
+        banyan_verify(anew, topology, &verdict, &err) || banyan_verdict_status(&verdict, &err))
         fail_msg("%s: %s", topology->name, err.text);
     assert_true(anew->flow_count <= 64);
     return anew;
