@@ -2,26 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verb bound, and plan --algo forest beside it: what they say to bad networks, and the rates in stages.
 # Arguments: source folder, command line.
-set -u
-banyan=$2
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place" || exit 1
-failed=0
-
-complain() {
-    echo "$*"
-    failed=1
-}
-
-says() { # WORDS EXIT-CODE ARGUMENTS...
-    local words=$1 code=$2 got
-    shift 2
-    timeout 100 "$banyan" "$@" > out 2>&1
-    got=$?
-    [ $got = "$code" ] || complain "$*: exit $got instead of $code: $(head -c 300 out)"
-    grep -qF -- "$words" out || complain "$*: does not say «$words» but: $(head -c 300 out)"
-}
+. "$1/tests/verb.sh"
 
 network() { # NAME WORKERS, then lines of SRC DST BYTES-PER-S: cables between workers
     awk -v name="$1" -v workers="$2" 'BEGIN {

@@ -2,26 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # banyan plan --from: a plan from an old one when links were lost or are slower, and what it says to bad input.
 # Arguments: source folder, command line.
-set -u
-banyan=$2
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place" || exit 1
-failed=0
-
-complain() {
-    echo "$*"
-    failed=1
-}
-
-says() { # WORDS EXIT-CODE ARGUMENTS...
-    local words=$1 code=$2 got
-    shift 2
-    timeout 100 "$banyan" "$@" > out 2>&1
-    got=$?
-    [ $got = "$code" ] || complain "$*: exit $got instead of $code: $(head -c 300 out)"
-    grep -qF -- "$words" out || complain "$*: does not say «$words» but: $(head -c 300 out)"
-}
+. "$1/tests/verb.sh"
 
 "$banyan" plan torus:4x4x4 --algo forest -q -o old.json || complain 'no plan to begin with'
 "$banyan" plan torus:4x4x4 --algo ring -q -o ring.json || complain 'no plan of ring'

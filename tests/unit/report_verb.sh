@@ -1,26 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The verb report: what it says, where it writes, and how it refuses. Arguments: source folder, command line.
-set -u
-banyan=$2
-place=$(mktemp -d)
-trap 'rm -rf "$place"' EXIT
-cd "$place" || exit 1
-failed=0
-
-complain() {
-    echo "$*"
-    failed=1
-}
-
-says() { # WORDS EXIT-CODE ARGUMENTS...
-    local words=$1 code=$2 got
-    shift 2
-    "$banyan" report "$@" > out 2>&1
-    got=$?
-    [ $got = "$code" ] || complain "report $*: exit $got instead of $code: $(cat out)"
-    grep -qF -- "$words" out || complain "report $*: does not say «$words» but: $(head -c 300 out)"
-}
+. "$1/tests/verb.sh"
+one_verb=report
 
 says 'on hosts:2+3: 64 MiB in ' 0 hosts:2+3
 says 'written to report.html (' 0 hosts:2+3
