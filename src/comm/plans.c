@@ -143,8 +143,8 @@ int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, i
     best = cheapest;
     for (int i = 0; i < count && cheapest >= 0; i++)
         if (banyan_comm_is_usable(setup, plans[i].schedule) &&
-            banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s &&
-            is_less_crowded(&plans[i].limits, &plans[best].limits))
+            is_less_crowded(&plans[i].limits, &plans[best].limits) &&
+            banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s)
             best = i;
     return best < 0 ? count : best;
 }
