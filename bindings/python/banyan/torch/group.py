@@ -64,6 +64,7 @@ class BanyanGroup(dist.ProcessGroup):
         self._store = store
         self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
         self._sequence = 0
+        self._name = self._description = ""
         _groups.add(self)
 
     def getBackendName(self):
@@ -74,6 +75,20 @@ class BanyanGroup(dist.ProcessGroup):
 
     def _get_backend_name(self):
         return "banyan"
+
+    # torch 2.x finds groups by the name that it gives them: functional collectives, device meshes.
+
+    def getGroupName(self):
+        return self._name
+
+    def setGroupName(self, name):
+        self._name = name
+
+    def getGroupDesc(self):
+        return self._description
+
+    def setGroupDesc(self, description):
+        self._description = description
 
     def run_in_turn(self, call):
         """call() on the communicator, behind what has been submitted; waits for it."""
@@ -390,9 +405,14 @@ def shrink(exclude=(), timeout=None):
 def _make_default(old, group):
     """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
     c10d = dist.distributed_c10d
+    name = "banyan " + ",".join(str(worker) for worker in group.workers)
+    group.setGroupName(name)
+    if hasattr(c10d, "_register_process_group"):  # 2.x: where functional collectives look
+        c10d._unregister_process_group(old.getGroupName())
+        c10d._register_process_group(name, group)
     tables = {
         "_pg_map": ("banyan", group._store),
-        "_pg_names": "banyan shrunk",
+        "_pg_names": name,
         "_pg_group_ranks": {rank: rank for rank in range(group.size())},
         "_pg_backend_config": "cpu:banyan",
     }
