@@ -387,7 +387,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         status = banyan_fail_memory(err);
     if (!status)
         status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
-    if (!status && problem->bytes > 0)
+    if (!status && problem->bytes > 0 && !problem->is_size_open)
         status = banyan_flows_fit(flows, problem->topology, problem->bytes, err);
     banyan_graph_destroy(graph);
     return status;

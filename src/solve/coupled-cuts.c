@@ -50,7 +50,7 @@ static banyan_status take_both(const banyan_branches *in, const banyan_branches 
     return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
 }
 
-static banyan_status fill(const banyan_graph *graph, banyan_division *division, banyan_coupled *out,
+static banyan_status fill(const banyan_graph *graph, const banyan_division *division, banyan_coupled *out,
                           banyan_error *err)
 {
     banyan_branch_problem part = {.capacity = division->sent, .root = division->root};
@@ -58,8 +58,7 @@ static banyan_status fill(const banyan_graph *graph, banyan_division *division, 
     banyan_status status = banyan_branch(graph, &part, &sent, err);
 
     part.towards = 1;
-    for (int i = 0; i < graph->arc_count; i++)
-        division->sent[i] = fmax(0, (double)graph->arcs[i].capacity - division->sent[i]);
+    part.capacity = division->summed;
     if (!status)
         status = banyan_branch(graph, &part, &in, err);
     if (!status)

@@ -14,8 +14,8 @@
 #define NODES 12
 #define MOST 128
 
-/* A ring both ways, so that everybody reaches everybody, and chords one way; all nodes active. */
-static banyan_graph *random_graph(banyan_random *random, int nodes)
+/* A ring both ways, so that everybody reaches everybody, and chords one way; the last nodes only forward. */
+static banyan_graph *random_switched(banyan_random *random, int nodes, int forwarders)
 {
     int src[MOST], dst[MOST], count = 0;
     unsigned char role[NODES];
@@ -23,7 +23,8 @@ static banyan_graph *random_graph(banyan_random *random, int nodes)
     banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
     banyan_graph *graph;
 
-    memset(role, BANYAN_NODE_ACTIVE | BANYAN_NODE_ADDS | BANYAN_NODE_COPIES, sizeof role);
+    for (int v = 0; v < nodes; v++)
+        role[v] = v < nodes - forwarders ? BANYAN_NODE_ACTIVE : 0;
     for (int v = 0; v < nodes; v++)
         for (int back = 0; back < 2; back++) {
             src[count] = back ? (v + 1) % nodes : v;
@@ -39,6 +40,11 @@ static banyan_graph *random_graph(banyan_random *random, int nodes)
     input.arc_count = count;
     assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
     return graph;
+}
+
+static banyan_graph *random_graph(banyan_random *random, int nodes)
+{
+    return random_switched(random, nodes, 0);
 }
 
 /* Every node but the root has one parent, the root is above all; the deepest node's hops. */
@@ -102,11 +108,13 @@ static double proven_by(const banyan_graph *graph, const int64_t *price)
     return (double)num / (double)den;
 }
 
-TEST(prices_prove_what_the_division_reaches)
+TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 120; seed++) {
         banyan_random random = {seed};
-        banyan_graph *graph = random_graph(&random, 4 + (int)(seed % (NODES - 3)));
+        int nodes = 4 + (int)(seed % (NODES - 3)),
+            forwarders = seed <= 60 ? 0 : 1 + (int)(seed % 3) * (nodes - 2) / 3;
+        banyan_graph *graph = random_switched(&random, nodes, forwarders);
         banyan_division division;
         double bound;
 
@@ -261,7 +269,7 @@ TEST(each_allocation_of_a_division_and_its_trees_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prices_prove_what_the_division_reaches),
+        cmocka_unit_test(prices_prove_what_the_division_reaches_with_and_without_forwarders),
         cmocka_unit_test(trees_fill_the_broadcasts_part_and_the_reduces),
         cmocka_unit_test(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth),
         cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
