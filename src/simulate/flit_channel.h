@@ -14,19 +14,21 @@
 
 #define FLIT_NEVER INT64_MAX
 
-/* One router of a path: which output, and which lanes of it. */
+/* One router of a path: which output, and which lanes of it (a bit for each). */
 typedef struct {
-    int16_t output;
-    uint8_t low, high;
+    uint32_t lanes;
+    int32_t output;
 } flit_hop;
 
 typedef struct {
     int64_t due;
     int32_t packet, count;
-    int32_t flits;           /* of the whole packet */
-    int32_t hop;             /* of the router that it comes to, among the fabric's */
-    flit_hop way;            /* that hop: who sends has it at hand, who receives would have to wait for it */
-    uint16_t lane, has_head; /* no bytes: the compiler takes stores of bytes to change anything */
+    int32_t flits; /* of the whole packet; 0: the head has gone before */
+    int32_t hop;   /* of the router that it comes to, among the fabric's */
+    /* That hop: who sends has it at hand, who receives would have to wait for it. */
+    uint32_t lanes;
+    int16_t output;
+    uint16_t lane; /* no byte: the compiler takes stores of bytes to change anything */
 } flit_run;
 
 typedef struct {
@@ -73,14 +75,17 @@ static inline int64_t flit_line_take(flit_line *line)
     flit_run *run = flit_line_front(line);
 
     run->count--;
-    run->has_head = 0;
+    run->flits = 0;
     return ++run->due;
 }
 
 static inline int64_t flit_line_pop(flit_line *line)
 {
+    int64_t due; /* read in any case: whether another one follows is anybody's guess */
+
     line->first = (line->first + 1) & (line->capacity - 1);
-    return --line->count ? flit_line_front(line)->due : FLIT_NEVER;
+    due = flit_line_front(line)->due;
+    return --line->count ? due : FLIT_NEVER;
 }
 
 /* Sends count flits of a packet, the first of them due at a cycle, the others in the next ones. 0: memory ran
@@ -89,9 +94,8 @@ static inline int flit_channel_send(flit_channel *c, flit_run run)
 {
     flit_line *line = &c->flits;
 
-    if (!line->count) {
-        *c->flit_due = run.due;
-    } else if (!run.has_head) {
+    *c->flit_due = run.due < *c->flit_due ? run.due : *c->flit_due;
+    if (!run.flits && line->count) {
         flit_run *last = &line->runs[line->last];
 
         if (last->packet == run.packet && last->due + last->count == run.due) {

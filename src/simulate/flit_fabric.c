@@ -34,14 +34,13 @@ static size_t lay_out(flit_router *r, char *block)
     size_t words = (size_t)r->words, output_words = (size_t)r->output_words;
 
     r->flit_due = carve(block, &used, inputs, sizeof *r->flit_due);
-    r->wanted = carve(block, &used, output_words, sizeof *r->wanted);
-    r->waited = carve(block, &used, output_words, sizeof *r->waited);
-    r->hungry = carve(block, &used, output_words, sizeof *r->hungry);
+    r->wanted = carve(block, &used, 3 * output_words, sizeof *r->wanted);
+    r->waited = block ? r->wanted + output_words : NULL;
+    r->hungry = block ? r->waited + output_words : NULL;
     r->inputs = carve(block, &used, inputs, sizeof *r->inputs);
     r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
-    r->sets = carve(block, &used, 2 * words * outputs, sizeof *r->sets);
+    r->sets = carve(block, &used, words > 1 ? 2 * words * outputs : 0, sizeof *r->sets);
     r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
-    r->moves = carve(block, &used, outputs, sizeof *r->moves);
     r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
     return used;
 }
@@ -148,7 +147,7 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
 {
     const banyan_topology *t = f->topology;
     size_t channels = (size_t)f->channel_count, ports = (size_t)f->router_count * (size_t)f->port_count;
-    int input_words = 1;
+    int input_words = 1, output_count = 1;
 
     f->routers = banyan_alloc((size_t)f->router_count, sizeof *f->routers);
     f->channel_memory = banyan_alloc(channels + ports + 1, sizeof *f->channels);
@@ -175,13 +174,17 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
             return banyan_fail_memory(err);
         join_links(f, r);
         input_words = r->input_words > input_words ? r->input_words : input_words;
+        output_count = r->output_count > output_count ? r->output_count : output_count;
     }
-    for (int v = 0; v < f->router_count; v++)
-        join_credits(f, &f->routers[v]);
     f->window = find_window(f);
     f->arrivals = banyan_alloc((size_t)(f->window + 1) * (size_t)input_words, sizeof *f->arrivals);
-    if (!f->arrivals)
+    f->moves = banyan_alloc((size_t)output_count, sizeof *f->moves);
+    if (!f->arrivals || !f->moves)
         return banyan_fail_memory(err);
+    for (int v = 0; v < f->router_count; v++) {
+        join_credits(f, &f->routers[v]);
+        f->routers[v].moves = f->moves;
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -235,6 +238,7 @@ void flit_fabric_destroy(flit_fabric *f)
     banyan_free(f->routers);
     banyan_free(f->channel_memory);
     banyan_free(f->arrivals);
+    banyan_free(f->moves);
     banyan_free(f->path_first);
     banyan_free(f->hops);
     banyan_free(f->packets);

@@ -22,7 +22,7 @@ typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
     int32_t packet, hop, flits, arrived;
-    flit_hop way;
+    flit_hop way; /* hop */
 } flit_entry;
 
 typedef struct {
@@ -65,15 +65,15 @@ typedef struct {
 } flit_input;
 
 typedef struct {
-    flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
-    uint32_t taken;        /* lanes that a packet holds */
-    uint32_t asked;        /* lanes that those who wait may have, or more */
-    uint32_t starved;      /* lanes that are held and have no credits */
-    int32_t grant;         /* the input that goes first */
-    int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
-    int64_t interval;      /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
-    int64_t free_at;       /* in 1/65536 cycles */
-    int64_t unused[2];
+    flit_channel *channel;  /* NULL for ports: the interface takes whatever comes */
+    uint32_t taken;         /* lanes that a packet holds */
+    uint32_t asked;         /* lanes that those who wait may have, or more */
+    uint32_t starved;       /* lanes that are held and have no credits */
+    int32_t grant;          /* the input that goes first */
+    int64_t stamp;          /* when a stream was found for it (flit_ahead.c) */
+    int64_t interval;       /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
+    int64_t free_at;        /* in 1/65536 cycles */
+    uint64_t want, waiting; /* sets of one word: lanes that want it, lanes that wait for one of its lanes */
 } flit_output;
 
 /* What is used together lies together, and starts where a line does. */
@@ -98,10 +98,10 @@ typedef struct {
     flit_output *outputs;
     flit_lane *lanes;
     flit_output_lane *output_lanes;
-    uint64_t *sets;            /* by output: lanes that want it, lanes that wait for one of its lanes */
-    uint64_t *wanted, *waited; /* outputs that have lanes in the one, in the other */
-    uint64_t *hungry;          /* outputs that have starved lanes */
-    int *moves;                /* input lanes that a flit leaves in this cycle */
+    uint64_t *sets;                   /* want and waiting by output, where they take more than a word */
+    uint64_t *wanted, *waited;        /* outputs that have lanes in the one, in the other */
+    uint64_t *hungry;                 /* outputs that have starved lanes */
+    int *moves;                       /* input lanes that a flit leaves in this cycle; the routers' in turn */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;
@@ -131,6 +131,8 @@ typedef struct {
     /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
     int64_t begin, end;
     uint64_t *arrivals;
+    int *moves;
+    int64_t settled; /* no node will look at a cycle before this one */
     int64_t last_credit;
     int64_t flit_hops, arbitrations, head_flits;
     int has_failed; /* memory ran out in the middle */

@@ -6,8 +6,6 @@
  * are credits for are put on their way at once, to arrive one a cycle, so that a port costs a look a packet. */
 #include "simulate/flit_interface.h"
 
-#include <math.h>
-
 #include "core/alloc.h"
 #include "simulate/flit_sets.h"
 
@@ -202,17 +200,18 @@ static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
 static void inject(flit_interface *i, int p, int32_t count, int64_t now)
 {
     flit_port *port = &i->ports[p];
+    flit_hop way = i->fabric->hops[port->hop];
     int is_first = !port->channel->flits.count;
 
     port->credits[port->lane].here -= count;
     if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
                                                      .packet = port->packet,
                                                      .count = count,
-                                                     .flits = port->flits,
+                                                     .flits = port->left == port->flits ? port->flits : 0,
                                                      .hop = port->hop,
-                                                     .way = i->fabric->hops[port->hop],
-                                                     .lane = (uint16_t)port->lane,
-                                                     .has_head = port->left == port->flits}))
+                                                     .lanes = way.lanes,
+                                                     .output = (int16_t)way.output,
+                                                     .lane = (uint16_t)port->lane}))
         i->fabric->has_failed = 1;
     if (is_first)
         flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
@@ -252,10 +251,11 @@ static void put_in(flit_interface *i, int p, int64_t now)
 /* The port hands its message over when no more than its buffer holds is left. */
 static int64_t hand_at(const flit_interface *i, const flit_port *port)
 {
-    int64_t at = port->free_at - 1 - (i->port_buffer - port->queued);
+    int64_t at;
 
     if (port->handing < 0 || port->queued > i->port_buffer)
         return FLIT_NEVER;
+    at = port->free_at - 1 - (i->port_buffer - port->queued);
     return at > port->hand_from ? at : port->hand_from;
 }
 
@@ -295,32 +295,31 @@ static void step_port(flit_interface *i, int p, int64_t now)
     port->next = next_of_port(i, port, now);
 }
 
-/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time: is a number of 53 bits below the chance?
- */
+/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time. */
 void flit_interface_draw(flit_interface *i, int64_t from)
 {
-    double chance = i->fabric->settings.normal_rate / i->fabric->settings.normal_flits;
-    uint64_t limit = (uint64_t)ceil(chance * 0x1p53);
+    uint64_t below = i->make_below;
+    int64_t until = i->make_until;
     banyan_random random = i->random;
 
-    while (from < i->make_until && banyan_random_next(&random) >> 11 >= limit)
+    while (from < until && banyan_random_next(&random) >> 11 >= below)
         from++;
-    i->make_at = from < i->make_until ? from : FLIT_NEVER;
+    i->make_at = from < until ? from : FLIT_NEVER;
     i->random = random;
 }
 
 static void make_normal(flit_interface *i, int64_t now)
 {
-    flit_packet packet = {.path = i->make(i, now),
+    flit_port *port = &i->ports[i->fabric->normal_port];
+    flit_packet packet = {.path = flit_normal_pick(i),
                           .flits = i->fabric->settings.normal_flits,
                           .owner = -1 - i->router->node,
                           .made = now};
-    int32_t id = packet.path < 0 ? -1 : flit_packet_make(i->fabric, packet);
+    int32_t id = flit_packet_make(i->fabric, packet);
 
-    if (id < 0 ||
-        !flit_queue_push(&i->ports[i->fabric->normal_port].messages, (flit_message){.transfer = id}))
+    if (id < 0 || !flit_queue_push(&port->messages, (flit_message){.transfer = id}))
         i->fabric->has_failed = 1;
-    i->ports[i->fabric->normal_port].next = flit_earlier(i->ports[i->fabric->normal_port].next, now);
+    port->next = flit_earlier(port->next, now);
     flit_interface_draw(i, now + 1);
 }
 

@@ -72,8 +72,8 @@ FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t 
     lane->available = entry.arrived;
     lane->left = lane->flits = entry.flits;
     lane->state = LANE_WAITING;
-    lane->output = hop.output;
-    lane->range = UINT32_MAX >> (31 - hop.high) & UINT32_MAX << hop.low;
+    lane->output = (int16_t)hop.output;
+    lane->range = hop.lanes;
     lane->since = now;
     r->outputs[hop.output].asked |= lane->range;
     flit_set_add(flit_waiting_of(r, hop.output, shape), id, shape.words);
@@ -86,9 +86,9 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t n
 {
     flit_line *line = &r->inputs[input].channel->flits;
     const flit_run *run = flit_line_front(line);
-    int id = input << shape.shift | run->lane, has_head = run->has_head;
+    int id = input << shape.shift | run->lane, has_head = run->flits != 0;
     int32_t count = shape.is_plain ? 1 : run->count;
-    flit_entry entry = {run->packet, run->hop, run->flits, count, run->way};
+    flit_entry entry = {run->packet, run->hop, run->flits, count, {run->lanes, run->output}};
     flit_lane *lane = &r->lanes[id];
     int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
@@ -131,51 +131,54 @@ FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shap
 {
     flit_lane *lane = &r->lanes[id];
 
-    r->outputs[lane->output].taken &= ~(UINT32_C(1) << (lane->target - (lane->output << shape.shift)));
+    r->outputs[lane->output].taken &= ~(UINT32_C(1) << flit_lane_of(lane->target, shape));
     flit_want_drop(r, id, lane->output, shape);
     lane->packet = -1;
     if (lane->behind)
         begin_packet(r, id, pop_entry(lane), now, shape);
 }
 
-/* Over a link. Who has something on its way already is awake in time. */
+/* Over a link. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
     flit_output *output = &r->outputs[lane->output];
     flit_channel *out = output->channel;
+    flit_hop next = f->hops[lane->hop + 1];
     int64_t due = now + 2 + out->latency;
     flit_run run = {.due = due,
                     .packet = lane->packet,
                     .count = count,
-                    .flits = lane->flits,
+                    .flits = lane->left + count == lane->flits ? lane->flits : 0,
                     .hop = lane->hop + 1,
-                    .way = f->hops[lane->hop + 1],
-                    .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
-                    .has_head = lane->left + count == lane->flits};
+                    .lanes = next.lanes,
+                    .output = (int16_t)next.output,
+                    .lane = (uint16_t)flit_lane_of(lane->target, shape)};
 
     out->sent += count;
-    if (!out->flits.count)
-        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
     if (!flit_channel_send(out, run))
         f->has_failed = 1;
     if (shape.is_slow && output->interval > 65536)
         output->free_at = (output->free_at > now << 16 ? output->free_at : now << 16) + output->interval;
 }
 
-/* Back to a router, or to the node's own interface: that it wakes itself changes nothing. */
+/* Back to a router, or to the node's own interface: that it wakes itself changes nothing. Credits that are there for
+ * sure are counted on the way, so that few are ever kept as runs; not where somebody waits for them. */
 FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const flit_lane *lane,
                                 int32_t count, int64_t now)
 {
     int64_t due = now + r->inputs[input].credit_cycles;
 
+    if (lane->back->is_watched)
+        flit_interface_credit(r->interface, input - r->link_inputs, due);
+    else if (lane->back->here > 0)
+        flit_credits_settle(lane->back, f->settled);
     if (lane->back->due == FLIT_NEVER) {
         int64_t *wake = &f->wake[r->inputs[input].channel->src];
 
         *wake = flit_earlier(*wake, due);
     }
-    if (lane->back->is_watched)
-        flit_interface_credit(r->interface, input - r->link_inputs, due);
     if (!flit_credits_return(lane->back, due, count))
         f->has_failed = 1;
 }
@@ -203,7 +206,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
         end_packet(r, id, now, shape);
     } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
-        flit_lane_starve(r, output, lane->target - (output << shape.shift), shape);
+        flit_lane_starve(r, output, flit_lane_of(lane->target, shape), shape);
     } else if (lane->available == 0) {
         flit_want_drop(r, id, output, shape);
     }
@@ -293,7 +296,7 @@ void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cy
         int was_starved = !credits->here;
 
         if (flit_credits_settle(credits, now + cycles) && was_starved)
-            flit_lane_feed(r, lane->output, lane->target - (lane->output << shape.shift), shape);
+            flit_lane_feed(r, lane->output, flit_lane_of(lane->target, shape), shape);
         forward(f, r, r->moves[i], cycles, now, shape);
         f->flit_hops += cycles;
     }
@@ -324,7 +327,12 @@ static int64_t next_arrival(const flit_router *r, int64_t now)
 FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t until, flit_shape shape)
 {
     flit_interface *interface = r->interface;
+    uint64_t *behind = f->arrivals + (until - now) * shape.input_words;
 
+    f->begin = now;
+    f->end = until;
+    for (int i = 0; i < r->input_count; i++)
+        flit_expect(f, i, r->flit_due[i], shape.input_words);
     while (now < until && !f->has_failed) {
         if (interface && (interface->wake_at <= now || shape.is_plain))
             flit_interface_step(interface, now);
@@ -335,16 +343,16 @@ FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
         } else {
             int64_t next = next_arrival(r, now);
 
-            if (next == FLIT_NEVER)
-                return FLIT_NEVER;
             now = next > now ? next : now + 1;
         }
     }
+    for (int w = 0; w < shape.input_words; w++)
+        behind[w] = 0;
     return now;
 }
 
 /* Common shapes are constants. */
-static int64_t run_as_shaped(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
 {
     flit_shape shape = flit_shape_of(r);
 
@@ -354,19 +362,4 @@ static int64_t run_as_shaped(flit_fabric *f, flit_router *r, int64_t now, int64_
     if (r->lane_shift == 2)
         return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
     return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
-}
-
-int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
-{
-    uint64_t *behind = f->arrivals + (until - now) * r->input_words;
-    int64_t next;
-
-    f->begin = now;
-    f->end = until;
-    for (int i = 0; i < r->input_count; i++)
-        flit_expect(f, i, r->flit_due[i], r->input_words);
-    next = run_as_shaped(f, r, now, until);
-    for (int w = 0; w < r->input_words; w++)
-        behind[w] = 0;
-    return next;
 }

@@ -19,6 +19,12 @@ typedef struct {
 /* Part of the caller, so that constants it is called with count. */
 #define FLIT_INLINE static inline __attribute__((always_inline))
 
+/* The lane itself of a numbered one. */
+FLIT_INLINE int flit_lane_of(int id, flit_shape shape)
+{
+    return id & ((1 << shape.shift) - 1);
+}
+
 /* The first of a set in turn, from a place on. The set is not empty. */
 FLIT_INLINE int flit_first_from(uint32_t set, int place)
 {
@@ -65,13 +71,13 @@ FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 /* Lanes that hold a lane of the output, with a flit and a credit. */
 FLIT_INLINE uint64_t *flit_want_of(const flit_router *r, int output, flit_shape shape)
 {
-    return r->sets + 2 * shape.words * output;
+    return shape.words == 1 ? &r->outputs[output].want : r->sets + 2 * shape.words * output;
 }
 
 /* Lanes that ask for a lane of the output. */
 FLIT_INLINE uint64_t *flit_waiting_of(const flit_router *r, int output, flit_shape shape)
 {
-    return r->sets + 2 * shape.words * output + shape.words;
+    return shape.words == 1 ? &r->outputs[output].waiting : r->sets + 2 * shape.words * output + shape.words;
 }
 
 /* An input lane could send to the output, or cannot any more. */
