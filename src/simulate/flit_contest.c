@@ -10,8 +10,8 @@
  * pointer come after all others, and where the lane is not open comes last. */
 #define NOBODY (UINT32_C(1) << 31)
 
-static void ask(const flit_output_lane *lanes, int count, int id, uint32_t open,
-                uint32_t nearest[FLIT_MOST_LANES])
+FLIT_INLINE void ask(const flit_output_lane *lanes, int count, int id, uint32_t open,
+                     uint32_t nearest[FLIT_MOST_LANES])
 {
     for (int v = 0; v < count; v++) {
         uint32_t places = ((uint32_t)(id - lanes[v].grant) & ~NOBODY) | (~open >> v & 1) << 31;
@@ -20,7 +20,7 @@ static void ask(const flit_output_lane *lanes, int count, int id, uint32_t open,
     }
 }
 
-static uint32_t lanes_granted_to(int id, int count, const uint32_t granted[FLIT_MOST_LANES])
+FLIT_INLINE uint32_t lanes_granted_to(int id, int count, const uint32_t granted[FLIT_MOST_LANES])
 {
     uint32_t mine = 0;
 
@@ -29,27 +29,26 @@ static uint32_t lanes_granted_to(int id, int count, const uint32_t granted[FLIT_
     return mine;
 }
 
-int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
+FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
 {
-    flit_shape shape = flit_shape_of(r);
     const uint64_t *waiting = flit_waiting_of(r, output, shape);
-    int base = output << r->lane_shift, count = f->lane_count, any = 0;
-    uint32_t granted[FLIT_MOST_LANES];
+    int base = output << shape.shift, count = 1 << shape.shift, any = 0;
+    uint32_t granted[FLIT_MOST_LANES], asked = 0;
 
     for (int v = 0; v < count; v++)
         granted[v] = NOBODY;
-    r->outputs[output].asked = 0;
-    for (int w = 0; w < r->words; w++)
+    for (int w = 0; w < shape.words; w++)
         for (uint64_t rest = waiting[w]; rest; rest &= rest - 1) {
             int id = w * 64 + __builtin_ctzll(rest);
 
-            r->outputs[output].asked |= r->lanes[id].range;
+            asked |= r->lanes[id].range;
             ask(r->output_lanes + base, count, id, flit_lanes_open(f, r, &r->lanes[id], now, shape), granted);
         }
+    r->outputs[output].asked = asked;
     for (int v = 0; v < count; v++)
         granted[v] =
             granted[v] & NOBODY ? NOBODY : (granted[v] + (uint32_t)r->output_lanes[base + v].grant) & ~NOBODY;
-    for (int w = 0; w < r->words; w++)
+    for (int w = 0; w < shape.words; w++)
         for (uint64_t rest = waiting[w]; rest; rest &= rest - 1) {
             int id = w * 64 + __builtin_ctzll(rest);
             uint32_t mine = lanes_granted_to(id, count, granted);
@@ -60,4 +59,11 @@ int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
             any = 1;
         }
     return any;
+}
+
+int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
+{
+    if (r->words == 1 && r->output_words == 1 && r->lane_shift == 2)
+        return contest(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0});
+    return contest(f, r, output, now, flit_shape_of(r));
 }

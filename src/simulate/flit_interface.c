@@ -53,7 +53,7 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
     for (int p = 0; p < fabric->port_count; p++) {
         flit_port *port = &i->ports[p];
 
-        port->channel = &fabric->ports[router->node * fabric->port_count + p];
+        port->line = &router->inputs[router->link_inputs + p].line;
         port->packet = port->handing = -1;
         port->next = FLIT_NEVER;
         port->credits = i->credits + (p << fabric->lane_shift);
@@ -197,24 +197,39 @@ static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
     flit_queue_pop(&port->messages);
 }
 
-static void inject(flit_interface *i, int p, int32_t count, int64_t now)
+/* Puts a run in; 0: memory ran out. */
+static int put_run(flit_interface *i, int p, int32_t count, int64_t now)
 {
     flit_port *port = &i->ports[p];
     flit_hop way = i->fabric->hops[port->hop];
-    int is_first = !port->channel->flits.count;
+    int is_first = !port->line->count, has_head = port->left == port->flits;
+    flit_run *run;
 
-    port->credits[port->lane].here -= count;
-    if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
-                                                     .packet = port->packet,
-                                                     .count = count,
-                                                     .flits = port->left == port->flits ? port->flits : 0,
-                                                     .hop = port->hop,
-                                                     .lanes = way.lanes,
-                                                     .output = (int16_t)way.output,
-                                                     .lane = (uint16_t)port->lane}))
-        i->fabric->has_failed = 1;
+    if (!has_head && flit_line_extend(port->line, port->packet, now + 2, count))
+        return 1;
+    run = flit_line_push(port->line, now + 2);
+    if (!run)
+        return 0;
+    *run = (flit_run){.due = now + 2,
+                      .packet = port->packet,
+                      .count = count,
+                      .flits = has_head ? port->flits : 0,
+                      .hop = port->hop,
+                      .lanes = way.lanes,
+                      .output = (int16_t)way.output,
+                      .lane = (uint16_t)port->lane};
     if (is_first)
         flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
+    return 1;
+}
+
+static void inject(flit_interface *i, int p, int32_t count, int64_t now)
+{
+    flit_port *port = &i->ports[p];
+
+    port->credits[port->lane].here -= count;
+    if (!put_run(i, p, count, now))
+        i->fabric->has_failed = 1;
     port->free_at = now + count;
     port->left -= count;
     port->queued -= count;

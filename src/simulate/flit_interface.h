@@ -28,7 +28,7 @@ typedef struct {
     int32_t hop;                 /* the first of its path */
     int lane, last_lane;
     flit_queue messages;   /* of the normal port: packets */
-    flit_channel *channel; /* into the router */
+    flit_line *line;       /* into the router */
     flit_credits *credits; /* by lane */
     int64_t queued;        /* flits of the messages that are not on their way */
     int64_t hand_from;     /* when what is being handed over can be so at the earliest */

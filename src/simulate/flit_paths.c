@@ -189,7 +189,7 @@ static int find_classes(const flit_fabric *f, classing *c)
 /* Flits that come over one link leave by one port, so that links do not meet there. */
 static int ejection_port(const flit_fabric *f, int last_link)
 {
-    return last_link < 0 ? 0 : f->channels[last_link].dst_input % f->settings.ports;
+    return last_link < 0 ? 0 : f->link_input[last_link] % f->settings.ports;
 }
 
 static uint32_t lane_range(int low, int high)
@@ -211,7 +211,7 @@ static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const u
             last = c->links[i];
             f->hops[at++] = (flit_hop){
                 lane_range(level * lanes / c->class_count, (level + 1) * lanes / c->class_count - 1),
-                f->channels[last].src_output};
+                f->link_output[last]};
         }
         port = is_normal && is_normal[p] && f->normal_port >= 0 ? f->normal_port : ejection_port(f, last);
         f->hops[at++] = (flit_hop){lane_range(0, lanes - 1), f->routers[dst[p]].link_outputs + port};

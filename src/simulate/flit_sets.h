@@ -112,15 +112,20 @@ FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape sh
         flit_want_add(r, holder, output, shape);
 }
 
+/* A flit comes to an input in a cycle of the window. */
+FLIT_INLINE void flit_expect_in(flit_fabric *f, int input, uint64_t cycle, int input_words)
+{
+    f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
+        UINT64_C(1) << (input & 63);
+}
+
 /* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks: anything but a
  * branch, which would be taken at random. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
     uint64_t cycle = (uint64_t)(due - f->begin), length = (uint64_t)(f->end - f->begin);
 
-    cycle = cycle < length ? cycle : length;
-    f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
-        UINT64_C(1) << (input & 63);
+    flit_expect_in(f, input, cycle < length ? cycle : length, input_words);
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */

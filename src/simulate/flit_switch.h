@@ -95,7 +95,7 @@ FLIT_INLINE int flit_allocate_switch(flit_router *r, int64_t now, flit_shape sha
         for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
             int output = w * 64 + __builtin_ctzll(rest), id;
 
-            if (shape.is_slow && output < r->link_outputs && r->outputs[output].free_at > now << 16)
+            if (shape.is_slow && output < r->link_outputs && r->paces[output].free_at > now << 16)
                 continue;
             id = flit_first_lane(r, flit_want_of(r, output, shape), r->outputs[output].grant, shape);
             conflicts |= flit_accept(r, id, output, now, shape);
