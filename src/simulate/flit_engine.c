@@ -71,8 +71,9 @@ static void name_wait(const flit_fabric *f, const flit_router *r, const flit_lan
         snprintf(buffer, size, "at %.40s for %s of link %.80s",
                  banyan_topology_node_name(f->topology, r->node),
                  lane->state == LANE_WAITING ? "a virtual channel" : "credits",
-                 banyan_topology_link_name(f->topology, (int)(r->outputs[lane->output].channel - f->channels),
-                                           link, sizeof link));
+                 banyan_topology_link_name(
+                     f->topology, f->topology->out_link[f->topology->out_first[r->node] + lane->output], link,
+                     sizeof link));
 }
 
 static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64_t now, const char *what,
@@ -127,6 +128,8 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
 
         if (f->settings.is_plain)
             now = ++last;
+        else
+            f->settled = now;
         last = now;
         end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)
