@@ -17,7 +17,7 @@
 #define ALIKE 1.08
 #define SHORT_BYTES ((size_t)64 << 10)
 #define MOST_PATIENT 64
-#define LEAST_SLICE_BYTES ((size_t)1 << 10)
+#define LEAST_SLICE_BYTES ((size_t)512)
 #define MOST_SLICES 512
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
