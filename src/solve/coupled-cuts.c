@@ -15,7 +15,7 @@
 
 #define ENOUGH 0.9995     /* of the bound: then shallow trees are taken */
 #define GOOD 0.992        /* of the bound: nothing else is tried after pairs */
-#define THINNED 0.985     /* of what shallow trees reach is left when there are too many, or less */
+#define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more */
 #define MANY_PAIRS 256    /* more are not looked for */
 #define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
@@ -111,11 +111,11 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     int pair_limit =
         problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS ? problem->tree_limit : MANY_PAIRS;
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
-    int are_few = !status && count_pairs(out) <= (size_t)pair_limit;
+    double excess = status ? 0 : (double)count_pairs(out) / pair_limit - 1;
 
-    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && are_few))
+    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess <= 0))
         return status;
-    status = banyan_pairs_find(graph, division->root, pair_limit, are_few ? out->total : THINNED * out->total,
+    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * fmax(0, excess)),
                                out, err);
     if (status || out->total >= GOOD * bound)
         return status;
