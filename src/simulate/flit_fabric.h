@@ -45,7 +45,7 @@ typedef struct {
     flit_ring *ring;
     uint32_t range; /* lanes of the output that it may have */
     int32_t accept; /* the output lane that it takes first */
-    int64_t since;  /* cycle in which the front packet came to the front */
+    int64_t since;  /* cycle in which the front packet came to the front, or moved last */
 } flit_lane;
 
 typedef struct {

@@ -198,6 +198,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
 
     lane->available -= count;
     lane->left = left;
+    lane->since = now + count - 1;
     if (output < r->link_outputs) {
         credits->here -= count;
         send(f, r, lane, count, now, shape);
