@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch 2.x has and 1.13 has not, on the backend «banyan»: collectives as functions, device meshes and tensors
-spread over them, models whose parameters are sharded, compiled models. Left out where torch is older."""
+spread over them, models whose parameters are sharded, compiled models. Left out where torch is older. And tensors of a
+GPU, where there is one."""
 import datetime
 import unittest
 
@@ -34,11 +35,11 @@ def batch(step, rank):
     return torch.randn(8, 20, generator=generator), torch.randint(0, 5, (8,), generator=generator)
 
 
-def losses_of(model, rank):
+def losses_of(model, rank, device="cpu"):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     losses = []
     for step in range(STEPS):
-        inputs, labels = batch(step, rank)
+        inputs, labels = (tensor.to(device) for tensor in batch(step, rank))
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(inputs), labels)
         loss.backward()
@@ -103,7 +104,7 @@ def check_sharded(rank, size, expected):
 
 
 def compare(found, expected):
-    assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected)), (found, expected)
+    assert all(abs(a - b) < 1e-4 for a, b in zip(found, expected)), (found, expected)
 
 
 def later():
@@ -117,6 +118,79 @@ def later():
     if rank != 1:
         check_functions(dist.get_rank(), dist.get_world_size())
     print("done")
+
+
+# Tensors of a GPU, which all ranks share here.
+
+
+def check_gpu_moves(rank, size):
+    def on_gpu(*values):
+        return torch.tensor(values, device="cuda")
+
+    gathered = torch.empty(2 * size, device="cuda")
+    dist.all_gather_into_tensor(gathered, on_gpu(rank, rank + 0.5))
+    assert gathered.tolist() == [other + part for other in range(size) for part in (0, 0.5)]
+    part = torch.empty(1, device="cuda")
+    dist.reduce_scatter_tensor(part, torch.arange(float(size), device="cuda"))
+    assert part.item() == rank * size
+    swapped = torch.empty(size, device="cuda")
+    dist.all_to_all_single(swapped, torch.full((size,), float(rank), device="cuda"))
+    assert swapped.tolist() == list(range(size))
+    tensor = on_gpu(float(rank))
+    dist.broadcast(tensor, 2)
+    assert tensor.item() == 2
+    if rank == 0:
+        dist.send(on_gpu(5.0), 1)
+    elif rank == 1:
+        dist.recv(tensor, 0)
+        assert tensor.item() == 5
+    lists = [torch.empty(3, dtype=torch.int16, device="cuda") for _ in range(size)]
+    dist.all_gather(lists, torch.full((3,), rank, dtype=torch.int16, device="cuda"))
+    assert [one[2].item() for one in lists] == list(range(size))
+
+
+def check_streams(rank, size):
+    """A stream's earlier work is waited for, whichever stream it is, and the result is there for every other one."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        tensor = torch.zeros(1 << 20, device="cuda")
+        torch.cuda._sleep(200_000_000)  # cycles: some tenth of a second
+        tensor += rank + 1
+        work = dist.all_reduce(tensor, async_op=True)
+    other = torch.ones(4, device="cuda", dtype=torch.bfloat16).t()
+    dist.all_reduce(other)
+    work.wait()
+    assert torch.all(tensor == size * (size + 1) / 2) and torch.all(other == size)
+
+
+def on_gpu():
+    rank, size = begin()
+    torch.cuda.set_device(0)
+    expected = losses_alone(rank, size)
+    check_gpu_moves(rank, size)
+    check_streams(rank, size)
+    model = DistributedDataParallel(make_net().cuda(), device_ids=[0])
+    compare(losses_of(model, rank, "cuda"), expected)
+    if IS_LATE:
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        compare(losses_of(FullyShardedDataParallel(make_net().cuda()), rank, "cuda"), expected)
+    try:
+        banyan.torch.schedule(model)
+    except banyan.Unsupported as error:
+        assert "models on the CPU" in str(error), error
+    else:
+        raise AssertionError("a model of a GPU was taken")
+    dist.barrier()
+    dist.destroy_process_group()
+    print("done")
+
+
+@unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
+class Gpu(unittest.TestCase):
+    def test_tensors_of_a_gpu_are_taken_and_given_back(self):
+        output = ranks.on(4, on_gpu)
+        self.assertEqual(output.count("done"), 4, output)
 
 
 @unittest.skipUnless(IS_LATE, f"torch is {torch.__version__}, older than 2.6")

@@ -253,7 +253,7 @@ class BanyanGroup(dist.ProcessGroup):
     def _all_to_all(self, outputs, inputs, given):
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise InvalidArgument(f"all_to_all: {len(inputs)} and {len(outputs)} parts for {self.size()} ranks")
-        source = Flat(inputs, is_read=True)
+        source, into = Flat(inputs, is_read=True), Flat(outputs, is_read=False)
         splits = torch.tensor([bytes_of(check_tensor(part)) for part in inputs], dtype=torch.int64)
 
         def call():
@@ -264,13 +264,14 @@ class BanyanGroup(dist.ProcessGroup):
             mine, all_bytes = torch.zeros(most, dtype=torch.uint8), torch.empty(size, most, dtype=torch.uint8)
             _copy_bytes(mine.data_ptr(), source.load().address, source.bytes)
             self.communicator.all_gather_at(mine.data_ptr(), all_bytes.data_ptr(), most, "uint8")
+            at = 0
             for other, output in enumerate(outputs):
                 first, count = int(every[other, :rank].sum()), int(every[other, rank])
                 if count != bytes_of(output):
                     raise InvalidArgument(f"all_to_all: rank {other} sends {count} bytes, {bytes_of(output)} expected")
-                part = torch.empty(output.shape, dtype=output.dtype)
-                _copy_bytes(part.data_ptr(), all_bytes[other].data_ptr() + first, count)
-                output.copy_(part)
+                _copy_bytes(into.address + at, all_bytes[other].data_ptr() + first, count)
+                at += count
+            into.store()
 
         return self._do(call, given)
 
@@ -372,7 +373,7 @@ def register():
     if hasattr(dist.Backend, "BANYAN"):
         return
     try:
-        dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu", "cuda"])
     except TypeError:  # torch 1.13 knows no devices
         dist.Backend.register_backend("banyan", _create, extended_api=True)
 

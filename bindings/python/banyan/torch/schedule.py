@@ -26,7 +26,7 @@ from ..library import check, lib
 from ..train import Trainer
 from .exchange import by_group
 from .group import BanyanGroup
-from .tensors import bytes_of, check_tensor, sum_type
+from .tensors import bytes_of, check_host_tensor, sum_type
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
 _UNIT_BYTES = 1 << 20
@@ -70,7 +70,7 @@ class Schedule:
             if parameter.requires_grad and name not in ignored
         ]
         for _, parameter in named:
-            check_tensor(parameter)  # CUDA parameters would be told apart here: the engine gets the stream's event
+            check_host_tensor(parameter)
         self._names = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
