@@ -25,9 +25,9 @@
 #define PRICE_PART 2.0     /* of a cable's cost is what it costs by the bound's prices, */
 #define FLOOR 0.01         /* with this much of the mean where these are 0, */
 #define MEMORY_FLOOR 0.2   /* and this much where it is dearer for what was before: */
-#define MEMORY_STEP 2.0    /* for each unit too many, */
-#define STUCK_STEP 1.0     /* and for each search that failed there; */
-#define HALF_STEP_AFTER 8  /* rounds the steps are half as long */
+#define MEMORY_STEP 1.5    /* for each unit too many, */
+#define STUCK_STEP 0.5     /* and for each search that failed there; */
+#define HALF_STEP_AFTER 10 /* rounds the steps are half as long */
 #define GENTLE 0.1         /* exponent of e for each unit that is left, */
 #define STEEPEST 20.0      /* at most, where it is 1 for each that is missing */
 #define ATTEMPTS 2         /* with different numbers of units */
@@ -100,8 +100,8 @@ static void choose_among(const packer *p, int first, int last, int before, int *
     }
 }
 
-/* Trees of one unit, not too few, are easiest to place; then fewer; then some of more units. 0: none have room. Not
- * those of before. */
+/* Trees of one unit, not too few, are easiest to place; then fewer, but not after a failure; then some of two units. 0:
+ * none have room. Not those of before. */
 static int choose_units(const packer *p, int before)
 {
     int limit = p->problem->tree_limit, fewest = limit < FEWEST_UNITS ? 1 + limit / 2 : FEWEST_UNITS,
@@ -109,9 +109,9 @@ static int choose_units(const packer *p, int before)
     double most_room = 0;
 
     choose_among(p, fewest, limit, before, &best, &most_room);
-    if (!best || most_room < LITTLE_ROOM)
-        choose_among(p, 1 + fewest / 4, fewest - 1, before, &best, &most_room);
-    if (!best || most_room < LITTLE_ROOM)
+    if (most_room < LITTLE_ROOM && !before)
+        choose_among(p, 1 + fewest / 2, fewest - 1, before, &best, &most_room);
+    if (most_room < LITTLE_ROOM)
         choose_among(p, limit + 1, MOST_WEIGHT * limit, before, &best, &most_room);
     return best;
 }
