@@ -11,7 +11,9 @@
 #include "solve/strength.h"
 #include "solve/units.h"
 
-#define ENOUGH_OF_UNITS 0.9905 /* of the bound, */
+#define NEARLY 0.99            /* of the bound: nothing else is tried */
+#define MANY_ARCS 2000         /* beyond this, whole units before a program */
+#define ENOUGH_OF_UNITS 0.9901 /* of the bound, */
 #define ROUNDS 24              /* after so many at most */
 
 /* Hops from the node to the farthest one. */
@@ -148,11 +150,13 @@ static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_o
     return status;
 }
 
-static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_packed_options *options,
-                                      banyan_flows *flows, banyan_error *err)
+static banyan_status peel_and_flatten(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err)
 {
     banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992};
     banyan_peel peel;
+    double rate = 0;
     int radius;
     banyan_status status = banyan_packed_radius(graph, &radius, err);
 
@@ -161,11 +165,19 @@ static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_pa
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
-    if (peel.total < 0.99 * peel.optimum)
+    if (peel.total < NEARLY * peel.optimum && graph->arc_count > MANY_ARCS)
         status = pack_units(graph, options, &peel, err);
-    if (!status && peel.total < 0.99 * peel.optimum) {
+    if (!status && peel.total < NEARLY * peel.optimum) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
-    } else if (!status) {
+        if (!status && !flows->failed)
+            status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
+        if (!status && !flows->failed)
+            status = banyan_flows_rate(flows, topology, &rate, err);
+        if (!status && rate < NEARLY * peel.optimum * graph->unit && graph->arc_count <= MANY_ARCS)
+            status = pack_units(graph, options, &peel, err);
+    }
+    if (!status && peel.total >= NEARLY * peel.optimum) {
+        flows->flow_count = 0;
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1,
                                 (size_t)options->max_trees, err);
@@ -196,6 +208,6 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
                                 options->max_trees, flows, &good, err);
     }
     if (!status && !good)
-        status = peel_and_flatten(graph, options, flows, err);
+        status = peel_and_flatten(topology, graph, options, flows, err);
     return status;
 }

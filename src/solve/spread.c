@@ -15,8 +15,9 @@
 
 #define STEEP 16.0       /* exponent of e between an empty cable and one that bears what it should */
 #define MOST 40.0        /* exponent at most */
-#define COST_SCALE 1.0e9 /* all cables' capacities times costs */
-#define FLOOR 0.01       /* of the mean price: nothing is free */
+#define COST_SCALE 1.0e9 /* all cables' capacities times costs, at mean capacity */
+#define MOST_COST 1.0e12
+#define FLOOR 0.01 /* of the mean price: nothing is free */
 
 struct banyan_spread {
     const banyan_graph *graph;
@@ -87,7 +88,7 @@ static void set_costs(banyan_spread *s)
 
         if (s->heeded)
             price += s->heeded[i] / s->heeded_worth;
-        s->cost[i] = 1 + (int64_t)(COST_SCALE * price);
+        s->cost[i] = 1 + (int64_t)fmin(MOST_COST, COST_SCALE * price * capacities / graph->arc_count);
     }
 }
 

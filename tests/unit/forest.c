@@ -449,9 +449,72 @@ TEST(tori_with_half_of_the_workers_idle_are_filled)
     check_half("torus:8x8", 1, 0.99);
     check_half("mesh:6x6", 1, 0.99);
     check_half("torus:6x6", 2, 0.99);
+    check_half("torus:4x4x4", 1, 0.99);
     check_half("torus:4x4x4", 2, 0.99);
     if (getenv("BANYAN_TEST_ALL"))
         check_half("torus:16x16", 1, 0.99);
+}
+
+/* Workers and switches with seven cables each, of many widths: the best packing has some hundred trees. */
+TEST(dense_networks_with_switches_lose_little_to_the_number_of_trees)
+{
+    banyan_random random = {2};
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_bound bound;
+    outcome result;
+    banyan_error err;
+
+    banyan_topology_builder_init(&builder, "dense");
+    for (int v = 0; v < 30; v++)
+        if (v < 24)
+            banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+        else
+            banyan_topology_add_switch_f(&builder, "s%d", v);
+    for (int i = 0; i < 105; i++) {
+        int a = i < 30 ? i : banyan_random_below(&random, 30), step = 1 + banyan_random_below(&random, 28);
+
+        banyan_topology_add_cable(&builder, a, (a + (i < 30 ? 1 : step)) % 30,
+                                  4 + banyan_random_below(&random, 4), 0);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_bound_find(topology, topology->workers, 18, BANYAN_RELAYS_ADD, &bound, &err),
+                     BANYAN_SUCCESS);
+    result = plan_for(0, topology, topology->workers, 18, NULL, 0);
+    if (result.schedule->flow_count > 64 ||
+        !(result.limits.bytes_per_s >= 0.99 * bound.allreduce.bytes_per_s))
+        fail_msg("%d trees reach %g", result.schedule->flow_count,
+                 result.limits.bytes_per_s / bound.allreduce.bytes_per_s);
+    banyan_schedule_destroy(result.schedule);
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
+/* Cables between all pairs, wider inside machines: the best packing has hundreds of trees. */
+TEST(all_pairs_cabled_take_no_more_trees_than_allowed)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_bound bound;
+    outcome result;
+    banyan_error err;
+
+    banyan_topology_builder_init(&builder, "pairs");
+    for (int v = 0; v < 32; v++)
+        banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+    for (int v = 0; v < 32; v++)
+        for (int w = 0; w < v; w++)
+            banyan_topology_add_cable(&builder, v, w, v / 8 == w / 8 ? 300 : 100, 0);
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_bound_find(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                       &bound, &err),
+                     BANYAN_SUCCESS);
+    result = plan_for(0, topology, topology->workers, topology->worker_count, NULL, 0);
+    assert_true(result.schedule->flow_count <= 64);
+    assert_true(result.limits.bytes_per_s >= 0.99 * bound.allreduce.bytes_per_s);
+    banyan_schedule_destroy(result.schedule);
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
 }
 
 TEST(idle_workers_behind_switches_help_by_forwarding)
@@ -742,6 +805,8 @@ int main(void)
         cmocka_unit_test(the_number_of_trees_suits_the_size),
         cmocka_unit_test(stages_take_as_long_as_their_rates_say),
         cmocka_unit_test(tori_with_half_of_the_workers_idle_are_filled),
+        cmocka_unit_test(dense_networks_with_switches_lose_little_to_the_number_of_trees),
+        cmocka_unit_test(all_pairs_cabled_take_no_more_trees_than_allowed),
         cmocka_unit_test(idle_workers_behind_switches_help_by_forwarding),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(whatever_cable_is_lost_a_plan_from_the_old_trees_reaches_99_per_cent_of_the_bound),
