@@ -12,6 +12,7 @@
 #include "solve/units.h"
 
 #define NEARLY 0.99            /* of the bound: nothing else is tried */
+#define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
 #define MANY_ARCS 2000         /* beyond this, whole units before a program */
 #define ENOUGH_OF_UNITS 0.9901 /* of the bound, */
 #define ROUNDS 24              /* after so many at most */
@@ -156,7 +157,7 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
 {
     banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992};
     banyan_peel peel;
-    double rate = 0;
+    double rate = 0, nearly;
     int radius;
     banyan_status status = banyan_packed_radius(graph, &radius, err);
 
@@ -165,18 +166,20 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
+    nearly = peel.trees.tree_count < (size_t)options->max_trees ? NEARLY_WITH_MORE : NEARLY;
     if (peel.total < NEARLY * peel.optimum && graph->arc_count > MANY_ARCS)
         status = pack_units(graph, options, &peel, err);
-    if (!status && peel.total < NEARLY * peel.optimum) {
+    if (!status && peel.total < nearly * peel.optimum) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
         if (!status && !flows->failed)
             status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
         if (!status && !flows->failed)
             status = banyan_flows_rate(flows, topology, &rate, err);
-        if (!status && rate < NEARLY * peel.optimum * graph->unit && graph->arc_count <= MANY_ARCS)
+        if (!status && rate < NEARLY * peel.optimum * graph->unit && peel.total < NEARLY * peel.optimum &&
+            graph->arc_count <= MANY_ARCS)
             status = pack_units(graph, options, &peel, err);
     }
-    if (!status && peel.total >= NEARLY * peel.optimum) {
+    if (!status && rate < peel.total * graph->unit && peel.total >= NEARLY * peel.optimum) {
         flows->flow_count = 0;
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1,
