@@ -26,7 +26,7 @@ from ..library import check, lib
 from ..train import Trainer
 from .exchange import by_group
 from .group import BanyanGroup
-from .tensors import bytes_of, check_tensor, sum_type
+from .tensors import bytes_of, check_host_tensor, sum_type
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
 _UNIT_BYTES = 1 << 20
@@ -70,7 +70,7 @@ class Schedule:
             if parameter.requires_grad and name not in ignored
         ]
         for _, parameter in named:
-            check_tensor(parameter)  # CUDA parameters would be told apart here: the engine gets the stream's event
+            check_host_tensor(parameter)
         self._names = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
@@ -81,6 +81,7 @@ class Schedule:
         self._missing = []  # gradients of each unit that are not ready yet
         self._size = dist.get_world_size(model.process_group)
         self._is_ready = bytearray(len(named))
+        self._divides_first = False
         self._is_armed = False  # this iteration's gradients are to be sent
         self._has_begun = False
         self._iterations = 0
@@ -162,7 +163,9 @@ class Schedule:
 
     def _make_trainer(self, comm):
         self._make_units()
-        trainer = Trainer(comm, op="sum", **self._options)
+        # Averages are made where sums become whole. Sums of float16 may be too large for that.
+        self._divides_first = any(unit.dtype == torch.float16 for unit in self._units)
+        trainer = Trainer(comm, op="sum" if self._divides_first else "avg", **self._options)
         for unit in self._units:
             trainer.register(unit.name, unit.bytes // unit.width, unit.datatype, unit.address)
         trainer.commit()
@@ -172,7 +175,8 @@ class Schedule:
         if self._is_ready[number] or self._error is not None:
             return
         self._is_ready[number] = 1
-        self._views[number].div_(self._size)  # here and now, while others travel; the sum is then the average
+        if self._divides_first:
+            self._views[number].div_(self._size)
         unit = self._unit[number]
         self._missing[unit] -= 1
         if not self._missing[unit]:
