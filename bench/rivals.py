@@ -182,7 +182,7 @@ def finish(jobs, timeout):
 def calls_for(lab, size):
     """Few calls where one takes long; about a second in all."""
     if lab.is_local:
-        return {KIB: 2000, MIB: 100}.get(size, 8 if size <= 16 * MIB else 3)
+        return {KIB: 2000, MIB: 300}.get(size, 30 if size <= 16 * MIB else 6)
     return {KIB: 500, MIB: 15}.get(size, 4 if size <= 16 * MIB else 2)
 
 

@@ -116,7 +116,7 @@ static banyan_status add_choice(const tuning *t, const banyan_problem *problem, 
 
     if (status)
         return status;
-    best = banyan_comm_best_plan(&t->comm->group->setup, plans, all);
+    best = banyan_comm_best_plan(&t->comm->group->setup, problem->bytes, plans, all);
     if (best < all)
         add_candidate(t, &plans[best], list, count);
     banyan_plans_destroy(plans, all);

@@ -16,8 +16,9 @@
 
 #define ALIKE 1.08
 #define SHORT_BYTES ((size_t)64 << 10)
+#define FEW_BYTES ((size_t)4 << 10) /* a link is done with them before the next message has come */
 #define MOST_PATIENT 64
-#define LEAST_SLICE_BYTES ((size_t)1 << 10)
+#define LEAST_SLICE_BYTES ((size_t)512)
 #define MOST_SLICES 512
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
@@ -116,17 +117,26 @@ banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effor
     return banyan_plan_candidates(&sliced, effort, out, count, err);
 }
 
-/* Where connections meet on full links, what waits for one of them holds up the others, which no model here sees. Else
- * whoever leaves the links sooner. */
-static int is_less_crowded(const banyan_limits *a, const banyan_limits *b)
+/* Of two that cost alike. Short calls are made of turns on cores, which other ranks or the job itself want, too: fewer
+ * messages are fewer turns. Where connections meet on full links, what waits for one of them holds up the others, which
+ * no model here sees. Else whoever leaves the links sooner, or waits less often. */
+static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
 {
-    if (a->full_links != b->full_links)
-        return a->full_links < b->full_links;
-    return a->crowd != b->crowd ? a->crowd < b->crowd : a->bytes_per_s > b->bytes_per_s;
+    const banyan_schedule *of_a = a->schedule, *of_b = b->schedule;
+
+    if (bytes <= FEW_BYTES && of_a->transfer_count != of_b->transfer_count)
+        return of_a->transfer_count < of_b->transfer_count;
+    if (a->limits.full_links != b->limits.full_links)
+        return a->limits.full_links < b->limits.full_links;
+    if (a->limits.crowd != b->limits.crowd)
+        return a->limits.crowd < b->limits.crowd;
+    if (a->limits.bytes_per_s != b->limits.bytes_per_s)
+        return a->limits.bytes_per_s > b->limits.bytes_per_s;
+    return of_a->round_count < of_b->round_count;
 }
 
-/* The cheapest; of plans that cost alike, the least crowded. */
-int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, int count)
+/* The cheapest, or what is better at nearly its cost. */
+int banyan_comm_best_plan(const banyan_setup *setup, size_t bytes, const banyan_plan *plans, int count)
 {
     int cheapest = -1, best;
     double least_s = 0;
@@ -142,8 +152,7 @@ int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, i
         }
     best = cheapest;
     for (int i = 0; i < count && cheapest >= 0; i++)
-        if (banyan_comm_is_usable(setup, plans[i].schedule) &&
-            is_less_crowded(&plans[i].limits, &plans[best].limits) &&
+        if (banyan_comm_is_usable(setup, plans[i].schedule) && is_better(&plans[i], &plans[best], bytes) &&
             banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s)
             best = i;
     return best < 0 ? count : best;
@@ -159,7 +168,7 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
 
     if (status)
         return status;
-    best = banyan_comm_best_plan(setup, all, count);
+    best = banyan_comm_best_plan(setup, problem->bytes, all, count);
     if (best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
                              !count            ? "there is none"

@@ -37,7 +37,7 @@ banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effor
                                      int *count, banyan_error *err);
 int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *schedule);
 double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan);
-int banyan_comm_best_plan(const banyan_setup *setup, const banyan_plan *plans, int count);
+int banyan_comm_best_plan(const banyan_setup *setup, size_t bytes, const banyan_plan *plans, int count);
 
 /* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "execute/half.h"
+#include "execute/kernels_bf16.h"
 #include "execute/kernels_f16c.h"
 
 #define BLOCK 64
@@ -189,7 +190,10 @@ LOOP_AS(plain, , sum_float16, any_uint16)
 LOOP_AS(plain, , prod_float16, any_uint16)
 LOOP(max_float16, any_uint16)
 LOOP(min_float16, any_uint16)
-LOOPS(bfloat16, any_uint16)
+LOOP_AS(plain, , sum_bfloat16, any_uint16)
+LOOP_AS(plain, , prod_bfloat16, any_uint16)
+LOOP(max_bfloat16, any_uint16)
+LOOP(min_bfloat16, any_uint16)
 LOOPS(float32, any_float)
 LOOPS(float64, any_double)
 LOOP(max_int8, any_int8)
@@ -199,7 +203,7 @@ LOOP(min_int32, any_int32)
 LOOP(max_int64, any_int64)
 LOOP(min_int64, any_int64)
 
-/* There are instructions for these that compilers do not find. */
+/* There are instructions and ways for these that compilers do not find. */
 #if defined(__x86_64__)
 static void avx2_sum_float16(void *into, const void *a, const void *b, size_t count)
 {
@@ -214,6 +218,10 @@ static void avx2_prod_float16(void *into, const void *a, const void *b, size_t c
 
 #define avx512_sum_float16 avx2_sum_float16
 #define avx512_prod_float16 avx2_prod_float16
+#define avx2_sum_bfloat16 banyan_kernel_bf16_avx2_sum
+#define avx2_prod_bfloat16 banyan_kernel_bf16_avx2_prod
+#define avx512_sum_bfloat16 banyan_kernel_bf16_avx512_sum
+#define avx512_prod_bfloat16 banyan_kernel_bf16_avx512_prod
 
 #define ROW(set, type, arithmetic, order)                                                                    \
     [BANYAN_##type] = {[BANYAN_SUM] = set##_sum_##arithmetic,                                                \

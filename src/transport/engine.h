@@ -11,7 +11,7 @@
 #include <banyan/banyan.h>
 #include <stddef.h>
 
-#define BANYAN_ENGINE_ABI 1u
+#define BANYAN_ENGINE_ABI 2u
 #define BANYAN_ENGINE_TAGS 4097 /* 0..4096 */
 #define BANYAN_ENGINE_SENTENCE 200
 
@@ -44,7 +44,7 @@ typedef struct {
 
     /* Everybody's address, by member; bytes 0: nobody there. All members call it at the same time. */
     banyan_status (*meet)(banyan_port *port, const void *const *addresses, const size_t *bytes,
-                          char why[BANYAN_ENGINE_SENTENCE]);
+                          int timeout_ms, char why[BANYAN_ENGINE_SENTENCE]);
 
     banyan_status (*connect)(banyan_port *port, int peer, char why[BANYAN_ENGINE_SENTENCE]);
 

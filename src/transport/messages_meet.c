@@ -3,10 +3,12 @@
  * reached, so that all take it or none does, with the same sentence.
  *
  * A record: status 0, bytes of the address 4, message_bytes 8, sentence 12. Who is in no process leaves zeros. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "transport/bytes.h"
 #include "transport/messages_internal.h"
 
@@ -94,6 +96,13 @@ static banyan_status exchange_addresses(const banyan_messages_endpoint *e,
     return status;
 }
 
+static int left_ms(int64_t deadline_ns)
+{
+    int64_t left = (deadline_ns - banyan_clock_ns()) / 1000000;
+
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
 banyan_status banyan_messages_introduce(banyan_messages_endpoint *e, const banyan_messages_meeting *meeting,
                                         banyan_status outcome, const banyan_error *why, banyan_error *err)
 {
@@ -104,7 +113,7 @@ banyan_status banyan_messages_introduce(banyan_messages_endpoint *e, const banya
     if (!status)
         status = exchange_addresses(e, meeting, &i, err);
     if (!status) {
-        status = e->engine->meet(e->port, i.addresses, i.bytes, sentence);
+        status = e->engine->meet(e->port, i.addresses, i.bytes, left_ms(meeting->deadline_ns), sentence);
         if (status)
             banyan_fail(err, status, "%s: %s", e->base.transport->name, sentence);
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/collectives.c: ranks that are processes compute, over TCP, the very bits that threads of one
- * process compute. */
+/* tests/multi/collectives.c: ranks that are processes compute, whatever carries the bytes, the very bits that threads of
+ * one process compute. */
 #include "algorithms/algorithms.h"
 #include "bits.h"
+#include "comm/group.h"
+#include "comm/internal.h"
 #include "jobs.h"
 
 static int check_algorithm(job_rank *self, const char *algorithm, const char *topology, int connections)
@@ -48,7 +50,7 @@ static int check_all_algorithms(job_rank *self)
     return check_algorithm(self, "auto", "hosts:2+3", 3);
 }
 
-TEST(every_algorithm_computes_the_same_bits_over_tcp_as_in_one_process)
+TEST(every_algorithm_computes_the_same_bits_as_in_one_process)
 {
     job j = job_start(5, check_all_algorithms);
     job_memory *memory = j.memory;
@@ -173,15 +175,44 @@ TEST(one_rank_is_a_group_too)
     job_run(1, alone);
 }
 
+/* What carries the bytes of a pair: shared memory within a host where it may be used, else what was asked for. */
+static int check_ways(job_rank *self)
+{
+    const char *wish = getenv("BANYAN_TRANSPORT"), *plus = strchr(wish, '+');
+    banyan_comm *comm = NULL;
+    char words[120];
+
+    EXPECT(!banyan_comm_init_rank(&comm, self->memory->size, job_id(self), self->rank, NULL), "init");
+    for (int peer = 0; peer < self->memory->size; peer++) {
+        int is_near = !strcmp(wish, "auto") || (plus && (peer < 2) == (self->rank < 2));
+        const banyan_transport *way = comm->endpoint->transport;
+        const char *told = way->describe ? way->describe(comm->endpoint, comm->group->setup.active[peer],
+                                                         words, sizeof words)
+                                         : way->name;
+
+        EXPECT(peer == self->rank || (is_near ? strstr(told, "slots") || strstr(told, "process")
+                                              : !strcmp(told, plus ? plus + 1 : wish)),
+               "rank %d is reached so over %s: %s", peer, wish, told);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(each_pair_uses_the_best_that_both_have)
+{
+    job_run(4, check_ways);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_is_a_group_too),
+        cmocka_unit_test(each_pair_uses_the_best_that_both_have),
         cmocka_unit_test(the_other_collectives_work_between_processes),
         cmocka_unit_test(all_sizes_come_through_one_connection),
         cmocka_unit_test(all_sizes_come_through_four_connections),
         cmocka_unit_test(a_window_smaller_than_a_slice_only_slows_down),
-        cmocka_unit_test(every_algorithm_computes_the_same_bits_over_tcp_as_in_one_process),
+        cmocka_unit_test(every_algorithm_computes_the_same_bits_as_in_one_process),
     };
 
     job_stay_here();

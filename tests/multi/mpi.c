@@ -4,12 +4,15 @@
  * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is one rank.
  * A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code says
  * little once a rank has been killed. */
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "algorithms/algorithms.h"
 #include "bits.h"
+#include "comm/group.h"
+#include "comm/internal.h"
 #include "core/clock.h"
 #include "transport/mpi_job.h"
 #include "transport/plugin.h"
@@ -33,6 +36,7 @@ enum { RANKS = 4, CALL_MS = 20000, SHORT_MS = 3000 };
     } while (0)
 
 static char sentence[512];
+static const char *transport = "mpi";
 
 static banyan_config configure(const char *algorithm, const char *topology, int timeout_ms)
 {
@@ -43,7 +47,7 @@ static banyan_config configure(const char *algorithm, const char *topology, int 
     config.timeout_ms = timeout_ms;
     config.error = sentence;
     config.error_bytes = sizeof sentence;
-    config.transport = "mpi";
+    config.transport = transport;
     return config;
 }
 
@@ -180,10 +184,37 @@ static int miss(void)
     return 0;
 }
 
+/* Rank 0 is a host by itself: the others share memory, and MPI carries what goes to it and comes from it. */
+static int mix(void)
+{
+    const char *own = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    int rank = atoi(own);
+    banyan_config config;
+    banyan_comm *comm = NULL;
+    char words[120];
+
+    EXPECT(!unshare(CLONE_NEWUTS) && !sethostname(rank ? "other" : "first", 5), "no host's name of its own");
+    transport = "shm+mpi";
+    config = configure("auto", NULL, CALL_MS);
+    EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
+    for (int peer = 0; peer < RANKS; peer++) {
+        const char *way = comm->endpoint->transport->describe(comm->endpoint, comm->group->setup.active[peer],
+                                                              words, sizeof words);
+
+        EXPECT(peer == rank || !strcmp(way, "mpi") == (!peer || !rank), "rank %d is reached so: %s", peer,
+               way);
+    }
+    banyan_comm_destroy(comm);
+    return compute();
+}
+
 static int be_rank(const char *task, const char *folder)
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-    int code = !strcmp(task, "compute") ? compute() : !strcmp(task, "lose") ? lose() : miss();
+    int code = !strcmp(task, "compute") ? compute()
+               : !strcmp(task, "mix")   ? mix()
+               : !strcmp(task, "lose")  ? lose()
+                                        : miss();
     char path[300];
     FILE *file;
 
@@ -191,7 +222,8 @@ static int be_rank(const char *task, const char *folder)
     file = code ? NULL : fopen(path, "w");
     if (file)
         fclose(file);
-    if (strcmp(task, "compute") != 0) /* MPI cannot be finalised without everybody */
+    if (strcmp(task, "compute") != 0 &&
+        strcmp(task, "mix") != 0) /* MPI cannot be finalised without everybody */
         _exit(code);
     return code;
 }
@@ -269,6 +301,21 @@ TEST(every_algorithm_computes_the_same_bits_over_mpi_as_in_one_process)
     assert_int_equal(count_well("compute"), RANKS);
 }
 
+TEST(with_shared_memory_inside_a_host_the_bits_are_the_same)
+{
+    pid_t process = fork();
+    int how = 1;
+
+    if (!process)
+        _exit(unshare(CLONE_NEWUTS) != 0);
+    waitpid(process, &how, 0);
+    if (how) {
+        fprintf(stderr, "skipped: only root can give a process another host's name\n");
+        skip();
+    }
+    assert_int_equal(count_well("mix"), RANKS);
+}
+
 TEST(a_killed_rank_is_named_and_the_survivors_go_on)
 {
     assert_int_equal(count_well("lose"), RANKS - 1);
@@ -284,6 +331,7 @@ int main(int argc, char **argv)
     static const char *const kinds[] = {"openmpi", "mpich"};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_computes_the_same_bits_over_mpi_as_in_one_process),
+        cmocka_unit_test(with_shared_memory_inside_a_host_the_bits_are_the_same),
         cmocka_unit_test(a_killed_rank_is_named_and_the_survivors_go_on),
         cmocka_unit_test(a_rank_that_does_not_come_is_a_time_out),
     };

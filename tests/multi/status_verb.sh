@@ -45,4 +45,30 @@ kill $job
 wait $job 2> /dev/null
 "$banyan" status > /dev/null || complain "after the end: exit $?"
 [ -z "$(ls "$folder/status" 2> /dev/null)" ] || complain "sockets are left: $(ls "$folder/status")"
+
+# Who sends more than a report can be is not listened to without end, whatever else it says.
+if command -v python3 > /dev/null; then
+    python3 - "$folder/status/0123456789ab-0-" << 'EOF' &
+import os, socket, sys
+door = socket.socket(socket.AF_UNIX)
+door.bind(sys.argv[1] + str(os.getpid()))
+door.listen()
+while True:
+    who, _ = door.accept()
+    sent = who.send(b'{"format":"banyan-rank-status","version":1,"group":"0123456789ab","size":1,"self":{"rank":0},"peers":[')
+    try:
+        while True:
+            sent += who.send(b'{"rank":0},' * 100000)
+    except OSError:
+        open(sys.argv[1] + "sent.new", "w").write(str(sent))
+        os.rename(sys.argv[1] + "sent.new", os.path.dirname(os.path.dirname(sys.argv[1])) + "/sent")
+EOF
+    job=$!
+    for _ in $(seq 100); do [ -S "$folder/status/0123456789ab-0-$job" ] && break; sleep 0.1; done
+    out=$(timeout 60 "$banyan" status --timeout 20s 2>&1) || complain "an endless report: exit $?: $out"
+    grep -q "no job of yours is running" <<< "$out" || complain "an endless report: $out"
+    for _ in $(seq 100); do [ -s "$folder/sent" ] && break; sleep 0.1; done
+    [ "$(cat "$folder/sent" 2> /dev/null || echo 0)" -gt $((16 << 20)) ] || complain "16 MiB of a report are read"
+    [ "$(cat "$folder/sent" 2> /dev/null || echo 99999999)" -lt $((20 << 20)) ] || complain "more than 16 MiB are read"
+fi
 exit $failed

@@ -62,11 +62,36 @@ TEST(short_vectors_burden_a_slow_host_with_few_messages)
     banyan_topology_destroy(setup.topology);
 }
 
+static void expect_messages(const char *spec, size_t bytes, size_t transfers, int rounds)
+{
+    banyan_setup setup = {.algorithm = (char *)"auto"};
+    banyan_comm_plan *plans = NULL, *plan;
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &setup.topology, &err))
+        fail_msg("%s", err.text);
+    setup.active = setup.topology->workers;
+    setup.size = setup.topology->worker_count;
+    plan = choose(&setup, bytes, &plans);
+    assert_int_equal(plan->schedule->transfer_count, transfers);
+    assert_int_equal(plan->schedule->round_count, rounds);
+    banyan_comm_plans_destroy(plans);
+    banyan_topology_destroy(setup.topology);
+}
+
+/* Swaps between leaders, which have more messages or wait for one another, are predicted to cost the same. */
+TEST(of_short_plans_that_cost_alike_the_one_with_the_fewest_messages_is_taken)
+{
+    expect_messages("racks:2x2x2,gbps=1,rack_gbps=0.5", 4096, 14, 6);
+    expect_messages("hosts:3+3+4,gbps=1", 4096, 18, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_equal_links_long_vectors_meet_nobody),
         cmocka_unit_test(short_vectors_burden_a_slow_host_with_few_messages),
+        cmocka_unit_test(of_short_plans_that_cost_alike_the_one_with_the_fewest_messages_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
  * A program that has called MPI_Init keeps its MPI; else we call it, and MPI_Finalize when the process exits,
  * unless a rank was lost: MPI promises nothing after that, so it is then left alone, and later groups of this
  * process are told to take another transport. All calls are non-blocking except for the one that makes the
- * communicator, for which MPI knows no other way.
+ * communicator, for which MPI knows no other way: it has a thread of its own, which is left behind where somebody
+ * does not come.
  *
  * Where MPI was initialised for one thread only, only the thread that opened the port may use it; where its
  * calls must not overlap, ours take turns. MPI is one for the process: hence the static state. */
@@ -228,10 +229,116 @@ static int list_members(banyan_port *port, const void *const *addresses, const s
     return count;
 }
 
-static banyan_status meet(banyan_port *port, const void *const *addresses, const size_t *bytes, char *why)
+/* The making of a communicator: by a thread of its own, which may stay behind. Freed by whoever comes last. */
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_done, is_left;
+    MPI_Group group;
+    MPI_Comm comm;
+    int error;
+} making;
+
+static void free_making(making *m)
 {
-    int *ranks = calloc((size_t)port->member_count, sizeof *ranks), count, error, world_size = 0;
+    pthread_cond_destroy(&m->changed);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+static void *make(void *context)
+{
+    making *m = context;
+    MPI_Comm comm = MPI_COMM_NULL;
+    int error = MPI_Comm_create_group(MPI_COMM_WORLD, m->group, 0, &comm), is_left;
+
+    pthread_mutex_lock(&m->lock);
+    m->comm = comm;
+    m->error = error;
+    m->is_done = 1;
+    is_left = m->is_left;
+    pthread_cond_signal(&m->changed);
+    pthread_mutex_unlock(&m->lock);
+    if (is_left)
+        free_making(m);
+    return NULL;
+}
+
+/* Returns 0 when the maker is left alone with it. */
+static int wait_for(making *m, int timeout_ms)
+{
+    struct timespec until;
+    int is_done, problem = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += timeout_ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&m->lock);
+    while (!m->is_done && !problem)
+        problem = pthread_cond_timedwait(&m->changed, &m->lock, &until);
+    is_done = m->is_done;
+    m->is_left = !is_done;
+    pthread_mutex_unlock(&m->lock);
+    return is_done;
+}
+
+/* MPI knows no call for this that does not block, so another thread waits for those who do not come. */
+static banyan_status make_in_time(MPI_Group group, int timeout_ms, MPI_Comm *out, char *why)
+{
+    making *m = calloc(1, sizeof *m);
+    pthread_condattr_t monotonic;
+    pthread_t thread;
+    int error;
+
+    if (!m)
+        return fail(why, BANYAN_SYSTEM_ERROR, "memory ran out");
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    m->group = group;
+    if (pthread_create(&thread, NULL, make, m)) {
+        free_making(m);
+        return fail(why, BANYAN_SYSTEM_ERROR, "a thread cannot be started");
+    }
+    if (!wait_for(m, timeout_ms)) {
+        pthread_detach(thread);
+        is_broken = 1;
+        snprintf(why, BANYAN_ENGINE_SENTENCE, "not all ranks came to MPI_Comm_create_group within %d ms",
+                 timeout_ms);
+        return BANYAN_TIMEOUT;
+    }
+    pthread_join(thread, NULL);
+    *out = m->comm;
+    error = m->error;
+    free_making(m);
+    return error ? fail_mpi(why, BANYAN_SYSTEM_ERROR, "MPI_Comm_create_group", error) : BANYAN_SUCCESS;
+}
+
+/* Where one thread at a time may call MPI, a thread that stays behind would keep all others out. */
+static banyan_status make_communicator(MPI_Group group, int timeout_ms, MPI_Comm *out, char *why)
+{
+    int error;
+
+    if (thread_level >= MPI_THREAD_MULTIPLE)
+        return make_in_time(group, timeout_ms, out, why);
+    begin_turn();
+    error = MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, out);
+    end_turn();
+    return error ? fail_mpi(why, BANYAN_SYSTEM_ERROR, "MPI_Comm_create_group", error) : BANYAN_SUCCESS;
+}
+
+static banyan_status meet(banyan_port *port, const void *const *addresses, const size_t *bytes,
+                          int timeout_ms, char *why)
+{
+    int *ranks = calloc((size_t)port->member_count, sizeof *ranks), count, world_size = 0;
     MPI_Group world, group;
+    banyan_status status;
 
     if (!ranks)
         return fail(why, BANYAN_SYSTEM_ERROR, "memory ran out");
@@ -245,14 +352,18 @@ static banyan_status meet(banyan_port *port, const void *const *addresses, const
     begin_turn();
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_incl(world, count, ranks, &group);
-    error = MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &port->comm);
-    MPI_Group_free(&group);
     MPI_Group_free(&world);
-    if (!error)
-        MPI_Comm_set_errhandler(port->comm, MPI_ERRORS_RETURN);
     end_turn();
     free(ranks);
-    return error ? fail_mpi(why, BANYAN_SYSTEM_ERROR, "MPI_Comm_create_group", error) : BANYAN_SUCCESS;
+    status = make_communicator(group, timeout_ms, &port->comm, why);
+    if (status == BANYAN_TIMEOUT) /* the maker that stayed behind still reads the group */
+        return status;
+    begin_turn();
+    MPI_Group_free(&group);
+    if (!status)
+        MPI_Comm_set_errhandler(port->comm, MPI_ERRORS_RETURN);
+    end_turn();
+    return status;
 }
 
 static banyan_status connect_peer(banyan_port *port, int peer, char *why)

@@ -134,8 +134,10 @@ static const void *address_of(const banyan_port *port, size_t *bytes)
     return port->address;
 }
 
-static banyan_status meet(banyan_port *port, const void *const *addresses, const size_t *bytes, char *why)
+static banyan_status meet(banyan_port *port, const void *const *addresses, const size_t *bytes,
+                          int timeout_ms, char *why)
 {
+    (void)timeout_ms; /* nothing is waited for */
     for (int i = 0; i < port->member_count; i++) {
         port->ways[i] = (way){.port = port, .member = i};
         if (!bytes[i] || i == port->member)

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/crew_add.c: what a crew does with bytes: copies between the user's vector and slots, and the
+ * additions, in the order that the schedule gives (execute/sums.h), block by block so that what is added up
+ * stays in the first cache. */
+#include <string.h>
+
+#include "execute/copy.h"
+#include "execute/crew_internal.h"
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void banyan_crew_bind(banyan_crew *crew, size_t count)
+{
+    const banyan_schedule *schedule = crew->sums->schedule;
+    size_t begin;
+
+    if (crew->is_bound && crew->bound_count == count)
+        return;
+    for (int piece = 0; piece < schedule->piece_count; piece++)
+        banyan_schedule_elements(schedule, count, piece, 1, &begin, &crew->piece_begin[piece + 1]);
+    crew->bound_count = count;
+    crew->is_bound = 1;
+}
+
+/* ---- Copies between the user's vector and slots. */
+
+void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char *into)
+{
+    const banyan_vector *vector = &crew->runner->vector;
+
+    while (begin < end) {
+        size_t elements = end - begin;
+        const char *from = banyan_vector_from(vector, begin, &elements);
+
+        if (crew->is_far)
+            banyan_copy_from_far(into, from, elements * vector->element_bytes);
+        else
+            memcpy(into, from, elements * vector->element_bytes);
+        into += elements * vector->element_bytes;
+        begin += elements;
+    }
+}
+
+void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, const char *from)
+{
+    const banyan_vector *vector = &crew->runner->vector;
+
+    while (begin < end) {
+        size_t elements = end - begin;
+        char *into = banyan_vector_into(vector, begin, &elements);
+
+        if (crew->is_past_cache)
+            banyan_copy_past_cache(into, from, elements * vector->element_bytes);
+        else
+            banyan_copy_from_far(into, from, elements * vector->element_bytes);
+        from += elements * vector->element_bytes;
+        begin += elements;
+    }
+}
+
+/* ---- Additions. */
+
+/* One block of one piece: offset is that of the block in everybody's slot, mine is where our own input lies. */
+static void add_block(const banyan_crew *crew, int piece, const banyan_chunk *c, size_t offset,
+                      const char *mine, char *into, size_t elements)
+{
+    const banyan_sums *sums = crew->sums;
+    int first = sums->first[piece], end = sums->first[piece + 1];
+
+    for (int i = first; i < end; i++) {
+        const banyan_addition *addition = &sums->additions[i];
+        const char *operands[2];
+        char *sum = i == end - 1
+                        ? into
+                        : crew->places + (size_t)(addition->into - sums->ranks) * BANYAN_CREW_BLOCK_BYTES;
+
+        for (int k = 0; k < 2; k++) {
+            int value = k ? addition->b : addition->a;
+
+            operands[k] = value >= sums->ranks
+                              ? crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES
+                          : value == crew->board->place ? mine
+                                                        : banyan_crew_slot(crew, value, c)->data + offset;
+        }
+        if (operands[1] == sum) /* a + b is b + a, and a kernel may overwrite a only */
+            crew->runner->kernel(sum, operands[1], operands[0], elements);
+        else
+            crew->runner->kernel(sum, operands[0], operands[1], elements);
+    }
+    if (crew->runner->request->op == BANYAN_AVG)
+        banyan_kernel_divide(crew->runner->request->type, into, elements, sums->ranks);
+}
+
+void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
+                        int is_shown)
+{
+    const banyan_vector *vector = &crew->runner->vector;
+    size_t bytes = vector->element_bytes;
+    int piece = 0;
+
+    while (begin < end) {
+        size_t elements = least(end - begin, BANYAN_CREW_BLOCK_BYTES / bytes),
+               offset = (begin - c->begin) * bytes;
+        const char *mine;
+        char *into;
+
+        while (crew->piece_begin[piece + 1] <= begin)
+            piece++;
+        elements = least(elements, crew->piece_begin[piece + 1] - begin);
+        mine = banyan_vector_from(vector, begin, &elements);
+        into = is_shown ? banyan_crew_slot(crew, crew->board->place, c)->data + offset
+                        : banyan_vector_into(vector, begin, &elements);
+        add_block(crew, piece, c, offset, mine, into, elements);
+        if (is_shown)
+            banyan_crew_scatter(crew, begin, begin + elements, into);
+        begin += elements;
+    }
+}

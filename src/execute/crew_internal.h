@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/crew_internal.h: what the parts of a crew share: waiting (crew_wait.c), copies and additions
+ * (crew_add.c), and the order of things (crew.c). */
+#ifndef BANYAN_EXECUTE_CREW_INTERNAL_H
+#define BANYAN_EXECUTE_CREW_INTERNAL_H
+
+#include "execute/crew.h"
+#include "execute/sums.h"
+
+#define BANYAN_CREW_BLOCK_BYTES                                                                              \
+    ((size_t)8 << 10) /* what is added up at a time: it stays in the first cache */
+
+struct banyan_crew {
+    banyan_sums *sums;
+    banyan_board *board;
+    banyan_seat *own;
+    char *places;        /* for what additions keep, BANYAN_CREW_BLOCK_BYTES each */
+    size_t *piece_begin; /* by piece, for bound_count elements; one more at the end */
+    size_t bound_count;
+    int is_bound;
+    /* of the run at hand */
+    banyan_runner *runner;
+    int64_t deadline_ns; /* 0: not worked out yet */
+    int stranger;        /* the place of a rank that means another call, or -1 */
+    char strange_label[BANYAN_BOARD_LABEL_BYTES];
+    int is_far;        /* the vector is in no cache */
+    int is_past_cache; /* results go to memory that is in no cache and will not fit */
+    int late;          /* the place of one that did not come in time, or -1 */
+};
+
+typedef struct {
+    uint64_t number;
+    size_t begin, end;
+    size_t share; /* elements */
+} banyan_chunk;
+
+static inline banyan_board_slot *banyan_crew_slot(const banyan_crew *crew, int place, const banyan_chunk *c)
+{
+    return &crew->board->seats[place]->slots[c->number % BANYAN_BOARD_SLOTS];
+}
+
+/* crew_wait.c: counts up and wakes who waits for it; and waits until a member's counter is there. */
+void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value);
+banyan_status banyan_crew_wait_for(banyan_crew *crew, int place, const _Atomic uint64_t *counter,
+                                   uint64_t value, banyan_error *err);
+
+/* crew_add.c: pieces are where they are for so many elements. */
+void banyan_crew_bind(banyan_crew *crew, size_t count);
+/* Elements begin..end-1 of the user's vector into a slot, or out of one. */
+void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char *into);
+void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, const char *from);
+/* Adds up elements begin..end-1 of the chunk: in the user's memory, or with is_shown in our slot and then there. */
+void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
+                        int is_shown);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* execute/crew_wait.c: how members of a crew wait for one another. Counters only grow; who waits looks a
+ * few times, gives its core away a few times where ranks crowd, then writes down for whom it waits and
+ * sleeps until it is rung. */
+#include <sched.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "execute/crew_internal.h"
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Either the waiter sees the counter, or we see the waiter. */
+void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value)
+{
+    const banyan_board *board = runner->board;
+
+    atomic_store_explicit(counter, value, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int i = 0; i < board->count; i++)
+        if (atomic_load_explicit(&board->seats[i]->waits_for, memory_order_relaxed) ==
+            (uint32_t)board->place + 1)
+            runner->transport->ring(runner->endpoint, board->members[i]);
+}
+
+static int has_come(const _Atomic uint64_t *counter, uint64_t value)
+{
+    return atomic_load_explicit(counter, memory_order_acquire) >= value;
+}
+
+/* Briefly, for one that is just about to come. */
+static int spin(const banyan_board *board, const _Atomic uint64_t *counter, uint64_t value)
+{
+    for (int i = 0; i < board->spins; i++) {
+        if (has_come(counter, value))
+            return 1;
+        relax();
+    }
+    for (int i = 0; i < board->yields; i++) {
+        sched_yield();
+        if (has_come(counter, value))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether it has begun a call elsewhere that comes at the place of ours, or later. */
+static int is_elsewhere(const banyan_board *board, int place)
+{
+    return atomic_load_explicit(&board->seats[place]->elsewhere, memory_order_acquire) > board->calls;
+}
+
+static void read_elsewhere(const banyan_seat *seat, char label[BANYAN_BOARD_LABEL_BYTES])
+{
+    for (size_t i = 0; i < BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t); i++) {
+        uint64_t word = atomic_load_explicit(&seat->elsewhere_label[i], memory_order_relaxed);
+
+        memcpy(label + i * sizeof word, &word, sizeof word);
+    }
+}
+
+static banyan_status sleep_until(banyan_crew *crew, int place, const _Atomic uint64_t *counter,
+                                 uint64_t value, banyan_error *err)
+{
+    banyan_runner *runner = crew->runner;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!crew->deadline_ns)
+        crew->deadline_ns = banyan_clock_ns() + (int64_t)runner->request->timeout_ms * 1000000;
+    for (;;) {
+        atomic_store(&crew->own->waits_for, (uint32_t)place + 1);
+        if (atomic_load(counter) >= value)
+            break;
+        if (runner->request->label_bytes && is_elsewhere(crew->board, place)) {
+            crew->stranger = place;
+            read_elsewhere(crew->board->seats[place], crew->strange_label);
+            status = BANYAN_MISMATCH;
+            break;
+        }
+        status = runner->transport->wait(runner->endpoint, crew->deadline_ns, err);
+        if (status == BANYAN_TIMEOUT && !runner->transport->failure(runner->endpoint, err))
+            crew->late = place;
+        if (status)
+            break;
+    }
+    atomic_store_explicit(&crew->own->waits_for, 0, memory_order_relaxed);
+    return status;
+}
+
+banyan_status banyan_crew_wait_for(banyan_crew *crew, int place, const _Atomic uint64_t *counter,
+                                   uint64_t value, banyan_error *err)
+{
+    if (has_come(counter, value) || spin(crew->board, counter, value))
+        return BANYAN_SUCCESS;
+    return sleep_until(crew, place, counter, value, err);
+}
+
+void banyan_crew_announce(const banyan_runner *runner)
+{
+    const banyan_run_request *request = runner->request;
+    banyan_board *board = runner->board;
+    banyan_seat *seat = board->seats[board->place];
+    uint64_t words[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)] = {0};
+
+    if (request->label_bytes)
+        memcpy(words, request->label, request->label_bytes);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        atomic_store_explicit(&seat->elsewhere_label[i], words[i], memory_order_relaxed);
+    banyan_crew_publish(runner, &seat->elsewhere, ++board->calls);
+}
