@@ -75,7 +75,9 @@ def compete(options):
         for one in contestants:
             for _ in range(options.steps):
                 one.step(options, True)
-    return gloo, ours, mean_of_ranks(promised, schedule.stats()), contestants[2:]
+    stats = mean_of_ranks(promised, schedule.stats())
+    schedule.close()
+    return gloo, ours, stats, contestants[2:]
 
 
 def wait_for_plan(options, ours, schedule):
@@ -142,8 +144,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--model", default="mlp", choices=sorted(MODELS))
     parser.add_argument("--batch", type=int, default=0, help="of each rank (default: 32, 24 for CNNs)")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=3, help="of each, in each round")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=2, help="of each, in each round")
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
     parser.add_argument("--warm", type=int, default=2, help="steps of the others before anything is counted")
     parser.add_argument("--plans", type=int, default=2, help="that the scheduler makes before anything is counted")

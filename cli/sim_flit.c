@@ -18,6 +18,7 @@
     X("packet", packet_bytes)                                                                                \
     X("credit", credit_cycles)                                                                               \
     X("ports", ports)                                                                                        \
+    X("any_port", any_port)                                                                                  \
     X("queue", interface_packets)                                                                            \
     X("adder", adder_bytes)                                                                                  \
     X("normal_flits", normal_flits)

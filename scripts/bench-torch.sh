@@ -14,6 +14,6 @@ chrt -r 1 true 2> /dev/null && first="chrt -r 1"
 for speed in $speeds; do
     for model in $models; do
         $first "$banyan" run --timeout 5min --net "hosts:2+3,gbps=$speed" \
-            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 --rounds 1 --steps 4
+            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 --rounds 3 --steps 2
     done
 done

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/packed-helped.c: idle workers that add, and too many to find cheapest trees. The bound comes first,
- * from cuts; its prices tell which cables are scarce. Then trees are spread over the cables under these prices,
- * and a linear program weighs them; if they fall short, its own prices are heeded as well for some more trees, and
- * again. */
+ * from cuts; its prices tell which cables are scarce. Where few trees are allowed, trees of whole units are tried
+ * first. Else, or where these do not fit, trees are spread over the cables under the prices, and a linear program weighs
+ * them; if they fall short, its own prices are heeded as well for some more trees, and again. */
 #include "algorithms/packed-parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
@@ -14,6 +14,7 @@
 
 #define ENOUGH 0.9992        /* of the bound, */
 #define ENOUGH_TO_THIN 0.997 /* and where the trees are too many to be kept */
+#define FEW_ARCS 260         /* with so few a linear program is as quick as whole units, and loses less */
 #define FIRST_TREES 200      /* and one for each cable */
 #define TURNS 6
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
@@ -88,6 +89,19 @@ static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_al
     return status;
 }
 
+static banyan_status weigh(const banyan_graph *graph, stand *s, banyan_error *err)
+{
+    banyan_weighing *weighing;
+    banyan_status status = banyan_weighing_create(graph, &s->trees, &weighing, err);
+
+    if (!status)
+        status = banyan_weighing_solve(weighing, &s->total, err);
+    if (!status)
+        status = take_weights(s, weighing, err);
+    banyan_weighing_destroy(weighing);
+    return status;
+}
+
 /* The heaviest of the trees, as many, and their weights. */
 static banyan_status keep_heaviest(stand *s, size_t limit, banyan_error *err)
 {
@@ -113,19 +127,6 @@ static banyan_status keep_heaviest(stand *s, size_t limit, banyan_error *err)
     stand_fini(s);
     *s = kept;
     return BANYAN_SUCCESS;
-}
-
-static banyan_status weigh(const banyan_graph *graph, stand *s, banyan_error *err)
-{
-    banyan_weighing *weighing;
-    banyan_status status = banyan_weighing_create(graph, &s->trees, &weighing, err);
-
-    if (!status)
-        status = banyan_weighing_solve(weighing, &s->total, err);
-    if (!status)
-        status = take_weights(s, weighing, err);
-    banyan_weighing_destroy(weighing);
-    return status;
 }
 
 /* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. */
@@ -208,17 +209,21 @@ banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packe
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     finder f = {NULL, NULL};
     stand s = {.total = 0};
+    int is_few = options->max_trees < graph->arc_count / 2, good = 0;
     banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
 
     banyan_trees_init(&s.trees);
     if (!status)
         status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
                                                     : banyan_helpers_create(graph, &f.helpers, err);
-    if (!status)
-        status = spread_and_weigh(
-            graph, &bound, options->max_trees < graph->arc_count / 2 ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
-    if (!status)
-        status = limit_trees(graph, bound.value, &s, (size_t)options->max_trees, err);
+    if (!status && is_few && graph->arc_count > FEW_ARCS)
+        status =
+            banyan_packed_units(graph, bound.price, bound.value, options, find_tree, &f, flows, &good, err);
+    if (!status && !good) {
+        status = spread_and_weigh(graph, &bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
+        if (!status)
+            status = limit_trees(graph, bound.value, &s, (size_t)options->max_trees, err);
+    }
     for (size_t t = 0; !status && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
     stand_fini(&s);

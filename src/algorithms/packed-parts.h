@@ -32,6 +32,12 @@ banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed
 banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
                                    banyan_flows *flows, banyan_error *err);
 
+/* At most max_trees trees of whole units, found by the oracle under prices that prove the bound and then weighed by a
+ * linear program. *good, and the flows are there: they reach 99 % of the bound. */
+banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
+                                  const banyan_packed_options *options, banyan_tree_oracle oracle,
+                                  void *context, banyan_flows *flows, int *good, banyan_error *err);
+
 /* Hops to the farthest node from where that is least. */
 banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err);
 

@@ -254,6 +254,29 @@ static banyan_status make_shallow(const banyan_topology *topology, const banyan_
     return status;
 }
 
+/* Puts trees of whole units in the place of the flows where these are too many, if they reach enough. */
+static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing *packing,
+                                banyan_oracle *oracle, const banyan_packed_options *options,
+                                banyan_flows *flows, banyan_error *err)
+{
+    banyan_flows fewer;
+    int good = 0;
+    banyan_status status;
+
+    if (flows->flow_count <= (size_t)options->max_trees || options->max_depth)
+        return BANYAN_SUCCESS;
+    banyan_flows_init(&fewer);
+    status = banyan_packed_units(graph, packing->price, packing->bound_value, options, banyan_oracle_tree,
+                                 oracle, &fewer, &good, err);
+    if (!status && good) {
+        banyan_flows_fini(flows);
+        *flows = fewer;
+    } else {
+        banyan_flows_fini(&fewer);
+    }
+    return status;
+}
+
 banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
                                      const banyan_packed_options *options, banyan_flows *flows,
                                      banyan_error *err)
@@ -267,14 +290,18 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
     problem.context = oracle;
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
-    banyan_oracle_destroy(oracle);
-    if (status)
+    if (status) {
+        banyan_oracle_destroy(oracle);
         return status;
+    }
     banyan_packed_take(flows, graph, &packing);
     if (flows->failed)
         status = banyan_fail_memory(err);
     else if (!banyan_graph_has_idle_adders(graph) || is_too_deep(flows, options))
         status = make_shallow(topology, graph, packing.price, options, flows, err);
+    if (!status)
+        status = make_fewer(graph, &packing, oracle, options, flows, err);
     banyan_packing_fini(&packing);
+    banyan_oracle_destroy(oracle);
     return status;
 }

@@ -125,8 +125,11 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
 static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, banyan_error *err)
 {
-    banyan_coupled_problem problem = {
-        .stages = options->stages, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = options->max_depth};
+    banyan_coupled_problem problem = {.stages = options->stages,
+                                      .tolerance = 1e-9,
+                                      .round_limit = 1000,
+                                      .depth_limit = options->max_depth,
+                                      .tree_limit = options->max_trees};
     banyan_coupled packing;
     banyan_status status;
 
@@ -387,7 +390,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         status = banyan_fail_memory(err);
     if (!status)
         status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
-    if (!status && problem->bytes > 0)
+    if (!status && problem->bytes > 0 && !problem->is_size_open)
         status = banyan_flows_fit(flows, problem->topology, problem->bytes, err);
     banyan_graph_destroy(graph);
     return status;

@@ -5,7 +5,8 @@
  *   symmetric, some nodes only forward    tree packing, spanning trees through forwarders
  *   symmetric, idle nodes that add        tree packing, Steiner trees
  *     - too many for the cheapest trees   cuts: the bidirected cut relaxation
- *   directions unlike                     reduce and broadcast trees with common roots
+ *   directions unlike                     cuts divide links between reduce and broadcast
+ *     - idle nodes that add or copy       reduce and broadcast trees with common roots
  *
  * With all of them the proof is prices on links. Where the choice of helpers is too large to be searched
  * fully, a dual ascent bounds a tree's cost from below, so that the bound holds, though it may not be tight.
@@ -107,7 +108,7 @@ static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *
     return banyan_cuts_price(graph, out->price, &out->value, err);
 }
 
-/* Every node active, directions unlike: cuts say how arcs are divided between reduce and broadcast. */
+/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
 static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_division division;
@@ -223,7 +224,7 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
-    else if (!graph->symmetric && banyan_graph_all_active(graph))
+    else if (!graph->symmetric && !banyan_graph_has_helpers(graph))
         status = by_division(graph, out, err);
     else if (!graph->symmetric)
         status = by_coupled_trees(graph, out, err);

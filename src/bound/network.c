@@ -62,8 +62,18 @@ static void note_neighbour(sketch *s, int v, int other)
         pair[1] = other;
 }
 
-/* A node with at most one neighbour left that is not active leads nowhere; taking it away may make others so.
- */
+/* A node that is not active, with at most one neighbour, leads nowhere; and what it can do is of use only if that
+ * neighbour cannot: an idle worker behind a switch that just forwards can be where streams meet. */
+static int is_dead_end(const sketch *s, int v)
+{
+    int only = s->neighbour[2 * v], all = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+
+    if (s->gone[v] || (s->role[v] & BANYAN_NODE_ACTIVE) || s->neighbour[2 * v + 1] >= 0)
+        return 0;
+    return only < 0 || !(s->role[v] & all & ~(s->role[only] & BANYAN_NODE_ACTIVE ? all : s->role[only]));
+}
+
+/* Taking one away may make others dead ends. */
 static void remove_dead_ends(sketch *s, const banyan_topology *topology)
 {
     for (int again = 1; again;) {
@@ -79,7 +89,7 @@ static void remove_dead_ends(sketch *s, const banyan_topology *topology)
             note_neighbour(s, link->dst, link->src);
         }
         for (int v = 0; v < topology->node_count; v++)
-            if (!s->gone[v] && !(s->role[v] & BANYAN_NODE_ACTIVE) && s->neighbour[2 * v + 1] < 0)
+            if (is_dead_end(s, v))
                 s->gone[v] = 1, again = 1;
     }
 }

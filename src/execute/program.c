@@ -176,7 +176,8 @@ static int find_predecessors(banyan_program *program, const banyan_dependencies 
     program->predecessors = banyan_alloc(count, sizeof *program->predecessors);
     if (program->predecessors)
         list_predecessors(program, dependencies, operation_of);
-    done = program->predecessors && banyan_program_find_inputs(program, operation_of);
+    done = program->predecessors && banyan_program_find_inputs(program, operation_of) &&
+           banyan_program_find_whole(program, operation_of);
     banyan_free(operation_of);
     return done;
 }

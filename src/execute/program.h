@@ -19,6 +19,7 @@ typedef struct {
     int first_piece, piece_count;
     banyan_action action;     /* of what is received */
     int is_fresh;             /* no receive has changed these pieces here before */
+    int completes;            /* with it, these pieces contain every rank's values */
     size_t first_predecessor; /* up to the next operation's */
 } banyan_operation;
 
@@ -38,9 +39,10 @@ typedef struct {
     banyan_operation *operations; /* one more than operation_count, as an end mark */
     int stream_count;
     banyan_stream *streams;
-    int *predecessors; /* operations of this node whose elements must be done first */
-    int mixes_inputs;  /* some operation meets pieces that have changed and others that have not */
-    char *is_kept;     /* by piece: part of this node's result, and no receive changes it */
+    int *predecessors;  /* operations of this node whose elements must be done first */
+    int mixes_inputs;   /* some operation meets pieces that have changed and others that have not */
+    char *is_kept;      /* by piece: part of this node's result, and no receive changes it */
+    int divides_at_end; /* an average is made of the result, not of what completes it */
 } banyan_program;
 
 /* The schedule must outlive the program; the dependencies need not. */
@@ -50,6 +52,9 @@ void banyan_program_destroy(banyan_program *program); /* accepts NULL */
 
 /* program_inputs.c, a step of compiling: fills is_fresh, mixes_inputs and is_kept. 0: no memory. */
 int banyan_program_find_inputs(banyan_program *program, const int *operation_of);
+
+/* program_whole.c, likewise: fills completes and divides_at_end. */
+int banyan_program_find_whole(banyan_program *program, const int *operation_of);
 
 /* «rank 3», or «relay node 7» for a node that is not active. */
 const char *banyan_program_node_name(const banyan_schedule *schedule, int node, char *buffer, size_t size);

@@ -273,6 +273,7 @@ static banyan_status start(banyan_runner *runner, const banyan_run_request *requ
     runner->element_bytes = banyan_datatype_bytes(request->type);
     runner->out_of_memory = 0;
     runner->strange = NULL;
+    runner->divides_early = request->op == BANYAN_AVG && !runner->program->divides_at_end;
     if (!runner->kernel)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "datatype %d and op %d are not both known",
                            (int)request->type, (int)request->op);
@@ -300,7 +301,7 @@ static banyan_status run_streams(banyan_runner *runner, banyan_error *err)
     status = progress_until_done(runner, err);
     if (status)
         runner->transport->withdraw(runner->endpoint);
-    else if (request->op == BANYAN_AVG && runner->program->rank >= 0)
+    else if (request->op == BANYAN_AVG && !runner->divides_early && runner->program->rank >= 0)
         banyan_average(runner->program->schedule, runner->program->rank, &runner->vector, request->type);
     return status;
 }

@@ -42,8 +42,9 @@ struct banyan_runner {
     const banyan_run_request *request;
     banyan_part whole; /* the vector's only part, where the request names one buffer */
     banyan_vector vector;
-    int reads_input; /* what has not changed yet is read where the caller gave it, */
-    int is_apart;    /* and nowhere is that where results go */
+    int reads_input;   /* what has not changed yet is read where the caller gave it, */
+    int is_apart;      /* and nowhere is that where results go */
+    int divides_early; /* this is an average, and whoever completes a sum divides it */
     banyan_kernel kernel;
     size_t element_bytes, slice_elements;
     int out_of_memory;

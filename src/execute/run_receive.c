@@ -61,6 +61,8 @@ static size_t apply(banyan_runner *runner, run_flow *f, const void *from, size_t
         runner->kernel(into, other, from, elements);
     else
         memcpy(into, from, elements * runner->element_bytes);
+    if (o->completes && runner->divides_early)
+        banyan_kernel_divide(runner->request->type, into, elements, runner->program->schedule->active_count);
     note_applied(runner, f, elements);
     return elements;
 }

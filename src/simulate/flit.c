@@ -120,8 +120,8 @@ static banyan_status make_report(const simulation *s, banyan_flit_report **out, 
 
     if (!report)
         return banyan_fail_memory(err);
-    report->link_count = f->channel_count;
-    report->link_flits = banyan_alloc((size_t)f->channel_count, sizeof *report->link_flits);
+    report->link_count = f->topology->link_count;
+    report->link_flits = banyan_alloc((size_t)f->topology->link_count, sizeof *report->link_flits);
     if (!report->link_flits) {
         banyan_free(report);
         return banyan_fail_memory(err);
@@ -135,10 +135,13 @@ static banyan_status make_report(const simulation *s, banyan_flit_report **out, 
     report->head_flit_count = f->head_flits;
     report->arbitrations = f->arbitrations;
     report->busiest_link = -1;
-    for (int i = 0; i < f->channel_count; i++) {
-        report->link_flits[i] = f->channels[i].sent;
-        report->link_flit_count += f->channels[i].sent;
-        if (f->channels[i].sent > (report->busiest_link < 0 ? 0 : report->link_flits[report->busiest_link]))
+    for (int i = 0; i < f->topology->link_count; i++) {
+        const flit_router *dst = &f->routers[f->topology->links[i].dst];
+        int64_t sent = dst->inputs[f->link_input[i]].line.sent;
+
+        report->link_flits[i] = sent;
+        report->link_flit_count += sent;
+        if (sent > (report->busiest_link < 0 ? 0 : report->link_flits[report->busiest_link]))
             report->busiest_link = i;
     }
     count_normal(f, report);

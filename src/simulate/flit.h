@@ -37,12 +37,15 @@ typedef struct {
     int buffer_flits; /* * of one virtual channel: the credit loop of the longest link and a packet's head
                          start, 2 latency + 18 (318 flits for 150 cycles) */
     int flit_bytes;
-    int packet_bytes;              /* payload of a packet or sub-packet */
-    int credit_cycles;             /* a router takes to count a credit that arrived */
-    int ports;                     /* * of a network interface: the most links that leave any worker */
-    int interface_packets;         /* a port's buffer: what a step may leave behind when the next begins */
+    int packet_bytes;      /* payload of a packet or sub-packet */
+    int credit_cycles;     /* a router takes to count a credit that arrived */
+    int ports;             /* * of a network interface: the most links that leave any worker */
+    int any_port;          /* 1: messages take any free port, as in the MultiTree authors' simulator, even
+                                      where every cable could have its own */
+    int interface_packets; /* a port's buffer: what a step may leave behind when the next begins */
     int adder_bytes, adder_cycles; /* bytes added a cycle (0: adding is free), and the least it takes */
-    int64_t patience_cycles;       /* *: how long a packet may wait at a router before we call it starved */
+    int64_t patience_cycles; /* *: how long a packet may wait at a router without moving before we call it
+                                      starved: what all flits of the job take one by one, and ten million more */
     banyan_flow_control flow;
     banyan_switching switching;
     banyan_lockstep lockstep;

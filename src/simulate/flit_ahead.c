@@ -30,7 +30,7 @@ static int64_t steady_lane(flit_router *r, const flit_lane *lane, int64_t now)
     if (lane->output < r->link_outputs) {
         int64_t credits = steady_credits(&r->output_lanes[lane->target].credits, now);
 
-        if (r->outputs[lane->output].interval > 65536)
+        if (r->has_slow_link && r->paces[lane->output].interval > 65536)
             return -1;
         if (credits <= 0)
             return credits;

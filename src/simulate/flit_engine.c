@@ -8,7 +8,11 @@
  * found at once and said. */
 #include "simulate/flit_engine.h"
 
+#include <math.h>
 #include <stdio.h>
+
+/* Flits that a packet may wait for in any case. */
+#define LEAST_PATIENCE 1e7
 
 static int64_t earliest_wake(const flit_fabric *f)
 {
@@ -36,15 +40,21 @@ static void name_packet(const flit_fabric *f, const flit_job *job, const flit_la
              banyan_topology_node_name(f->topology, job->schedule->transfers[owner].dst));
 }
 
-static int is_worse(const flit_lane *a, const flit_lane *b)
+/* Why the network stands still, or a packet in it. */
+typedef enum { DEADLOCK, STARVATION } stop;
+
+/* Of packets that wait for each other we name one that waits for a lane, if there is one. */
+static int is_worse(const flit_lane *a, const flit_lane *b, stop why)
 {
-    int a_waits = a->state == LANE_WAITING, b_waits = b->state == LANE_WAITING;
+    int a_waits = why == DEADLOCK && a->state == LANE_WAITING;
+    int b_waits = why == DEADLOCK && b->state == LANE_WAITING;
 
     return a_waits != b_waits ? a_waits : a->since < b->since;
 }
 
-/* The packet that has waited longest at a router, if any waits: first among those that wait for a lane. */
-static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router **where)
+/* The packet that has not moved for longest at a router, if any is there. Who waits for the rest of itself does not
+ * starve here. */
+static const flit_lane *longest_waiter(const flit_fabric *f, stop why, const flit_router **where)
 {
     const flit_lane *longest = NULL;
 
@@ -52,7 +62,9 @@ static const flit_lane *longest_waiter(const flit_fabric *f, const flit_router *
         for (int i = 0; i < f->routers[v].input_count << f->lane_shift; i++) {
             const flit_lane *lane = &f->routers[v].lanes[i];
 
-            if (lane->packet >= 0 && (!longest || is_worse(lane, longest))) {
+            if (lane->packet < 0 || (why == STARVATION && !lane->available))
+                continue;
+            if (!longest || is_worse(lane, longest, why)) {
                 longest = lane;
                 *where = &f->routers[v];
             }
@@ -71,15 +83,17 @@ static void name_wait(const flit_fabric *f, const flit_router *r, const flit_lan
         snprintf(buffer, size, "at %.40s for %s of link %.80s",
                  banyan_topology_node_name(f->topology, r->node),
                  lane->state == LANE_WAITING ? "a virtual channel" : "credits",
-                 banyan_topology_link_name(f->topology, (int)(r->outputs[lane->output].channel - f->channels),
-                                           link, sizeof link));
+                 banyan_topology_link_name(
+                     f->topology, f->topology->out_link[f->topology->out_first[r->node] + lane->output], link,
+                     sizeof link));
 }
 
-static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64_t now, const char *what,
+static banyan_status fail_stuck(const flit_fabric *f, const flit_job *job, int64_t now, stop why,
                                 banyan_error *err)
 {
+    const char *what = why == DEADLOCK ? "deadlock" : "starvation";
     const flit_router *where = NULL;
-    const flit_lane *lane = longest_waiter(f, &where);
+    const flit_lane *lane = longest_waiter(f, why, &where);
     char packet[160], wait[200];
 
     if (!lane)
@@ -106,15 +120,31 @@ static int64_t last_credit(const flit_fabric *f)
     return last;
 }
 
+/* Cycles that a flit keeps the slowest link, at least one. */
+static double slowest_interval(const flit_fabric *f)
+{
+    double interval = 1;
+
+    for (int v = 0; v < f->router_count; v++)
+        for (int o = 0; o < f->routers[v].link_outputs; o++)
+            interval = fmax(interval, (double)f->routers[v].paces[o].interval / 65536);
+    return interval;
+}
+
+/* Nobody waits for longer than all flits of the job would take one after the other; between other packets each has its
+ * turn once a lane. */
 static int64_t patience(const flit_fabric *f, const flit_job *job)
 {
-    int64_t longest = 0;
+    double flits = LEAST_PATIENCE;
 
     if (f->settings.patience_cycles)
         return f->settings.patience_cycles;
-    for (int i = 0; job && i < job->schedule->round_count; i++)
-        longest = job->round_flits[i] > longest ? job->round_flits[i] : longest;
-    return (int64_t)10000000 + 1024 * longest;
+    for (size_t i = 0; job && i < job->schedule->transfer_count; i++) {
+        int path = job->paths->path_of[i];
+
+        flits += (double)flit_job_flits(job, (int)i) * (f->path_first[path + 1] - f->path_first[path]);
+    }
+    return (int64_t)fmin(flits * slowest_interval(f) * (f->normal_port >= 0 ? f->lane_count : 1), 0x1p60);
 }
 
 banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
@@ -127,6 +157,8 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
 
         if (f->settings.is_plain)
             now = ++last;
+        else
+            f->settled = now;
         last = now;
         end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)
@@ -135,15 +167,15 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         if (f->has_failed)
             return banyan_fail_memory(err);
         if (now >= look_at) {
-            const flit_lane *lane = longest_waiter(f, &where);
+            const flit_lane *lane = longest_waiter(f, STARVATION, &where);
 
             if (lane && lane->since < now - allowed)
-                return fail_stuck(f, job, now, "starvation", err);
+                return fail_stuck(f, job, now, STARVATION, err);
             look_at = now + allowed;
         }
     }
     if (job && job->left)
-        return fail_stuck(f, job, last, "deadlock", err);
+        return fail_stuck(f, job, last, DEADLOCK, err);
     f->last_credit = last_credit(f);
     return BANYAN_SUCCESS;
 }

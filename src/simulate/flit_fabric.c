@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_fabric.c: builds routers and channels for a topology. A link is a channel; a node with an
- * interface has a channel more for each port, one cycle long. */
+/* simulate/flit_fabric.c: builds routers for a topology and joins them by links. A node with an interface has an input
+ * and an output more for each port. */
 #include "simulate/flit_fabric.h"
 
 #include <math.h>
@@ -34,14 +34,14 @@ static size_t lay_out(flit_router *r, char *block)
     size_t words = (size_t)r->words, output_words = (size_t)r->output_words;
 
     r->flit_due = carve(block, &used, inputs, sizeof *r->flit_due);
-    r->wanted = carve(block, &used, output_words, sizeof *r->wanted);
-    r->waited = carve(block, &used, output_words, sizeof *r->waited);
-    r->hungry = carve(block, &used, output_words, sizeof *r->hungry);
+    r->wanted = carve(block, &used, 3 * output_words, sizeof *r->wanted);
+    r->waited = block ? r->wanted + output_words : NULL;
+    r->hungry = block ? r->waited + output_words : NULL;
     r->inputs = carve(block, &used, inputs, sizeof *r->inputs);
     r->outputs = carve(block, &used, outputs, sizeof *r->outputs);
-    r->sets = carve(block, &used, 2 * words * outputs, sizeof *r->sets);
+    r->paces = carve(block, &used, (size_t)r->link_outputs, sizeof *r->paces);
+    r->sets = carve(block, &used, words > 1 ? 2 * words * outputs : 0, sizeof *r->sets);
     r->output_lanes = carve(block, &used, outputs << r->lane_shift, sizeof *r->output_lanes);
-    r->moves = carve(block, &used, outputs, sizeof *r->moves);
     r->lanes = carve(block, &used, inputs << r->lane_shift, sizeof *r->lanes);
     return used;
 }
@@ -60,6 +60,8 @@ static int allocate_router(flit_router *r)
 static void free_router(flit_router *r)
 {
     flit_interface_destroy(r->interface);
+    for (int i = 0; r->memory && i < r->input_count; i++)
+        banyan_free(r->inputs[i].line.runs);
     for (int i = 0; r->memory && i < r->input_count << r->lane_shift; i++)
         banyan_free(r->lanes[i].ring);
     for (int i = 0; r->memory && i < r->output_count << r->lane_shift; i++)
@@ -67,69 +69,69 @@ static void free_router(flit_router *r)
     banyan_free(r->memory);
 }
 
-static void set_channels(flit_fabric *f)
+static int64_t latency_of(const flit_fabric *f, int link)
 {
-    const banyan_topology *t = f->topology;
-
-    for (int i = 0; i < t->link_count; i++) {
-        flit_channel *c = &f->channels[i];
-
-        c->src = t->links[i].src;
-        c->dst = t->links[i].dst;
-        c->latency = lround(t->links[i].latency_s * f->settings.clock_hz);
-    }
-    for (int i = 0; i < f->router_count * f->port_count; i++) {
-        f->ports[i].src = f->ports[i].dst = i / f->port_count;
-        f->ports[i].latency = 1;
-    }
+    return lround(f->topology->links[link].latency_s * f->settings.clock_hz);
 }
 
-static void join_links(flit_fabric *f, flit_router *r)
+static void join_inputs(flit_fabric *f, flit_router *r)
 {
     const banyan_topology *t = f->topology;
-    int v = r->node;
 
     for (int i = 0; i < r->input_count; i++) {
-        flit_channel *c = i < r->link_inputs ? &f->channels[t->in_link[t->in_first[v] + i]]
-                                             : &f->ports[v * f->port_count + i - r->link_inputs];
+        flit_input *input = &r->inputs[i];
 
-        c->dst_input = i;
-        c->flit_due = &r->flit_due[i];
         r->flit_due[i] = FLIT_NEVER;
-        r->inputs[i].channel = c;
-        r->inputs[i].stamp = -1;
+        input->line.due = &r->flit_due[i];
+        input->stamp = -1;
         /* A credit of an interface's port is there in the cycle after the next. */
-        r->inputs[i].credit_cycles =
-            i < r->link_inputs ? (int32_t)c->latency + 1 + f->settings.credit_cycles : 2;
+        input->src = r->node;
+        input->credit_cycles = 2;
+        if (i < r->link_inputs) {
+            int link = t->in_link[t->in_first[r->node] + i];
+
+            f->link_input[link] = i;
+            input->src = t->links[link].src;
+            input->credit_cycles = (int32_t)latency_of(f, link) + 1 + f->settings.credit_cycles;
+        }
     }
-    for (int o = 0; o < r->output_count; o++) {
+    for (int i = 0; i < r->input_count << r->lane_shift; i++)
+        r->lanes[i].packet = -1;
+}
+
+static void join_outputs(flit_fabric *f, flit_router *r)
+{
+    const banyan_topology *t = f->topology;
+
+    for (int o = 0; o < r->output_count; o++)
         r->outputs[o].stamp = -1;
-        if (o >= r->link_outputs)
-            continue;
-        r->outputs[o].channel = &f->channels[t->out_link[t->out_first[v] + o]];
-        r->outputs[o].channel->src_output = o;
-        r->outputs[o].interval = llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes /
-                                         t->links[t->out_link[t->out_first[v] + o]].bytes_per_s);
-        r->has_slow_link |= r->outputs[o].interval > 65536;
+    for (int o = 0; o < r->link_outputs; o++) {
+        int link = t->out_link[t->out_first[r->node] + o];
+
+        f->link_output[link] = o;
+        r->outputs[o].latency = latency_of(f, link);
+        r->outputs[o].dst = t->links[link].dst;
+        r->paces[o].interval =
+            llround(65536.0 * f->settings.clock_hz * f->settings.flit_bytes / t->links[link].bytes_per_s);
+        r->has_slow_link |= r->paces[o].interval > 65536;
     }
     for (int i = 0; i < r->output_count << r->lane_shift; i++) {
         r->output_lanes[i].credits.here =
             i >> r->lane_shift < r->link_outputs ? f->settings.buffer_flits : INT32_MAX;
         r->output_lanes[i].credits.due = FLIT_NEVER;
     }
-    for (int i = 0; i < r->input_count << r->lane_shift; i++)
-        r->lanes[i].packet = -1;
 }
 
-/* Credits of a link's lanes go where its flits come from. */
-static void join_credits(flit_fabric *f, flit_router *r)
+/* Flits go to the input at the other end, credits to the output that they come from. */
+static void join_link(flit_fabric *f, int link)
 {
-    for (int i = 0; i < r->link_inputs << r->lane_shift; i++) {
-        const flit_channel *c = r->inputs[i >> r->lane_shift].channel;
-        int target = c->src_output << r->lane_shift | (i & ((1 << r->lane_shift) - 1));
+    flit_router *src = &f->routers[f->topology->links[link].src];
+    flit_router *dst = &f->routers[f->topology->links[link].dst];
+    int output = f->link_output[link], input = f->link_input[link];
 
-        r->lanes[i].back = &f->routers[c->src].output_lanes[target].credits;
-    }
+    src->outputs[output].line = &dst->inputs[input].line;
+    for (int v = 0; v < 1 << f->lane_shift; v++)
+        dst->lanes[input << f->lane_shift | v].back = &src->output_lanes[output << f->lane_shift | v].credits;
 }
 
 /* How long a node may run by itself: what it sends comes to others after that. */
@@ -139,25 +141,23 @@ static int find_window(const flit_fabric *f)
 
     if (f->settings.lockstep == BANYAN_LOCKSTEP_IDEAL || f->settings.is_plain)
         return 1;
-    for (int i = 0; i < f->channel_count; i++)
-        least = f->channels[i].latency < least ? (int)f->channels[i].latency : least;
-    return f->channel_count && least ? least + 1 : 1;
+    for (int i = 0; i < f->topology->link_count; i++)
+        least = latency_of(f, i) < least ? (int)latency_of(f, i) : least;
+    return f->topology->link_count && least ? least + 1 : 1;
 }
 
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
 {
     const banyan_topology *t = f->topology;
-    size_t channels = (size_t)f->channel_count, ports = (size_t)f->router_count * (size_t)f->port_count;
-    int input_words = 1;
+    size_t links = (size_t)t->link_count;
+    int input_words = 1, output_count = 1;
 
     f->routers = banyan_alloc((size_t)f->router_count, sizeof *f->routers);
-    f->channel_memory = banyan_alloc(channels + ports + 1, sizeof *f->channels);
+    f->link_output = banyan_alloc(links, sizeof *f->link_output);
+    f->link_input = banyan_alloc(links, sizeof *f->link_input);
     f->wake = banyan_alloc((size_t)f->router_count, sizeof *f->wake);
-    if (!f->routers || !f->channel_memory || !f->wake)
+    if (!f->routers || !f->link_output || !f->link_input || !f->wake)
         return banyan_fail_memory(err);
-    f->channels = align(f->channel_memory);
-    f->ports = f->channels + channels;
-    set_channels(f);
     for (int v = 0; v < f->router_count; v++) {
         flit_router *r = &f->routers[v];
         int port_count = has_interface[v] ? f->port_count : 0;
@@ -173,15 +173,20 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
                                banyan_topology_node_name(t, v), INT16_MAX);
         if (!allocate_router(r))
             return banyan_fail_memory(err);
-        join_links(f, r);
+        join_inputs(f, r);
+        join_outputs(f, r);
         input_words = r->input_words > input_words ? r->input_words : input_words;
+        output_count = r->output_count > output_count ? r->output_count : output_count;
     }
-    for (int v = 0; v < f->router_count; v++)
-        join_credits(f, &f->routers[v]);
     f->window = find_window(f);
     f->arrivals = banyan_alloc((size_t)(f->window + 1) * (size_t)input_words, sizeof *f->arrivals);
-    if (!f->arrivals)
+    f->moves = banyan_alloc((size_t)output_count, sizeof *f->moves);
+    if (!f->arrivals || !f->moves)
         return banyan_fail_memory(err);
+    for (int v = 0; v < f->router_count; v++)
+        f->routers[v].moves = f->moves;
+    for (int i = 0; i < t->link_count; i++)
+        join_link(f, i);
     return BANYAN_SUCCESS;
 }
 
@@ -203,7 +208,6 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
     f->normal_port = settings->normal_rate > 0 ? settings->ports : -1;
     f->port_count = settings->ports + (settings->normal_rate > 0);
     f->router_count = topology->node_count;
-    f->channel_count = topology->link_count;
     f->free_packet = -1;
     f->unit = settings->switching == BANYAN_SWITCHING_CUT_THROUGH
                   ? settings->packet_bytes / settings->flit_bytes + 1
@@ -217,24 +221,17 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
     return status;
 }
 
-static void free_channel(flit_channel *c)
-{
-    banyan_free(c->flits.runs);
-}
-
 void flit_fabric_destroy(flit_fabric *f)
 {
     if (!f)
         return;
     for (int v = 0; f->routers && v < f->router_count; v++)
         free_router(&f->routers[v]);
-    for (int i = 0; f->channels && i < f->channel_count; i++)
-        free_channel(&f->channels[i]);
-    for (int i = 0; f->ports && i < f->router_count * f->port_count; i++)
-        free_channel(&f->ports[i]);
     banyan_free(f->routers);
-    banyan_free(f->channel_memory);
+    banyan_free(f->link_output);
+    banyan_free(f->link_input);
     banyan_free(f->arrivals);
+    banyan_free(f->moves);
     banyan_free(f->path_first);
     banyan_free(f->hops);
     banyan_free(f->packets);

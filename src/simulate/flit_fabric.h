@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_fabric.h: routers, channels, packets and paths of one simulation, all in one place.
+/* simulate/flit_fabric.h: routers, links, packets and paths of one simulation, all in one place.
  * Internal to the flit engine. A «lane» is a virtual channel of one input or output. */
 #ifndef BANYAN_SIMULATE_FLIT_FABRIC_H
 #define BANYAN_SIMULATE_FLIT_FABRIC_H
@@ -22,7 +22,7 @@ typedef enum { LANE_WAITING, LANE_ACTIVE } flit_lane_state;
 /* A packet, or the part of it that has come, behind the front of an input lane. */
 typedef struct {
     int32_t packet, hop, flits, arrived;
-    flit_hop way;
+    flit_hop way; /* hop */
 } flit_entry;
 
 typedef struct {
@@ -34,8 +34,8 @@ typedef struct {
 typedef struct {
     int32_t packet;    /* -1: none */
     int32_t available; /* flits of it that are here */
-    int32_t left;      /* flits of it that have not gone on */
     int32_t target;    /* output lane that it holds */
+    int32_t left;      /* flits of it that have not gone on */
     int32_t hop;       /* of it here, among the fabric's */
     int32_t flits;     /* of all of it */
     int16_t output;
@@ -45,7 +45,7 @@ typedef struct {
     flit_ring *ring;
     uint32_t range; /* lanes of the output that it may have */
     int32_t accept; /* the output lane that it takes first */
-    int64_t since;  /* cycle in which the front packet came to the front */
+    int64_t since;  /* cycle in which the front packet came to the front, or moved last */
 } flit_lane;
 
 typedef struct {
@@ -56,30 +56,37 @@ typedef struct {
 } flit_output_lane;
 
 typedef struct {
-    flit_channel *channel;
+    flit_line line;
+    int32_t src;           /* node; the router's own for a port of its interface */
     int32_t credit_cycles; /* until a credit is back where it is needed */
-    int32_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
-    int32_t accept;        /* the output that goes first */
+    int16_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
+    int16_t accept;        /* the output that goes first */
     int32_t best_output;   /* the one it accepts, in the cycle of the stamp */
     int64_t stamp;
 } flit_input;
 
 typedef struct {
-    flit_channel *channel; /* NULL for ports: the interface takes whatever comes */
-    uint32_t taken;        /* lanes that a packet holds */
-    uint32_t asked;        /* lanes that those who wait may have, or more */
-    uint32_t starved;      /* lanes that are held and have no credits */
-    int32_t grant;         /* the input that goes first */
-    int64_t stamp;         /* when a stream was found for it (flit_ahead.c) */
-    int64_t interval;      /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
-    int64_t free_at;       /* in 1/65536 cycles */
-    int64_t unused[2];
+    flit_line *line; /* NULL for ports: the interface takes whatever comes */
+    int64_t latency;
+    int32_t dst;            /* node */
+    int32_t grant;          /* the input that goes first */
+    uint32_t taken;         /* lanes that a packet holds */
+    uint32_t asked;         /* lanes that those who wait may have, or more */
+    uint32_t starved;       /* lanes that are held and have no credits */
+    uint64_t want, waiting; /* sets of one word: lanes that want it, lanes that wait for one of its lanes */
+    int64_t stamp;          /* when a stream was found for it (flit_ahead.c) */
 } flit_output;
+
+/* What a link that takes less than a flit a cycle needs to know. */
+typedef struct {
+    int64_t interval; /* cycles a flit keeps the link, in 1/65536; 65536 or less: one a cycle */
+    int64_t free_at;  /* in 1/65536 cycles */
+} flit_pace;
 
 /* What is used together lies together, and starts where a line does. */
 enum { FLIT_CACHE_LINE = 64 };
 _Static_assert(sizeof(flit_lane) == FLIT_CACHE_LINE && sizeof(flit_output_lane) == FLIT_CACHE_LINE &&
-                   sizeof(flit_output) == FLIT_CACHE_LINE && sizeof(flit_channel) == FLIT_CACHE_LINE,
+                   sizeof(flit_output) == FLIT_CACHE_LINE && sizeof(flit_input) == FLIT_CACHE_LINE,
                "a line of the cache");
 
 struct flit_interface;
@@ -96,12 +103,13 @@ typedef struct {
     int64_t *flit_due; /* by input: when a flit arrives */
     flit_input *inputs;
     flit_output *outputs;
+    flit_pace *paces; /* by link output */
     flit_lane *lanes;
     flit_output_lane *output_lanes;
-    uint64_t *sets;            /* by output: lanes that want it, lanes that wait for one of its lanes */
-    uint64_t *wanted, *waited; /* outputs that have lanes in the one, in the other */
-    uint64_t *hungry;          /* outputs that have starved lanes */
-    int *moves;                /* input lanes that a flit leaves in this cycle */
+    uint64_t *sets;                   /* want and waiting by output, where they take more than a word */
+    uint64_t *wanted, *waited;        /* outputs that have lanes in the one, in the other */
+    uint64_t *hungry;                 /* outputs that have starved lanes */
+    int *moves;                       /* input lanes that a flit leaves in this cycle; the routers' in turn */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;
@@ -116,11 +124,9 @@ typedef struct {
     int window;         /* cycles that a node may run ahead of the others */
     int32_t unit;       /* flits of a packet, head included: what cut-through wants room for; 0: wormhole */
     int leaves_lane;    /* messages leave the last lane of each class to other traffic */
-    int router_count, channel_count;
+    int router_count;
     flit_router *routers;
-    void *channel_memory;
-    flit_channel *channels; /* by link */
-    flit_channel *ports;    /* router * port_count + port */
+    int *link_output, *link_input; /* by link: of the router it leaves, of the one it comes to */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;
@@ -131,6 +137,8 @@ typedef struct {
     /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
     int64_t begin, end;
     uint64_t *arrivals;
+    int *moves;
+    int64_t settled; /* no node will look at a cycle before this one */
     int64_t last_credit;
     int64_t flit_hops, arbitrations, head_flits;
     int has_failed; /* memory ran out in the middle */

@@ -6,8 +6,6 @@
  * are credits for are put on their way at once, to arrive one a cycle, so that a port costs a look a packet. */
 #include "simulate/flit_interface.h"
 
-#include <math.h>
-
 #include "core/alloc.h"
 #include "simulate/flit_sets.h"
 
@@ -55,7 +53,7 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
     for (int p = 0; p < fabric->port_count; p++) {
         flit_port *port = &i->ports[p];
 
-        port->channel = &fabric->ports[router->node * fabric->port_count + p];
+        port->line = &router->inputs[router->link_inputs + p].line;
         port->packet = port->handing = -1;
         port->next = FLIT_NEVER;
         port->credits = i->credits + (p << fabric->lane_shift);
@@ -199,23 +197,39 @@ static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
     flit_queue_pop(&port->messages);
 }
 
+/* Puts a run in; 0: memory ran out. */
+static int put_run(flit_interface *i, int p, int32_t count, int64_t now)
+{
+    flit_port *port = &i->ports[p];
+    flit_hop way = i->fabric->hops[port->hop];
+    int is_first = !port->line->count, has_head = port->left == port->flits;
+    flit_run *run;
+
+    if (!has_head && flit_line_extend(port->line, port->packet, now + 2, count))
+        return 1;
+    run = flit_line_push(port->line, now + 2);
+    if (!run)
+        return 0;
+    *run = (flit_run){.due = now + 2,
+                      .packet = port->packet,
+                      .count = count,
+                      .flits = has_head ? port->flits : 0,
+                      .hop = port->hop,
+                      .lanes = way.lanes,
+                      .output = (int16_t)way.output,
+                      .lane = (uint16_t)port->lane};
+    if (is_first)
+        flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
+    return 1;
+}
+
 static void inject(flit_interface *i, int p, int32_t count, int64_t now)
 {
     flit_port *port = &i->ports[p];
-    int is_first = !port->channel->flits.count;
 
     port->credits[port->lane].here -= count;
-    if (!flit_channel_send(port->channel, (flit_run){.due = now + 2,
-                                                     .packet = port->packet,
-                                                     .count = count,
-                                                     .flits = port->flits,
-                                                     .hop = port->hop,
-                                                     .way = i->fabric->hops[port->hop],
-                                                     .lane = (uint16_t)port->lane,
-                                                     .has_head = port->left == port->flits}))
+    if (!put_run(i, p, count, now))
         i->fabric->has_failed = 1;
-    if (is_first)
-        flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
     port->free_at = now + count;
     port->left -= count;
     port->queued -= count;
@@ -252,10 +266,11 @@ static void put_in(flit_interface *i, int p, int64_t now)
 /* The port hands its message over when no more than its buffer holds is left. */
 static int64_t hand_at(const flit_interface *i, const flit_port *port)
 {
-    int64_t at = port->free_at - 1 - (i->port_buffer - port->queued);
+    int64_t at;
 
     if (port->handing < 0 || port->queued > i->port_buffer)
         return FLIT_NEVER;
+    at = port->free_at - 1 - (i->port_buffer - port->queued);
     return at > port->hand_from ? at : port->hand_from;
 }
 
@@ -295,32 +310,31 @@ static void step_port(flit_interface *i, int p, int64_t now)
     port->next = next_of_port(i, port, now);
 }
 
-/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time: is a number of 53 bits below the chance?
- */
+/* Whether a cycle makes a packet is drawn cycle by cycle, ahead of time. */
 void flit_interface_draw(flit_interface *i, int64_t from)
 {
-    double chance = i->fabric->settings.normal_rate / i->fabric->settings.normal_flits;
-    uint64_t limit = (uint64_t)ceil(chance * 0x1p53);
+    uint64_t below = i->make_below;
+    int64_t until = i->make_until;
     banyan_random random = i->random;
 
-    while (from < i->make_until && banyan_random_next(&random) >> 11 >= limit)
+    while (from < until && banyan_random_next(&random) >> 11 >= below)
         from++;
-    i->make_at = from < i->make_until ? from : FLIT_NEVER;
+    i->make_at = from < until ? from : FLIT_NEVER;
     i->random = random;
 }
 
 static void make_normal(flit_interface *i, int64_t now)
 {
-    flit_packet packet = {.path = i->make(i, now),
+    flit_port *port = &i->ports[i->fabric->normal_port];
+    flit_packet packet = {.path = flit_normal_pick(i),
                           .flits = i->fabric->settings.normal_flits,
                           .owner = -1 - i->router->node,
                           .made = now};
-    int32_t id = packet.path < 0 ? -1 : flit_packet_make(i->fabric, packet);
+    int32_t id = flit_packet_make(i->fabric, packet);
 
-    if (id < 0 ||
-        !flit_queue_push(&i->ports[i->fabric->normal_port].messages, (flit_message){.transfer = id}))
+    if (id < 0 || !flit_queue_push(&port->messages, (flit_message){.transfer = id}))
         i->fabric->has_failed = 1;
-    i->ports[i->fabric->normal_port].next = flit_earlier(i->ports[i->fabric->normal_port].next, now);
+    port->next = flit_earlier(port->next, now);
     flit_interface_draw(i, now + 1);
 }
 

@@ -22,44 +22,45 @@ typedef struct {
 } flit_queue;
 
 typedef struct {
-    flit_channel *channel; /* into the router */
-    flit_credits *credits; /* by lane */
-    int last_lane;
+    int64_t next;                /* when it has something to do */
+    int64_t free_at;             /* what is on its way into the router is so up to here */
     int32_t packet, flits, left; /* being injected (-1: none); left: flits that are not on their way */
     int32_t hop;                 /* the first of its path */
-    int lane;
-    flit_queue messages; /* of the normal port: packets */
-    int64_t queued;      /* flits of the messages that are not on their way */
-    int32_t handing;     /* the transfer that is being handed over, -1: none */
-    int64_t hand_from;   /* and when that can be over at the earliest */
-    int64_t free_at;     /* what is on its way into the router is so up to here */
-    int64_t next;        /* when it has something to do */
-    int is_starved;      /* it waits for credits, which cannot be enough before */
+    int lane, last_lane;
+    flit_queue messages;   /* of the normal port: packets */
+    flit_line *line;       /* into the router */
+    flit_credits *credits; /* by lane */
+    int64_t queued;        /* flits of the messages that are not on their way */
+    int64_t hand_from;     /* when what is being handed over can be so at the earliest */
+    int32_t handing;       /* that transfer, -1: none */
+    int is_starved;        /* it waits for credits, which cannot be enough before */
     int64_t enough_at;
 } flit_port;
 
 typedef struct flit_interface {
+    int64_t wake_at; /* when it has something to do */
+    /* Other traffic. */
+    int64_t make_at, make_until;
+    banyan_random random;
+    uint64_t make_below; /* a packet is made where a random number of 53 bits is below */
+
+    int64_t adding_until; /* the front of adding is done; FLIT_NEVER: not begun */
+    int64_t issue_at;     /* look at the table in this cycle */
+    uint64_t live;        /* of the table's ports: those that have something to put in or to hand over */
     flit_fabric *fabric;
     flit_router *router;
-    flit_job *job;         /* NULL: other traffic only */
-    int port_count;        /* for the table's messages */
-    flit_port *ports;      /* the normal one last, where there is one */
-    flit_credits *credits; /* theirs */
-    uint64_t live;         /* of the others: those that have something to put in or to hand over */
-    int64_t wake_at;       /* when it has something to do */
-    int64_t port_buffer;   /* flits */
+    flit_port *ports; /* the normal one last, where there is one */
+    const void *normal;
     flit_queue arrivals, adding;
-    int64_t adding_until;                  /* the front of adding is done; FLIT_NEVER: not begun */
-    int64_t issue_at;                      /* look at the table in this cycle */
+    flit_job *job;                         /* NULL: other traffic only */
+    int port_count;                        /* for the table's messages */
+    flit_credits *credits;                 /* of the ports */
+    int64_t port_buffer;                   /* flits */
     size_t step_begin, step_end, send_end; /* of the table's current step */
     size_t step_left;
     int is_new_step, nop_from, busy_ports;
     int64_t not_before; /* the lockstep counter */
-    /* Other traffic. */
-    banyan_random random;
-    int64_t make_at, make_until;
-    int (*make)(struct flit_interface *interface, int64_t now); /* a path, or -1 */
-    void *maker;
+    /* Other traffic that has arrived. */
     int64_t arrived_packets, arrived_cycles, worst_cycles, arrived_routers, measure_from, measure_until;
 } flit_interface;
 
@@ -77,6 +78,9 @@ int64_t flit_interface_ahead(const flit_interface *interface, int64_t now);
 
 /* Draws in which cycle from this one on the next packet of other traffic is made. */
 void flit_interface_draw(flit_interface *interface, int64_t from);
+
+/* The path of the next packet of other traffic (flit_normal.c). */
+int flit_normal_pick(flit_interface *interface);
 
 /* The table (flit_issue.c): starts what may start in this cycle. A port has handed its message over. */
 void flit_issue(flit_interface *interface, int64_t now);

@@ -2,7 +2,7 @@
 /* simulate/flit_issue.c: works off a worker's schedule table.
  *
  * The step counter stands at the head of the table. Entries of that step go to free ports as soon as their
- * dependencies are clear, in any order. Where there is a port for every cable, each has its own: otherwise what a
+ * dependencies are clear, in any order. Where there is a port for every cable, each has its own (unless any_port is set): otherwise what a
  * port still buffers for a busy cable would hold up messages for others behind it, while ports whose cables are
  * idle have nothing to send. A new step begins when every port has handed its message over (all
  * but what the port's buffer holds is in the network); where the table has NOPs in between, the lockstep
@@ -77,7 +77,8 @@ static int is_for_port(const flit_interface *i, int transfer, int port)
     const flit_fabric *f = i->fabric;
     int first_hop = f->path_first[i->job->paths->path_of[transfer]];
 
-    return i->port_count < i->router->link_outputs || f->hops[first_hop].output == port;
+    return i->job->settings.any_port || i->port_count < i->router->link_outputs ||
+           f->hops[first_hop].output == port;
 }
 
 /* Ready sends move to the front of the step's list, so that what is issued leaves the list. */

@@ -6,6 +6,7 @@
  * the links more than the others. */
 #include "simulate/flit_normal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
@@ -216,24 +217,25 @@ void flit_normal_destroy(flit_normal *n)
     banyan_free(n);
 }
 
-static int pick_path(flit_interface *i, int64_t now)
+int flit_normal_pick(flit_interface *i)
 {
-    const flit_normal *n = i->maker;
+    const flit_normal *n = i->normal;
     int pair =
         n->worker_of[i->router->node] * n->worker_count + banyan_random_below(&i->random, n->worker_count);
     int first = n->pair_first[pair], count = n->pair_first[pair + 1] - first;
 
-    (void)now;
     return count > 1 ? first + banyan_random_below(&i->random, count) : first;
 }
 
 void flit_normal_start(flit_interface *i, flit_normal *normal, int64_t until)
 {
+    double chance = i->fabric->settings.normal_rate / i->fabric->settings.normal_flits;
+
     i->random.state = i->fabric->settings.seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)i->router->node;
     banyan_random_next(&i->random);
     i->random.state = banyan_random_next(&i->random);
-    i->maker = normal;
-    i->make = pick_path;
+    i->normal = normal;
+    i->make_below = (uint64_t)ceil(chance * 0x1p53);
     i->make_until = until;
     flit_interface_draw(i, 0);
 }

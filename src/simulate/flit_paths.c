@@ -189,7 +189,12 @@ static int find_classes(const flit_fabric *f, classing *c)
 /* Flits that come over one link leave by one port, so that links do not meet there. */
 static int ejection_port(const flit_fabric *f, int last_link)
 {
-    return last_link < 0 ? 0 : f->channels[last_link].dst_input % f->settings.ports;
+    return last_link < 0 ? 0 : f->link_input[last_link] % f->settings.ports;
+}
+
+static uint32_t lane_range(int low, int high)
+{
+    return UINT32_MAX >> (31 - high) & UINT32_MAX << low;
 }
 
 static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const uint8_t *is_normal)
@@ -204,13 +209,12 @@ static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const u
             int level = c->class_of[i];
 
             last = c->links[i];
-            f->hops[at++] =
-                (flit_hop){(int16_t)f->channels[last].src_output, (uint8_t)(level * lanes / c->class_count),
-                           (uint8_t)((level + 1) * lanes / c->class_count - 1)};
+            f->hops[at++] = (flit_hop){
+                lane_range(level * lanes / c->class_count, (level + 1) * lanes / c->class_count - 1),
+                f->link_output[last]};
         }
         port = is_normal && is_normal[p] && f->normal_port >= 0 ? f->normal_port : ejection_port(f, last);
-        f->hops[at++] =
-            (flit_hop){(int16_t)(f->routers[dst[p]].link_outputs + port), 0, (uint8_t)(lanes - 1)};
+        f->hops[at++] = (flit_hop){lane_range(0, lanes - 1), f->routers[dst[p]].link_outputs + port};
     }
     f->path_first[c->path_count] = at;
 }
@@ -219,9 +223,12 @@ static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const u
 static void leave_lanes(flit_fabric *f, const classing *c, const uint8_t *is_normal)
 {
     for (int p = 0; p < c->path_count; p++)
-        for (int i = f->path_first[p]; i < f->path_first[p + 1]; i++)
-            if (!is_normal[p] && f->hops[i].high > f->hops[i].low)
-                f->hops[i].high--;
+        for (int i = f->path_first[p]; i < f->path_first[p + 1]; i++) {
+            uint32_t lanes = f->hops[i].lanes;
+
+            if (!is_normal[p] && (lanes & (lanes - 1)))
+                f->hops[i].lanes = lanes & lanes >> 1;
+        }
 }
 
 banyan_status flit_fabric_set_paths(flit_fabric *f, int path_count, const int *first, const int *links,

@@ -72,8 +72,8 @@ FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t 
     lane->available = entry.arrived;
     lane->left = lane->flits = entry.flits;
     lane->state = LANE_WAITING;
-    lane->output = hop.output;
-    lane->range = UINT32_MAX >> (31 - hop.high) & UINT32_MAX << hop.low;
+    lane->output = (int16_t)hop.output;
+    lane->range = hop.lanes;
     lane->since = now;
     r->outputs[hop.output].asked |= lane->range;
     flit_set_add(flit_waiting_of(r, hop.output, shape), id, shape.words);
@@ -84,11 +84,11 @@ FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t 
  * so none goes on before it has come, though it counts as being here. */
 FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
 {
-    flit_line *line = &r->inputs[input].channel->flits;
+    flit_line *line = &r->inputs[input].line;
     const flit_run *run = flit_line_front(line);
-    int id = input << shape.shift | run->lane, has_head = run->has_head;
+    int id = input << shape.shift | run->lane, has_head = run->flits != 0;
     int32_t count = shape.is_plain ? 1 : run->count;
-    flit_entry entry = {run->packet, run->hop, run->flits, count, run->way};
+    flit_entry entry = {run->packet, run->hop, run->flits, count, {run->lanes, run->output}};
     flit_lane *lane = &r->lanes[id];
     int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
@@ -131,53 +131,62 @@ FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shap
 {
     flit_lane *lane = &r->lanes[id];
 
-    r->outputs[lane->output].taken &= ~(UINT32_C(1) << (lane->target - (lane->output << shape.shift)));
+    r->outputs[lane->output].taken &= ~(UINT32_C(1) << flit_lane_of(lane->target, shape));
     flit_want_drop(r, id, lane->output, shape);
     lane->packet = -1;
     if (lane->behind)
         begin_packet(r, id, pop_entry(lane), now, shape);
 }
 
-/* Over a link. Who has something on its way already is awake in time. */
+/* Over a link. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
 {
-    flit_output *output = &r->outputs[lane->output];
-    flit_channel *out = output->channel;
+    const flit_output *out = &r->outputs[lane->output];
+    int has_head = lane->left + count == lane->flits;
     int64_t due = now + 2 + out->latency;
-    flit_run run = {.due = due,
-                    .packet = lane->packet,
-                    .count = count,
-                    .flits = lane->flits,
-                    .hop = lane->hop + 1,
-                    .way = f->hops[lane->hop + 1],
-                    .lane = (uint16_t)(lane->target - (lane->output << shape.shift)),
-                    .has_head = lane->left + count == lane->flits};
+    flit_line *line = out->line;
+    flit_run *run;
 
-    out->sent += count;
-    if (!out->flits.count)
-        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
-    if (!flit_channel_send(out, run))
+    line->sent += count;
+    if (!has_head && flit_line_extend(line, lane->packet, due, count))
+        return;
+    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    run = flit_line_push(line, due);
+    if (!run) {
         f->has_failed = 1;
-    if (shape.is_slow && output->interval > 65536)
-        output->free_at = (output->free_at > now << 16 ? output->free_at : now << 16) + output->interval;
+        return;
+    }
+    run->due = due;
+    run->packet = lane->packet;
+    run->count = count;
+    run->flits = has_head ? lane->flits : 0;
+    run->hop = lane->hop + 1;
+    run->lanes = f->hops[lane->hop + 1].lanes;
+    run->output = (int16_t)f->hops[lane->hop + 1].output;
+    run->lane = (uint16_t)flit_lane_of(lane->target, shape);
 }
 
 /* Back to a router, or to the node's own interface: that it wakes itself changes nothing. */
 FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const flit_lane *lane,
                                 int32_t count, int64_t now)
 {
-    int64_t due = now + r->inputs[input].credit_cycles;
+    int64_t due = now + r->inputs[input].credit_cycles, *wake = &f->wake[r->inputs[input].src];
 
-    if (lane->back->due == FLIT_NEVER) {
-        int64_t *wake = &f->wake[r->inputs[input].channel->src];
-
+    /* Who has others on their way is awake in time. */
+    if (lane->back->due < f->settled || lane->back->due == FLIT_NEVER)
         *wake = flit_earlier(*wake, due);
-    }
     if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
-    if (!flit_credits_return(lane->back, due, count))
+    if (!flit_credits_return(lane->back, due, count, f->settled))
         f->has_failed = 1;
+}
+
+/* A slow link takes no other flit for a while. */
+static void keep_link(flit_pace *pace, int64_t now)
+{
+    if (pace->interval > 65536)
+        pace->free_at = (pace->free_at > now << 16 ? pace->free_at : now << 16) + pace->interval;
 }
 
 FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, int64_t now, flit_shape shape)
@@ -189,21 +198,24 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
 
     lane->available -= count;
     lane->left = left;
+    lane->since = now + count - 1;
     if (output < r->link_outputs) {
         credits->here -= count;
         send(f, r, lane, count, now, shape);
+        if (shape.is_slow)
+            keep_link(&r->paces[output], now);
     } else if (left == 0) {
         flit_interface_deliver(f, r->interface, lane->packet, now + 3);
     }
     return_credits(f, r, input, lane, count, now);
     r->outputs[output].grant = input + 1;
-    r->inputs[input].accept = output + 1;
-    r->inputs[input].turn = (v + 1) & (FLIT_MOST_LANES - 1);
+    r->inputs[input].accept = (int16_t)(output + 1);
+    r->inputs[input].turn = (int16_t)((v + 1) & (FLIT_MOST_LANES - 1));
     if (left == 0) {
         end_packet(r, id, now, shape);
     } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
-        flit_lane_starve(r, output, lane->target - (output << shape.shift), shape);
+        flit_lane_starve(r, output, flit_lane_of(lane->target, shape), shape);
     } else if (lane->available == 0) {
         flit_want_drop(r, id, output, shape);
     }
@@ -293,7 +305,7 @@ void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cy
         int was_starved = !credits->here;
 
         if (flit_credits_settle(credits, now + cycles) && was_starved)
-            flit_lane_feed(r, lane->output, lane->target - (lane->output << shape.shift), shape);
+            flit_lane_feed(r, lane->output, flit_lane_of(lane->target, shape), shape);
         forward(f, r, r->moves[i], cycles, now, shape);
         f->flit_hops += cycles;
     }
@@ -324,7 +336,16 @@ static int64_t next_arrival(const flit_router *r, int64_t now)
 FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t until, flit_shape shape)
 {
     flit_interface *interface = r->interface;
+    uint64_t length = (uint64_t)(until - now);
+    uint64_t *behind = f->arrivals + length * (uint64_t)shape.input_words;
 
+    f->begin = now;
+    f->end = until;
+    for (int i = 0; i < r->input_count; i++) {
+        uint64_t cycle = (uint64_t)(r->flit_due[i] - now);
+
+        flit_expect_in(f, i, cycle < length ? cycle : length, shape.input_words);
+    }
     while (now < until && !f->has_failed) {
         if (interface && (interface->wake_at <= now || shape.is_plain))
             flit_interface_step(interface, now);
@@ -335,38 +356,36 @@ FLIT_INLINE int64_t run(flit_fabric *f, flit_router *r, int64_t now, int64_t unt
         } else {
             int64_t next = next_arrival(r, now);
 
-            if (next == FLIT_NEVER)
-                return FLIT_NEVER;
             now = next > now ? next : now + 1;
         }
     }
+    for (int w = 0; w < shape.input_words; w++)
+        behind[w] = 0;
     return now;
 }
 
-/* Common shapes are constants. */
-static int64_t run_as_shaped(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+/* Common shapes are constants: routers with up to 64 lanes in all, with four a link or others. */
+static __attribute__((noinline)) int64_t run_four(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
+}
+
+static __attribute__((noinline)) int64_t run_few(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
+{
+    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
+}
+
+static __attribute__((noinline)) int64_t run_any(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
 {
     flit_shape shape = flit_shape_of(r);
 
     shape.is_plain = f->settings.is_plain;
-    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || shape.is_plain)
-        return run(f, r, now, until, shape);
-    if (r->lane_shift == 2)
-        return run(f, r, now, until, (flit_shape){1, 1, 1, 2, 0, 0});
-    return run(f, r, now, until, (flit_shape){1, 1, 1, r->lane_shift, 0, 0});
+    return run(f, r, now, until, shape);
 }
 
 int64_t flit_router_run(flit_fabric *f, flit_router *r, int64_t now, int64_t until)
 {
-    uint64_t *behind = f->arrivals + (until - now) * r->input_words;
-    int64_t next;
-
-    f->begin = now;
-    f->end = until;
-    for (int i = 0; i < r->input_count; i++)
-        flit_expect(f, i, r->flit_due[i], r->input_words);
-    next = run_as_shaped(f, r, now, until);
-    for (int w = 0; w < r->input_words; w++)
-        behind[w] = 0;
-    return next;
+    if (r->words > 1 || r->output_words > 1 || r->has_slow_link || f->settings.is_plain)
+        return run_any(f, r, now, until);
+    return r->lane_shift == 2 ? run_four(f, r, now, until) : run_few(f, r, now, until);
 }

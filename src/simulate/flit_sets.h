@@ -19,6 +19,12 @@ typedef struct {
 /* Part of the caller, so that constants it is called with count. */
 #define FLIT_INLINE static inline __attribute__((always_inline))
 
+/* The lane itself of a numbered one. */
+FLIT_INLINE int flit_lane_of(int id, flit_shape shape)
+{
+    return id & ((1 << shape.shift) - 1);
+}
+
 /* The first of a set in turn, from a place on. The set is not empty. */
 FLIT_INLINE int flit_first_from(uint32_t set, int place)
 {
@@ -65,13 +71,13 @@ FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 /* Lanes that hold a lane of the output, with a flit and a credit. */
 FLIT_INLINE uint64_t *flit_want_of(const flit_router *r, int output, flit_shape shape)
 {
-    return r->sets + 2 * shape.words * output;
+    return shape.words == 1 ? &r->outputs[output].want : r->sets + 2 * shape.words * output;
 }
 
 /* Lanes that ask for a lane of the output. */
 FLIT_INLINE uint64_t *flit_waiting_of(const flit_router *r, int output, flit_shape shape)
 {
-    return r->sets + 2 * shape.words * output + shape.words;
+    return shape.words == 1 ? &r->outputs[output].waiting : r->sets + 2 * shape.words * output + shape.words;
 }
 
 /* An input lane could send to the output, or cannot any more. */
@@ -106,15 +112,20 @@ FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape sh
         flit_want_add(r, holder, output, shape);
 }
 
+/* A flit comes to an input in a cycle of the window. */
+FLIT_INLINE void flit_expect_in(flit_fabric *f, int input, uint64_t cycle, int input_words)
+{
+    f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
+        UINT64_C(1) << (input & 63);
+}
+
 /* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks: anything but a
  * branch, which would be taken at random. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
     uint64_t cycle = (uint64_t)(due - f->begin), length = (uint64_t)(f->end - f->begin);
 
-    cycle = cycle < length ? cycle : length;
-    f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
-        UINT64_C(1) << (input & 63);
+    flit_expect_in(f, input, cycle < length ? cycle : length, input_words);
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */

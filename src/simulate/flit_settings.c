@@ -40,6 +40,7 @@ static banyan_status check_numbers(const banyan_flit_settings *s, banyan_error *
                {"the bytes of a packet", s->packet_bytes, 1, 1 << 20},
                {"the cycles of a credit", s->credit_cycles, 0, 1 << 16},
                {"the ports of an interface", s->ports, 0, 64},
+               {"any_port", s->any_port, 0, 1},
                {"the packets that an interface buffers", s->interface_packets, 0, 1 << 20},
                {"the bytes that an adder takes in a cycle", s->adder_bytes, 0, 1 << 20},
                {"the least cycles of an adder", s->adder_cycles, 1, 1 << 20},

@@ -89,22 +89,22 @@ static void flit_order_ports(flit_router *r, int first, int count)
 /* Which lanes move a flit: their number, in moves[]. */
 FLIT_INLINE int flit_allocate_switch(flit_router *r, int64_t now, flit_shape shape)
 {
-    int count = 0, ports = 0, tails = 0, conflicts = 0;
+    int count = 0, links, conflicts = 0;
 
     for (int w = 0; w < shape.output_words; w++)
         for (uint64_t rest = r->wanted[w]; rest; rest &= rest - 1) {
             int output = w * 64 + __builtin_ctzll(rest), id;
 
-            if (shape.is_slow && output < r->link_outputs && r->outputs[output].free_at > now << 16)
+            if (shape.is_slow && output < r->link_outputs && r->paces[output].free_at > now << 16)
                 continue;
             id = flit_first_lane(r, flit_want_of(r, output, shape), r->outputs[output].grant, shape);
             conflicts |= flit_accept(r, id, output, now, shape);
-            ports += output >= r->link_outputs;
-            tails += (output >= r->link_outputs) & (r->lanes[id].left == 1);
             r->moves[count++] = id;
         }
-    if (tails > 1)
-        flit_order_ports(r, count - ports, count);
+    for (links = count; links && r->lanes[r->moves[links - 1]].output >= r->link_outputs; links--)
+        ;
+    if (count - links > 1)
+        flit_order_ports(r, links, count);
     return conflicts ? flit_drop_refused(r, count, shape) : count;
 }
 

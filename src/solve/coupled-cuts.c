@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/coupled-cuts.c: pipelined trees where every node is active: cuts divide the arcs between reduce and broadcast
- * (solve/divide.h), which gives the bound. Shallow trees are tried first (solve/shallow.h); where these fall short, trees fill
- * each part (solve/branch.h), and reach the bound however deep they must be for that. */
+/* solve/coupled-cuts.c: pipelined trees where no node helps that is not active: cuts divide the arcs between reduce and
+ * broadcast (solve/divide.h), which gives the bound. Shallow trees are tried first (solve/shallow.h); where these fall
+ * short or are too many, pairs of equal weight (solve/pairs.h). Where these fall short, too, and all nodes are active, trees
+ * fill each part (solve/branch.h), and reach the bound however deep they must be for that. */
 #include <math.h>
 #include <string.h>
 
@@ -9,9 +10,15 @@
 #include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
+#include "solve/pairs.h"
 #include "solve/shallow.h"
 
-#define ENOUGH 0.9995 /* of the bound: then shallow trees are taken */
+#define ENOUGH 0.9995     /* of the bound: then shallow trees are taken */
+#define GOOD 0.992        /* of the bound: nothing else is tried after pairs */
+#define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more */
+#define MANY_PAIRS 256    /* more are not looked for */
+#define FEW_WORKERS 24    /* so that columns are soon found */
+#define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
 
 static banyan_status take(const banyan_branches *branches, banyan_tree_kind kind, banyan_coupled *out,
                           banyan_error *err)
@@ -50,7 +57,7 @@ static banyan_status take_both(const banyan_branches *in, const banyan_branches 
     return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
 }
 
-static banyan_status fill(const banyan_graph *graph, banyan_division *division, banyan_coupled *out,
+static banyan_status fill(const banyan_graph *graph, const banyan_division *division, banyan_coupled *out,
                           banyan_error *err)
 {
     banyan_branch_problem part = {.capacity = division->sent, .root = division->root};
@@ -58,8 +65,7 @@ static banyan_status fill(const banyan_graph *graph, banyan_division *division, 
     banyan_status status = banyan_branch(graph, &part, &sent, err);
 
     part.towards = 1;
-    for (int i = 0; i < graph->arc_count; i++)
-        division->sent[i] = fmax(0, (double)graph->arcs[i].capacity - division->sent[i]);
+    part.capacity = division->summed;
     if (!status)
         status = banyan_branch(graph, &part, &in, err);
     if (!status)
@@ -67,6 +73,55 @@ static banyan_status fill(const banyan_graph *graph, banyan_division *division, 
     banyan_branches_fini(&in);
     banyan_branches_fini(&sent);
     return status;
+}
+
+static size_t count_pairs(const banyan_coupled *packing)
+{
+    size_t count = 0;
+
+    for (size_t t = 0; t < packing->trees.tree_count; t++)
+        count += packing->kind[t] == BANYAN_TREE_OUT && packing->weight[t] > LEAST_WEIGHT * packing->total;
+    return count;
+}
+
+/* Columns find the best trees, with a bound of their own. */
+static banyan_status take_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                  banyan_coupled *out, banyan_error *err)
+{
+    banyan_coupled better;
+    banyan_status status = banyan_coupled_by_columns(graph, problem, &better, err);
+
+    if (status)
+        return status;
+    if (better.total <= out->total) {
+        banyan_coupled_fini(&better);
+        return BANYAN_SUCCESS;
+    }
+    banyan_coupled_fini(out);
+    *out = better;
+    return BANYAN_SUCCESS;
+}
+
+/* Shallow trees where these are good and few enough; else pairs of equal weight, however deep; else the best, where that does
+ * not take long. */
+static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                const banyan_division *division, banyan_coupled *out, banyan_error *err)
+{
+    double bound = out->bound_value;
+    int pair_limit =
+        problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS ? problem->tree_limit : MANY_PAIRS;
+    banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
+    double excess = status ? 0 : (double)count_pairs(out) / pair_limit - 1;
+
+    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess <= 0))
+        return status;
+    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * fmax(0, excess)),
+                               out, err);
+    if (status || out->total >= GOOD * bound)
+        return status;
+    if (banyan_graph_all_active(graph))
+        return fill(graph, division, out, err);
+    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, out, err) : BANYAN_SUCCESS;
 }
 
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
@@ -84,9 +139,7 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     out->bound_value = division.bound_value;
     out->rounds = division.rounds;
     out->proven = 1;
-    status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * out->bound_value, out, err);
-    if (!status && out->total < ENOUGH * out->bound_value && !problem->depth_limit)
-        status = fill(graph, &division, out, err);
+    status = find_trees(graph, problem, &division, out, err);
     banyan_division_fini(&division);
     if (status)
         banyan_coupled_fini(out);

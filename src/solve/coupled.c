@@ -403,8 +403,8 @@ static banyan_status take_weights(generator *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static banyan_status by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                banyan_coupled *out, banyan_error *err)
+banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                        banyan_coupled *out, banyan_error *err)
 {
     generator g;
     banyan_status status;
@@ -454,9 +454,9 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
 {
     banyan_status status;
 
-    if (problem->stages == BANYAN_STAGES_PIPELINED && banyan_graph_all_active(graph))
+    if (problem->stages == BANYAN_STAGES_PIPELINED && !banyan_graph_has_helpers(graph))
         return banyan_coupled_by_cuts(graph, problem, out, err);
-    status = by_columns(graph, problem, out, err);
+    status = banyan_coupled_by_columns(graph, problem, out, err);
     if (!status && problem->depth_limit && problem->stages == BANYAN_STAGES_PIPELINED) {
         status = keep_to_depth(graph, problem->depth_limit, out, err);
         if (status)

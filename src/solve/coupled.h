@@ -21,6 +21,7 @@ typedef struct {
     double good_enough; /* stop when the packing weighs this much; 0: never */
     int round_limit;    /* linear programs at most */
     int depth_limit;    /* pipelined: hops of a tree at most, even at a loss; 0: none */
+    int tree_limit;     /* pipelined: more pairs of trees than these are of no use; 0: any number is */
 } banyan_coupled_problem;
 
 typedef enum { BANYAN_TREE_IN, BANYAN_TREE_OUT, BANYAN_TREE_OUT_LATER } banyan_tree_kind;
@@ -42,9 +43,13 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
                                    banyan_coupled *out, banyan_error *err);
 void banyan_coupled_fini(banyan_coupled *packing);
 
-/* Pipelined, every node with an arc active: solve goes this way there, which is much quicker than columns. */
+/* Pipelined, no node helps that is not active: solve goes this way there, which is much quicker than columns. */
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                      banyan_coupled *out, banyan_error *err);
+
+/* Trees one by one, each the cheapest under the prices of those before: exact everywhere, and slow beyond some twenty nodes. */
+banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                        banyan_coupled *out, banyan_error *err);
 
 /* The bound that pipelined prices prove, recomputed from them alone; *num / *den. den 0: no tree has a cost.
  * *proven is 0 where the trees' costs are only estimates. */

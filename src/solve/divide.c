@@ -4,6 +4,11 @@
  *
  *     maximise sum of r    subject to    r(outside S) <= x(into S)    r(outside S) <= (c - x)(out of S)    for all S
  *
+ * Where some nodes only forward, a tree's branches cannot meet there. Trees fit just when, besides, no more of x leaves
+ * such a node than enters it, and of the reduce's part no more enters than leaves: then its arcs can be joined in pairs, past
+ * the node, without making any cut too small (Bang-Jensen, Frank, Jackson 1995). The parts are then two unknowns an arc,
+ * for some capacity may be of no use to either.
+ *
  * We solve the dual program, in which cuts are columns: prices of its rows are r and x, a maximum flow to (from) every
  * node tells whether they serve it, and a minimum cut that is too small becomes a column. Cuts are looked for between
  * the best division known to work and the program's (Ben-Ameur, Neto 2007): the program's own answers jump about,
@@ -31,12 +36,15 @@ typedef struct {
     double unit;       /* the largest capacity */
     int *node;         /* those with arcs */
     int node_count;
-    double *x, *root;           /* the program's answer, in units */
+    int has_forwarders,
+        x_count;      /* arcs, twice as many with forwarders: the broadcast's part, then the reduce's */
+    double *x, *root; /* the program's answer, in units */
     double *good_x, *good_root; /* works, */
     double good;                /* and reaches this */
     double *mid_x, *mid_root;   /* asked about */
     unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
     size_t cut_count, cut_capacity;
+    int first_cut; /* its column */
     int *row;
     double *value;
 } divider;
@@ -81,26 +89,64 @@ static banyan_status make_flow(divider *d, banyan_error *err)
     return status;
 }
 
-/* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs beyond those of cuts. */
+static double capacity_of(const divider *d, int arc)
+{
+    return (double)d->graph->arcs[arc].capacity / d->unit;
+}
+
+/* Which row of the program is the arc's part for the reduce. */
+static int row_in(const divider *d, int arc)
+{
+    return d->graph->node_count + arc + (d->has_forwarders ? d->graph->arc_count : 0);
+}
+
+/* A forwarder's two columns: it can send on no more than it gets, each part by itself. */
+static void add_forwarder(divider *d, int v)
+{
+    const banyan_graph *graph = d->graph;
+
+    for (int reduce = 0; reduce < 2; reduce++) {
+        int count = 0;
+
+        for (int i = 0; i < graph->arc_count; i++) {
+            int leaves = graph->arcs[i].src == v;
+
+            if (!leaves && graph->arcs[i].dst != v)
+                continue;
+            d->row[count] = reduce ? row_in(d, i) : graph->node_count + i;
+            d->value[count++] = leaves == reduce ? -1 : 1;
+        }
+        banyan_lp_add_column(d->lp, 0, count, d->row, d->value);
+        d->first_cut++;
+    }
+}
+
+/* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs (without forwarders: beyond those
+ * of cuts). */
 static banyan_status make_program(divider *d, banyan_error *err)
 {
     int nodes = d->graph->node_count, arcs = d->graph->arc_count;
-    size_t rows = (size_t)(nodes + arcs);
-    double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper), one = 1;
+    size_t rows = (size_t)(nodes + d->x_count);
+    double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper);
     banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status) {
-        for (int r = 0; r < nodes + arcs; r++)
+        for (size_t r = 0; r < rows; r++)
             upper[r] = 1e300;
         for (int i = 0; i < d->node_count; i++)
             lower[d->node[i]] = 1;
-        status = banyan_lp_create(nodes + arcs, lower, upper, &d->lp, err);
+        status = banyan_lp_create((int)rows, lower, upper, &d->lp, err);
     }
     for (int i = 0; !status && i < arcs; i++) {
-        int row = nodes + i;
+        int row[2] = {nodes + i, row_in(d, i)};
+        double ones[2] = {1, 1};
 
-        banyan_lp_add_column(d->lp, -(double)d->graph->arcs[i].capacity / d->unit, 1, &row, &one);
+        banyan_lp_add_column(d->lp, -capacity_of(d, i), d->has_forwarders ? 2 : 1, row, ones);
     }
+    d->first_cut = arcs;
+    for (int v = 0; !status && v < nodes; v++)
+        if (!(d->graph->role[v] & BANYAN_NODE_ACTIVE) && d->graph->out_first[v] < d->graph->out_first[v + 1])
+            add_forwarder(d, v);
     banyan_free(lower);
     banyan_free(upper);
     return status;
@@ -108,13 +154,16 @@ static banyan_status make_program(divider *d, banyan_error *err)
 
 static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_error *err)
 {
-    size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count;
+    size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
     *d = (divider){.graph = graph, .node = banyan_alloc(nodes, sizeof *d->node)};
-    d->x = banyan_alloc(arcs, sizeof *d->x);
-    d->good_x = banyan_alloc(arcs, sizeof *d->x);
-    d->mid_x = banyan_alloc(arcs, sizeof *d->x);
+    d->has_forwarders = !banyan_graph_all_active(graph);
+    d->x_count = graph->arc_count * (d->has_forwarders ? 2 : 1);
+    parts = (size_t)d->x_count;
+    d->x = banyan_alloc(parts, sizeof *d->x);
+    d->good_x = banyan_alloc(parts, sizeof *d->x);
+    d->mid_x = banyan_alloc(parts, sizeof *d->x);
     d->root = banyan_alloc(nodes, sizeof *d->root);
     d->good_root = banyan_alloc(nodes, sizeof *d->root);
     d->mid_root = banyan_alloc(nodes, sizeof *d->root);
@@ -125,8 +174,8 @@ static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
-    for (int i = 0; i < graph->arc_count; i++)
-        d->good_x[i] = (double)graph->arcs[i].capacity / d->unit / 2;
+    for (int i = 0; i < d->x_count && !d->has_forwarders; i++)
+        d->good_x[i] = capacity_of(d, i) / 2;
     for (int v = 0; v < graph->node_count; v++)
         if (graph->role[v] & BANYAN_NODE_ACTIVE)
             d->node[d->node_count++] = v;
@@ -161,9 +210,9 @@ static void add_column(divider *d)
 
         if (!inside[from] || inside[to])
             continue;
-        d->row[count] = graph->node_count + i;
-        d->value[count++] = *cut ? 1 : -1;
-        leaves += *cut ? (double)graph->arcs[i].capacity / d->unit : 0;
+        d->row[count] = *cut ? row_in(d, i) : graph->node_count + i;
+        d->value[count++] = *cut && !d->has_forwarders ? 1 : -1;
+        leaves += *cut && !d->has_forwarders ? capacity_of(d, i) : 0;
     }
     banyan_lp_add_column(d->lp, -leaves, count, d->row, d->value);
     d->cut_count++;
@@ -191,8 +240,8 @@ static banyan_status first_cuts(divider *d, banyan_error *err)
             if (!cut)
                 return banyan_fail_memory(err);
             cut[0] = kind & 1;
-            for (int j = 0; j < d->node_count; j++)
-                cut[1 + d->node[j]] = (i == j) != (kind >> 1);
+            for (int v = 0; v < d->graph->node_count; v++)
+                cut[1 + v] = (v == d->node[i]) != (kind >> 1);
             if (is_new(d, cut))
                 add_column(d);
         }
@@ -205,8 +254,10 @@ static void set_flow(divider *d, int leaving)
     const banyan_graph *graph = d->graph;
 
     for (int i = 0; i < graph->arc_count; i++) {
-        double all = (double)graph->arcs[i].capacity / d->unit;
-        int64_t room = (int64_t)nearbyint(SCALE * fmax(0, leaving ? all - d->mid_x[i] : d->mid_x[i]));
+        double part = !leaving            ? d->mid_x[i]
+                      : d->has_forwarders ? d->mid_x[graph->arc_count + i]
+                                          : capacity_of(d, i) - d->mid_x[i];
+        int64_t room = (int64_t)nearbyint(SCALE * fmax(0, part));
 
         banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
     }
@@ -233,8 +284,8 @@ static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
             if (!cut)
                 return banyan_fail_memory(err);
             cut[0] = (unsigned char)leaving;
-            for (int j = 0; j < d->node_count; j++)
-                cut[1 + d->node[j]] = (unsigned char)banyan_flow_reaches(d->flow, d->node[j]);
+            for (int v = 0; v < d->graph->node_count; v++)
+                cut[1 + v] = (unsigned char)banyan_flow_reaches(d->flow, v);
             ++*lacking;
             if (is_new(d, cut))
                 add_column(d);
@@ -251,7 +302,7 @@ static banyan_status solve_program(divider *d, banyan_division *out, banyan_erro
     out->bound_value = -banyan_lp_objective(d->lp);
     for (int v = 0; v < d->graph->node_count; v++)
         d->root[v] = fabs(banyan_lp_price(d->lp, v));
-    for (int i = 0; i < d->graph->arc_count; i++)
+    for (int i = 0; i < d->x_count; i++)
         d->x[i] = fabs(banyan_lp_price(d->lp, d->graph->node_count + i));
     out->rounds++;
     return BANYAN_SUCCESS;
@@ -261,7 +312,7 @@ static void mix(divider *d, double share)
 {
     for (int v = 0; v < d->graph->node_count; v++)
         d->mid_root[v] = share * d->root[v] + (1 - share) * d->good_root[v];
-    for (int i = 0; i < d->graph->arc_count; i++)
+    for (int i = 0; i < d->x_count; i++)
         d->mid_x[i] = share * d->x[i] + (1 - share) * d->good_x[i];
 }
 
@@ -270,7 +321,7 @@ static void keep(divider *d)
     d->good = 0;
     for (int v = 0; v < d->graph->node_count; v++)
         d->good += d->good_root[v] = d->mid_root[v];
-    memcpy(d->good_x, d->mid_x, (size_t)d->graph->arc_count * sizeof(double));
+    memcpy(d->good_x, d->mid_x, (size_t)d->x_count * sizeof(double));
 }
 
 /* Between the best division that works and the program's answer, and nearer to the answer the longer that works. */
@@ -279,6 +330,9 @@ static banyan_status close_in(divider *d, double tolerance, int round_limit, ban
 {
     banyan_status status = solve_program(d, out, err);
     double share = 0.5;
+
+    if (d->has_forwarders) /* with nothing summed anywhere, any answer works */
+        memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
            out->rounds < round_limit) {
@@ -308,9 +362,9 @@ static void price_arcs(const divider *d, double *price)
 
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = fmax(0, value[i]);
-    for (size_t k = 0; k < d->cut_count; k++) {
+    for (size_t k = 0; k < d->cut_count && !d->has_forwarders; k++) {
         const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
-        double weight = value[(size_t)graph->arc_count + k];
+        double weight = value[(size_t)d->first_cut + k];
 
         for (int i = 0; *cut && weight > 0 && i < graph->arc_count; i++)
             if (inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst])
@@ -344,6 +398,22 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     return BANYAN_SUCCESS;
 }
 
+static void hand_over(divider *d, banyan_division *out)
+{
+    for (int i = 0; i < d->graph->arc_count; i++) {
+        double summed =
+            d->has_forwarders ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
+
+        out->sent[i] = d->unit * d->good_x[i];
+        out->summed[i] = d->unit * fmax(0, summed);
+    }
+    for (int v = 0; v < d->graph->node_count; v++)
+        d->good_root[v] *= d->unit;
+    out->total = d->good * d->unit;
+    out->root = d->good_root;
+    d->good_root = NULL;
+}
+
 banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
                             banyan_division *out, banyan_error *err)
 {
@@ -352,7 +422,9 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
 
     memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
-    if (!status && !out->price)
+    out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
+    out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);
+    if (!status && (!out->price || !out->sent || !out->summed))
         status = banyan_fail_memory(err);
     if (!status)
         status = first_cuts(&d, err);
@@ -360,16 +432,8 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
         status = close_in(&d, tolerance, round_limit, out, err);
     if (!status)
         status = prove(&d, out, err);
-    if (!status) {
-        for (int i = 0; i < graph->arc_count; i++)
-            d.good_x[i] *= d.unit;
-        for (int v = 0; v < graph->node_count; v++)
-            d.good_root[v] *= d.unit;
-        out->total = d.good * d.unit;
-        out->sent = d.good_x;
-        out->root = d.good_root;
-        d.good_x = d.good_root = NULL;
-    }
+    if (!status)
+        hand_over(&d, out);
     divider_fini(&d);
     if (status)
         banyan_division_fini(out);
@@ -379,6 +443,7 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
 void banyan_division_fini(banyan_division *division)
 {
     banyan_free(division->sent);
+    banyan_free(division->summed);
     banyan_free(division->root);
     banyan_free(division->price);
     memset(division, 0, sizeof *division);

@@ -202,6 +202,14 @@ int banyan_graph_has_idle_adders(const banyan_graph *graph)
     return 0;
 }
 
+int banyan_graph_has_helpers(const banyan_graph *graph)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->role[v] && has_arcs(graph, v))
+            return 1;
+    return 0;
+}
+
 int banyan_graph_has_forwarders(const banyan_graph *graph)
 {
     for (int v = 0; v < graph->node_count; v++)

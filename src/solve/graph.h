@@ -56,6 +56,9 @@ int banyan_graph_all_active(const banyan_graph *graph);
 /* Some node with an arc adds though it is not active. */
 int banyan_graph_has_idle_adders(const banyan_graph *graph);
 
+/* Some node with an arc adds or copies though it is not active. */
+int banyan_graph_has_helpers(const banyan_graph *graph);
+
 /* Some node with an arc neither adds nor copies. */
 int banyan_graph_has_forwarders(const banyan_graph *graph);
 

@@ -18,6 +18,7 @@
 #define STEEP 16       /* and a full arc costs 2^16 times as much as an empty one */
 #define ROUNDS 10      /* of new pairs under the program's prices, */
 #define GAIN 1.0015    /* while a round gains more than this */
+#define PROMISING 0.97 /* of what is enough: else rounds are too many, unless depth is limited */
 #define PAIRS 12       /* new ones a round, from as many roots */
 #define OLD 0.5        /* share of the old prices in those asked about: they follow the program's slowly */
 
@@ -418,7 +419,9 @@ static banyan_status pack(grower *g, int depth_limit, double enough, banyan_erro
     status = first_pairs(g, err);
     if (!status)
         status = solve_program(g, &now, err);
-    for (int round = 0; !status && added && round < ROUNDS && now < enough && now > GAIN * before; round++) {
+    for (int round = 0; !status && added && round < ROUNDS && now < enough &&
+                        now > (depth_limit ? 0 : PROMISING * enough) && now > GAIN * before;
+         round++) {
         before = now;
         status = improve(g, &added, err);
         if (!status && added)

@@ -357,6 +357,7 @@ def lost():
         tensor = torch.ones(1)
         dist.all_reduce(tensor)
         assert tensor.item() == size
+        assert dist.distributed_c10d._pg_names[group] == group.getGroupName() != ""
         pass_on(rank)
     print("went on with two")
 
@@ -393,9 +394,14 @@ class Torch(unittest.TestCase):
         self.assertEqual((mpi["RANK"], mpi["WORLD_SIZE"], mpi["MASTER_ADDR"]), ("1", "4", "127.0.0.1"))
         far = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "MASTER_ADDR": "a", "MASTER_PORT": "7"}
         self.assertEqual(adopt_launcher(far), ["RANK", "WORLD_SIZE"])
-        own = {"BANYAN_RANK": "0", "BANYAN_SIZE": "2", "BANYAN_ROOT": "10.0.0.1:400"}
-        adopt_launcher(own)
-        self.assertEqual((own["MASTER_ADDR"], own["MASTER_PORT"]), ("10.0.0.1", "402"))
+        ports = set()
+        for root in ("10.0.0.1:400", "10.0.0.1:401"):
+            own = {"BANYAN_RANK": "0", "BANYAN_SIZE": "2", "BANYAN_ROOT": root}
+            adopt_launcher(own)
+            self.assertEqual(own["MASTER_ADDR"], "10.0.0.1")
+            self.assertTrue(20000 <= int(own["MASTER_PORT"]) <= 30000, own)
+            ports.add(own["MASTER_PORT"])
+        self.assertEqual(len(ports), 2)  # two jobs at a time do not meet
         torchrun = {"RANK": "0", "WORLD_SIZE": "1", "BANYAN_RANK": "5", "BANYAN_SIZE": "6"}
         self.assertEqual(adopt_launcher(torchrun), [])
 

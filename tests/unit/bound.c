@@ -158,6 +158,26 @@ TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
     }
 }
 
+/* Three workers on a switch, and an idle one. Trees around it take one use of each cable, but three of its own: they weigh
+ * 1/3. Those without it take 4 of the 3 - 3/3 that are left: 1/2. */
+TEST(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding)
+{
+    static const banyan_relays relays[] = {BANYAN_RELAYS_ADD, BANYAN_RELAYS_FORWARD, BANYAN_RELAYS_NONE};
+    static const double rate[] = {5.0 / 6, 3.0 / 4, 3.0 / 4};
+
+    for (int i = 0; i < 3; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+
+        assert_int_equal(banyan_topology_load("switch:4,GBps=1", &topology, NULL), BANYAN_SUCCESS);
+        bound = find_bound(topology, topology->workers, 3, relays[i]);
+        CHECK_RATE("switch:4", "all-reduce", bound.allreduce.bytes_per_s, 1e9 * rate[i]);
+        CHECK_RATE("switch:4", "the packing", bound.reached_bytes_per_s, 1e9 * rate[i]);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* A ring of four; the sentence, or a rate. */
 static void check_mix(const double *bytes_per_s, double rate, const char *sentence)
 {
@@ -325,6 +345,7 @@ int main(void)
         cmocka_unit_test(the_certificate_is_told_in_words),
         cmocka_unit_test(halves_of_tori_have_the_bound_of_their_cuts),
         cmocka_unit_test(a_switch_that_only_forwards_does_not_branch_in_the_proof),
+        cmocka_unit_test(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding),
         cmocka_unit_test(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),

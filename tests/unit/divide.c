@@ -9,13 +9,14 @@
 #include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
-#include "solve/shallow.h"
+#include "solve/pairs.h"
+#include "solve/rehang.h"
 
 #define NODES 12
 #define MOST 128
 
-/* A ring both ways, so that everybody reaches everybody, and chords one way; all nodes active. */
-static banyan_graph *random_graph(banyan_random *random, int nodes)
+/* A ring both ways, so that everybody reaches everybody, and chords one way; the last nodes only forward. */
+static banyan_graph *random_switched(banyan_random *random, int nodes, int forwarders)
 {
     int src[MOST], dst[MOST], count = 0;
     unsigned char role[NODES];
@@ -23,7 +24,8 @@ static banyan_graph *random_graph(banyan_random *random, int nodes)
     banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
     banyan_graph *graph;
 
-    memset(role, BANYAN_NODE_ACTIVE | BANYAN_NODE_ADDS | BANYAN_NODE_COPIES, sizeof role);
+    for (int v = 0; v < nodes; v++)
+        role[v] = v < nodes - forwarders ? BANYAN_NODE_ACTIVE : 0;
     for (int v = 0; v < nodes; v++)
         for (int back = 0; back < 2; back++) {
             src[count] = back ? (v + 1) % nodes : v;
@@ -41,6 +43,11 @@ static banyan_graph *random_graph(banyan_random *random, int nodes)
     return graph;
 }
 
+static banyan_graph *random_graph(banyan_random *random, int nodes)
+{
+    return random_switched(random, nodes, 0);
+}
+
 /* Every node but the root has one parent, the root is above all; the deepest node's hops. */
 static int depth_of(const banyan_graph *graph, const banyan_trees *trees, size_t tree, int root, int towards)
 {
@@ -54,8 +61,8 @@ static int depth_of(const banyan_graph *graph, const banyan_trees *trees, size_t
         assert_int_equal(parent[child], -1);
         parent[child] = towards ? trees->edges[e].dst : trees->edges[e].src;
     }
-    for (int v = 0; v < graph->node_count; v++) {
-        int depth = 0, u = v;
+    for (int i = 0; i < graph->active_count; i++) {
+        int depth = 0, u = graph->active[i];
 
         for (; parent[u] >= 0 && depth <= graph->node_count; u = parent[u])
             depth++;
@@ -102,11 +109,13 @@ static double proven_by(const banyan_graph *graph, const int64_t *price)
     return (double)num / (double)den;
 }
 
-TEST(prices_prove_what_the_division_reaches)
+TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 120; seed++) {
         banyan_random random = {seed};
-        banyan_graph *graph = random_graph(&random, 4 + (int)(seed % (NODES - 3)));
+        int nodes = 4 + (int)(seed % (NODES - 3)),
+            forwarders = seed <= 60 ? 0 : 1 + (int)(seed % 3) * (nodes - 2) / 3;
+        banyan_graph *graph = random_switched(&random, nodes, forwarders);
         banyan_division division;
         double bound;
 
@@ -167,9 +176,9 @@ TEST(trees_fill_the_broadcasts_part_and_the_reduces)
 
 TEST(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth)
 {
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= 60; seed++) {
         banyan_random random = {seed};
-        banyan_graph *graph = random_graph(&random, NODES);
+        banyan_graph *graph = random_switched(&random, NODES, seed <= 40 ? 0 : 4);
         banyan_coupled_problem problem = {
             .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
         banyan_coupled packing;
@@ -209,6 +218,117 @@ TEST(a_limit_that_no_root_can_keep_is_what_the_best_root_needs)
     banyan_graph_destroy(graph);
 }
 
+/* Two independent ways to the best rate: cuts that divide the arcs, and trees one by one. */
+TEST(cuts_and_columns_agree_behind_forwarders)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_switched(&random, NODES, 2 + (int)(seed % 6));
+        banyan_coupled_problem problem = {
+            .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
+        banyan_coupled by_cuts, by_columns;
+
+        assert_int_equal(banyan_coupled_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_coupled_by_columns(graph, &problem, &by_columns, NULL), BANYAN_SUCCESS);
+        if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
+            fail_msg("seed %d: cuts say %.9g, trees weigh %.9g", (int)seed, by_cuts.bound_value,
+                     by_columns.total);
+        banyan_coupled_fini(&by_cuts);
+        banyan_coupled_fini(&by_columns);
+        banyan_graph_destroy(graph);
+    }
+}
+
+static size_t count_pairs(const banyan_coupled *packing)
+{
+    size_t count = 0;
+
+    for (size_t t = 0; t < packing->trees.tree_count; t++)
+        count += packing->kind[t] == BANYAN_TREE_OUT && packing->weight[t] > 0;
+    return count;
+}
+
+/* Workers on two switches that two cables join, every direction of another width. */
+static banyan_graph *two_switches(banyan_random *random)
+{
+    int src[MOST], dst[MOST], count = 0, workers = NODES - 2;
+    unsigned char role[NODES] = {0};
+    double capacity[MOST];
+    banyan_graph_input input = {NODES, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v <= workers; v++)
+        for (int back = 0; back < 2; back++) {
+            int other = v < workers ? workers + v % 2 : workers + 1;
+
+            src[count] = back ? other : v;
+            dst[count] = back ? v : other;
+            capacity[count++] = (v < workers ? 10 : 20) + banyan_random_below(random, 10);
+        }
+    memset(role, BANYAN_NODE_ACTIVE, (size_t)workers);
+    input.arc_count = count;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+TEST(few_pairs_of_trees_lose_little_and_many_next_to_nothing)
+{
+    static const int limit[] = {32, 256};
+    static const double share[] = {0.985, 0.999};
+
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        for (int i = 0; i < 2; i++) {
+            banyan_random random = {seed};
+            banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
+            banyan_coupled packing = {0};
+            banyan_division division;
+
+            assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+            packing.price = division.price;
+            packing.bound_value = division.bound_value;
+            division.price = NULL;
+            assert_int_equal(banyan_pairs_find(graph, division.root, limit[i], 0, &packing, NULL),
+                             BANYAN_SUCCESS);
+            check_packing(graph, &packing, seed);
+            assert_true(count_pairs(&packing) <= (size_t)limit[i]);
+            if (packing.total < share[i] * packing.bound_value)
+                fail_msg("seed %d: %d pairs reach %.6g of %.6g", (int)seed, limit[i], packing.total,
+                         packing.bound_value);
+            banyan_coupled_fini(&packing);
+            banyan_division_fini(&division);
+            banyan_graph_destroy(graph);
+        }
+}
+
+/* Out-trees from node 0 all over one of two ways around a ring; in-trees over the other one. */
+TEST(trees_hung_anew_share_the_arcs_evenly)
+{
+    const int src[] = {0, 1, 2, 1, 2, 0}, dst[] = {1, 2, 0, 0, 1, 2}, root[] = {0, 0, 0, 0};
+    const double capacity[] = {1, 1, 1, 1, 1, 1}, limit[] = {2, 1, 1, 2, 1, 2};
+    unsigned char role[] = {1, 1, 1};
+    banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
+    banyan_rehang_problem problem = {root, limit, 2, 1000};
+    banyan_graph *graph;
+    banyan_trees trees;
+    double fullest;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    banyan_trees_init(&trees);
+    for (int t = 0; t < 4; t++) {
+        banyan_trees_begin(&trees);
+        banyan_trees_add_edge(&trees, t % 2 ? 0 : 1, t % 2 ? 1 : 0);
+        banyan_trees_add_arc(&trees, t % 2 ? 0 : 3);
+        banyan_trees_add_edge(&trees, t % 2 ? 1 : 2, t % 2 ? 2 : 1);
+        banyan_trees_add_arc(&trees, t % 2 ? 1 : 4);
+    }
+    assert_int_equal(banyan_rehang(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_true(fullest <= 1);
+    for (size_t t = 0; t < 4; t++)
+        assert_true(depth_of(graph, &trees, t, 0, t % 2 == 0) <= 2);
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
 TEST(each_allocation_may_fail)
 {
     banyan_random random = {7};
@@ -228,6 +348,34 @@ TEST(each_allocation_may_fail)
         }
         banyan_coupled_fini(&packing);
     }
+    banyan_graph_destroy(graph);
+}
+
+TEST(each_allocation_of_pairs_behind_switches_may_fail)
+{
+    banyan_random random = {9};
+    banyan_graph *graph = two_switches(&random);
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_coupled packing = {0};
+    banyan_division division;
+
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_divide(graph, 1e-10, 1000, &division, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    packing.price = division.price;
+    packing.bound_value = division.bound_value;
+    division.price = NULL;
+    status = BANYAN_INTERNAL_ERROR;
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_pairs_find(graph, division.root, 8, 0, &packing, NULL);
+        banyan_alloc_fail_after(-1);
+        assert_true(!status || !packing.trees.tree_count);
+    }
+    banyan_coupled_fini(&packing);
+    banyan_division_fini(&division);
     banyan_graph_destroy(graph);
 }
 
@@ -261,11 +409,15 @@ TEST(each_allocation_of_a_division_and_its_trees_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prices_prove_what_the_division_reaches),
+        cmocka_unit_test(prices_prove_what_the_division_reaches_with_and_without_forwarders),
         cmocka_unit_test(trees_fill_the_broadcasts_part_and_the_reduces),
         cmocka_unit_test(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth),
         cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
+        cmocka_unit_test(cuts_and_columns_agree_behind_forwarders),
+        cmocka_unit_test(few_pairs_of_trees_lose_little_and_many_next_to_nothing),
+        cmocka_unit_test(trees_hung_anew_share_the_arcs_evenly),
         cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
     };
 

@@ -3,6 +3,7 @@
 #include "flit.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/alloc.h"
 #include "schedule/build.h"
@@ -82,11 +83,13 @@ TEST(rings_take_the_cycles_of_the_authors_simulator)
         {"torus:4x4," LINKS, 1048576, 143264, 1e-9}, {"torus:8x8," LINKS, 32768, 25916, 1e-9},
         {"torus:8x8," LINKS, 262144, 56912, 1e-9},   {"mesh:4x4," LINKS, 32768, 9345, 0.0002},
         {"mesh:4x4," LINKS, 524288, 74145, 0.0002},  {"torus:4x4," LINKS, 4194304, 557984, 1e-9},
-        {"torus:8x8," LINKS, 1048576, 165776, 1e-9},
+        {"torus:8x8," LINKS, 1048576, 165776, 1e-9}, {"torus:4x4," LINKS, 6144000, 815144, 1e-9},
+        {"torus:8x8," LINKS, 4194304, 601232, 1e-9},
     };
     banyan_flit_settings s = banyan_flit_defaults();
+    size_t count = sizeof wanted / sizeof *wanted - (getenv("BANYAN_TEST_ALL") ? 0 : 2);
 
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    for (size_t i = 0; i < count; i++)
         flit_within((double)flit_cycles(wanted[i].network, "ring", NULL, wanted[i].bytes, &s),
                     wanted[i].cycles, wanted[i].share, wanted[i].network);
 }
@@ -112,6 +115,53 @@ TEST(multitree_with_messages_is_near_the_authors_simulator)
     flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", "yx", 1 << 20, &s), 45893, 0.1, "1 MiB");
     flit_within((double)flit_cycles("torus:4x4," LINKS, "multitree", "yx", 4 << 20, &s), 186686, 0.1,
                 "4 MiB");
+}
+
+/* Their messages take whichever port is free, so that ports get into each other's way; on an 8x8 torus theirs lose more
+ * from 1 MiB up than this explains (docs/simulation-flit.md). */
+TEST(through_any_port_two_dimensions_take_as_long_as_in_the_authors_simulator)
+{
+    static const struct {
+        const char *network, *algorithm, *order;
+        banyan_flow_control flow;
+        size_t bytes;
+        double cycles, share;
+    } wanted[] = {
+        {"torus:4x4," LINKS, "ring2d", NULL, BANYAN_FLOW_PACKET, 1048576, 72178, 0.01},
+        {"torus:4x4," LINKS, "ring2d", NULL, BANYAN_FLOW_PACKET, 4194304, 263992, 0.08},
+        {"torus:8x8," LINKS, "ring2d", NULL, BANYAN_FLOW_PACKET, 32768, 8790, 0.02},
+        {"mesh:4x4," LINKS, "ring2d", NULL, BANYAN_FLOW_PACKET, 32768, 7986, 0.01},
+        {"mesh:4x4," LINKS, "ring2d", NULL, BANYAN_FLOW_PACKET, 524288, 75834, 0.02},
+        {"torus:4x4," LINKS, "multitree", "yx", BANYAN_FLOW_MESSAGE, 32768, 3272, 0.04},
+        {"torus:4x4," LINKS, "multitree", "yx", BANYAN_FLOW_MESSAGE, 1048576, 45893, 0.03},
+        {"torus:4x4," LINKS, "multitree", "yx", BANYAN_FLOW_MESSAGE, 4194304, 186686, 0.03},
+        {"torus:8x8," LINKS, "multitree", "yx", BANYAN_FLOW_MESSAGE, 32768, 4501, 0.03},
+        {"torus:8x8," LINKS, "multitree", "yx", BANYAN_FLOW_MESSAGE, 262144, 18902, 0.02},
+    };
+    banyan_flit_settings s = banyan_flit_defaults();
+
+    s.any_port = 1;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        s.flow = wanted[i].flow;
+        flit_within(
+            (double)flit_cycles(wanted[i].network, wanted[i].algorithm, wanted[i].order, wanted[i].bytes, &s),
+            wanted[i].cycles, wanted[i].share, wanted[i].network);
+    }
+}
+
+/* 4 MiB on 4x4: RING and 2D-RING with packets over MULTITREE with messages, 2.99 and 1.41 in the authors' simulator. Our
+ * 2D ring loses nothing between its ports. */
+TEST(multitree_gains_what_it_does_in_the_authors_simulator)
+{
+    banyan_flit_settings packets = banyan_flit_defaults(), messages = packets;
+    double ring = (double)flit_cycles("torus:4x4," LINKS, "ring", NULL, 4 << 20, &packets);
+    double tree, ring2d;
+
+    messages.flow = BANYAN_FLOW_MESSAGE;
+    tree = (double)flit_cycles("torus:4x4," LINKS, "multitree", "yx", 4 << 20, &messages);
+    flit_within(ring / tree, 2.99, 0.03, "RING over MULTITREE");
+    ring2d = (double)flit_cycles("torus:4x4," LINKS, "ring2d", NULL, 4 << 20, &packets);
+    flit_within(ring2d / tree, 1.41, 0.06, "2D-RING over MULTITREE");
 }
 
 TEST(multitree_in_ideal_lockstep_takes_the_step_model)
@@ -208,6 +258,8 @@ int main(void)
         cmocka_unit_test(rings_take_the_cycles_of_the_authors_simulator),
         cmocka_unit_test(messages_save_a_ring_the_head_flits),
         cmocka_unit_test(multitree_with_messages_is_near_the_authors_simulator),
+        cmocka_unit_test(through_any_port_two_dimensions_take_as_long_as_in_the_authors_simulator),
+        cmocka_unit_test(multitree_gains_what_it_does_in_the_authors_simulator),
         cmocka_unit_test(multitree_in_ideal_lockstep_takes_the_step_model),
         cmocka_unit_test(uniform_traffic_waits_as_long_as_in_booksim),
         cmocka_unit_test(slow_links_serialise_at_their_own_pace),

@@ -187,6 +187,51 @@ TEST(starvation_is_found_and_told)
     banyan_topology_destroy(t);
 }
 
+/* Each message takes 4,000 cycles to pass where it is alone, but two share a cable for 8,000; all move. */
+TEST(long_messages_that_move_do_not_starve)
+{
+    banyan_topology *t = flit_load("ring:6,gbps=128,latency=10ns");
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_error err;
+    banyan_schedule *s;
+    banyan_builder b;
+
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_REDUCE, 0, t->node_count, t->workers, 6);
+    banyan_builder_cut_evenly(&b, 4);
+    for (int piece = 0; piece < 4; piece++)
+        banyan_builder_copy(&b, 0, t->workers[piece + 1], t->workers[0], piece, 1, piece);
+    assert_int_equal(banyan_builder_finish(&b, &s, NULL), 0);
+    settings.flow = BANYAN_FLOW_MESSAGE;
+    settings.virtual_channels = 16; /* one for each, whatever the class */
+    settings.patience_cycles = 1000;
+    if (banyan_flit_run(s, t, 1 << 18, &settings, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
+/* A flit keeps the slow cable for 100,000 cycles, and the message behind waits for all 130 of the one before. */
+TEST(who_waits_for_a_slow_cable_does_not_starve)
+{
+    banyan_topology *t = flit_load("hosts:2+1,gbps=0.00128,local_gbps=128,latency=10ns");
+    banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_error err;
+    banyan_schedule *s;
+    banyan_builder b;
+
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_REDUCE, 0, t->node_count, t->workers, 3);
+    banyan_builder_cut_evenly(&b, 2);
+    banyan_builder_copy(&b, 0, t->workers[0], t->workers[2], 0, 1, 0);
+    banyan_builder_copy(&b, 0, t->workers[1], t->workers[2], 1, 1, 1);
+    assert_int_equal(banyan_builder_finish(&b, &s, NULL), 0);
+    settings.flow = BANYAN_FLOW_MESSAGE;
+    settings.virtual_channels = 1;
+    if (banyan_flit_run(s, t, 2 * 130 * 16, &settings, NULL, NULL, &err))
+        fail_msg("%s", err.text);
+    banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
 TEST(bad_input_is_a_sentence)
 {
     banyan_topology *t = flit_load("ring:8," LINKS), *small = flit_load("ring:4," LINKS);
@@ -207,6 +252,8 @@ TEST(bad_input_is_a_sentence)
     REFUSED(t, 5, "5 bytes are too few for 8 pieces");
     bad.buffer_flits = 16;
     REFUSED(t, 4096, "buffers of 16 flits are smaller than a packet of 17");
+    bad.any_port = 2;
+    REFUSED(t, 4096, "any_port must be from 0 to 1, not 2");
     bad.virtual_channels = 0;
     REFUSED(t, 4096, "the number of virtual channels must be from 1 to 32, not 0");
     bad.clock_hz = 1e8;
@@ -298,6 +345,8 @@ int main(void)
         cmocka_unit_test(normal_packets_do_not_starve_beside_long_messages),
         cmocka_unit_test(a_deadlock_is_found_and_told),
         cmocka_unit_test(starvation_is_found_and_told),
+        cmocka_unit_test(long_messages_that_move_do_not_starve),
+        cmocka_unit_test(who_waits_for_a_slow_cable_does_not_starve),
         cmocka_unit_test(bad_input_is_a_sentence),
         cmocka_unit_test(a_route_that_leads_elsewhere_is_a_sentence),
         cmocka_unit_test(a_pair_without_a_route_is_named),

@@ -161,11 +161,13 @@ class Trainer:
     def plan(self):
         """The plan as JSON text (banyan-grouping(5)); empty while there is none."""
         needed = ctypes.c_size_t()
+        text = ctypes.create_string_buffer(1)
         lib.banyan_train_get_plan(self.handle, None, 0, byref(needed))
-        if not needed.value:
-            return ""
-        text = ctypes.create_string_buffer(needed.value)
-        self._check(lib.banyan_train_get_plan(self.handle, text, len(text), byref(needed)))
+        while needed.value > len(text):  # again where a longer one has been made in between
+            text = ctypes.create_string_buffer(needed.value)
+            status = lib.banyan_train_get_plan(self.handle, text, len(text), byref(needed))
+            if needed.value <= len(text):
+                self._check(status)
         return text.value.decode()
 
     def close(self):

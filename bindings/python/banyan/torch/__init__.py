@@ -8,7 +8,7 @@
     model = torch.nn.parallel.DistributedDataParallel(model)
     banyan.torch.schedule(model)                            # gradients travel as planned for this network
 
-Works under `banyan run`, torchrun, mpirun and srun. CPU tensors; torch 1.13 and 2.x.
+Works under `banyan run`, torchrun, mpirun and srun. CPU and CUDA tensors; torch 1.13 and 2.x.
 """
 
 from .environment import adopt_launcher

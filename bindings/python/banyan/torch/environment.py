@@ -25,15 +25,15 @@ _LAUNCHERS = [
 
 def _meeting_place(environment, size, local_size, job):
     """Address and port, or nothing where nobody has said on which host rank 0 is."""
-    root = environment.get("BANYAN_ROOT", "")
-    address, _, port = root.rpartition(":")
-    if address and port.isdigit():
-        # Its own port is the library's; two further on leaves that one free.
-        return address.strip("[]"), int(port) + 2 if int(port) < 65534 else int(port) - 2
+    # Below the ports that systems give to outgoing connections: one of those may be taken at any moment.
+    port = 20000 + zlib.crc32(job.encode()) % 10000
+    address, _, own_port = environment.get("BANYAN_ROOT", "").rpartition(":")
+    if address and own_port.isdigit():
+        return address.strip("[]"), port if port != int(own_port) else port + 1
     if environment.get("SLURM_LAUNCH_NODE_IPADDR") and "SLURM_PROCID" in environment:
-        return environment["SLURM_LAUNCH_NODE_IPADDR"], 20000 + zlib.crc32(job.encode()) % 10000
+        return environment["SLURM_LAUNCH_NODE_IPADDR"], port
     if size == local_size:
-        return "127.0.0.1", 20000 + zlib.crc32(job.encode()) % 10000
+        return "127.0.0.1", port
     return None
 
 

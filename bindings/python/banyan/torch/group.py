@@ -64,6 +64,7 @@ class BanyanGroup(dist.ProcessGroup):
         self._store = store
         self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
         self._sequence = 0
+        self._name = self._description = ""
         _groups.add(self)
 
     def getBackendName(self):
@@ -74,6 +75,20 @@ class BanyanGroup(dist.ProcessGroup):
 
     def _get_backend_name(self):
         return "banyan"
+
+    # torch 2.x finds groups by the name that it gives them: functional collectives, device meshes.
+
+    def getGroupName(self):
+        return self._name
+
+    def setGroupName(self, name):
+        self._name = name
+
+    def getGroupDesc(self):
+        return self._description
+
+    def setGroupDesc(self, description):
+        self._description = description
 
     def run_in_turn(self, call):
         """call() on the communicator, behind what has been submitted; waits for it."""
@@ -238,7 +253,7 @@ class BanyanGroup(dist.ProcessGroup):
     def _all_to_all(self, outputs, inputs, given):
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise InvalidArgument(f"all_to_all: {len(inputs)} and {len(outputs)} parts for {self.size()} ranks")
-        source = Flat(inputs, is_read=True)
+        source, into = Flat(inputs, is_read=True), Flat(outputs, is_read=False)
         splits = torch.tensor([bytes_of(check_tensor(part)) for part in inputs], dtype=torch.int64)
 
         def call():
@@ -249,13 +264,14 @@ class BanyanGroup(dist.ProcessGroup):
             mine, all_bytes = torch.zeros(most, dtype=torch.uint8), torch.empty(size, most, dtype=torch.uint8)
             _copy_bytes(mine.data_ptr(), source.load().address, source.bytes)
             self.communicator.all_gather_at(mine.data_ptr(), all_bytes.data_ptr(), most, "uint8")
+            at = 0
             for other, output in enumerate(outputs):
                 first, count = int(every[other, :rank].sum()), int(every[other, rank])
                 if count != bytes_of(output):
                     raise InvalidArgument(f"all_to_all: rank {other} sends {count} bytes, {bytes_of(output)} expected")
-                part = torch.empty(output.shape, dtype=output.dtype)
-                _copy_bytes(part.data_ptr(), all_bytes[other].data_ptr() + first, count)
-                output.copy_(part)
+                _copy_bytes(into.address + at, all_bytes[other].data_ptr() + first, count)
+                at += count
+            into.store()
 
         return self._do(call, given)
 
@@ -357,7 +373,7 @@ def register():
     if hasattr(dist.Backend, "BANYAN"):
         return
     try:
-        dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu", "cuda"])
     except TypeError:  # torch 1.13 knows no devices
         dist.Backend.register_backend("banyan", _create, extended_api=True)
 
@@ -390,9 +406,14 @@ def shrink(exclude=(), timeout=None):
 def _make_default(old, group):
     """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
     c10d = dist.distributed_c10d
+    name = "banyan " + ",".join(str(worker) for worker in group.workers)
+    group.setGroupName(name)
+    if hasattr(c10d, "_register_process_group"):  # 2.x: where functional collectives look
+        c10d._unregister_process_group(old.getGroupName())
+        c10d._register_process_group(name, group)
     tables = {
         "_pg_map": ("banyan", group._store),
-        "_pg_names": "banyan shrunk",
+        "_pg_names": name,
         "_pg_group_ranks": {rank: rank for rank in range(group.size())},
         "_pg_backend_config": "cpu:banyan",
     }

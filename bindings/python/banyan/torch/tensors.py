@@ -2,7 +2,7 @@
 """Tensors as the library sees them: an address, a count and a datatype.
 
 What is moved and not added up travels as bytes, so every dtype will do. Tensors that are not contiguous are copied,
-and copied back when the call is done.
+and copied back when the call is done; so are those of a GPU, by way of page-locked memory.
 """
 
 import torch
@@ -25,12 +25,10 @@ _BOOL_OPS = {"sum": "max", "max": "max", "prod": "min", "min": "min"}
 
 
 def check_tensor(tensor):
-    """CPU tensors only. CUDA tensors would come in here: their address is the device's, their bytes are staged or
-    read by the transport, and the Work records an event on the stream instead of blocking it."""
     if tensor.is_sparse or tensor.layout != torch.strided:
         raise Unsupported("the backend banyan has no sparse tensors; DDP: use dense gradients")
-    if tensor.device.type != "cpu":
-        raise Unsupported(f"the backend banyan has CPU tensors only, not {tensor.device}; copy them with .cpu()")
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise Unsupported(f"the backend banyan has CPU and CUDA tensors, not {tensor.device}; copy them with .cpu()")
     return tensor
 
 
@@ -61,23 +59,33 @@ def bytes_of(tensor):
 
 
 class Flat:
-    """Several tensors, or one, as one contiguous stretch; one that is contiguous is used where it lies."""
+    """Several tensors, or one, as one contiguous stretch of the host's memory; one that is such a stretch is used where
+    it lies. What the caller's CUDA streams are to do with the tensors before is waited for, and copies are done when
+    they return: whoever has waited for the call may use its results on any stream."""
 
     def __init__(self, tensors, is_read):
         self.tensors = [check_tensor(tensor) for tensor in tensors]
         first = self.tensors[0]
-        if len(self.tensors) == 1 and first.is_contiguous():
+        devices = {tensor.device for tensor in self.tensors if tensor.is_cuda}
+        self._earlier = [torch.cuda.current_stream(device).record_event() for device in devices]
+        if len(self.tensors) == 1 and first.is_contiguous() and not devices:
             self.memory = first
             self.is_copy = False
             return
         if any(tensor.dtype != first.dtype for tensor in self.tensors):
             raise Unsupported("the tensors of one call have different dtypes")
         self.is_copy = True
-        self.memory = torch.empty(sum(tensor.numel() for tensor in self.tensors), dtype=first.dtype)
+        count = sum(tensor.numel() for tensor in self.tensors)
+        self.memory = torch.empty(count, dtype=first.dtype, pin_memory=bool(devices))
         self.is_read = is_read
+
+    def _wait_for_streams(self):
+        for event in self._earlier:
+            event.synchronize()
 
     def load(self):
         """Called when it is this call's turn."""
+        self._wait_for_streams()
         if self.is_copy and self.is_read:
             at = 0
             with torch.no_grad():
@@ -87,6 +95,7 @@ class Flat:
         return self
 
     def store(self):
+        self._wait_for_streams()
         if self.is_copy:
             at = 0
             with torch.no_grad():

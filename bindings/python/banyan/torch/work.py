@@ -46,6 +46,18 @@ def _strong(value):
     return [_strong(one) for one in value] if isinstance(value, list) else value
 
 
+def _devices(value):
+    """The GPUs that tensors lie on: a future must know them."""
+    if isinstance(value, torch.Tensor):
+        return {value.device} if value.is_cuda else set()
+    return set().union(*map(_devices, value)) if isinstance(value, (list, tuple)) else set()
+
+
+def make_future(outputs):
+    devices = _devices(outputs)
+    return torch.futures.Future(devices=sorted(devices, key=str)) if devices else torch.futures.Future()
+
+
 class BanyanWork(Work):
     """A call: waited for by Python and C++ alike."""
 
@@ -86,8 +98,8 @@ class BanyanWork(Work):
     def get_future(self):
         """Of the output tensors. What goes wrong is raised in a callback: C++ would take an exception that is set
         as a result for a value, and crash."""
-        begun = torch.futures.Future()
         outputs = _strong(self._outputs)
+        begun = make_future(outputs)
 
         def give(_):
             if self._error is not None:

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/rehang.h: one-way trees of equal weight that share arcs fairly, made from some that do not. */
+#ifndef BANYAN_SOLVE_REHANG_H
+#define BANYAN_SOLVE_REHANG_H
+
+#include "solve/trees.h"
+
+typedef struct {
+    const int *root;     /* per tree */
+    const double *limit; /* per arc: as many trees should use it at most */
+    int depth_limit;     /* hops of a tree, unless it has more already */
+    long attempt_limit;
+} banyan_rehang_problem;
+
+/* Trees 0, 2, 4, ... lead to their roots, the others away from them; each spans the active nodes of the graph, whose other
+ * nodes forward. The trees are replaced. *fullest: the most of uses / limit. */
+banyan_status banyan_rehang(const banyan_graph *graph, const banyan_rehang_problem *problem,
+                            banyan_trees *trees, double *fullest, banyan_error *err);
+
+#endif

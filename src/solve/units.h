@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/units.h: few trees of small whole weights that together come near to the bound. */
+#ifndef BANYAN_SOLVE_UNITS_H
+#define BANYAN_SOLVE_UNITS_H
+
+#include "solve/packing.h"
+
+typedef struct {
+    const int64_t *price; /* per arc: those that prove the bound, equal on twins */
+    double bound;         /* in the graph's units */
+    double enough;        /* share of the bound that will do, below 1 */
+    int tree_limit;
+    int round_limit;           /* times that all trees are grown anew, at most */
+    banyan_tree_oracle oracle; /* cheap trees on the symmetric graph */
+    void *context;
+} banyan_units_problem;
+
+/* Where *fits, at most tree_limit trees are appended to trees, which is empty, and *weight, the caller's then, has their
+ * weights: whole numbers with which no cable bears more than its share when enough of the bound is reached. Otherwise
+ * trees and *weight stay as they are. */
+banyan_status banyan_units_pack(const banyan_graph *graph, const banyan_units_problem *problem,
+                                banyan_trees *trees, double **weight, int *fits, banyan_error *err);
+
+#endif
