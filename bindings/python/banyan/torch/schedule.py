@@ -25,8 +25,10 @@ from ..errors import Unsupported
 from ..library import check, lib
 from ..train import Trainer
 from .exchange import by_group
+from .gpu import HostCopies
 from .group import BanyanGroup
-from .tensors import bytes_of, check_host_tensor, sum_type
+from .tensors import bytes_of, check_tensor, sum_type
+from .work import make_future
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
 _UNIT_BYTES = 1 << 20
@@ -52,8 +54,11 @@ class _Unit:
         self.dtype = view.dtype
         self.datatype, _, parts = sum_type(view, "sum")
         self.width = view.element_size() // parts  # bytes of what is added up
-        self.address = view.data_ptr()
+        self.address = view.data_ptr()  # where the gradients lie
         self.bytes = self.gradients = 0
+        self.view = view  # the first
+        self.flat = self.host = None  # all of them on a GPU, and on the host
+        self.engine_address = 0
 
 
 class Schedule:
@@ -69,8 +74,11 @@ class Schedule:
             for name, parameter in model.module.named_parameters()
             if parameter.requires_grad and name not in ignored
         ]
-        for _, parameter in named:
-            check_host_tensor(parameter)
+        devices = {check_tensor(parameter).device for _, parameter in named}
+        if len(devices) > 1:
+            raise Unsupported(f"the model lies on {len(devices)} devices: schedule() takes those on one")
+        self._device = devices.pop() if devices else torch.device("cpu")
+        self._copies = None  # of a GPU's gradients
         self._names = [name for name, _ in named]
         self._parameters = [parameter for _, parameter in named]
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
@@ -124,6 +132,9 @@ class Schedule:
         """Gives the engine back; the model goes on bucket by bucket."""
         trainer, self._trainer = self._trainer, None
         self._iterations = -(1 << 60)
+        if self._copies is not None:
+            self._copies.close()
+            self._copies = None
         if trainer is not None:
             trainer.close()
         if self._comm is not None:
@@ -167,7 +178,11 @@ class Schedule:
         self._divides_first = any(unit.dtype == torch.float16 for unit in self._units)
         trainer = Trainer(comm, op="sum" if self._divides_first else "avg", **self._options)
         for unit in self._units:
-            trainer.register(unit.name, unit.bytes // unit.width, unit.datatype, unit.address)
+            unit.engine_address = unit.address
+            if self._device.type == "cuda":
+                unit.flat, unit.host = self._host_copies().make(unit.view, unit.bytes // unit.view.element_size())
+                unit.engine_address = unit.host.data_ptr()
+            trainer.register(unit.name, unit.bytes // unit.width, unit.datatype, unit.engine_address)
         trainer.commit()
         return trainer
 
@@ -180,9 +195,20 @@ class Schedule:
         unit = self._unit[number]
         self._missing[unit] -= 1
         if not self._missing[unit]:
-            status = lib.banyan_train_ready(self._handle, unit, self._units[unit].address)
-            if status:
-                self._fail(status)
+            if self._copies is None:
+                self._tell_ready(unit)
+            else:
+                self._copies.fetch(unit, self._units[unit].flat, self._units[unit].host)
+
+    def _tell_ready(self, unit):
+        status = lib.banyan_train_ready(self._handle, unit, self._units[unit].engine_address)
+        if status:
+            self._fail(status)
+
+    def _host_copies(self):
+        if self._copies is None:
+            self._copies = HostCopies(self._device, self._tell_ready)
+        return self._copies
 
     def _fail(self, status):
         try:
@@ -244,7 +270,7 @@ class Schedule:
     def _future_of(self, buffer):
         """For DDP, which looks at it at the end of backward. Errors are raised in its callback, for DDP's C++ takes
         an exception that is set as a result for a value."""
-        begun = torch.futures.Future()
+        begun = make_future(buffer)
 
         def give(_):
             if self._raised is not None:
@@ -256,10 +282,14 @@ class Schedule:
 
     def _finish(self):
         """Backward is over: waits for all gradients."""
+        if self._copies is not None:
+            self._copies.wait_until_all_are_ready()
         if self._error is None:
             status = lib.banyan_train_wait_all(self._handle)
             if status:
                 self._fail(status)
+        if self._error is None and self._copies is not None:
+            self._copies.give_back([(unit.flat, unit.host) for unit in self._units])
         self._raised = self._error
         pending, self._pending = self._pending, []
         self._is_ready = bytearray(len(self._parameters))
@@ -280,7 +310,7 @@ class Schedule:
 
 def schedule(model, **options):
     """Sends the gradients of this DistributedDataParallel model as planned for it and for this network. Call it once,
-    on every rank, before training. The model's process group may be banyan's or another one with CPU tensors.
+    on every rank, before training. The model's process group may be banyan's or another one; the model lies on the CPU or on one GPU.
 
     unit_bytes: smaller gradients travel with their neighbours. options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer). Returns a Schedule, whose
     stats() tell the hidden share of the communication, and what was predicted and measured."""

@@ -32,14 +32,6 @@ def check_tensor(tensor):
     return tensor
 
 
-def check_host_tensor(tensor):
-    """For what is summed where it lies. CUDA tensors would come in here: the engine would wait for an event of their
-    stream, and their bytes be staged or read by the transport."""
-    if check_tensor(tensor).device.type != "cpu":
-        raise Unsupported(f"schedule() takes models on the CPU, not on {tensor.device}; DDP by itself takes both")
-    return tensor
-
-
 def op_name(op):
     """Of a ReduceOp in any of the forms that torch gives it: an enum, or an object that wraps one."""
     for name, ours in _OPS.items():
