@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/packed-direct.c: networks without switches or idle workers. Grids have combs, which one linear
  * program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
- * flattened. */
+ * flattened. Where that takes too many, as on cables between all pairs, trees of whole units do. */
 #include "algorithms/grid-trees.h"
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
@@ -9,6 +9,10 @@
 #include "solve/oracle.h"
 #include "solve/peel.h"
 #include "solve/strength.h"
+#include "solve/units.h"
+
+#define ENOUGH_OF_UNITS 0.9905 /* of the bound, */
+#define ROUNDS 24              /* after so many at most */
 
 /* Hops from the node to the farthest one. */
 static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
@@ -80,6 +84,70 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
     return status;
 }
 
+/* As much as the fullest cable allows. */
+static banyan_status scale_weights(const banyan_graph *graph, banyan_peel *peel, banyan_error *err)
+{
+    double *load = banyan_alloc((size_t)graph->arc_count, sizeof *load), fullest = 0;
+
+    if (!load)
+        return banyan_fail_memory(err);
+    for (size_t t = 0; t < peel->trees.tree_count; t++)
+        for (size_t a = banyan_trees_arcs_begin(&peel->trees, t);
+             a < banyan_trees_arcs_close(&peel->trees, t); a++)
+            load[banyan_graph_cable(graph, peel->trees.arcs[a])] += peel->weight[t];
+    for (int i = 0; i < graph->arc_count; i++)
+        if (load[i] > fullest * (double)graph->arcs[i].capacity)
+            fullest = load[i] / (double)graph->arcs[i].capacity;
+    peel->total = 0;
+    for (size_t t = 0; t < peel->trees.tree_count; t++)
+        peel->total += peel->weight[t] /= fullest;
+    banyan_free(load);
+    return BANYAN_SUCCESS;
+}
+
+/* In the place of what was peeled off, if they fit: trees of whole units, found for the number that is allowed. */
+static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_options *options,
+                                banyan_peel *peel, banyan_error *err)
+{
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count, fits = 0;
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_units_problem problem = {.price = price,
+                                    .bound = peel->optimum,
+                                    .enough = ENOUGH_OF_UNITS,
+                                    .tree_limit = options->max_trees,
+                                    .round_limit = ROUNDS,
+                                    .oracle = banyan_oracle_tree};
+    banyan_oracle *oracle = NULL;
+    double *weight = NULL;
+    banyan_fraction strength;
+    banyan_trees trees;
+    banyan_status status =
+        part && price ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+
+    banyan_trees_init(&trees);
+    if (!status)
+        status = banyan_oracle_create(graph, &oracle, err);
+    problem.context = oracle;
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        price[i] = part[graph->arcs[i].src] != part[graph->arcs[i].dst];
+    if (!status)
+        status = banyan_units_pack(graph, &problem, &trees, &weight, &fits, err);
+    if (!status && fits) {
+        banyan_peel packed = {trees, weight, 0, peel->optimum};
+
+        banyan_peel_fini(peel);
+        *peel = packed;
+        status = scale_weights(graph, peel, err);
+    } else {
+        banyan_trees_fini(&trees);
+        banyan_free(weight);
+    }
+    banyan_oracle_destroy(oracle);
+    banyan_free(part);
+    banyan_free(price);
+    return status;
+}
+
 static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_packed_options *options,
                                       banyan_flows *flows, banyan_error *err)
 {
@@ -93,9 +161,11 @@ static banyan_status peel_and_flatten(const banyan_graph *graph, const banyan_pa
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
-    if (peel.total < 0.99 * peel.optimum) {
+    if (peel.total < 0.99 * peel.optimum)
+        status = pack_units(graph, options, &peel, err);
+    if (!status && peel.total < 0.99 * peel.optimum) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
-    } else {
+    } else if (!status) {
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1,
                                 (size_t)options->max_trees, err);

@@ -259,6 +259,7 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
                                 banyan_oracle *oracle, const banyan_packed_options *options,
                                 banyan_flows *flows, banyan_error *err)
 {
+    banyan_tree_oracle quick = banyan_oracle_quick(oracle);
     banyan_flows fewer;
     int good = 0;
     banyan_status status;
@@ -266,8 +267,8 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
     if (flows->flow_count <= (size_t)options->max_trees || options->max_depth)
         return BANYAN_SUCCESS;
     banyan_flows_init(&fewer);
-    status = banyan_packed_units(graph, packing->price, packing->bound_value, options, banyan_oracle_tree,
-                                 oracle, &fewer, &good, err);
+    status = banyan_packed_units(graph, packing->price, packing->bound_value, options,
+                                 quick ? quick : banyan_oracle_tree, oracle, &fewer, &good, err);
     if (!status && good) {
         banyan_flows_fini(flows);
         *flows = fewer;
@@ -288,6 +289,8 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     problem.context = oracle;
+    if (!status)
+        problem.quick = banyan_oracle_quick(oracle);
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
     if (status) {

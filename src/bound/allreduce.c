@@ -89,6 +89,7 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     if (status)
         return status;
     problem.context = oracle;
+    problem.quick = banyan_oracle_quick(oracle);
     status = pack(graph, problem, out, err);
     banyan_oracle_destroy(oracle);
     return status;

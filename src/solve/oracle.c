@@ -10,7 +10,7 @@
 
 struct banyan_oracle {
     banyan_spanning *spanning; /* NULL: Steiner trees */
-    banyan_helpers *helpers;   /* NULL: the cheapest ones, or with nodes that only forward */
+    banyan_helpers *helpers;   /* NULL: with nodes that only forward */
     banyan_closure closure;
     banyan_steiner *steiner;
 };
@@ -27,7 +27,9 @@ banyan_status banyan_oracle_create(const banyan_graph *graph, banyan_oracle **ou
         status = banyan_closure_init(&oracle->closure, graph, BANYAN_NODE_ADDS, err);
         if (!status)
             status = banyan_steiner_create(&oracle->closure, &oracle->steiner, err);
-        if (!status && !banyan_steiner_is_exact(oracle->steiner) && !banyan_graph_has_forwarders(graph))
+        if (!status && graph->symmetric)
+            banyan_steiner_take_undirected(oracle->steiner);
+        if (!status && !banyan_graph_has_forwarders(graph))
             status = banyan_helpers_create(graph, &oracle->helpers, err);
     } else {
         status = banyan_spanning_create(graph, &oracle->spanning, err);
@@ -61,12 +63,28 @@ int64_t banyan_oracle_tree(void *context, const int64_t *cost, banyan_trees *tre
 
     if (oracle->spanning)
         return banyan_spanning_tree(oracle->spanning, NULL, cost, trees);
-    if (oracle->helpers)
+    if (oracle->helpers && !banyan_steiner_is_exact(oracle->steiner))
         return banyan_helpers_tree(oracle->helpers, cost, trees);
     banyan_closure_measure(&oracle->closure, cost);
     banyan_steiner_prepare(oracle->steiner, 0);
     return banyan_steiner_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
                                trees);
+}
+
+static int64_t quick_tree(void *context, const int64_t *cost, banyan_trees *trees)
+{
+    banyan_oracle *oracle = context;
+
+    if (oracle->helpers)
+        return banyan_helpers_tree(oracle->helpers, cost, trees);
+    banyan_closure_measure(&oracle->closure, cost);
+    return banyan_steiner_quick_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
+                                     trees);
+}
+
+banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle)
+{
+    return !oracle->spanning && banyan_steiner_is_exact(oracle->steiner) ? quick_tree : NULL;
 }
 
 struct banyan_rooted_oracle {

@@ -4,7 +4,7 @@
 #ifndef BANYAN_SOLVE_ORACLE_H
 #define BANYAN_SOLVE_ORACLE_H
 
-#include "solve/trees.h"
+#include "solve/packing.h"
 
 typedef struct banyan_oracle banyan_oracle;
 
@@ -19,6 +19,9 @@ int banyan_oracle_is_exact(const banyan_oracle *oracle);
 /* Appends the cheapest tree under the arcs' costs (equal on twins) and returns its cost; -1: none. Its type
  * is banyan_tree_oracle, the context a banyan_oracle. */
 int64_t banyan_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *trees);
+
+/* A quicker way to cheap trees, with the same context, where finding the cheapest takes long; else NULL. */
+banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle);
 
 /* Out-trees for packings with a direction: the cheapest over all roots, which may be any node that adds and
  * copies, or from one root alone. */

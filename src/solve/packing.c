@@ -17,6 +17,10 @@
 
 #define PRICE_SCALE 17179869184.0 /* 2^34: sums over a tree stay far below 2^63 */
 #define SMALL_DENOMINATOR 2000
+#define WARM_STEP 0.5
+#define QUICK_SHARE 0.3 /* of the best prices, where trees are asked for quickly */
+#define LOT 12          /* trees before the program is solved again, at most */
+#define LOT_STEP 0.5    /* by this part the narrowest cables of a tree get dearer for the next */
 
 typedef struct {
     const banyan_graph *graph;
@@ -140,10 +144,10 @@ static void add_latest_column(generator *g)
     banyan_lp_add_column(g->lp, 1, count, g->touched, g->column);
 }
 
-/* Asks for the cheapest tree under the prices in g->mixed. Returns what the tree costs under the program's
- * own prices (so that the caller sees whether it helps), or -1 when there is none. Keeps the bound if it is
- * new. */
-static double ask(generator *g)
+/* Asks for the cheapest tree under the prices in g->mixed, or quickly for a cheap one. Returns what the tree costs
+ * under the program's own prices (so that the caller sees whether it helps), or -1 when there is none. Keeps the bound
+ * if it is new. */
+static double ask(generator *g, int quickly)
 {
     banyan_packing *packing = g->packing;
     const banyan_trees *trees = &packing->trees;
@@ -155,11 +159,11 @@ static double ask(generator *g)
         largest = g->mixed[r] > largest ? g->mixed[r] : largest;
     for (int i = 0; i < g->graph->arc_count; i++)
         g->asked[i] = (int64_t)nearbyint(g->mixed[g->row[i]] / largest * PRICE_SCALE);
-    cost = g->problem->oracle(g->problem->context, g->asked, &packing->trees);
+    cost = (quickly ? g->problem->quick : g->problem->oracle)(g->problem->context, g->asked, &packing->trees);
     if (cost < 0 || packing->trees.failed)
         return -1;
     value = banyan_packing_value(g->graph, g->asked, g->problem->directed);
-    if (cost > 0 && (double)value / (double)cost < packing->bound_value) {
+    if (!quickly && cost > 0 && (double)value / (double)cost < packing->bound_value) {
         packing->bound_value = (double)value / (double)cost;
         packing->bound = banyan_fraction_make(value, cost);
         memcpy(packing->price, g->asked, (size_t)g->graph->arc_count * sizeof(int64_t));
@@ -170,40 +174,43 @@ static double ask(generator *g)
     return cost_now;
 }
 
-/* Multiplicative weights: each tree makes what it uses dearer. */
+/* What the latest tree uses gets dearer in g->mixed. */
+static void make_dearer(generator *g, double step)
+{
+    const banyan_trees *trees = &g->packing->trees;
+    size_t begin = banyan_trees_arcs_begin(trees, trees->tree_count - 1);
+    double narrowest = HUGE_VAL;
+
+    for (size_t a = begin; a < trees->arc_count; a++)
+        g->used[g->row[trees->arcs[a]]]++;
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        int r = g->row[trees->arcs[a]];
+
+        if (g->capacity[r] / g->used[r] < narrowest)
+            narrowest = g->capacity[r] / g->used[r];
+    }
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        int r = g->row[trees->arcs[a]];
+
+        g->mixed[r] *= 1 + step * narrowest * g->used[r] / g->capacity[r];
+        g->used[r] = 0;
+    }
+}
+
+/* Multiplicative weights: each tree makes what it uses dearer. The first gives a bound in any case. */
 static banyan_status warm_up(generator *g, banyan_error *err)
 {
-    const double step = 0.5;
-
     for (int r = 0; r < g->row_count; r++)
         g->mixed[r] = 1 / g->capacity[r];
     for (int i = 0; g->problem->start && i < g->graph->arc_count; i++)
         g->mixed[g->row[i]] = (double)g->problem->start[i] / PRICE_SCALE;
     for (int i = 0; i < g->problem->warm_trees || i == 0; i++) {
-        const banyan_trees *trees = &g->packing->trees;
-        double narrowest = HUGE_VAL;
-        size_t tree;
-
-        if (ask(g) < 0)
-            return trees->failed ? banyan_fail_memory(err)
-                                 : banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                               "the active workers are not all connected");
+        if (ask(g, i > 0 && g->problem->quick) < 0)
+            return g->packing->trees.failed ? banyan_fail_memory(err)
+                                            : banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                                                          "the active workers are not all connected");
         add_latest_column(g);
-        tree = trees->tree_count - 1;
-        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++)
-            g->used[g->row[trees->arcs[a]]]++;
-        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
-            int r = g->row[trees->arcs[a]];
-
-            if (g->capacity[r] / g->used[r] < narrowest)
-                narrowest = g->capacity[r] / g->used[r];
-        }
-        for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
-            int r = g->row[trees->arcs[a]];
-
-            g->mixed[r] *= 1 + step * narrowest * g->used[r] / g->capacity[r];
-            g->used[r] = 0;
-        }
+        make_dearer(g, WARM_STEP);
     }
     return BANYAN_SUCCESS;
 }
@@ -275,9 +282,28 @@ static int is_done(const generator *g)
            packing->rounds >= g->problem->round_limit;
 }
 
-/* One more tree, asked for between the best prices and the program's, nearer and nearer to the latter until
- * the tree improves the program. */
-static banyan_status improve(generator *g, int *stuck, banyan_error *err)
+/* After one tree that improves the program some more like it, which use other cables: then the program, which has to
+ * begin with its basis anew each time, is solved less often. */
+static banyan_status add_more(generator *g, int quickly, banyan_error *err)
+{
+    for (int k = 1; k < LOT; k++) {
+        double cost;
+
+        make_dearer(g, LOT_STEP);
+        cost = ask(g, quickly);
+        if (cost < 0)
+            return banyan_fail_memory(err);
+        if (cost >= 1 - 1e-9) {
+            banyan_trees_drop_last(&g->packing->trees);
+            return BANYAN_SUCCESS;
+        }
+        add_latest_column(g);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* Prices between the best ones and the program's. */
+static void mix(generator *g, double share)
 {
     double worth = 0, best_worth = 0;
 
@@ -285,25 +311,41 @@ static banyan_status improve(generator *g, int *stuck, banyan_error *err)
         worth += g->capacity[r] * g->now[r];
         best_worth += g->capacity[r] * g->best[r];
     }
-    *stuck = 0;
-    for (double inner = 0.6;; inner = inner > 0.2 ? inner - 0.3 : 0) {
-        double cost, share = inner < 0.01 ? 0 : inner;
+    for (int r = 0; r < g->row_count; r++)
+        g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
+}
 
-        for (int r = 0; r < g->row_count; r++)
-            g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
-        cost = ask(g);
-        if (cost < 0)
-            return banyan_fail_memory(err);
-        if (cost < 1 - 1e-9) {
-            add_latest_column(g);
-            return BANYAN_SUCCESS;
-        }
-        banyan_trees_drop_last(&g->packing->trees);
-        if (share == 0 || is_done(g)) {
-            *stuck = 1;
-            return BANYAN_SUCCESS;
-        }
+/* Asks for one tree; if that improves the program, for some more. */
+static banyan_status try_share(generator *g, double share, int quickly, int *better, banyan_error *err)
+{
+    double cost;
+
+    mix(g, share);
+    cost = ask(g, quickly);
+    if (cost < 0)
+        return banyan_fail_memory(err);
+    *better = cost < 1 - 1e-9;
+    if (*better) {
+        add_latest_column(g);
+        return add_more(g, quickly, err);
     }
+    banyan_trees_drop_last(&g->packing->trees);
+    return BANYAN_SUCCESS;
+}
+
+/* More trees: such as are found quickly, or else, asked for between the best prices and the program's, nearer and
+ * nearer to the latter, until one improves the program. */
+static banyan_status improve(generator *g, int *stuck, banyan_error *err)
+{
+    int better = 0;
+    banyan_status status = g->problem->quick ? try_share(g, QUICK_SHARE, 1, &better, err) : BANYAN_SUCCESS;
+
+    *stuck = 0;
+    for (double share = 0.6; !status && !better && !*stuck; share = share > 0.5 ? 0.3 : 0) {
+        status = try_share(g, share, 0, &better, err);
+        *stuck = !better && (share < 0.1 || is_done(g));
+    }
+    return status;
 }
 
 static banyan_status take_weights(generator *g, banyan_error *err)

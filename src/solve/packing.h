@@ -18,7 +18,8 @@ typedef int64_t (*banyan_tree_oracle)(void *context, const int64_t *cost, banyan
 typedef struct {
     banyan_tree_oracle oracle;
     void *context;
-    int directed;         /* trees have a direction, and each arc has its own capacity and price */
+    banyan_tree_oracle quick; /* the same context: cheap trees, not always the cheapest, or NULL */
+    int directed;             /* trees have a direction, and each arc has its own capacity and price */
     const int *group;     /* per arc: those of one group share a row (0..group_count-1), as if by symmetry; */
     int group_count;      /* the weights are then no packing, but prices and bound hold. NULL: each its own */
     double tolerance;     /* stop when the bound exceeds the packing by no more than this share */

@@ -17,7 +17,9 @@
 struct banyan_steiner {
     const banyan_closure *closure;
     banyan_arborescence *arborescence;
-    int transposed;
+    int transposed, undirected;
+    int64_t *key; /* growing a spanning tree: what joining a node costs */
+    int *outside; /* members that have not joined */
     int terminal_count, helper_count;
     int *terminal, *helper;       /* indices of the closure */
     unsigned char *member, *kept; /* these and the parents: one more, for the node before the roots */
@@ -59,7 +61,10 @@ banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steine
     s->kept = banyan_alloc(count + 1, 1);
     s->parent = banyan_alloc(count + 1, sizeof(int));
     s->kept_parent = banyan_alloc(count + 1, sizeof(int));
-    if (s->terminal && s->helper && s->member && s->kept && s->parent && s->kept_parent)
+    s->key = banyan_alloc(count, sizeof *s->key);
+    s->outside = banyan_alloc(count, sizeof(int));
+    if (s->key && s->outside && s->terminal && s->helper && s->member && s->kept && s->parent &&
+        s->kept_parent)
         status = banyan_arborescence_create(closure->count, &s->arborescence, err);
     else
         status = banyan_fail_memory(err);
@@ -94,6 +99,8 @@ void banyan_steiner_destroy(banyan_steiner *s)
     banyan_free(s->kept);
     banyan_free(s->parent);
     banyan_free(s->kept_parent);
+    banyan_free(s->key);
+    banyan_free(s->outside);
     banyan_free(s->short_way);
     banyan_free(s->step);
     banyan_free(s->best);
@@ -229,11 +236,50 @@ static int64_t try_best_root(banyan_steiner *s)
     return cost < 0 || entries != 1 ? -1 : cost - entry;
 }
 
+/* Prim's algorithm on the members and the root. */
+static int64_t span_members(banyan_steiner *s, int root)
+{
+    size_t n = (size_t)s->closure->count;
+    int count = 0, last = root;
+    int64_t sum = 0;
+
+    for (int v = 0; v < s->closure->count; v++) {
+        s->parent[v] = v == root ? -1 : -2;
+        if (!s->member[v] || v == root)
+            continue;
+        s->key[v] = BANYAN_FAR;
+        s->outside[count++] = v;
+    }
+    while (count > 0) {
+        const int64_t *distance = s->closure->distance + (size_t)last * n;
+        int nearest = 0;
+
+        for (int i = 0; i < count; i++) {
+            int v = s->outside[i];
+
+            if (distance[v] < s->key[v]) {
+                s->key[v] = distance[v];
+                s->parent[v] = last;
+            }
+            if (s->key[v] < s->key[s->outside[nearest]])
+                nearest = i;
+        }
+        last = s->outside[nearest];
+        if (s->key[last] >= BANYAN_FAR)
+            return -1;
+        sum += s->key[last];
+        s->outside[nearest] = s->outside[--count];
+    }
+    return sum;
+}
+
 /* root: an index of the closure, or its count for the best one. */
 static int64_t try_members(banyan_steiner *s, int root)
 {
     if (root == s->closure->count)
         return try_best_root(s);
+    if (s->undirected)
+        return span_members(s, root);
     return banyan_arborescence_find(s->arborescence, s->closure->distance, s->transposed, s->member, root,
                                     s->parent);
 }
@@ -272,6 +318,39 @@ static int64_t try_every_set(banyan_steiner *s, int root)
     return best;
 }
 
+/* Helpers without children bring nothing. */
+static void prune(banyan_steiner *s, int root)
+{
+    for (int again = 1; again;) {
+        again = 0;
+        for (int i = 0; i < s->helper_count; i++) {
+            int v = s->helper[i], has_child = 0;
+
+            if (v == root || s->kept_parent[v] < 0)
+                continue;
+            for (int u = 0; u < s->closure->count; u++)
+                has_child |= s->kept_parent[u] == v;
+            if (!has_child) {
+                s->kept_parent[v] = -2;
+                again = 1;
+            }
+        }
+    }
+}
+
+/* Without the helpers that bring nothing, the rest is to be spanned anew. */
+static int64_t leave_idle_out(banyan_steiner *s, int root)
+{
+    int64_t cost;
+
+    prune(s, root);
+    for (int i = 0; i < s->helper_count; i++)
+        s->member[s->helper[i]] = s->kept_parent[s->helper[i]] >= 0;
+    cost = try_members(s, root);
+    keep(s);
+    return cost;
+}
+
 static int64_t search_from(banyan_steiner *s, int root, unsigned char all)
 {
     int64_t best;
@@ -281,6 +360,8 @@ static int64_t search_from(banyan_steiner *s, int root, unsigned char all)
         s->member[s->helper[i]] = all;
     best = try_members(s, root);
     keep(s);
+    if (best >= 0 && s->undirected)
+        best = leave_idle_out(s, root);
     for (int flipped = 1, passes = 0; flipped && passes < 3; passes++) {
         flipped = 0;
         for (int i = 0; i < s->helper_count; i++) {
@@ -318,26 +399,6 @@ static int64_t choose_helpers(banyan_steiner *s, int root)
     return s->helper_count <= FEW ? try_every_set(s, root) : search_from(s, root, 1);
 }
 
-/* Helpers without children bring nothing. */
-static void prune(banyan_steiner *s, int root)
-{
-    for (int again = 1; again;) {
-        again = 0;
-        for (int i = 0; i < s->helper_count; i++) {
-            int v = s->helper[i], has_child = 0;
-
-            if (v == root || s->kept_parent[v] < 0)
-                continue;
-            for (int u = 0; u < s->closure->count; u++)
-                has_child |= s->kept_parent[u] == v;
-            if (!has_child) {
-                s->kept_parent[v] = -2;
-                again = 1;
-            }
-        }
-    }
-}
-
 /* Appends the tree that was kept. */
 static int64_t take_kept(banyan_steiner *s, banyan_trees *trees)
 {
@@ -361,6 +422,19 @@ static int64_t take_kept(banyan_steiner *s, banyan_trees *trees)
 int64_t banyan_steiner_tree(banyan_steiner *s, int root, banyan_trees *trees)
 {
     if (choose_helpers(s, root) < 0)
+        return -1;
+    prune(s, root);
+    return take_kept(s, trees);
+}
+
+void banyan_steiner_take_undirected(banyan_steiner *s)
+{
+    s->undirected = 1;
+}
+
+int64_t banyan_steiner_quick_tree(banyan_steiner *s, int root, banyan_trees *trees)
+{
+    if (search_from(s, root, 1) < 0)
         return -1;
     prune(s, root);
     return take_kept(s, trees);

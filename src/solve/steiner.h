@@ -19,6 +19,12 @@ int banyan_steiner_is_exact(const banyan_steiner *steiner);
 /* After the closure was measured anew, before trees are asked for. */
 void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
 
+/* From now on distances are the same both ways, which makes spanning trees of arborescences. */
+void banyan_steiner_take_undirected(banyan_steiner *steiner);
+
+/* The same as tree, below, by local search always; nothing has to be prepared. */
+int64_t banyan_steiner_quick_tree(banyan_steiner *steiner, int root, banyan_trees *trees);
+
 /* The cheapest tree from (transposed: to) the root, an index of the closure. Returns its cost, or -1; the
  * tree is appended to trees unless trees is NULL. */
 int64_t banyan_steiner_tree(banyan_steiner *steiner, int root, banyan_trees *trees);

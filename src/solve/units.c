@@ -18,7 +18,7 @@
 #include "core/alloc.h"
 #include "solve/chains.h"
 
-#define FEWEST_UNITS 44    /* fewer are hard to place */
+#define FEWEST_UNITS 44    /* fewer are harder to place */
 #define MOST_WEIGHT 2      /* units of a tree, where those of one unit leave too little room: */
 #define LITTLE_ROOM 2e-3   /* so much of all */
 #define AS_MUCH_ROOM 3e-4  /* the same: then rather more units */
@@ -41,6 +41,8 @@ typedef struct {
     const banyan_graph *graph;
     const banyan_units_problem *problem;
     int count, units, round;
+    banyan_trees kept; /* all, when they were the nearest to fit */
+    double kept_over;
     banyan_trees *tree; /* one each */
     double *weight;
     double *room, *load;           /* per arc, in units */
@@ -54,6 +56,7 @@ static void packer_fini(packer *p)
     for (int t = 0; p->tree && t < p->count; t++)
         banyan_trees_fini(&p->tree[t]);
     banyan_free(p->tree);
+    banyan_trees_fini(&p->kept);
     banyan_free(p->weight);
     banyan_free(p->room);
     banyan_free(p->load);
@@ -84,26 +87,32 @@ static double room_left(const packer *p, int units)
     return room / cost - 1;
 }
 
-/* The number of units with the most room, 0 where none has enough; another one than before. */
+/* Among first..last the number of units with the most room, if that is more than there was. */
+static void choose_among(const packer *p, int first, int last, int before, int *best, double *most_room)
+{
+    for (int units = first; units <= last; units++) {
+        double room = units == before ? -1 : room_left(p, units);
+
+        if (room < 0 || room < *most_room - AS_MUCH_ROOM)
+            continue;
+        *most_room = room > *most_room ? room : *most_room;
+        *best = units;
+    }
+}
+
+/* Trees of one unit, not too few, are easiest to place; then fewer; then some of more units. 0: none have room. Not
+ * those of before. */
 static int choose_units(const packer *p, int before)
 {
-    int limit = p->problem->tree_limit, best = 0;
-    double most_room = -AS_MUCH_ROOM;
+    int limit = p->problem->tree_limit, fewest = limit < FEWEST_UNITS ? 1 + limit / 2 : FEWEST_UNITS,
+        best = 0;
+    double most_room = 0;
 
-    for (int units = limit < FEWEST_UNITS ? 1 + limit / 2 : FEWEST_UNITS; units <= MOST_WEIGHT * limit;
-         units++) {
-        double room;
-
-        if (units > limit && most_room >= LITTLE_ROOM)
-            break;
-        if (units == before)
-            continue;
-        room = room_left(p, units);
-        if (room < 0 || room < most_room - AS_MUCH_ROOM)
-            continue;
-        most_room = room > most_room ? room : most_room;
-        best = units;
-    }
+    choose_among(p, fewest, limit, before, &best, &most_room);
+    if (!best || most_room < LITTLE_ROOM)
+        choose_among(p, 1 + fewest / 4, fewest - 1, before, &best, &most_room);
+    if (!best || most_room < LITTLE_ROOM)
+        choose_among(p, limit + 1, MOST_WEIGHT * limit, before, &best, &most_room);
     return best;
 }
 
@@ -239,6 +248,13 @@ static banyan_status exchange(packer *p, double *over, banyan_error *err)
     }
     for (int i = 0; i < p->graph->arc_count; i++)
         p->memory[i] += step(p, STUCK_STEP) * p->stuck[i];
+    if (!status && (p->kept.tree_count == 0 || *over < p->kept_over)) {
+        banyan_trees worse = p->kept;
+
+        p->kept = all;
+        p->kept_over = *over;
+        all = worse;
+    }
     banyan_trees_fini(&all);
     return status;
 }
@@ -261,7 +277,7 @@ static banyan_status run(packer *p, int *fits, banyan_error *err)
     return status;
 }
 
-/* Hands over what fits. *units: how many were tried. */
+/* Hands over what fits, or, where nothing is there yet, what came near to it. *units: how many were tried. */
 static banyan_status attempt(const banyan_graph *graph, const banyan_units_problem *problem, int *units,
                              banyan_trees *trees, double **weight, int *fits, banyan_error *err)
 {
@@ -271,11 +287,18 @@ static banyan_status attempt(const banyan_graph *graph, const banyan_units_probl
     *units = p.units;
     if (!status && p.units)
         status = run(&p, fits, err);
-    if (!status && *fits)
-        status = collect(&p, trees, err);
     if (!status && *fits) {
+        banyan_trees_fini(&p.kept);
+        status = collect(&p, &p.kept, err);
+    }
+    if (!status && (*fits || (trees->tree_count == 0 && p.kept.tree_count > 0))) {
+        banyan_trees before = *trees;
+        double *weight_before = *weight;
+
+        *trees = p.kept;
         *weight = p.weight;
-        p.weight = NULL;
+        p.kept = before;
+        p.weight = weight_before;
     }
     packer_fini(&p);
     return status;
@@ -288,7 +311,13 @@ banyan_status banyan_units_pack(const banyan_graph *graph, const banyan_units_pr
     int units = 0;
 
     *fits = 0;
+    *weight = NULL;
     for (int i = 0; !status && !*fits && i < ATTEMPTS && (i == 0 || units > 0); i++)
         status = attempt(graph, problem, &units, trees, weight, fits, err);
+    if (status) {
+        banyan_trees_fini(trees);
+        banyan_free(*weight);
+        *weight = NULL;
+    }
     return status;
 }

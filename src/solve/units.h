@@ -15,9 +15,9 @@ typedef struct {
     void *context;
 } banyan_units_problem;
 
-/* Where *fits, at most tree_limit trees are appended to trees, which is empty, and *weight, the caller's then, has their
- * weights: whole numbers with which no cable bears more than its share when enough of the bound is reached. Otherwise
- * trees and *weight stay as they are. */
+/* Appends at most tree_limit trees to trees, which is empty, and gives the caller their weights, whole numbers. *fits: with
+ * these no cable bears more than its share when enough of the bound is reached; else they are what came nearest to that,
+ * and other weights may do better. No trees where no number of units leaves room. */
 banyan_status banyan_units_pack(const banyan_graph *graph, const banyan_units_problem *problem,
                                 banyan_trees *trees, double **weight, int *fits, banyan_error *err);
 
