@@ -14,9 +14,10 @@ BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} BANYAN_NETWORKS=${BANYAN_N
 
 # Every record of the seed paper's clusters, every lost cable of a torus and clusters of 1,024 workers, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
-cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_conformance_multitree -- --quiet
+cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_flit test_conformance_multitree -- --quiet
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
+BANYAN_TEST_ALL=1 build/release/tests/test_unit_flit
 BANYAN_TEST_ALL=1 build/release/tests/test_conformance_multitree
 
 cmake --build build/release -j "$jobs" --target banyan_cli -- --quiet

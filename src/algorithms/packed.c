@@ -123,7 +123,7 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated (dgx1
  * with four workers: 96 %, against 87 % of a plan with fewer links to spare). */
 static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, banyan_error *err)
+                                  banyan_flows *flows, double *bound, banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = options->stages,
                                       .tolerance = 1e-9,
@@ -139,6 +139,7 @@ static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed
     if (status)
         return status;
     pair_trees(flows, graph, &packing);
+    *bound = packing.bound_value * graph->unit;
     banyan_coupled_fini(&packing);
     return BANYAN_SUCCESS;
 }
@@ -338,11 +339,15 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
                                            int *good, banyan_error *err)
 {
     banyan_graph *narrow = NULL;
-    double rate = 0, bound = 0;
+    double rate = 0, bound = 0, most = 0;
     banyan_status status = narrow_to_twins(graph, &narrow, err);
 
     *good = 0;
-    if (!status && narrow->symmetric) {
+    if (!status)
+        status = easy_bound(graph, &bound, err);
+    if (!status && narrow->symmetric)
+        status = easy_bound(narrow, &most, err);
+    if (!status && narrow->symmetric && most >= 0.99 * bound) {
         status = pack_symmetric(topology, narrow, options, flows, err);
         if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
             status = BANYAN_SUCCESS;
@@ -350,8 +355,6 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
         }
         if (!status && flows->flow_count)
             status = banyan_flows_rate(flows, topology, &rate, err);
-        if (!status)
-            status = easy_bound(graph, &bound, err);
         *good = !status && flows->flow_count > 0 && rate >= 0.99 * bound &&
                 (!options->max_depth || banyan_flows_depth(flows) <= options->max_depth);
     }
@@ -361,11 +364,41 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
     return status;
 }
 
+/* Trees of the narrower directions in place of flows that are far from the bound, if they reach more. */
+static banyan_status try_narrow(const banyan_topology *topology, const banyan_graph *graph,
+                                const banyan_packed_options *options, banyan_flows *flows, double bound,
+                                banyan_error *err)
+{
+    banyan_graph *narrow = NULL;
+    banyan_flows other;
+    double rate = 0;
+    banyan_status status = flows->failed
+                               ? banyan_fail_memory(err)
+                               : banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
+
+    if (!status)
+        status = banyan_flows_rate(flows, topology, &rate, err);
+    if (status || rate >= NEARLY * bound)
+        return status;
+    banyan_flows_init(&other);
+    status = narrow_to_twins(graph, &narrow, err);
+    if (!status && narrow->symmetric)
+        status = pack_symmetric(topology, narrow, options, &other, err);
+    if (!status)
+        status = keep_better(topology, options, flows, &other, &rate, err);
+    else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
+        status = BANYAN_SUCCESS;
+    banyan_flows_fini(&other);
+    banyan_graph_destroy(narrow);
+    return status;
+}
+
 banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_packed_options *options,
                                  banyan_flows *flows, banyan_error *err)
 {
     banyan_graph *graph;
     int good = 0;
+    double bound = 0;
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
@@ -384,7 +417,10 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         if (options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24)
             status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
-            status = pack_coupled(graph, options, flows, err);
+            status = pack_coupled(graph, options, flows, &bound, err);
+        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && !options->max_depth &&
+            graph->active_count > 24)
+            status = try_narrow(problem->topology, graph, options, flows, bound, err);
     }
     if (!status && flows->failed)
         status = banyan_fail_memory(err);

@@ -136,7 +136,16 @@ static void list_links(banyan_text *text, const banyan_topology *topology, const
         banyan_text_add(text, " and %d more", count - named);
 }
 
-/* How often a byte must cross the priced links, each way: the bound says capacity / rate. */
+/* Whether links count in one direction alone: where directions are unlike. */
+static int has_one_way(const banyan_topology *topology, const banyan_certificate *c)
+{
+    for (int i = 0; i < c->link_count; i++)
+        if (c->price[i] && !is_both_ways(topology, c, i))
+            return 1;
+    return 0;
+}
+
+/* How often a byte must cross the priced links, in both directions together: the bound says capacity / rate. */
 static double crossings(const banyan_topology *topology, const banyan_rate *rate)
 {
     const banyan_certificate *c = &rate->certificate;
@@ -149,7 +158,7 @@ static double crossings(const banyan_topology *topology, const banyan_rate *rate
     }
     if (c->kind == BANYAN_CERTIFICATE_PRICES || common == 0)
         common = 1;
-    return worth / common / rate->bytes_per_s / 2;
+    return worth / common / rate->bytes_per_s;
 }
 
 banyan_status banyan_bound_explain(const banyan_topology *topology, const int *active, int active_count,
@@ -158,7 +167,8 @@ banyan_status banyan_bound_explain(const banyan_topology *topology, const int *a
     const banyan_rate *rate = &bound->allreduce;
     const banyan_certificate *c = &rate->certificate;
     banyan_text text = BANYAN_TEXT_EMPTY;
-    int cables = count_cables(topology, c);
+    int cables = count_cables(topology, c), is_one_way = has_one_way(topology, c);
+    const char *each_way = is_one_way ? "" : " each way";
     double times;
 
     (void)active;
@@ -166,14 +176,14 @@ banyan_status banyan_bound_explain(const banyan_topology *topology, const int *a
         banyan_text_add(&text, "one active worker: nothing has to move");
         return banyan_text_take(&text, out, err);
     }
-    times = crossings(topology, rate);
+    times = crossings(topology, rate) / (is_one_way ? 1 : 2);
     banyan_text_add(&text, "link%s ", cables == 1 ? "" : "s");
     list_links(&text, topology, c, cables);
     if (fabs(times - cables) < 1e-6 * cables)
-        banyan_text_add(&text, ": every byte must cross %s once each way", cables == 1 ? "it" : "them");
+        banyan_text_add(&text, ": every byte must cross %s once%s", cables == 1 ? "it" : "them", each_way);
     else
-        banyan_text_add(&text, ": every byte must cross them %.6g times in all each way", times);
-    if (c->kind == BANYAN_CERTIFICATE_PARTITION)
+        banyan_text_add(&text, ": every byte must cross them %.6g times in all%s", times, each_way);
+    if (c->kind == BANYAN_CERTIFICATE_PARTITION && !is_one_way)
         banyan_text_add(&text, ", to join %d parts of the network", c->part_count);
     return banyan_text_take(&text, out, err);
 }

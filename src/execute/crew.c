@@ -31,7 +31,9 @@
     ((size_t)64 << 10) /* of a chunk, for each rank: all that a chunk touches stays in a core's cache */
 #define CROWDED_SHARE_BYTES                                                                                  \
     ((size_t)128 << 10)             /* where ranks share cores: fewer changes from one to the other */
-#define FAR_BYTES ((size_t)4 << 20) /* vectors from here on leave no room in a core's cache */
+#define FAR_BYTES ((size_t)4 << 20) /* vectors from here on leave no room in a core's cache, */
+#define PAST_CACHE_BYTES                                                                                     \
+    ((size_t)24 << 20) /* and all ranks' together, from here on, none in the one that they share */
 
 banyan_status banyan_crew_create(const banyan_program *program, banyan_board *board, banyan_crew **out,
                                  banyan_error *err)
@@ -234,7 +236,9 @@ static banyan_status run_long(banyan_crew *crew, banyan_error *err)
 
     crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
     crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
-    crew->is_past_cache = crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0;
+    crew->is_past_cache =
+        crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0 &&
+        count >= PAST_CACHE_BYTES / crew->runner->element_bytes / (size_t)crew->board->count;
     status = stage_shares(crew, &next, 0, least(most, count), err);
     while (!status && (now.begin < now.end || next.begin < next.end)) {
         before = now;

@@ -6,24 +6,30 @@
 
 #include "core/alloc.h"
 
+/* Four places, so that all children of a place lie in one line of the cache. */
+enum { LINE_BYTES = 4 * sizeof(banyan_alarm) };
+
 int banyan_alarms_init(banyan_alarms *alarms, int clock_count)
 {
-    int leaves = 1;
+    size_t leaves = 4, first = BANYAN_ALARMS_WINNER + 1, offset;
 
-    while (leaves < clock_count)
-        leaves *= 2;
-    *alarms = (banyan_alarms){banyan_alloc(2 * (size_t)leaves, sizeof *alarms->place), leaves};
-    if (!alarms->place)
+    for (; leaves < (size_t)clock_count; leaves *= 4)
+        first = 4 * (first - 2);
+    *alarms = (banyan_alarms){.first_leaf = (int)first,
+                              .memory = banyan_alloc(first + leaves + 4, sizeof *alarms->place)};
+    if (!alarms->memory)
         return 0;
-    for (int i = 0; i < leaves; i++)
-        alarms->place[leaves + i] = (banyan_alarm){banyan_alarms_bits(HUGE_VAL), i};
-    for (int i = leaves - 1; i > 0; i--)
-        alarms->place[i] = alarms->place[2 * i];
+    offset = (uintptr_t)alarms->memory % LINE_BYTES;
+    alarms->place = (banyan_alarm *)((char *)alarms->memory + (offset ? LINE_BYTES - offset : 0));
+    for (size_t i = 0; i < leaves; i++)
+        alarms->place[first + i] = (banyan_alarm){banyan_alarms_bits(HUGE_VAL), (int)i};
+    for (size_t i = first - 1; i >= BANYAN_ALARMS_WINNER; i--)
+        alarms->place[i] = alarms->place[4 * (i - 2)];
     return 1;
 }
 
 void banyan_alarms_fini(banyan_alarms *alarms)
 {
-    banyan_free(alarms->place);
+    banyan_free(alarms->memory);
     *alarms = (banyan_alarms){0};
 }

@@ -14,8 +14,10 @@
 #include "solve/shallow.h"
 
 #define ENOUGH 0.9995     /* of the bound: then shallow trees are taken */
-#define GOOD 0.992        /* of the bound: nothing else is tried after pairs */
-#define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more */
+#define GOOD 0.992        /* of the bound: nothing else is tried after pairs, */
+#define BETTER 0.9993     /* or after very many */
+#define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more; */
+#define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
 #define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
@@ -57,8 +59,15 @@ static banyan_status take_both(const banyan_branches *in, const banyan_branches 
     return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
 }
 
-static banyan_status fill(const banyan_graph *graph, const banyan_division *division, banyan_coupled *out,
-                          banyan_error *err)
+/* How many times more pairs than the limit there are, less 1. */
+static double excess_of(size_t count, int pair_limit)
+{
+    return fmax(0, (double)count / pair_limit - 1);
+}
+
+/* Trees that fill the division, in the place of those that are there unless too much would be lost by thinning them out. */
+static banyan_status fill(const banyan_graph *graph, const banyan_division *division, int pair_limit,
+                          banyan_coupled *out, banyan_error *err)
 {
     banyan_branch_problem part = {.capacity = division->sent, .root = division->root};
     banyan_branches in = {0}, sent = {0};
@@ -68,7 +77,9 @@ static banyan_status fill(const banyan_graph *graph, const banyan_division *divi
     part.capacity = division->summed;
     if (!status)
         status = banyan_branch(graph, &part, &in, err);
-    if (!status)
+    if (!status && fmin(in.total, sent.total) *
+                           (1 - LITTLE * excess_of(in.trees.tree_count + sent.trees.tree_count, pair_limit)) >
+                       out->total)
         status = take_both(&in, &sent, out, err);
     banyan_branches_fini(&in);
     banyan_branches_fini(&sent);
@@ -111,16 +122,15 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     int pair_limit =
         problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS ? problem->tree_limit : MANY_PAIRS;
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
-    double excess = status ? 0 : (double)count_pairs(out) / pair_limit - 1;
+    double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
 
-    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess <= 0))
+    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
-    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * fmax(0, excess)),
-                               out, err);
-    if (status || out->total >= GOOD * bound)
+    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess), out, err);
+    if (status || out->total >= (pair_limit < MANY_PAIRS ? GOOD : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))
-        return fill(graph, division, out, err);
+        return fill(graph, division, pair_limit, out, err);
     return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, out, err) : BANYAN_SUCCESS;
 }
 

@@ -141,7 +141,7 @@ TEST(forest_is_at_least_as_fast_as_multitree_at_sizes_in_between)
             losses += count_losses(networks[n], kib[i] * 1024, FLUID);
             if (is_long || n < SMALL_NETWORKS || n == LARGE_TORUS)
                 losses += count_losses(networks[n], kib[i] * 1024, MESSAGES);
-            if ((is_long && kib[i] <= 3072) || n < SMALL_NETWORKS)
+            if ((is_long && kib[i] <= 5120) || n < SMALL_NETWORKS)
                 losses += count_losses(networks[n], kib[i] * 1024, PACKETS);
         }
     assert_int_equal(losses, 0);

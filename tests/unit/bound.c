@@ -112,6 +112,10 @@ TEST(the_certificate_is_told_in_words)
     assert_int_equal(bound.allreduce.certificate.kind, BANYAN_CERTIFICATE_PARTITION);
     banyan_free(words);
     banyan_bound_fini(&bound);
+    words = explain("switch:4,degrade=g0->s0:0.5", NULL, BANYAN_RELAYS_ADD, &bound);
+    assert_string_equal(words, "link g0->s0: every byte must cross it once");
+    banyan_free(words);
+    banyan_bound_fini(&bound);
 }
 
 /* The first half of a torus' rows: all cables at an active worker, those to the idle half a little less. */

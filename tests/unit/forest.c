@@ -284,6 +284,46 @@ TEST(depth_is_limited_behind_switches_too)
     check_depth("hosts:3+3+4", 1, 0.25);
 }
 
+/* Every link, each way for itself, at 0.5 to 1 of its bandwidth. */
+static void make_unlike(banyan_topology *topology, uint64_t seed)
+{
+    banyan_random random = {seed};
+
+    for (int i = 0; i < topology->link_count; i++)
+        topology->links[i].bytes_per_s *= 0.1 * (5 + banyan_random_below(&random, 6));
+}
+
+TEST(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many)
+{
+    static const char *const specs[] = {"switch:24", "fattree:4x8:2", "racks:2x4x4", "hosts:6x4",
+                                        "dgxa100:3"};
+    static const double share[] = {0.99, 0.999};
+    banyan_parameter trees[] = {{"max-trees", "64"}, {"max-trees", "1000"}};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        banyan_topology *topology;
+        banyan_rate rate;
+        banyan_error err;
+        double reached;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        make_unlike(topology, i + 1);
+        if (banyan_bound_allreduce(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                   &rate, &reached, &err))
+            fail_msg("%s: %s", specs[i], err.text);
+        for (int many = 0; many < 2; many++) {
+            outcome result = plan(topology, topology->workers, topology->worker_count, &trees[many], 1);
+
+            if (result.limits.bytes_per_s < share[many] * rate.bytes_per_s)
+                fail_msg("%s, at most %s trees: %g of the bound", specs[i], trees[many].value,
+                         result.limits.bytes_per_s / rate.bytes_per_s);
+            banyan_schedule_destroy(result.schedule);
+        }
+        banyan_rate_fini(&rate);
+        banyan_topology_destroy(topology);
+    }
+}
+
 TEST(behind_switches_trees_of_equal_weight_reach_the_bound)
 {
     static const char *const specs[] = {"fattree:4x4", "fattree:3x5:2.5", "bigraph:4x8", "dgxa100:4",
@@ -800,6 +840,7 @@ int main(void)
         cmocka_unit_test(fewer_trees_when_asked),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
+        cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),
         cmocka_unit_test(no_link_is_used_twice_in_a_round),
         cmocka_unit_test(the_number_of_trees_suits_the_size),
