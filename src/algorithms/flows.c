@@ -220,6 +220,30 @@ void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const
     add_half(flows, graph, trees, out_tree, 0, flow);
 }
 
+void banyan_flows_halve(banyan_flows *flows)
+{
+    size_t count = flows->flow_count;
+
+    for (size_t f = 0; f < count && !flows->failed; f++) {
+        banyan_flow_tree twin = flows->flows[f];
+        size_t end = twin.first_hop + (size_t)(twin.in_count + twin.out_count);
+
+        twin.weight /= 2;
+        flows->flows[f].weight = twin.weight;
+        if (!begin_flow(flows, twin.root, twin.weight))
+            return;
+        for (size_t h = twin.first_hop; h < end && !flows->failed; h++) {
+            banyan_hop hop = flows->hops[h]; /* the array may move */
+
+            begin_hop(flows, hop.src, hop.dst);
+            if (!flows->failed)
+                flows->hops[flows->hop_count - 1] = hop;
+        }
+        twin.first_hop = flows->flows[flows->flow_count - 1].first_hop;
+        flows->flows[flows->flow_count - 1] = twin;
+    }
+}
+
 static int compare_weights(const void *left, const void *right)
 {
     const banyan_flow_tree *a = left, *b = right;

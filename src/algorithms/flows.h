@@ -45,6 +45,9 @@ void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const
 void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
                            size_t in_tree, size_t out_tree, int root, int is_later, double weight);
 
+/* Every flow becomes two of half its weight. */
+void banyan_flows_halve(banyan_flows *flows);
+
 /* Heaviest first, at most limit; weightless ones go. */
 void banyan_flows_keep_heaviest(banyan_flows *flows, size_t limit);
 

@@ -60,6 +60,8 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
 #define LEAST_LATENCY_S 1e-9           /* of a hop, where none is known */
 #define CLOSE 0.01                     /* closer than that, the number of messages decides */
 #define LEAST_GAIN 0.001               /* of the paper's order of neighbours over ours */
+#define FILLING_SLICES 64              /* of a tree, by which filling is judged */
+#define MOST_FILLING 0.05              /* of the time that everything takes */
 enum { MOST_GROWN = 256, MOST_SLICES = 128, MOST_TRANSFERS = 65536 };
 
 typedef enum { TREES_AUTO, TREES_PACKED, TREES_GROWN } tree_choice;
@@ -214,6 +216,48 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     return status || !is_cut ? status : cut(schedule, slices, err);
 }
 
+/* The longest way of a slice through its tree, of the time that everything takes, when each tree has so many slices. */
+static banyan_status filling_share(const banyan_flows *flows, const banyan_topology *topology, double *out,
+                                   banyan_error *err)
+{
+    double bytes_per_s, total = 0;
+    banyan_status status = banyan_flows_rate(flows, topology, &bytes_per_s, err);
+
+    for (size_t f = 0; f < flows->flow_count; f++)
+        total += flows->flows[f].weight;
+    *out = 0;
+    for (size_t f = 0; f < flows->flow_count && !status; f++) {
+        const banyan_flow_tree *flow = &flows->flows[f];
+        size_t end = flow->first_hop + (size_t)(flow->in_count + flow->out_count);
+
+        for (size_t h = flow->first_hop; h < end; h++)
+            for (int k = 0; k < flows->hops[h].link_count; k++) {
+                int link = flows->links[flows->hops[h].first_link + (size_t)k];
+                double whole = flow->weight / total * bytes_per_s / topology->links[link].bytes_per_s;
+
+                *out = fmax(*out, (2.0 * flow->depth - 1) * whole / FILLING_SLICES);
+            }
+    }
+    return status;
+}
+
+/* Few heavy trees fill slowly: each twice, with half the weight, halves that and changes nothing else. A lone tree is left
+ * as it is. */
+static banyan_status fill_sooner(banyan_flows *flows, const banyan_topology *topology, int limit,
+                                 banyan_error *err)
+{
+    double share = 0;
+    banyan_status status = filling_share(flows, topology, &share, err);
+
+    for (; !status && share > MOST_FILLING && flows->flow_count > 1 && flows->flow_count <= (size_t)limit / 2;
+         share /= 2) {
+        banyan_flows_halve(flows);
+        if (flows->failed)
+            status = banyan_fail_memory(err);
+    }
+    return status;
+}
+
 /* Whoever shapes the packing wants the packing; growing trees for very many ranks takes long; and what gives
  * no size, or a large one, is after the bandwidth. */
 static int has_size(const banyan_problem *problem, tree_choice trees)
@@ -241,6 +285,8 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status ? status : grow_best(problem, out, &grown_s, err);
     banyan_flows_init(&flows);
     status = banyan_packed_find(problem, &choice, &flows, err);
+    if (!status && !has_size(problem, trees))
+        status = fill_sooner(&flows, problem->topology, choice.max_trees, err);
     if (!status)
         status = banyan_flows_build(&flows, problem, &schedule, err);
     if (!status && has_size(problem, trees))
