@@ -88,6 +88,7 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
 banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err)
 {
     const banyan_problem *p = &problem->problem;
+    banyan_relays relays = BANYAN_RELAYS_ADD;
     banyan_bound bound;
     banyan_status status;
 
@@ -95,7 +96,9 @@ banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s,
     if (p->active_count > CLI_BOUND_WORKERS || p->collective == BANYAN_COLLECTIVE_BROADCAST ||
         p->collective == BANYAN_COLLECTIVE_REDUCE)
         return BANYAN_SUCCESS;
-    status = banyan_bound_find(p->topology, p->active, p->active_count, BANYAN_RELAYS_ADD, &bound, err);
+    status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
+    if (!status)
+        status = banyan_bound_find(p->topology, p->active, p->active_count, relays, &bound, err);
     if (status)
         return status;
     *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s

@@ -45,6 +45,9 @@ says '0 transfers in 0 rounds' 0 plan dgx1 --algo forest --active 3
 awk 'BEGIN { for (i = 0; i < 5000; i++) print i % 100, (i + 1 + int(i / 100)) % 100, "1e-3" }' | network thin 100
 says 'all-reduce       0.05051 B/s' 0 bound thin.json
 says 'sum to at most 0.101 B/s' 0 bound thin.json --stages sequential
+for relays in add forward none; do # each against its own
+    says '100.0 % of the bound' 0 plan dgx1 --active 0-5 --algo forest --relays $relays
+done
 says '100.0 % of the bound' 0 plan thin.json --algo forest -o thin_plan.json
 
 # Four machines of four GPUs, 100 Gbit/s inside and as said between every two GPUs of different ones. The sums of
