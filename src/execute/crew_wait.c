@@ -6,16 +6,8 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/relax.h"
 #include "execute/crew_internal.h"
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 /* Either the waiter sees the counter, or we see the waiter. */
 void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value)
@@ -41,7 +33,7 @@ static int spin(const banyan_board *board, const _Atomic uint64_t *counter, uint
     for (int i = 0; i < board->spins; i++) {
         if (has_come(counter, value))
             return 1;
-        relax();
+        banyan_relax();
     }
     for (int i = 0; i < board->yields; i++) {
         sched_yield();

@@ -43,9 +43,7 @@ int banyan_program_find_inputs(banyan_program *program, const int *operation_of)
     if (!is_changed)
         return 0;
     for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
-        for (end = begin; end < schedule->transfer_count; end++)
-            if (schedule->transfers[end].round != schedule->transfers[begin].round)
-                break;
+        end = banyan_schedule_round_end(schedule, begin);
         walk_round(program, operation_of, begin, end, is_changed);
     }
     program->is_kept = is_changed;

@@ -26,16 +26,6 @@ static int *count_of(const walk *w, int node, int piece)
     return &w->counts[(size_t)node * (size_t)w->schedule->piece_count + (size_t)piece];
 }
 
-static size_t end_of_round(const banyan_schedule *schedule, size_t begin)
-{
-    size_t end = begin;
-
-    while (end < schedule->transfer_count &&
-           schedule->transfers[end].round == schedule->transfers[begin].round)
-        end++;
-    return end;
-}
-
 static size_t most_read(const banyan_schedule *schedule)
 {
     size_t most = 0;
@@ -43,7 +33,7 @@ static size_t most_read(const banyan_schedule *schedule)
     for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
         size_t pieces = 0;
 
-        end = end_of_round(schedule, begin);
+        end = banyan_schedule_round_end(schedule, begin);
         for (size_t i = begin; i < end; i++)
             pieces += (size_t)schedule->transfers[i].piece_count;
         most = pieces > most ? pieces : most;
@@ -111,7 +101,7 @@ int banyan_program_find_whole(banyan_program *program, const int *operation_of)
         for (int piece = 0; piece < schedule->piece_count; piece++)
             *count_of(&w, schedule->active[rank], piece) = 1;
     for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
-        end = end_of_round(schedule, begin);
+        end = banyan_schedule_round_end(schedule, begin);
         read_round(&w, begin, end);
         change_round(&w, program, operation_of, begin, end);
     }

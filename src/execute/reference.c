@@ -96,9 +96,7 @@ static int run_rounds(interpreter *run)
     const banyan_schedule *schedule = run->schedule;
 
     for (size_t first = 0, end; first < schedule->transfer_count; first = end) {
-        for (end = first; end < schedule->transfer_count; end++)
-            if (schedule->transfers[end].round != schedule->transfers[first].round)
-                break;
+        end = banyan_schedule_round_end(schedule, first);
         if (!read_round(run, first, end))
             return 0;
         change_round(run, first, end);

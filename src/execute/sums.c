@@ -82,9 +82,7 @@ static int run_all(names *n)
     const banyan_schedule *schedule = n->schedule;
 
     for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
-        for (end = begin; end < schedule->transfer_count; end++)
-            if (schedule->transfers[end].round != schedule->transfers[begin].round)
-                break;
+        end = banyan_schedule_round_end(schedule, begin);
         if (!run_round(n, begin, end))
             return 0;
     }

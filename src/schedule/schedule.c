@@ -41,6 +41,16 @@ void banyan_schedule_destroy(banyan_schedule *schedule)
     banyan_free(schedule);
 }
 
+size_t banyan_schedule_round_end(const banyan_schedule *schedule, size_t begin)
+{
+    size_t end = begin;
+
+    while (end < schedule->transfer_count &&
+           schedule->transfers[end].round == schedule->transfers[begin].round)
+        end++;
+    return end;
+}
+
 int banyan_schedule_rank(const banyan_schedule *schedule, int node)
 {
     int low = 0, high = schedule->active_count;

@@ -76,6 +76,9 @@ banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out
 
 int banyan_schedule_rank(const banyan_schedule *schedule, int node); /* -1: not active */
 
+/* One past the last transfer of the round that begins with this one. */
+size_t banyan_schedule_round_end(const banyan_schedule *schedule, size_t begin);
+
 /* Bound to count elements, pieces first..first+n-1 are elements begin..end-1: floor(count * cut / whole). */
 void banyan_schedule_elements(const banyan_schedule *schedule, size_t count, int first_piece, int piece_count,
                               size_t *begin, size_t *end);

@@ -138,10 +138,7 @@ static banyan_status walk(walker *w, banyan_timeline *timeline, banyan_error *er
     if (!w->cells || !w->link_free_s)
         return banyan_fail_memory(err);
     for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
-        for (end = begin; end < schedule->transfer_count &&
-                          schedule->transfers[end].round == schedule->transfers[begin].round;
-             end++)
-            ;
+        end = banyan_schedule_round_end(schedule, begin);
         if (!walk_round(w, begin, end, timeline))
             return banyan_fail_memory(err);
     }

@@ -96,14 +96,6 @@ static int *parents(const search *s, int tree)
     return s->laid.parent + banyan_laid_cell(&s->laid, tree, 0);
 }
 
-static int path_uses(const search *s, size_t cell, int cable)
-{
-    for (int i = 0; i < s->laid.path_length[cell]; i++)
-        if (banyan_graph_cable(s->laid.graph, s->laid.arcs[s->laid.path[cell] + (size_t)i]) == cable)
-            return 1;
-    return 0;
-}
-
 static int has_room(const search *s, int cable, int tree)
 {
     return s->laid.uses[cable] + s->laid.weight[tree] <= s->problem->room[cable];
@@ -133,20 +125,7 @@ static void mark_sides(search *s, opening o)
 {
     const int *parent = parents(s, o.tree);
 
-    memset(s->side, 0, (size_t)s->laid.node_count);
-    s->side[o.bottom] = 1;
-    for (int v = 0; v < s->laid.node_count; v++) {
-        unsigned char mark;
-        int u = v;
-
-        if (parent[v] == BANYAN_LAID_OUTSIDE)
-            continue;
-        while (!s->side[u] && parent[u] >= 0)
-            u = parent[u];
-        mark = s->side[u] ? s->side[u] : 2;
-        for (u = v; u >= 0 && !s->side[u]; u = parent[u])
-            s->side[u] = mark;
-    }
+    banyan_laid_mark_part(&s->laid, o.tree, o.bottom, s->side);
     for (int u = parent[o.bottom]; u != o.above; u = parent[u])
         s->side[u] = 0;
 }
@@ -306,7 +285,8 @@ static int leave(search *s, int tree, int cable)
         opening o;
         int far, count;
 
-        if (s->laid.users[at].tree != tree || s->laid.parent[cell] < 0 || !path_uses(s, cell, cable))
+        if (s->laid.users[at].tree != tree || s->laid.parent[cell] < 0 ||
+            !banyan_laid_path_uses(&s->laid, cell, cable))
             continue;
         o = cut_open(s, tree, s->laid.users[at].v, cable);
         far = look_for_room(s, o, &count);
@@ -336,23 +316,17 @@ static outcome follow_back(search *s, int cable)
     return RELIEVED;
 }
 
-/* One tree after the other is cut open at the cable. What is out of date leaves the list. */
+/* One tree after the other is cut open at the cable. */
 static outcome try_users(search *s, int cable)
 {
     int *link = &s->laid.first_user[cable];
+    const banyan_laid_user *user;
 
-    while (*link >= 0 && s->tries < s->problem->try_limit) {
-        int at = *link, tree = s->laid.users[at].tree, v = s->laid.users[at].v, count, far;
-        size_t cell = banyan_laid_cell(&s->laid, tree, v);
+    while (s->tries < s->problem->try_limit && (user = banyan_laid_next_user(&s->laid, cable, &link))) {
+        int tree = user->tree, v = user->v, count, far;
         opening o;
 
-        if (s->laid.parent[cell] < 0 || !path_uses(s, cell, cable)) {
-            *link = s->laid.users[at].next;
-            s->laid.users[at].next = s->laid.free_user;
-            s->laid.free_user = at;
-            continue;
-        }
-        link = &s->laid.users[at].next;
+        link = &s->laid.users[*link].next;
         if (s->laid.weight[tree] < s->need[cable] || is_in_chain(s, cable, tree))
             continue;
         o = cut_open(s, tree, v, cable);

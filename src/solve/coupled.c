@@ -475,6 +475,23 @@ void banyan_coupled_fini(banyan_coupled *packing)
     memset(packing, 0, sizeof *packing);
 }
 
+void banyan_coupled_replace(banyan_coupled *packing, banyan_tree_kind *kind, int *root, double *weight,
+                            banyan_trees *trees)
+{
+    banyan_free(packing->kind);
+    banyan_free(packing->root);
+    banyan_free(packing->weight);
+    banyan_trees_fini(&packing->trees);
+    packing->kind = kind;
+    packing->root = root;
+    packing->weight = weight;
+    packing->trees = *trees;
+    banyan_trees_init(trees);
+    packing->total = 0;
+    for (size_t t = 0; t < packing->trees.tree_count; t++)
+        packing->total += kind[t] == BANYAN_TREE_OUT ? weight[t] : 0;
+}
+
 /* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every
  * tree holds all active nodes, one of these is as good a root as any node. */
 static int roots_are_alike(const banyan_graph *graph, const int64_t *price)

@@ -43,6 +43,10 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
                                    banyan_coupled *out, banyan_error *err);
 void banyan_coupled_fini(banyan_coupled *packing);
 
+/* Other trees, pipelined, under the same prices. All that is given becomes the packing's; *trees is left empty. */
+void banyan_coupled_replace(banyan_coupled *packing, banyan_tree_kind *kind, int *root, double *weight,
+                            banyan_trees *trees);
+
 /* Pipelined, no node helps that is not active: solve goes this way there, which is much quicker than columns. */
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                      banyan_coupled *out, banyan_error *err);

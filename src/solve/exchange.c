@@ -147,29 +147,6 @@ static void offer(search *s, int v, double distance, int via, int source)
     rise(s, s->place[v]);
 }
 
-/* Marks what hangs below top, in s->order from top on; returns how many that are. */
-static int mark_part(search *s, int tree, int top)
-{
-    const int *parent = s->laid.parent + banyan_laid_cell(&s->laid, tree, 0);
-    int count = 0;
-
-    memset(s->side, 0, (size_t)s->laid.node_count);
-    s->side[top] = 1;
-    for (int v = 0; v < s->laid.node_count; v++) {
-        int u = v, mark;
-
-        if (parent[v] == BANYAN_LAID_OUTSIDE)
-            continue;
-        while (!s->side[u] && parent[u] >= 0)
-            u = parent[u];
-        mark = s->side[u] ? s->side[u] : 2;
-        for (u = v; u >= 0 && !s->side[u]; u = parent[u])
-            s->side[u] = (unsigned char)mark;
-        count += s->side[v] == 1;
-    }
-    return count;
-}
-
 /* Depths, and below each node the two longest ways down through different children. Returns the depth. */
 static int measure(search *s, int tree)
 {
@@ -283,7 +260,7 @@ static int exchange_edge(search *s, int tree, int v)
         bottom = only_child(s, parent, bottom);
     for (above = parent[bottom]; is_chain(s, parent, above); above = parent[above])
         ;
-    mark_part(s, tree, bottom);
+    banyan_laid_mark_part(&s->laid, tree, bottom, s->side);
     for (int u = bottom; u != above; u = parent[u]) {
         banyan_laid_count(&s->laid, tree, u, -1);
         if (u != bottom)
@@ -309,29 +286,16 @@ static int exchange_edge(search *s, int tree, int v)
     return 1;
 }
 
-static int path_uses(const search *s, size_t cell, int cable)
-{
-    for (int i = 0; i < s->laid.path_length[cell]; i++)
-        if (banyan_graph_cable(s->laid.graph, s->laid.arcs[s->laid.path[cell] + (size_t)i]) == cable)
-            return 1;
-    return 0;
-}
-
-/* One exchange off the cable, the latest users first. What is out of date leaves the list. */
+/* One exchange off the cable, the latest users first. */
 static int relieve(search *s, int cable)
 {
     int *link = &s->laid.first_user[cable];
+    const banyan_laid_user *user;
 
-    while (*link >= 0) {
-        int at = *link, tree = s->laid.users[at].tree, v = s->laid.users[at].v;
+    while ((user = banyan_laid_next_user(&s->laid, cable, &link))) {
+        int at = *link, tree = user->tree, v = user->v;
         size_t cell = banyan_laid_cell(&s->laid, tree, v);
 
-        if (s->laid.parent[cell] < 0 || !path_uses(s, cell, cable)) {
-            *link = s->laid.users[at].next;
-            s->laid.users[at].next = s->laid.free_user;
-            s->laid.free_user = at;
-            continue;
-        }
         if (s->vain[cell] != s->season) {
             if (exchange_edge(s, tree, v))
                 return 1;

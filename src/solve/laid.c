@@ -172,6 +172,50 @@ void banyan_laid_collect(banyan_laid *l)
     l->arc_capacity = used + 1;
 }
 
+int banyan_laid_path_uses(const banyan_laid *laid, size_t cell, int cable)
+{
+    for (int i = 0; i < laid->path_length[cell]; i++)
+        if (banyan_graph_cable(laid->graph, laid->arcs[laid->path[cell] + (size_t)i]) == cable)
+            return 1;
+    return 0;
+}
+
+const banyan_laid_user *banyan_laid_next_user(banyan_laid *laid, int cable, int **link)
+{
+    while (**link >= 0) {
+        int at = **link;
+        banyan_laid_user *user = &laid->users[at];
+        size_t cell = banyan_laid_cell(laid, user->tree, user->v);
+
+        if (laid->parent[cell] >= 0 && banyan_laid_path_uses(laid, cell, cable))
+            return user;
+        **link = user->next;
+        user->next = laid->free_user;
+        laid->free_user = at;
+    }
+    return NULL;
+}
+
+void banyan_laid_mark_part(const banyan_laid *laid, int tree, int top, unsigned char *side)
+{
+    const int *parent = laid->parent + banyan_laid_cell(laid, tree, 0);
+
+    memset(side, 0, (size_t)laid->node_count);
+    side[top] = 1;
+    for (int v = 0; v < laid->node_count; v++) {
+        unsigned char mark;
+        int u = v;
+
+        if (parent[v] == BANYAN_LAID_OUTSIDE)
+            continue;
+        while (!side[u] && parent[u] >= 0)
+            u = parent[u];
+        mark = side[u] ? side[u] : 2;
+        for (u = v; u >= 0 && !side[u]; u = parent[u])
+            side[u] = mark;
+    }
+}
+
 /* Depths of all nodes, counted from the memory of those above. */
 int banyan_laid_measure(banyan_laid *l, int tree)
 {

@@ -60,6 +60,15 @@ void banyan_laid_price_for(banyan_laid *laid, int tree);
 void banyan_laid_count(banyan_laid *laid, int tree, int v, int sign);
 double banyan_laid_path_price(const banyan_laid *laid, int tree, int v);
 
+/* Whether the cell's way to its parent goes over the cable. */
+int banyan_laid_path_uses(const banyan_laid *laid, size_t cell, int cable);
+
+/* The next user of the cable, from *link on: what is out of date leaves the list. NULL: there is none. */
+const banyan_laid_user *banyan_laid_next_user(banyan_laid *laid, int cable, int **link);
+
+/* By node: 1 for what hangs below top, and top, 2 for the rest of the tree, 0 outside. */
+void banyan_laid_mark_part(const banyan_laid *laid, int tree, int top, unsigned char *side);
+
 /* Depths of the tree's nodes; returns the largest. */
 int banyan_laid_measure(banyan_laid *laid, int tree);
 

@@ -248,22 +248,12 @@ static banyan_status take_pairs(maker *m, const double *part, double rate, banya
         banyan_free(weight);
         return banyan_fail_memory(err);
     }
-    packing->total = 0;
     for (size_t t = 0; t < count; t++) {
         kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
         weight[t] = part[t / 2] * rate;
-        packing->total += t % 2 ? weight[t] : 0;
     }
-    banyan_free(packing->kind);
-    banyan_free(packing->root);
-    banyan_free(packing->weight);
-    banyan_trees_fini(&packing->trees);
-    packing->kind = kind;
-    packing->root = m->root;
-    packing->weight = weight;
-    packing->trees = m->trees;
+    banyan_coupled_replace(packing, kind, m->root, weight, &m->trees);
     m->root = NULL;
-    banyan_trees_init(&m->trees);
     return BANYAN_SUCCESS;
 }
 

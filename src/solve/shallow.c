@@ -376,22 +376,12 @@ static banyan_status take_pairs(grower *g, banyan_coupled *packing, banyan_error
         banyan_free(weight);
         return banyan_fail_memory(err);
     }
-    packing->total = 0;
     for (size_t t = 0; t < count; t++) {
         kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
         root[t] = g->tree_root[t / 2];
         weight[t] = fmax(0, values[t / 2]) * g->unit;
-        packing->total += t % 2 ? weight[t] : 0;
     }
-    banyan_free(packing->kind);
-    banyan_free(packing->root);
-    banyan_free(packing->weight);
-    banyan_trees_fini(&packing->trees);
-    packing->kind = kind;
-    packing->root = root;
-    packing->weight = weight;
-    packing->trees = g->trees;
-    banyan_trees_init(&g->trees);
+    banyan_coupled_replace(packing, kind, root, weight, &g->trees);
     return BANYAN_SUCCESS;
 }
 

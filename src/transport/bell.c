@@ -10,20 +10,12 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/relax.h"
 
 #define SPINS 200 /* a few microseconds: about what a sleep and a wake-up cost */
 
 /* Whoever is to ring may need this core. */
 #define SPINS_BEFORE_YIELD 64
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static void sleep_while(banyan_bell *bell, uint32_t rings, int64_t nanoseconds)
 {
@@ -53,7 +45,7 @@ int banyan_bell_wait_spinning(banyan_bell *bell, uint32_t *heard, int64_t deadli
         spins = 0;
     for (int i = 1; i <= spins && rings == *heard; i++) {
         if (i % SPINS_BEFORE_YIELD)
-            relax();
+            banyan_relax();
         else
             sched_yield();
         rings = atomic_load(&bell->rings);
