@@ -14,6 +14,7 @@
 #include "execute/crew_internal.h"
 
 #define CHUNK_BYTES ((size_t)128 << 10)
+#define LEAST_CHUNK_BYTES ((size_t)32 << 10)
 #define BLOCK_BYTES                                                                                          \
     ((size_t)512) /* less than a core has in flight: the next one begins before it is through */
 
@@ -111,9 +112,13 @@ void banyan_crew_add_pair(const banyan_crew *crew, const banyan_chunk *now, cons
     banyan_crew_add_up(crew, now, now->begin, now->end, 0);
 }
 
+/* The first two are shown before anything is added, so short vectors are cut finer. */
 size_t banyan_crew_pair_elements(const banyan_crew *crew)
 {
-    return CHUNK_BYTES / crew->runner->element_bytes;
+    size_t bytes = crew->runner->request->count * crew->runner->element_bytes / 32;
+
+    bytes = bytes < LEAST_CHUNK_BYTES ? LEAST_CHUNK_BYTES : least(bytes, CHUNK_BYTES);
+    return bytes / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE / crew->runner->element_bytes;
 }
 
 /* Inputs and results mostly begin at the same place in a line, on both ranks; what is shown then should, too, so that
