@@ -188,10 +188,8 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
     return status;
 }
 
-/* Directions alike, but some nodes only add or only copy: mostly that brings nothing, and then the prices of
- * the network in which they just forward prove as much. *good says so. */
-static banyan_status by_even_roles(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
-                                   banyan_error *err)
+banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                          banyan_error *err)
 {
     unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
     banyan_graph even;
@@ -217,7 +215,7 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
                                      banyan_error *err)
 {
     int good = 0;
-    banyan_status status = by_even_roles(graph, out, &good, err);
+    banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
     if (status || good)
         goto prove;

@@ -34,8 +34,7 @@ typedef struct {
     banyan_lp *lp;
     banyan_flow *flow; /* one edge an arc, then one from the node before the roots to every node */
     double unit;       /* the largest capacity */
-    int *node;         /* those with arcs */
-    int node_count;
+    int *root_node, root_count; /* where sums can be made */
     int has_forwarders,
         x_count;      /* arcs, twice as many with forwarders: the broadcast's part, then the reduce's */
     double *x, *root; /* the program's answer, in units */
@@ -44,7 +43,8 @@ typedef struct {
     double *mid_x, *mid_root;   /* asked about */
     unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
     size_t cut_count, cut_capacity;
-    int first_cut; /* its column */
+    int first_cut; /* its column; those of forwarders are before it: */
+    int *potential; /* [reduce * node_count + v]: its column, or -1 */
     int *row;
     double *value;
 } divider;
@@ -58,7 +58,7 @@ static void divider_fini(divider *d)
 {
     banyan_lp_destroy(d->lp);
     banyan_flow_destroy(d->flow);
-    banyan_free(d->node);
+    banyan_free(d->root_node);
     banyan_free(d->x);
     banyan_free(d->root);
     banyan_free(d->good_x);
@@ -66,6 +66,7 @@ static void divider_fini(divider *d)
     banyan_free(d->mid_x);
     banyan_free(d->mid_root);
     banyan_free(d->cuts);
+    banyan_free(d->potential);
     banyan_free(d->row);
     banyan_free(d->value);
 }
@@ -100,24 +101,46 @@ static int row_in(const divider *d, int arc)
     return d->graph->node_count + arc + (d->has_forwarders ? d->graph->arc_count : 0);
 }
 
-/* A forwarder's two columns: it can send on no more than it gets, each part by itself. */
-static void add_forwarder(divider *d, int v)
+/* Whether the node has arcs and cannot do its share of the broadcast (the reduce): copy (add). */
+static int forwards(const banyan_graph *graph, int v, int reduce)
+{
+    return !(graph->role[v] & (reduce ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES)) &&
+           graph->out_first[v] < graph->out_first[v + 1];
+}
+
+/* As many times more than it gets a node can send on: a forwarder as much, an idle node that copies once to each active
+ * node (but the root). Active nodes have it all. */
+static int most_copies(const banyan_graph *graph, int v, int reduce)
+{
+    if ((graph->role[v] & BANYAN_NODE_ACTIVE) || graph->out_first[v] == graph->out_first[v + 1])
+        return 0;
+    return forwards(graph, v, reduce) ? 1 : graph->active_count - 1;
+}
+
+/* What limits a node that is not active, each part by itself. */
+static void add_limits(divider *d, int v)
 {
     const banyan_graph *graph = d->graph;
 
     for (int reduce = 0; reduce < 2; reduce++) {
-        int count = 0;
+        int count = 0, copies = most_copies(graph, v, reduce);
 
-        for (int i = 0; i < graph->arc_count; i++) {
+        for (int i = 0; copies && i < graph->arc_count; i++) {
             int leaves = graph->arcs[i].src == v;
 
             if (!leaves && graph->arcs[i].dst != v)
                 continue;
             d->row[count] = reduce ? row_in(d, i) : graph->node_count + i;
-            d->value[count++] = leaves == reduce ? -1 : 1;
+            d->value[count++] = leaves == reduce ? -copies : 1;
         }
-        banyan_lp_add_column(d->lp, 0, count, d->row, d->value);
-        d->first_cut++;
+        for (int i = 0; copies && !forwards(graph, v, reduce) && i < d->root_count; i++)
+            if (!(graph->role[d->root_node[i]] & BANYAN_NODE_ACTIVE)) {
+                d->row[count] = d->root_node[i];
+                d->value[count++] = d->root_node[i] == v ? -graph->active_count : -1;
+            }
+        d->potential[reduce * graph->node_count + v] = count ? d->first_cut++ : -1;
+        if (count)
+            banyan_lp_add_column(d->lp, 0, count, d->row, d->value);
     }
 }
 
@@ -133,8 +156,8 @@ static banyan_status make_program(divider *d, banyan_error *err)
     if (!status) {
         for (size_t r = 0; r < rows; r++)
             upper[r] = 1e300;
-        for (int i = 0; i < d->node_count; i++)
-            lower[d->node[i]] = 1;
+        for (int i = 0; i < d->root_count; i++)
+            lower[d->root_node[i]] = 1;
         status = banyan_lp_create((int)rows, lower, upper, &d->lp, err);
     }
     for (int i = 0; !status && i < arcs; i++) {
@@ -144,9 +167,10 @@ static banyan_status make_program(divider *d, banyan_error *err)
         banyan_lp_add_column(d->lp, -capacity_of(d, i), d->has_forwarders ? 2 : 1, row, ones);
     }
     d->first_cut = arcs;
-    for (int v = 0; !status && v < nodes; v++)
-        if (!(d->graph->role[v] & BANYAN_NODE_ACTIVE) && d->graph->out_first[v] < d->graph->out_first[v + 1])
-            add_forwarder(d, v);
+    for (int v = 0; v < 2 * nodes; v++)
+        d->potential[v] = -1;
+    for (int v = 0; !status && v < nodes && d->has_forwarders; v++)
+        add_limits(d, v);
     banyan_free(lower);
     banyan_free(upper);
     return status;
@@ -154,11 +178,13 @@ static banyan_status make_program(divider *d, banyan_error *err)
 
 static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_error *err)
 {
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
-    *d = (divider){.graph = graph, .node = banyan_alloc(nodes, sizeof *d->node)};
-    d->has_forwarders = !banyan_graph_all_active(graph);
+    *d = (divider){.graph = graph, .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
+    for (int v = 0; v < graph->node_count; v++)
+        d->has_forwarders |= forwards(graph, v, 0) || forwards(graph, v, 1);
     d->x_count = graph->arc_count * (d->has_forwarders ? 2 : 1);
     parts = (size_t)d->x_count;
     d->x = banyan_alloc(parts, sizeof *d->x);
@@ -167,18 +193,19 @@ static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_
     d->root = banyan_alloc(nodes, sizeof *d->root);
     d->good_root = banyan_alloc(nodes, sizeof *d->root);
     d->mid_root = banyan_alloc(nodes, sizeof *d->root);
+    d->potential = banyan_alloc(2 * nodes, sizeof *d->potential);
     d->row = banyan_alloc(arcs + nodes, sizeof *d->row);
     d->value = banyan_alloc(arcs + nodes, sizeof *d->value);
-    if (!d->node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
-        !d->row || !d->value)
+    if (!d->root_node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
+        !d->potential || !d->row || !d->value)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
     for (int i = 0; i < d->x_count && !d->has_forwarders; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
     for (int v = 0; v < graph->node_count; v++)
-        if (graph->role[v] & BANYAN_NODE_ACTIVE)
-            d->node[d->node_count++] = v;
+        if ((graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
+            d->root_node[d->root_count++] = v;
     status = make_flow(d, err);
     return status ? status : make_program(d, err);
 }
@@ -199,9 +226,9 @@ static void add_column(divider *d)
     double leaves = 0;
     int count = 0;
 
-    for (int i = 0; i < d->node_count; i++)
-        if (!inside[d->node[i]]) {
-            d->row[count] = d->node[i];
+    for (int i = 0; i < d->root_count; i++)
+        if (!inside[d->root_node[i]]) {
+            d->row[count] = d->root_node[i];
             d->value[count++] = 1;
         }
     for (int i = 0; i < graph->arc_count; i++) {
@@ -233,7 +260,7 @@ static unsigned char *next_cut(divider *d)
 /* Every node alone, and all but it: mostly these decide. */
 static banyan_status first_cuts(divider *d, banyan_error *err)
 {
-    for (int i = 0; i < d->node_count; i++)
+    for (int i = 0; i < d->graph->active_count; i++)
         for (unsigned char kind = 0; kind < 4; kind++) {
             unsigned char *cut = next_cut(d);
 
@@ -241,7 +268,7 @@ static banyan_status first_cuts(divider *d, banyan_error *err)
                 return banyan_fail_memory(err);
             cut[0] = kind & 1;
             for (int v = 0; v < d->graph->node_count; v++)
-                cut[1 + v] = (v == d->node[i]) != (kind >> 1);
+                cut[1 + v] = (v == d->graph->active[i]) != (kind >> 1);
             if (is_new(d, cut))
                 add_column(d);
         }
@@ -273,11 +300,11 @@ static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
     for (int v = 0; v < d->graph->node_count; v++)
         total += (int64_t)nearbyint(SCALE * d->mid_root[v]);
     for (int leaving = 0; leaving < 2; leaving++)
-        for (int i = 0; i < d->node_count; i++) {
+        for (int i = 0; i < d->graph->active_count; i++) {
             unsigned char *cut;
 
             set_flow(d, leaving);
-            if ((double)banyan_flow_run(d->flow, d->node[i], d->graph->node_count, total) >=
+            if ((double)banyan_flow_run(d->flow, d->graph->active[i], d->graph->node_count, total) >=
                 ENOUGH * (double)total)
                 continue;
             cut = next_cut(d);
@@ -372,6 +399,102 @@ static void price_arcs(const divider *d, double *price)
     }
 }
 
+/* Weights of the program's columns behind the arcs' as whole numbers, small ones if they are such. */
+static banyan_status make_whole(const divider *d, int64_t **out, banyan_error *err)
+{
+    const double *value = banyan_lp_values(d->lp) + d->graph->arc_count;
+    int count = d->first_cut - d->graph->arc_count + (int)d->cut_count;
+    double *weight = banyan_alloc((size_t)count + 1, sizeof *weight), largest = 0;
+    int64_t *whole = banyan_alloc((size_t)count + 1, sizeof *whole);
+
+    *out = NULL;
+    if (!weight || !whole) {
+        banyan_free(weight);
+        banyan_free(whole);
+        return banyan_fail_memory(err);
+    }
+    for (int i = 0; i < count; i++) {
+        weight[i] = fmax(0, value[i]);
+        largest = fmax(largest, weight[i]);
+    }
+    if (!banyan_fraction_small_integers(weight, count, SMALL_DENOMINATOR, 1e-7, whole))
+        for (int i = 0; i < count; i++)
+            whole[i] = (int64_t)nearbyint(weight[i] / largest * LARGE_PRICE);
+    banyan_free(weight);
+    *out = whole;
+    return BANYAN_SUCCESS;
+}
+
+/* What the arc must cost at least, so that the cuts' weights are paid: as a part of the reduce, or of the broadcast. */
+static int64_t must_cost(const divider *d, const int64_t *whole, int arc, int reduce)
+{
+    const banyan_graph *graph = d->graph;
+    const int *potential = d->potential + reduce * graph->node_count;
+    int from = reduce ? graph->arcs[arc].src : graph->arcs[arc].dst,
+        to = reduce ? graph->arcs[arc].dst : graph->arcs[arc].src, before = graph->arc_count;
+    int64_t cost = 0;
+
+    for (size_t k = 0; k < d->cut_count; k++) {
+        const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
+
+        if (*cut == reduce && inside[from] && !inside[to])
+            cost += whole[(size_t)(d->first_cut - before) + k];
+    }
+    cost += potential[from] < 0 ? 0 : most_copies(graph, from, reduce) * whole[potential[from] - before];
+    return cost - (potential[to] < 0 ? 0 : whole[potential[to] - before]);
+}
+
+/* What a root that is not active itself adds to the limits of helpers. */
+static int64_t spent_on_helpers(const divider *d, const int64_t *whole, int root)
+{
+    const banyan_graph *graph = d->graph;
+    int64_t sum = 0;
+
+    for (int i = 0; i < 2 * graph->node_count && !(graph->role[root] & BANYAN_NODE_ACTIVE); i++) {
+        int v = i % graph->node_count;
+
+        if (d->potential[i] >= 0 && !forwards(graph, v, i / graph->node_count))
+            sum += (v == root ? graph->active_count : 1) * whole[d->potential[i] - graph->arc_count];
+    }
+    return sum;
+}
+
+/* Where nodes help that are not active: every pair of trees crosses each cut, so it costs no less than the cuts that a root
+ * is outside of weigh together, if each arc costs what the cuts over it do. Whole numbers, so it holds exactly. */
+static banyan_status prove_by_cuts(const divider *d, banyan_division *out, banyan_error *err)
+{
+    const banyan_graph *graph = d->graph;
+    banyan_wide worth = 0, least = -1;
+    int64_t *whole;
+    banyan_status status = make_whole(d, &whole, err);
+
+    if (status)
+        return status;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int64_t sent = must_cost(d, whole, i, 0), summed = must_cost(d, whole, i, 1);
+
+        out->price[i] = sent > summed ? sent : summed;
+        out->price[i] = out->price[i] > 0 ? out->price[i] : 0;
+        worth += (banyan_wide)graph->arcs[i].capacity * out->price[i];
+    }
+    for (int i = 0; i < d->root_count; i++) {
+        banyan_wide cost = 0;
+
+        for (size_t k = 0; k < d->cut_count; k++)
+            if (!d->cuts[k * cut_bytes(d) + 1 + (size_t)d->root_node[i]])
+                cost += whole[(size_t)(d->first_cut - graph->arc_count) + k];
+        cost -= spent_on_helpers(d, whole, d->root_node[i]);
+        least = least < 0 || cost < least ? cost : least;
+    }
+    banyan_free(whole);
+    if (least <= 0)
+        return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the weights of %d cuts prove nothing",
+                           (int)d->cut_count);
+    out->bound = banyan_fraction_make(worth, least);
+    out->bound_value = (double)worth / (double)least;
+    return BANYAN_SUCCESS;
+}
+
 /* What the prices prove, as whole numbers. */
 static banyan_status prove(const divider *d, banyan_division *out, banyan_error *err)
 {
@@ -381,6 +504,8 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     banyan_status status;
     int proven;
 
+    if (banyan_graph_has_helpers(graph))
+        return prove_by_cuts(d, out, err);
     price_arcs(d, price);
     for (int i = 0; i < graph->arc_count; i++)
         largest = fmax(largest, price[i]);
