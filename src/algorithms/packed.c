@@ -424,11 +424,6 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
-    if (!status && !graph->symmetric && banyan_network_has_many_helpers(graph)) {
-        banyan_graph_destroy(graph);
-        status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
-                                      BANYAN_RELAYS_FORWARD, &graph, err);
-    }
     if (status)
         return status;
     if (options->by_ellipsoid) {
@@ -438,7 +433,8 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     } else {
         if (options->stages == BANYAN_STAGES_PIPELINED && !graph->symmetric)
             status = pack_even(problem->topology, graph, options, flows, &good, err);
-        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24)
+        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24 &&
+            !banyan_graph_has_helpers(graph))
             status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
             status = pack_coupled(graph, options, flows, &bound, err);

@@ -28,6 +28,7 @@
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
+#include "solve/twins.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
@@ -183,7 +184,7 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    status = graph->symmetric ? by_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
+    status = by_trees(&plain, out, err);
     banyan_free(plain.role);
     return status;
 }
@@ -211,22 +212,21 @@ banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allr
     return status;
 }
 
-banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                     banyan_error *err)
+static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     int good = 0;
     banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
     if (status || good)
         goto prove;
+    if (!graph->symmetric && banyan_graph_has_helpers(graph))
+        return by_coupled_trees(graph, out, err);
     if (needs_cuts(graph))
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
-    else if (!graph->symmetric && !banyan_graph_has_helpers(graph))
-        status = by_division(graph, out, err);
     else if (!graph->symmetric)
-        status = by_coupled_trees(graph, out, err);
+        status = by_division(graph, out, err);
     else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
     else
@@ -236,6 +236,34 @@ prove: /* What a solver says is not taken on trust: the prices alone must prove 
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
     if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
+    return status;
+}
+
+banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    banyan_twins twins;
+    banyan_allreduce_bound merged = {0};
+    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
+
+    if (status)
+        return status;
+    if (!twins.graph) {
+        banyan_twins_fini(&twins);
+        return solve(graph, out, err);
+    }
+    merged.price = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged.price);
+    status = merged.price ? solve(twins.graph, &merged, err) : banyan_fail_memory(err);
+    if (!status) {
+        int64_t *price = out->price;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            price[i] = merged.price[twins.arc[i]];
+        *out = merged;
+        out->price = price;
+    }
+    banyan_free(merged.price);
+    banyan_twins_fini(&twins);
     return status;
 }
 
@@ -256,11 +284,35 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
             banyan_spanning_destroy(spanning);
         return status;
     }
-    if (banyan_network_has_many_helpers(graph))
+    if (graph->symmetric && banyan_network_has_many_helpers(graph))
         return banyan_ascent_bound(graph, price, out, err);
-    status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
-    if (!status && !proven)
-        status = banyan_ascent_bound(graph, price, out, err);
+    if (graph->symmetric || banyan_network_is_searched(graph)) {
+        status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
+        if (status || proven)
+            return status;
+    }
+    return graph->symmetric ? banyan_ascent_bound(graph, price, out, err)
+                            : banyan_divide_check(graph, price, out, err);
+}
+
+/* Twins are taken together where they have the same prices. */
+static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                          banyan_error *err)
+{
+    banyan_twins twins;
+    int64_t *merged = NULL;
+    banyan_status status = banyan_twins_merge(graph, price, &twins, err);
+
+    if (!status && !twins.graph)
+        status = least_cost(graph, price, out, err);
+    else if (!status) {
+        merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
+        for (int i = 0; merged && i < graph->arc_count; i++)
+            merged[twins.arc[i]] = price[i];
+        status = merged ? least_cost(twins.graph, merged, out, err) : banyan_fail_memory(err);
+    }
+    banyan_free(merged);
+    banyan_twins_fini(&twins);
     return status;
 }
 
@@ -268,7 +320,7 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *p
                                      banyan_fraction *fraction, double *value, banyan_error *err)
 {
     banyan_wide worth = 0, cost = 0;
-    banyan_status status = least_cost(graph, price, &cost, err);
+    banyan_status status = least_cost_of_merged(graph, price, &cost, err);
 
     if (status)
         return status;

@@ -100,7 +100,7 @@ static banyan_status take_columns(const banyan_graph *graph, const banyan_couple
                                   banyan_coupled *out, banyan_error *err)
 {
     banyan_coupled better;
-    banyan_status status = banyan_coupled_by_columns(graph, problem, &better, err);
+    banyan_status status = banyan_coupled_by_columns(graph, problem, NULL, &better, err);
 
     if (status)
         return status;

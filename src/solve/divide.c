@@ -26,25 +26,29 @@
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
+#define CHECKED 1e-11         /* share by which a check may fall short */
+#define PREMIUM 4             /* on prices that are not given */
+#define MOST_ROUNDS 2000
 #define SMALL_DENOMINATOR 2000
 #define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
 
 typedef struct {
     const banyan_graph *graph;
+    const int64_t *fixed; /* prices of the arcs, which are given; NULL: they are not */
     banyan_lp *lp;
-    banyan_flow *flow; /* one edge an arc, then one from the node before the roots to every node */
-    double unit;       /* the largest capacity */
+    banyan_flow *flow;          /* one edge an arc, then one from the node before the roots to every node */
+    double unit;                /* the largest capacity */
     int *root_node, root_count; /* where sums can be made */
-    int has_forwarders,
-        x_count;      /* arcs, twice as many with forwarders: the broadcast's part, then the reduce's */
-    double *x, *root; /* the program's answer, in units */
+    int has_parts,
+        x_count; /* arcs, twice as many where some node forwards: the broadcast's part, then the reduce's */
+    double *x, *root;           /* the program's answer, in units */
     double *good_x, *good_root; /* works, */
     double good;                /* and reaches this */
     double *mid_x, *mid_root;   /* asked about */
     unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
     size_t cut_count, cut_capacity;
-    int first_cut; /* its column; those of forwarders are before it: */
-    int *potential; /* [reduce * node_count + v]: its column, or -1 */
+    int first_limit, first_cut; /* their columns */
+    int *potential;             /* [reduce * node_count + v]: its column, or -1 */
     int *row;
     double *value;
 } divider;
@@ -98,7 +102,7 @@ static double capacity_of(const divider *d, int arc)
 /* Which row of the program is the arc's part for the reduce. */
 static int row_in(const divider *d, int arc)
 {
-    return d->graph->node_count + arc + (d->has_forwarders ? d->graph->arc_count : 0);
+    return d->graph->node_count + arc + (d->has_parts ? d->graph->arc_count : 0);
 }
 
 /* Whether the node has arcs and cannot do its share of the broadcast (the reduce): copy (add). */
@@ -144,11 +148,37 @@ static void add_limits(divider *d, int v)
     }
 }
 
+/* One price an arc. Where prices are given, all of them in one column more, and the others at a premium: so there is
+ * an answer before the cuts that need none of them are found. */
+static void add_prices(divider *d)
+{
+    int nodes = d->graph->node_count, arcs = d->graph->arc_count;
+    double worth = 0, largest = 1;
+
+    for (int i = 0; i < arcs; i++) {
+        int row[2] = {nodes + i, row_in(d, i)};
+        double ones[2] = {1, 1};
+
+        banyan_lp_add_column(d->lp, -(d->fixed ? PREMIUM : 1) * capacity_of(d, i), d->has_parts ? 2 : 1, row,
+                             ones);
+        largest = d->fixed ? fmax(largest, (double)d->fixed[i]) : 1;
+    }
+    d->first_limit = d->first_cut = arcs + (d->fixed != NULL);
+    if (!d->fixed)
+        return;
+    for (int i = 0; i < 2 * arcs; i++) {
+        d->row[i] = nodes + i;
+        d->value[i] = (double)d->fixed[i % arcs] / largest;
+        worth += d->value[i] / 2 * capacity_of(d, i % arcs);
+    }
+    banyan_lp_add_column(d->lp, -worth, 2 * arcs, d->row, d->value);
+}
+
 /* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs (without forwarders: beyond those
  * of cuts). */
 static banyan_status make_program(divider *d, banyan_error *err)
 {
-    int nodes = d->graph->node_count, arcs = d->graph->arc_count;
+    int nodes = d->graph->node_count;
     size_t rows = (size_t)(nodes + d->x_count);
     double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper);
     banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
@@ -160,32 +190,31 @@ static banyan_status make_program(divider *d, banyan_error *err)
             lower[d->root_node[i]] = 1;
         status = banyan_lp_create((int)rows, lower, upper, &d->lp, err);
     }
-    for (int i = 0; !status && i < arcs; i++) {
-        int row[2] = {nodes + i, row_in(d, i)};
-        double ones[2] = {1, 1};
-
-        banyan_lp_add_column(d->lp, -capacity_of(d, i), d->has_forwarders ? 2 : 1, row, ones);
-    }
-    d->first_cut = arcs;
+    if (!status)
+        add_prices(d);
     for (int v = 0; v < 2 * nodes; v++)
         d->potential[v] = -1;
-    for (int v = 0; !status && v < nodes && d->has_forwarders; v++)
+    for (int v = 0; !status && v < nodes && d->has_parts; v++)
         add_limits(d, v);
     banyan_free(lower);
     banyan_free(upper);
     return status;
 }
 
-static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_error *err)
+static banyan_status divider_init(divider *d, const banyan_graph *graph, const int64_t *fixed,
+                                  banyan_error *err)
 {
     const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
-    *d = (divider){.graph = graph, .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
+    *d = (divider){.graph = graph,
+                   .fixed = fixed,
+                   .has_parts = fixed != NULL,
+                   .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
     for (int v = 0; v < graph->node_count; v++)
-        d->has_forwarders |= forwards(graph, v, 0) || forwards(graph, v, 1);
-    d->x_count = graph->arc_count * (d->has_forwarders ? 2 : 1);
+        d->has_parts |= forwards(graph, v, 0) || forwards(graph, v, 1);
+    d->x_count = graph->arc_count * (d->has_parts ? 2 : 1);
     parts = (size_t)d->x_count;
     d->x = banyan_alloc(parts, sizeof *d->x);
     d->good_x = banyan_alloc(parts, sizeof *d->x);
@@ -194,14 +223,14 @@ static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_
     d->good_root = banyan_alloc(nodes, sizeof *d->root);
     d->mid_root = banyan_alloc(nodes, sizeof *d->root);
     d->potential = banyan_alloc(2 * nodes, sizeof *d->potential);
-    d->row = banyan_alloc(arcs + nodes, sizeof *d->row);
-    d->value = banyan_alloc(arcs + nodes, sizeof *d->value);
+    d->row = banyan_alloc(2 * arcs + nodes, sizeof *d->row);
+    d->value = banyan_alloc(2 * arcs + nodes, sizeof *d->value);
     if (!d->root_node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
         !d->potential || !d->row || !d->value)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
-    for (int i = 0; i < d->x_count && !d->has_forwarders; i++)
+    for (int i = 0; i < d->x_count && !d->has_parts; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
     for (int v = 0; v < graph->node_count; v++)
         if ((graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
@@ -238,8 +267,8 @@ static void add_column(divider *d)
         if (!inside[from] || inside[to])
             continue;
         d->row[count] = *cut ? row_in(d, i) : graph->node_count + i;
-        d->value[count++] = *cut && !d->has_forwarders ? 1 : -1;
-        leaves += *cut && !d->has_forwarders ? capacity_of(d, i) : 0;
+        d->value[count++] = *cut && !d->has_parts ? 1 : -1;
+        leaves += *cut && !d->has_parts ? capacity_of(d, i) : 0;
     }
     banyan_lp_add_column(d->lp, -leaves, count, d->row, d->value);
     d->cut_count++;
@@ -281,9 +310,9 @@ static void set_flow(divider *d, int leaving)
     const banyan_graph *graph = d->graph;
 
     for (int i = 0; i < graph->arc_count; i++) {
-        double part = !leaving            ? d->mid_x[i]
-                      : d->has_forwarders ? d->mid_x[graph->arc_count + i]
-                                          : capacity_of(d, i) - d->mid_x[i];
+        double part = !leaving       ? d->mid_x[i]
+                      : d->has_parts ? d->mid_x[graph->arc_count + i]
+                                     : capacity_of(d, i) - d->mid_x[i];
         int64_t room = (int64_t)nearbyint(SCALE * fmax(0, part));
 
         banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
@@ -358,7 +387,7 @@ static banyan_status close_in(divider *d, double tolerance, int round_limit, ban
     banyan_status status = solve_program(d, out, err);
     double share = 0.5;
 
-    if (d->has_forwarders) /* with nothing summed anywhere, any answer works */
+    if (d->has_parts) /* with nothing summed anywhere, any answer works */
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
@@ -389,7 +418,7 @@ static void price_arcs(const divider *d, double *price)
 
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = fmax(0, value[i]);
-    for (size_t k = 0; k < d->cut_count && !d->has_forwarders; k++) {
+    for (size_t k = 0; k < d->cut_count && !d->has_parts; k++) {
         const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
         double weight = value[(size_t)d->first_cut + k];
 
@@ -402,8 +431,8 @@ static void price_arcs(const divider *d, double *price)
 /* Weights of the program's columns behind the arcs' as whole numbers, small ones if they are such. */
 static banyan_status make_whole(const divider *d, int64_t **out, banyan_error *err)
 {
-    const double *value = banyan_lp_values(d->lp) + d->graph->arc_count;
-    int count = d->first_cut - d->graph->arc_count + (int)d->cut_count;
+    const double *value = banyan_lp_values(d->lp) + d->first_limit;
+    int count = d->first_cut - d->first_limit + (int)d->cut_count;
     double *weight = banyan_alloc((size_t)count + 1, sizeof *weight), largest = 0;
     int64_t *whole = banyan_alloc((size_t)count + 1, sizeof *whole);
 
@@ -431,7 +460,7 @@ static int64_t must_cost(const divider *d, const int64_t *whole, int arc, int re
     const banyan_graph *graph = d->graph;
     const int *potential = d->potential + reduce * graph->node_count;
     int from = reduce ? graph->arcs[arc].src : graph->arcs[arc].dst,
-        to = reduce ? graph->arcs[arc].dst : graph->arcs[arc].src, before = graph->arc_count;
+        to = reduce ? graph->arcs[arc].dst : graph->arcs[arc].src, before = d->first_limit;
     int64_t cost = 0;
 
     for (size_t k = 0; k < d->cut_count; k++) {
@@ -454,44 +483,43 @@ static int64_t spent_on_helpers(const divider *d, const int64_t *whole, int root
         int v = i % graph->node_count;
 
         if (d->potential[i] >= 0 && !forwards(graph, v, i / graph->node_count))
-            sum += (v == root ? graph->active_count : 1) * whole[d->potential[i] - graph->arc_count];
+            sum += (v == root ? graph->active_count : 1) * whole[d->potential[i] - d->first_limit];
     }
     return sum;
 }
 
 /* Where nodes help that are not active: every pair of trees crosses each cut, so it costs no less than the cuts that a root
  * is outside of weigh together, if each arc costs what the cuts over it do. Whole numbers, so it holds exactly. */
-static banyan_status prove_by_cuts(const divider *d, banyan_division *out, banyan_error *err)
+static banyan_status prove_by_cuts(const divider *d, int64_t *price, banyan_wide *worth, banyan_wide *least,
+                                   banyan_error *err)
 {
     const banyan_graph *graph = d->graph;
-    banyan_wide worth = 0, least = -1;
     int64_t *whole;
     banyan_status status = make_whole(d, &whole, err);
 
+    *worth = 0;
+    *least = -1;
     if (status)
         return status;
     for (int i = 0; i < graph->arc_count; i++) {
         int64_t sent = must_cost(d, whole, i, 0), summed = must_cost(d, whole, i, 1);
 
-        out->price[i] = sent > summed ? sent : summed;
-        out->price[i] = out->price[i] > 0 ? out->price[i] : 0;
-        worth += (banyan_wide)graph->arcs[i].capacity * out->price[i];
+        price[i] = sent > summed ? sent : summed;
+        price[i] = price[i] > 0 ? price[i] : 0;
+        *worth += (banyan_wide)graph->arcs[i].capacity * price[i];
     }
     for (int i = 0; i < d->root_count; i++) {
-        banyan_wide cost = 0;
+        banyan_wide cost = -spent_on_helpers(d, whole, d->root_node[i]);
 
         for (size_t k = 0; k < d->cut_count; k++)
             if (!d->cuts[k * cut_bytes(d) + 1 + (size_t)d->root_node[i]])
-                cost += whole[(size_t)(d->first_cut - graph->arc_count) + k];
-        cost -= spent_on_helpers(d, whole, d->root_node[i]);
-        least = least < 0 || cost < least ? cost : least;
+                cost += whole[(size_t)(d->first_cut - d->first_limit) + k];
+        *least = *least < 0 || cost < *least ? cost : *least;
     }
     banyan_free(whole);
-    if (least <= 0)
+    if (*least <= 0 || *worth <= 0)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the weights of %d cuts prove nothing",
                            (int)d->cut_count);
-    out->bound = banyan_fraction_make(worth, least);
-    out->bound_value = (double)worth / (double)least;
     return BANYAN_SUCCESS;
 }
 
@@ -504,8 +532,10 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     banyan_status status;
     int proven;
 
-    if (banyan_graph_has_helpers(graph))
-        return prove_by_cuts(d, out, err);
+    if (banyan_graph_has_helpers(graph)) {
+        status = prove_by_cuts(d, out->price, &num, &den, err);
+        goto out;
+    }
     price_arcs(d, price);
     for (int i = 0; i < graph->arc_count; i++)
         largest = fmax(largest, price[i]);
@@ -516,6 +546,7 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     if (!status && den <= 0)
         status =
             banyan_fail(err, BANYAN_INTERNAL_ERROR, "the prices of %d cuts prove nothing", (int)d->cut_count);
+out:
     if (status)
         return status;
     out->bound = banyan_fraction_make(num, den);
@@ -526,8 +557,7 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
 static void hand_over(divider *d, banyan_division *out)
 {
     for (int i = 0; i < d->graph->arc_count; i++) {
-        double summed =
-            d->has_forwarders ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
+        double summed = d->has_parts ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
 
         out->sent[i] = d->unit * d->good_x[i];
         out->summed[i] = d->unit * fmax(0, summed);
@@ -543,7 +573,7 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
                             banyan_division *out, banyan_error *err)
 {
     divider d;
-    banyan_status status = divider_init(&d, graph, err);
+    banyan_status status = divider_init(&d, graph, NULL, err);
 
     memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
@@ -562,6 +592,32 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
     divider_fini(&d);
     if (status)
         banyan_division_fini(out);
+    return status;
+}
+
+banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                  banyan_error *err)
+{
+    int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
+    banyan_wide worth = 0, least = 0, value = 0;
+    banyan_division division = {0};
+    divider d;
+    banyan_status status = divider_init(&d, graph, price, err);
+
+    if (!status && !needed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = first_cuts(&d, err);
+    if (!status)
+        status = close_in(&d, CHECKED, MOST_ROUNDS, &division, err);
+    if (!status)
+        status = prove_by_cuts(&d, needed, &worth, &least, err);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        value += (banyan_wide)graph->arcs[i].capacity * price[i];
+    if (!status) /* the cuts prove a bound by themselves; the prices are worth as much as that */
+        *out = (banyan_wide)((long double)value / (long double)worth * (long double)least);
+    banyan_free(needed);
+    divider_fini(&d);
     return status;
 }
 
