@@ -126,7 +126,7 @@ static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed
                                   banyan_flows *flows, double *bound, banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = options->stages,
-                                      .tolerance = 1e-9,
+                                      .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
                                       .round_limit = 1000,
                                       .depth_limit = options->max_depth,
                                       .tree_limit = options->max_trees};

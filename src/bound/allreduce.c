@@ -110,27 +110,14 @@ static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *
     return banyan_cuts_price(graph, out->price, &out->value, err);
 }
 
-/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
-static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
-{
-    banyan_division division;
-    banyan_status status = banyan_divide(graph, 1e-10, 1000, &division, err);
-
-    if (status)
-        return status;
-    out->reached = division.total;
-    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_division_fini(&division);
-    return BANYAN_SUCCESS;
-}
-
+/* Directions unlike: cuts, and trees that show that they are the right ones. */
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
                                       banyan_error *err)
 {
     banyan_coupled_problem problem = {
         .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
     banyan_coupled packing;
-    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+    banyan_status status = banyan_coupled_by_guided_columns(graph, &problem, &packing, err);
 
     if (status)
         return status;
@@ -140,6 +127,22 @@ static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduc
     memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
     banyan_coupled_fini(&packing);
     return status;
+}
+
+/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
+static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_divide_soon(graph, 1e-10, &division, err);
+    int is_settled;
+
+    if (status)
+        return status;
+    out->reached = division.total;
+    is_settled = division.is_settled;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, out, err);
 }
 
 /* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as

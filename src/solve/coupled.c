@@ -16,6 +16,8 @@
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
+#define DIVIDED 1e-9   /* share by which divisions fall short of the bound, */
+#define SETTLED 1e-7   /* and trees, which show that it is the right one */
 #define FIRST_PAIRS 24 /* by a division, and one for each so many arcs: */
 #define ARCS_A_PAIR 2
 #define TOGETHER 3 /* pairs under the same prices: */
@@ -447,7 +449,8 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int i = 0; i < g->oracle.root_count; i++)
         g->out_cost[i] = 0; /* pairs so far, here */
     g->oracle.quick = banyan_coupled_oracle_is_slow(&g->oracle);
-    for (int turn = 0; !status && turn < TURNS && g->packing->total < 0.9999 * division->bound_value;
+    for (int turn = 0;
+         !status && turn < TURNS && g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
         status = add_pairs(g, division, first, count, load, err);
         first += count;
@@ -519,21 +522,40 @@ static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *t
     return BANYAN_SUCCESS;
 }
 
-/* Columns, beginning with a division by cuts. */
-static banyan_status by_guided_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                       banyan_coupled *out, banyan_error *err)
+/* A division by cuts, soon or until it is the best, and columns that begin with it. */
+static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twins *twins,
+                                     const banyan_coupled_problem *problem, int soon, int *settled,
+                                     banyan_coupled *out, banyan_error *err)
 {
+    const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
-    banyan_twins twins;
-    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
+    banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
+                                : banyan_divide(merged, DIVIDED, 1000, &division, err);
 
-    if (!status)
-        status = banyan_divide(twins.graph ? twins.graph : graph, 1e-9, 1000, &division, err);
-    if (!status && twins.graph)
-        status = spread_out(graph, &twins, &division, err);
+    *settled = division.is_settled;
+    if (!status && twins->graph)
+        status = spread_out(graph, twins, &division, err);
     if (!status)
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
     banyan_division_fini(&division);
+    return status;
+}
+
+/* Mostly trees soon show that the division has come to the right bound. */
+banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
+                                               const banyan_coupled_problem *problem, banyan_coupled *out,
+                                               banyan_error *err)
+{
+    banyan_twins twins;
+    int settled = 0;
+    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
+
+    if (!status)
+        status = divide_and_fill(graph, &twins, problem, 1, &settled, out, err);
+    if (!status && !settled && out->total < out->bound_value * (1 - SETTLED)) {
+        banyan_coupled_fini(out);
+        status = divide_and_fill(graph, &twins, problem, 0, &settled, out, err);
+    }
     banyan_twins_fini(&twins);
     return status;
 }
@@ -558,7 +580,7 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
     if (problem->stages == BANYAN_STAGES_PIPELINED && !banyan_graph_has_helpers(graph))
         return banyan_coupled_by_cuts(graph, problem, out, err);
     status = problem->stages == BANYAN_STAGES_PIPELINED
-                 ? by_guided_columns(graph, problem, out, err)
+                 ? banyan_coupled_by_guided_columns(graph, problem, out, err)
                  : banyan_coupled_by_columns(graph, problem, NULL, out, err);
     if (!status && problem->depth_limit && problem->stages == BANYAN_STAGES_PIPELINED) {
         status = keep_to_depth(graph, problem->depth_limit, out, err);

@@ -28,6 +28,9 @@
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
 #define CHECKED 1e-11         /* share by which a check may fall short */
 #define PREMIUM 4             /* on prices that are not given */
+#define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
+#define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
+#define MUCH_PATIENCE 30      /* and where it is checked */
 #define MOST_ROUNDS 2000
 #define SMALL_DENOMINATOR 2000
 #define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
@@ -380,18 +383,20 @@ static void keep(divider *d)
     memcpy(d->good_x, d->mid_x, (size_t)d->x_count * sizeof(double));
 }
 
-/* Between the best division that works and the program's answer, and nearer to the answer the longer that works. */
-static banyan_status close_in(divider *d, double tolerance, int round_limit, banyan_division *out,
-                              banyan_error *err)
+/* Between the best division that works and the program's answer, and nearer to the answer the longer that works. With
+ * patience (above 0), not beyond so many rounds in which the bound has not fallen. */
+static banyan_status close_in(divider *d, double tolerance, int round_limit, int patience,
+                              banyan_division *out, banyan_error *err)
 {
     banyan_status status = solve_program(d, out, err);
-    double share = 0.5;
+    double share = 0.5, lowest = out->bound_value;
+    int idle = 0;
 
     if (d->has_parts) /* with nothing summed anywhere, any answer works */
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
-           out->rounds < round_limit) {
+           out->rounds < round_limit && (patience == 0 || idle < patience)) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -400,13 +405,17 @@ static banyan_status close_in(divider *d, double tolerance, int round_limit, ban
         if (!status && d->cut_count > before) {
             share = 0.5;
             status = solve_program(d, out, err);
+            idle = out->bound_value < lowest * (1 - STANDSTILL) ? 0 : idle + 1;
+            lowest = idle ? lowest : out->bound_value;
         } else if (!status) { /* it works, or lacks no more than the program's prices are rounded by */
             keep(d);
             if (lacking && share == 1)
                 break;
             share = share < 0.7 ? 0.9 : 1;
+            idle = 0;
         }
     }
+    out->is_settled = !status && (patience == 0 || idle < patience);
     return status;
 }
 
@@ -556,6 +565,10 @@ out:
 
 static void hand_over(divider *d, banyan_division *out)
 {
+    if (!out->is_settled) { /* the program's answer is nearer */
+        mix(d, 1);
+        keep(d);
+    }
     for (int i = 0; i < d->graph->arc_count; i++) {
         double summed = d->has_parts ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
 
@@ -569,7 +582,7 @@ static void hand_over(divider *d, banyan_division *out)
     d->good_root = NULL;
 }
 
-banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
+static banyan_status divide(const banyan_graph *graph, double tolerance, int round_limit, int patience,
                             banyan_division *out, banyan_error *err)
 {
     divider d;
@@ -584,7 +597,7 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, tolerance, round_limit, out, err);
+        status = close_in(&d, tolerance, round_limit, patience, out, err);
     if (!status)
         status = prove(&d, out, err);
     if (!status)
@@ -593,6 +606,18 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
     if (status)
         banyan_division_fini(out);
     return status;
+}
+
+banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
+                            banyan_division *out, banyan_error *err)
+{
+    return divide(graph, tolerance, round_limit, 0, out, err);
+}
+
+banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, banyan_division *out,
+                                 banyan_error *err)
+{
+    return divide(graph, tolerance, MOST_ROUNDS, PATIENCE, out, err);
 }
 
 banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
@@ -609,7 +634,7 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, CHECKED, MOST_ROUNDS, &division, err);
+        status = close_in(&d, CHECKED, MOST_ROUNDS, MUCH_PATIENCE, &division, err);
     if (!status)
         status = prove_by_cuts(&d, needed, &worth, &least, err);
     for (int i = 0; !status && i < graph->arc_count; i++)

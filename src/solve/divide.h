@@ -15,6 +15,7 @@ typedef struct banyan_division {
     int64_t *price; /* per arc: prices that prove the bound */
     banyan_fraction bound;
     double bound_value;
+    int is_settled; /* the total comes up to the bound, as far as was asked for; else it is an estimate */
     int rounds;
 } banyan_division;
 
@@ -22,6 +23,10 @@ typedef struct banyan_division {
  * are not active, trees may not fill the division: the bound holds, but it may not be reached. */
 banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
                             banyan_division *out, banyan_error *err);
+
+/* The same, but it stops when the bound has not fallen for a while, though no division may be known that reaches it. */
+banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, banyan_division *out,
+                                 banyan_error *err);
 
 /* No reduce tree and broadcast tree with one root cost less together than *out under the prices: by cuts, so that it holds
  * for any nodes that help, but trees may cost more. */
