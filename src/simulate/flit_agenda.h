@@ -9,9 +9,9 @@
 #ifndef BANYAN_SIMULATE_FLIT_AGENDA_H
 #define BANYAN_SIMULATE_FLIT_AGENDA_H
 
-#include <stdint.h>
+#include "simulate/flit_channel.h"
 
-/* Places: a router's number, and in the low bits an input, an output or nothing. */
+/* Places: a router's number, and in the low bits an input or an output. */
 enum { FLIT_PLACE_BITS = 8 };
 
 typedef struct {
@@ -19,13 +19,19 @@ typedef struct {
     uint32_t count;
 } flit_list;
 
+/* What comes in one cycle. */
+typedef struct {
+    flit_run *flits; /* due: the input's place */
+    flit_credits **credits;
+    uint32_t flit_count, credit_count;
+} flit_day;
+
 typedef struct flit_agenda {
-    flit_list *arrivals; /* by cycle, modulo their number */
-    uint32_t arrival_mask;
+    flit_day *days; /* by cycle, modulo their number */
+    uint32_t day_mask;
     flit_list want[2], wait[2]; /* outputs that are wanted, that are waited for: in this cycle, in the next */
     flit_list *want_into, *wait_into;
-    flit_list hungry; /* routers with starved lanes */
-    void *memory;
+    void *flits, *credits, *places; /* memory of the lists */
 } flit_agenda;
 
 static inline void flit_list_add_if(flit_list *list, uint32_t place, int is_so)
@@ -34,9 +40,23 @@ static inline void flit_list_add_if(flit_list *list, uint32_t place, int is_so)
     list->count += (uint32_t)is_so;
 }
 
-static inline void flit_agenda_expect(flit_agenda *agenda, uint32_t place, int64_t due)
+static inline flit_day *flit_agenda_day(const flit_agenda *agenda, int64_t cycle)
 {
-    flit_list_add_if(&agenda->arrivals[(uint32_t)due & agenda->arrival_mask], place, 1);
+    return &agenda->days[(uint32_t)cycle & agenda->day_mask];
+}
+
+static inline flit_run *flit_agenda_expect(flit_agenda *agenda, int64_t due)
+{
+    flit_day *day = flit_agenda_day(agenda, due);
+
+    return &day->flits[day->flit_count++];
+}
+
+static inline void flit_agenda_return(flit_agenda *agenda, flit_credits *credits, int64_t due)
+{
+    flit_day *day = flit_agenda_day(agenda, due);
+
+    day->credits[day->credit_count++] = credits;
 }
 
 #endif

@@ -52,6 +52,7 @@ typedef struct {
     int32_t here;
     int64_t end;        /* the cycle after the last one's, of all that ever were on their way */
     int32_t is_watched; /* somebody waits for them who cannot see what happens */
+    uint32_t place;     /* whose they are, in an agenda (flit_cycle.c) */
 } flit_credits;
 
 int flit_line_grow(flit_line *line); /* 0: memory ran out */

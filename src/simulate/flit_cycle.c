@@ -12,18 +12,21 @@
 #include "simulate/flit_hop.h"
 #include "simulate/flit_switch.h"
 
-enum { MOST_SLOTS = 1024, MOST_PLACES = 1 << 22 };
+enum { MOST_DAYS = 1024, MOST_PLACES = 1 << 22 };
 
-/* Cycles from sending to coming, and one more for the cycle at hand. */
-static size_t slots_for(const flit_fabric *f)
+/* A power of two beyond the cycles from sending to coming, of flits and of credits. */
+static size_t days_for(const flit_fabric *f)
 {
-    size_t slots = 4;
+    int64_t reach = 3;
+    size_t days = 4;
 
     for (int v = 0; v < f->router_count; v++)
-        for (int o = 0; o < f->routers[v].link_outputs; o++)
-            while (slots < MOST_SLOTS && (int64_t)slots < f->routers[v].outputs[o].latency + 3)
-                slots *= 2;
-    return slots;
+        for (int i = 0; i < f->routers[v].input_count; i++)
+            if (f->routers[v].inputs[i].credit_cycles + 2 > reach)
+                reach = f->routers[v].inputs[i].credit_cycles + 2;
+    while (days <= MOST_DAYS && (int64_t)days <= reach)
+        days *= 2;
+    return days;
 }
 
 static size_t count_ports(const flit_fabric *f)
@@ -43,50 +46,74 @@ int flit_cycle_suits(const flit_fabric *f)
 
         if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
             return 0;
-        for (int o = 0; o < r->link_outputs; o++)
-            if (r->outputs[o].latency + 3 > MOST_SLOTS)
-                return 0;
     }
-    return !f->settings.is_plain && f->router_count < 1 << (32 - FLIT_PLACE_BITS) &&
-           slots_for(f) * (count_ports(f) + 1) < MOST_PLACES;
+    return !f->settings.is_plain && days_for(f) <= MOST_DAYS && f->router_count < 1 << (32 - FLIT_PLACE_BITS) &&
+           days_for(f) * (count_ports(f) + 1) < MOST_PLACES;
 }
 
-static void carve(flit_list *list, uint32_t **memory, size_t count)
+static void give_places(flit_agenda *a, size_t days, size_t places)
 {
-    list->places = *memory;
-    *memory += count;
+    uint32_t *memory = a->places;
+
+    for (size_t i = 0; i < days; i++) {
+        a->days[i].flits = (flit_run *)a->flits + i * places;
+        a->days[i].credits = (flit_credits **)a->credits + i * places;
+    }
+    for (size_t k = 0; k < 2; k++) {
+        a->want[k].places = memory + k * places;
+        a->wait[k].places = memory + (2 + k) * places;
+    }
 }
 
-banyan_status flit_cycle_prepare(flit_fabric *f, banyan_error *err)
+/* Who sends flits where, and whose credits are whose. */
+static void name_places(flit_fabric *f)
 {
-    size_t slots = slots_for(f), places = count_ports(f) + 1, lists = slots + 5;
-    flit_agenda *a = banyan_alloc(1, sizeof *a + slots * sizeof *a->arrivals);
-    uint32_t *memory;
-
-    f->agenda = a;
-    if (a)
-        a->memory = banyan_alloc(lists * places, sizeof *memory);
-    if (!a || !a->memory)
-        return banyan_fail_memory(err);
-    memory = a->memory;
-    a->arrivals = (flit_list *)(a + 1);
-    a->arrival_mask = (uint32_t)slots - 1;
-    for (size_t i = 0; i < slots; i++)
-        carve(&a->arrivals[i], &memory, places);
-    for (int k = 0; k < 2; k++) {
-        carve(&a->want[k], &memory, places);
-        carve(&a->wait[k], &memory, places);
-    }
-    carve(&a->hungry, &memory, places);
-    for (int v = 0; v < f->router_count; v++)
-        f->routers[v].agenda = a;
     for (int i = 0; i < f->topology->link_count; i++) {
         const banyan_link *link = &f->topology->links[i];
 
         f->routers[link->src].outputs[f->link_output[i]].place =
             flit_place(&f->routers[link->dst], f->link_input[i]);
     }
+    for (int v = 0; v < f->router_count; v++) {
+        flit_router *r = &f->routers[v];
+
+        r->agenda = f->agenda;
+        for (int i = 0; i < r->link_outputs << r->lane_shift; i++)
+            r->output_lanes[i].credits.place = flit_place(r, i >> r->lane_shift);
+        for (int i = 0; r->interface && i < f->port_count << r->lane_shift; i++)
+            r->interface->credits[i].place = flit_place(r, r->link_outputs + (i >> r->lane_shift));
+    }
+}
+
+banyan_status flit_cycle_prepare(flit_fabric *f, banyan_error *err)
+{
+    size_t days = days_for(f), places = count_ports(f) + 1;
+    flit_agenda *a = banyan_alloc(1, sizeof *a);
+
+    f->agenda = a;
+    if (!a)
+        return banyan_fail_memory(err);
+    a->days = banyan_alloc(days, sizeof *a->days);
+    a->flits = banyan_alloc(days * places, sizeof(flit_run));
+    a->credits = banyan_alloc(days * places, sizeof(flit_credits *));
+    a->places = banyan_alloc(4 * places, sizeof(uint32_t));
+    if (!a->days || !a->flits || !a->credits || !a->places)
+        return banyan_fail_memory(err);
+    a->day_mask = (uint32_t)days - 1;
+    give_places(a, days, places);
+    name_places(f);
     return BANYAN_SUCCESS;
+}
+
+void flit_cycle_fini(flit_fabric *f)
+{
+    if (!f->agenda)
+        return;
+    banyan_free(f->agenda->days);
+    banyan_free(f->agenda->flits);
+    banyan_free(f->agenda->credits);
+    banyan_free(f->agenda->places);
+    banyan_free(f->agenda);
 }
 
 FLIT_INLINE flit_router *router_at(const flit_fabric *f, uint32_t place)
@@ -110,27 +137,46 @@ static void step_interfaces(flit_fabric *f, int64_t now)
     awake->count = 0;
 }
 
-FLIT_INLINE void receive(flit_fabric *f, int64_t now, flit_shape shape)
+/* Somebody waits for this credit: a starved lane of a router, or a port. */
+FLIT_INLINE void feed_waiter(flit_fabric *f, flit_credits *c, int64_t now, flit_shape shape)
 {
-    flit_list *arrivals = &f->agenda->arrivals[(uint32_t)now & f->agenda->arrival_mask];
+    flit_router *r = router_at(f, c->place);
+    int output = port_at(c->place);
 
-    for (uint32_t i = 0; i < arrivals->count; i++)
-        take_flits(f, router_at(f, arrivals->places[i]), port_at(arrivals->places[i]), now, shape);
-    arrivals->count = 0;
+    if (output >= r->link_outputs) {
+        flit_interface_credit(r->interface, output - r->link_outputs, now);
+        return;
+    }
+    c->is_watched = 0;
+    flit_lane_feed(r, output, (int)((flit_output_lane *)(void *)c - r->output_lanes) - (output << shape.shift),
+                   shape);
 }
 
-FLIT_INLINE void feed_hungry(flit_fabric *f, int64_t now, flit_shape shape)
+FLIT_INLINE void count_credits(flit_fabric *f, int64_t now, flit_shape shape)
 {
-    flit_list *hungry = &f->agenda->hungry;
-    uint32_t count = hungry->count;
+    flit_day *day = flit_agenda_day(f->agenda, now);
 
-    hungry->count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        flit_router *r = router_at(f, hungry->places[i]);
+    for (uint32_t i = 0; i < day->credit_count; i++) {
+        flit_credits *c = day->credits[i];
 
-        feed(r, now, shape);
-        flit_list_add_if(hungry, hungry->places[i], r->hungry[0] != 0);
+        c->here++;
+        if (c->is_watched)
+            feed_waiter(f, c, now, shape);
     }
+    day->credit_count = 0;
+}
+
+FLIT_INLINE void receive(flit_fabric *f, int64_t now, flit_shape shape)
+{
+    flit_day *day = flit_agenda_day(f->agenda, now);
+
+    for (uint32_t i = 0; i < day->flit_count; i++) {
+        const flit_run *run = &day->flits[i];
+        uint32_t place = (uint32_t)run->due;
+
+        take_run(f, router_at(f, place), port_at(place), run, run->count, now, shape);
+    }
+    day->flit_count = 0;
 }
 
 /* Leaves each output that is wanted with the lane that it is granted to. */
@@ -199,11 +245,11 @@ FLIT_INLINE void run(flit_fabric *f, int64_t now, int64_t until, flit_shape shap
 
     for (; now < until && !f->has_failed; now++) {
         f->settled = now;
-        step_interfaces(f, now);
         a->want_into = &a->want[0];
         a->wait_into = &a->wait[0];
+        count_credits(f, now, shape);
+        step_interfaces(f, now);
         receive(f, now, shape);
-        feed_hungry(f, now, shape);
         allocate_switch(f, now, shape);
         a->want_into = &a->want[1];
         allocate_lanes(f, now, shape);

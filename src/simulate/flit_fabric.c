@@ -239,9 +239,7 @@ void flit_fabric_destroy(flit_fabric *f)
     banyan_free(f->packets);
     banyan_free(f->wake);
     banyan_free(f->interface_wake);
-    if (f->agenda)
-        banyan_free(f->agenda->memory);
-    banyan_free(f->agenda);
+    flit_cycle_fini(f);
     banyan_free(f);
 }
 

@@ -188,6 +188,7 @@ int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, i
 int flit_cycle_suits(const flit_fabric *fabric);
 banyan_status flit_cycle_prepare(flit_fabric *fabric, banyan_error *err);
 void flit_cycle_run(flit_fabric *fabric, int64_t now, int64_t until);
+void flit_cycle_fini(flit_fabric *fabric);
 
 /* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);

@@ -54,23 +54,16 @@ FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t 
     flit_set_add(flit_waiting_of(r, hop.output, shape), id, shape.words);
 }
 
-/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at the most:
- * so none goes on before it has come, though it counts as being here. */
-FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
+/* What has come joins its lane. */
+FLIT_INLINE void take_run(flit_fabric *f, flit_router *r, int input, const flit_run *run, int32_t count,
+                          int64_t now, flit_shape shape)
 {
-    flit_line *line = &r->inputs[input].line;
-    const flit_run *run = flit_line_front(line);
-    int id = input << shape.shift | run->lane, has_head = run->flits != 0;
-    int32_t count = shape.is_plain ? 1 : run->count;
-    flit_entry entry = {run->packet, run->hop, run->flits, count, {run->lanes, run->output}};
+    int id = input << shape.shift | run->lane;
     flit_lane *lane = &r->lanes[id];
-    int64_t due = run->count > count ? flit_line_take(line) : flit_line_pop(line);
 
-    if (!shape.is_listed) {
-        r->flit_due[input] = due;
-        flit_expect(f, input, due, shape.input_words);
-    }
-    if (has_head) {
+    if (run->flits) {
+        flit_entry entry = {run->packet, run->hop, run->flits, count, {run->lanes, run->output}};
+
         if (lane->packet < 0)
             begin_packet(r, id, entry, now, shape);
         else if (!push_entry(lane, entry))
@@ -85,6 +78,19 @@ FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t n
     }
 }
 
+/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at the most:
+ * so none goes on before it has come, though it counts as being here. */
+FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
+{
+    flit_line *line = &r->inputs[input].line;
+    flit_run run = *flit_line_front(line);
+    int32_t count = shape.is_plain ? 1 : run.count;
+
+    r->flit_due[input] = run.count > count ? flit_line_take(line) : flit_line_pop(line);
+    flit_expect(f, input, r->flit_due[input], shape.input_words);
+    take_run(f, r, input, &run, count, now, shape);
+}
+
 FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
@@ -96,6 +102,23 @@ FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shap
         begin_packet(r, id, pop_entry(lane), now, shape);
 }
 
+/* A place for a run over a link, or NULL: it has joined the last one, or memory ran out. */
+FLIT_INLINE flit_run *place_run(flit_fabric *f, const flit_output *out, const flit_lane *lane, int has_head,
+                                int32_t count, int64_t due)
+{
+    flit_line *line = out->line;
+    flit_run *run;
+
+    line->sent += count;
+    if (!has_head && flit_line_extend(line, lane->packet, due, count))
+        return NULL;
+    f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
+    *line->due = flit_earlier(*line->due, due);
+    run = flit_line_push(line);
+    f->has_failed |= !run;
+    return run;
+}
+
 /* Over a link. */
 FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int32_t count, int64_t now,
                       flit_shape shape)
@@ -103,24 +126,12 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
     const flit_output *out = &r->outputs[lane->output];
     int has_head = lane->left + count == lane->flits;
     int64_t due = now + 2 + out->latency;
-    flit_line *line = out->line;
-    flit_run *run;
+    flit_run *run = shape.is_listed ? flit_agenda_expect(f->agenda, due)
+                                    : place_run(f, out, lane, has_head, count, due);
 
-    line->sent += count;
-    if (!has_head && flit_line_extend(line, lane->packet, due, count))
+    if (!run)
         return;
-    if (shape.is_listed) {
-        flit_agenda_expect(f->agenda, out->place, due);
-    } else {
-        f->wake[out->dst] = flit_earlier(f->wake[out->dst], due);
-        *line->due = flit_earlier(*line->due, due);
-    }
-    run = flit_line_push(line);
-    if (!run) {
-        f->has_failed = 1;
-        return;
-    }
-    run->due = due;
+    run->due = shape.is_listed ? out->place : due;
     run->packet = lane->packet;
     run->count = count;
     run->flits = has_head ? lane->flits : 0;
@@ -137,10 +148,13 @@ FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const
     const flit_input *from = &r->inputs[input];
     int64_t due = now + from->credit_cycles;
 
+    if (shape.is_listed) {
+        flit_agenda_return(f->agenda, lane->back, due);
+        return;
+    }
     /* Who has others on their way is awake in time: for those, never. No branch: it would be taken at random. */
-    if (!shape.is_listed)
-        f->wake[from->src] = flit_earlier(
-            f->wake[from->src], due | (FLIT_NEVER & -(int64_t)flit_credits_are_coming(lane->back, f->settled)));
+    f->wake[from->src] = flit_earlier(
+        f->wake[from->src], due | (FLIT_NEVER & -(int64_t)flit_credits_are_coming(lane->back, f->settled)));
     if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
     if (!flit_credits_return(lane->back, due, count, f->settled))

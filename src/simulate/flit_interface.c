@@ -197,33 +197,40 @@ static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
     flit_queue_pop(&port->messages);
 }
 
-/* Puts a run in; 0: memory ran out. */
-static int put_run(flit_interface *i, int p, int32_t count, int64_t now)
+/* A place for a run into the router, or NULL: it has joined the last one, or memory ran out. */
+static flit_run *place_run(flit_interface *i, int p, int has_head, int32_t count, int64_t due)
 {
     flit_port *port = &i->ports[p];
-    flit_hop way = i->fabric->hops[port->hop];
-    int is_first = !port->line->count, has_head = port->left == port->flits;
+    flit_line *line = port->line;
     flit_run *run;
 
-    if (!has_head && flit_line_extend(port->line, port->packet, now + 2, count))
-        return 1;
-    *port->line->due = flit_earlier(*port->line->due, now + 2);
-    run = flit_line_push(port->line);
-    if (!run)
-        return 0;
-    *run = (flit_run){.due = now + 2,
-                      .packet = port->packet,
-                      .count = count,
-                      .flits = has_head ? port->flits : 0,
-                      .hop = port->hop,
-                      .lanes = way.lanes,
-                      .output = (int16_t)way.output,
-                      .lane = (uint16_t)port->lane};
-    if (i->fabric->agenda)
-        flit_agenda_expect(i->fabric->agenda, flit_place(i->router, i->router->link_inputs + p), now + 2);
-    else if (is_first)
-        flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
-    return 1;
+    if (!has_head && flit_line_extend(line, port->packet, due, count))
+        return NULL;
+    if (!line->count)
+        flit_expect(i->fabric, i->router->link_inputs + p, due, i->router->input_words);
+    *line->due = flit_earlier(*line->due, due);
+    run = flit_line_push(line);
+    i->fabric->has_failed |= !run;
+    return run;
+}
+
+static void put_run(flit_interface *i, int p, int32_t count, int64_t now)
+{
+    flit_port *port = &i->ports[p];
+    flit_agenda *agenda = i->fabric->agenda;
+    flit_hop way = i->fabric->hops[port->hop];
+    int has_head = port->left == port->flits;
+    flit_run *run = agenda ? flit_agenda_expect(agenda, now + 2) : place_run(i, p, has_head, count, now + 2);
+
+    if (run)
+        *run = (flit_run){.due = agenda ? flit_place(i->router, i->router->link_inputs + p) : now + 2,
+                          .packet = port->packet,
+                          .count = count,
+                          .flits = has_head ? port->flits : 0,
+                          .hop = port->hop,
+                          .lanes = way.lanes,
+                          .output = (int16_t)way.output,
+                          .lane = (uint16_t)port->lane};
 }
 
 static void inject(flit_interface *i, int p, int32_t count, int64_t now)
@@ -231,8 +238,7 @@ static void inject(flit_interface *i, int p, int32_t count, int64_t now)
     flit_port *port = &i->ports[p];
 
     port->credits[port->lane].here -= count;
-    if (!put_run(i, p, count, now))
-        i->fabric->has_failed = 1;
+    put_run(i, p, count, now);
     port->free_at = now + count;
     port->left -= count;
     port->queued -= count;

@@ -111,8 +111,7 @@ FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape s
 FLIT_INLINE void flit_lane_starve(flit_router *r, int output, int v, flit_shape shape)
 {
     r->outputs[output].starved |= UINT32_C(1) << v;
-    if (shape.is_listed)
-        flit_list_add_if(&r->agenda->hungry, flit_place(r, 0), !r->hungry[0]);
+    r->output_lanes[output << shape.shift | v].credits.is_watched = shape.is_listed;
     flit_set_add(r->hungry, output, shape.output_words);
 }
 
