@@ -124,18 +124,30 @@ static const char *option_or_variable(const cli_arguments *arguments, const char
     return value || !fallback || !*fallback ? value : fallback;
 }
 
+/* Said here once, not by every rank. */
+static banyan_status check_settings(banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 static int run(const cli_arguments *arguments)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
     banyan_unique_id id;
     banyan_error err = {""};
-    bench_settings set = {0};
+    bench_settings set = {.transport = "auto"};
     banyan_status status;
     int workers = 0, rank = 0, size = 0, is_launched = bench_is_launched(&rank, &size), code;
 
     config.topology = option_or_variable(arguments, "topo", "BANYAN_TOPO");
     config.algorithm = option_or_variable(arguments, "algo", "BANYAN_ALGO");
-    status = choose_transport(arguments, &set, &err);
+    status = check_settings(&err);
+    if (!status)
+        status = choose_transport(arguments, &set, &err);
     is_launched = is_launched && strcmp(set.transport, "memory") != 0;
     if (!status)
         status = count_workers(config.topology, &workers, &err);
