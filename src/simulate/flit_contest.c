@@ -55,7 +55,7 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
 
             if (!mine)
                 continue;
-            flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), shape);
+            flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), now, shape);
             any = 1;
         }
     return any;
@@ -63,7 +63,9 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
 
 int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
 {
+    if (f->agenda)
+        return contest(f, r, output, now, (flit_shape){1, 1, 1, r->lane_shift, 0, 0, 1});
     if (r->words == 1 && r->output_words == 1 && r->lane_shift == 2)
-        return contest(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0});
+        return contest(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0, 0});
     return contest(f, r, output, now, flit_shape_of(r));
 }

@@ -100,7 +100,7 @@ static banyan_status take_columns(const banyan_graph *graph, const banyan_couple
                                   banyan_coupled *out, banyan_error *err)
 {
     banyan_coupled better;
-    banyan_status status = banyan_coupled_by_columns(graph, problem, &better, err);
+    banyan_status status = banyan_coupled_by_columns(graph, problem, NULL, &better, err);
 
     if (status)
         return status;
@@ -134,11 +134,13 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, out, err) : BANYAN_SUCCESS;
 }
 
-banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                     banyan_coupled *out, banyan_error *err)
+static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                     int soon, int *settled, banyan_coupled *out, banyan_error *err)
 {
     banyan_division division;
-    banyan_status status = banyan_divide(graph, problem->tolerance, problem->round_limit, &division, err);
+    banyan_status status =
+        soon ? banyan_divide_soon(graph, problem->tolerance, &division, err)
+             : banyan_divide(graph, problem->tolerance, problem->round_limit, &division, err);
 
     memset(out, 0, sizeof *out);
     if (status)
@@ -149,9 +151,23 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     out->bound_value = division.bound_value;
     out->rounds = division.rounds;
     out->proven = 1;
+    *settled = division.is_settled;
     status = find_trees(graph, problem, &division, out, err);
     banyan_division_fini(&division);
     if (status)
         banyan_coupled_fini(out);
     return status;
+}
+
+/* Where the division has ended soon, trees that come near to its bound show that it is good; else it must go on. */
+banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                     banyan_coupled *out, banyan_error *err)
+{
+    int settled;
+    banyan_status status = divide_and_fill(graph, problem, 1, &settled, out, err);
+
+    if (status || settled || out->total >= ENOUGH * out->bound_value)
+        return status;
+    banyan_coupled_fini(out);
+    return divide_and_fill(graph, problem, 0, &settled, out, err);
 }
