@@ -449,6 +449,7 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int turn = 0;
          !status && turn < TURNS && g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
+        g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);
         first += count;
         if (!status)
