@@ -126,8 +126,8 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
     const flit_output *out = &r->outputs[lane->output];
     int has_head = lane->left + count == lane->flits;
     int64_t due = now + 2 + out->latency;
-    flit_run *run = shape.is_listed ? flit_agenda_expect(f->agenda, due)
-                                    : place_run(f, out, lane, has_head, count, due);
+    flit_run *run =
+        shape.is_listed ? flit_agenda_expect(f->agenda, due) : place_run(f, out, lane, has_head, count, due);
 
     if (!run)
         return;
