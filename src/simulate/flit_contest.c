@@ -55,7 +55,7 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
 
             if (!mine)
                 continue;
-            flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), now, shape);
+            flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), shape);
             any = 1;
         }
     return any;
@@ -91,15 +91,19 @@ FLIT_INLINE int contest_in_word(flit_fabric *f, flit_router *r, int output, int6
 
         for (uint32_t lanes = any_open; lanes; lanes &= lanes - 1)
             mine |= (uint32_t)(granted[__builtin_ctz(lanes)] == id) << __builtin_ctz(lanes);
-        flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), now, shape);
+        flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), shape);
     }
     return winners != 0;
 }
 
 int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
 {
+    if (f->agenda && r->lane_shift == 2)
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0, 1});
     if (f->agenda)
         return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, r->lane_shift, 0, 0, 1});
+    if (r->words == 1 && r->output_words == 1 && r->lane_shift == 2)
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0, 0});
     if (r->words == 1 && r->output_words == 1)
         return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, r->lane_shift, 0, 0, 0});
     return contest(f, r, output, now, flit_shape_of(r));

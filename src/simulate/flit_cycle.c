@@ -141,8 +141,8 @@ static void step_interfaces(flit_fabric *f, int64_t now)
 /* Somebody waits for this credit: a starved lane of a router, or a port. */
 FLIT_INLINE void feed_waiter(flit_fabric *f, flit_credits *c, int64_t now, flit_shape shape)
 {
-    flit_router *r = router_at(f, c->place);
-    int output = port_at(c->place);
+    flit_router *r = router_at(f, (uint32_t)c->place);
+    int output = port_at((uint32_t)c->place);
 
     if (output >= r->link_outputs) {
         flit_interface_credit(r->interface, output - r->link_outputs, now);
