@@ -261,10 +261,11 @@ static size_t work_of(const banyan_engine *e)
  * message in a crowd takes many times the shortest message's time, so little is lost. */
 static void adjust_window(banyan_engine *e)
 {
-    size_t messages = e->applied_count - e->seen_count, work = work_of(e) - e->seen_work;
+    size_t messages = e->applied_count - e->seen_count, work;
 
     if (messages < CROWD_SAMPLE)
         return;
+    work = work_of(e) - e->seen_work;
     if (work > DEAR * messages)
         e->window_s = fmin(fmax(2 * e->window_s, NARROWEST * e->shortest_s), WIDEST * e->shortest_s);
     else if (work < CHEAP * messages)
