@@ -28,7 +28,8 @@ typedef struct {
     double speed;         /* of the meter */
     double until;         /* the reading at which the next flow is through */
     double alone;         /* the bandwidth of a path that shares no link, else 0 */
-    size_t first_waiter;  /* its heap: the flow that is through next, or in turn that goes next, is the first */
+    size_t
+        first_waiter; /* its heap: the flow that is through next, or in turn that goes next, is the first */
     int waiter_count;
     int count, is_used;
     int in_turn;
@@ -77,9 +78,10 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
     f->lanes = banyan_alloc((size_t)paths->path_count, sizeof *f->lanes);
     f->waiters = banyan_alloc(transfer_count, sizeof *f->waiters);
     f->waiting = banyan_alloc((size_t)paths->path_count, sizeof *f->waiting);
-    status = f->flows && f->lanes && f->waiters && f->waiting && banyan_alarms_init(&f->alarms, paths->path_count)
-                 ? banyan_sharing_create(topology, paths, &f->sharing, err)
-                 : banyan_fail_memory(err);
+    status =
+        f->flows && f->lanes && f->waiters && f->waiting && banyan_alarms_init(&f->alarms, paths->path_count)
+            ? banyan_sharing_create(topology, paths, &f->sharing, err)
+            : banyan_fail_memory(err);
     if (status) {
         banyan_flows_destroy(f);
         return status;
