@@ -19,13 +19,13 @@
 #include "solve/place.h"
 #include "solve/strength.h"
 
-#define ROUNDING                                                                                             \
-    0.35           /* of the loss that is allowed comes from the finest weight, where trees are many enough */
-#define SURELY 0.9 /* of the trees that are allowed */
+#define ROUNDING 0.35  /* of the loss that is allowed is the finest weight's, if there can be so many trees */
+#define SURELY 0.9     /* of the trees that are allowed are expected at most */
 #define HEAVIEST 3.0   /* times the mean weight */
-#define MOST_SPARE 1.0 /* trees of a weight that each cable could bear in addition */
+#define MOST_SPARE 2.0 /* trees of a weight that each cable could bear in addition */
+#define FEWER 10       /* trees of a weight: one of them may be left to the next */
+#define TRIES 3        /* to place trees of a weight so that there is room for the rest */
 #define MOST_DOUBLINGS 12
-#define TRIES 3 /* to place trees of a weight so that there is room for the rest */
 #define QUANTUM_PARTS 256.0
 
 typedef struct {
@@ -179,13 +179,39 @@ static void drop_unfit(purse *p, lot *l)
     }
 }
 
-/* Whether what is left of cables cannot bear the rest: then p->part is the partition that has the least. */
+/* The worker whose cables have the least left, less rest: each tree needs one of them. */
+static double worst_worker(purse *p, double rest)
+{
+    const banyan_graph *graph = p->graph;
+    double least = HUGE_VAL;
+    int worst = 0;
+
+    for (int i = 0; i < graph->active_count; i++) {
+        int v = graph->active[i];
+        double left = -rest;
+
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+            left += p->left[graph->out_arc[j]];
+        if (left < least) {
+            least = left;
+            worst = v;
+        }
+    }
+    for (int v = 0; v < graph->node_count; v++)
+        p->part[v] = v == worst ? v : worst ? 0 : 1;
+    return least;
+}
+
+/* Whether what is left of cables cannot bear the rest: then p->part is the partition that has the least. With switches
+ * only single workers are looked at. */
 static int is_short(purse *p, const lot *l)
 {
     double rest = p->rest - l->count * l->weight;
 
-    if (!p->partitions || rest <= 0)
+    if (rest <= 0)
         return 0;
+    if (!p->partitions)
+        return worst_worker(p, rest) < -1e-6;
     for (int i = 0; i < p->graph->arc_count; i++)
         p->whole[i] = (int64_t)(p->left[i] * QUANTUM_PARTS);
     return banyan_partitions_worst(p->partitions, p->whole, (int64_t)(rest * QUANTUM_PARTS), p->part) < 0;
@@ -269,17 +295,90 @@ static banyan_status keep(purse *p, const lot *l, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* How many trees of the weight there can be, with some room to spare but for the last. */
+/* How often so many trees may use the arc. Where nothing tells whether the rest of the trees still has room, in proportion
+ * to what the arc has left: then the rest of it is as good for the rest of them. */
+static double share_of(const purse *p, int arc, double weight, int count)
+{
+    double most = floor(p->left[arc] / weight + 1e-9);
+
+    return p->partitions ? most : fmin(most, ceil(count * p->left[arc] / p->rest - 1e-9));
+}
+
+/* The cable of the worker whose room was rounded up the most; -1: none has room. */
+static int most_rounded(const purse *p, int worker, int count)
+{
+    const banyan_graph *graph = p->graph;
+    double most = -HUGE_VAL;
+    int found = -1;
+
+    for (int j = graph->out_first[worker]; j < graph->out_first[worker + 1]; j++) {
+        int arc = graph->out_arc[j];
+        double over = p->room[arc] - count * p->left[arc] / p->rest;
+
+        if (p->room[arc] > 0 && over > most) {
+            most = over;
+            found = arc;
+        }
+    }
+    return found;
+}
+
+/* Each tree to come needs a cable of every worker: there its cables together must not be used more. */
+static void keep_for_the_rest(purse *p, double weight, int count)
+{
+    const banyan_graph *graph = p->graph;
+
+    for (int i = 0; i < graph->active_count; i++) {
+        int v = graph->active[i], arc = 0;
+        double free = -(p->rest - count * weight), room = 0;
+
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+            free += p->left[graph->out_arc[j]];
+            room += p->room[graph->out_arc[j]];
+        }
+        for (; arc >= 0 && room * weight > free + 1e-9; room--) {
+            arc = most_rounded(p, v, count);
+            if (arc >= 0)
+                p->room[arc] = --p->room[graph->arcs[arc].twin];
+        }
+    }
+}
+
+/* What so many trees would have to choose from, in trees. */
+static double places_for(const purse *p, double weight, int count)
+{
+    double worth = 0;
+
+    for (int i = 0; i < p->graph->arc_count; i++)
+        worth += (double)p->problem->price[i] * share_of(p, i, weight, count);
+    return worth / p->tree_cost;
+}
+
+/* How many trees of the weight there can be, with some room to spare but for the last; some fewer where these have more
+ * choice. */
 static int count_places(purse *p, double weight)
 {
-    double worth = weight > 1 ? -2 * p->half * p->spare * p->tree_cost : 0;
+    double worth = weight > 1 ? -2 * p->half * p->spare * p->tree_cost : 0, most = 0;
+    int limit, count;
 
-    for (int i = 0; i < p->graph->arc_count; i++) {
-        p->room[i] = floor(p->left[i] / weight + 1e-9);
-        worth += (double)p->problem->price[i] * p->room[i];
+    for (int i = 0; i < p->graph->arc_count; i++)
+        worth += (double)p->problem->price[i] * floor(p->left[i] / weight + 1e-9);
+    count = limit = (int)fmin(fmin(floor(worth / p->tree_cost + 1e-9), floor(p->rest / weight + 1e-9)),
+                              p->problem->tree_limit - (double)p->trees->tree_count);
+    for (int fewer = limit; weight > 1 && !p->partitions && fewer > 0 && fewer >= limit - limit / FEWER;
+         fewer--) {
+        double choice = places_for(p, weight, fewer) / fewer;
+
+        if (choice > most + 1e-3) {
+            most = choice;
+            count = fewer;
+        }
     }
-    return (int)fmin(fmin(floor(worth / p->tree_cost + 1e-9), floor(p->rest / weight + 1e-9)),
-                     p->problem->tree_limit - (double)p->trees->tree_count);
+    for (int i = 0; i < p->graph->arc_count; i++)
+        p->room[i] = share_of(p, i, weight, count);
+    if (!p->partitions)
+        keep_for_the_rest(p, weight, count);
+    return count;
 }
 
 /* As many trees of the weight as there can be. */
@@ -290,7 +389,7 @@ static banyan_status place_weight(purse *p, double weight, banyan_error *err)
     banyan_status status = count < 1 || l.gone ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     banyan_trees_init(&l.trees);
-    for (int i = 0; !status && !is_good && i < TRIES && count > 0; i++) {
+    for (int i = 0; !status && !is_good && i < (p->partitions ? TRIES : 1) && count > 0; i++) {
         if (i > 0)
             take_back(p, &l);
         status = place_lot(p, &l, count, err);

@@ -179,7 +179,7 @@ static banyan_status exchange(placer *p, banyan_trees *all, double *over, banyan
     banyan_chains_problem problem = {.weight = p->problem->weight,
                                      .room = p->problem->room,
                                      .depth_limit = p->graph->node_count,
-                                     .try_limit = (long)(TRIES_PER_UNIT * (p->units + 30))};
+                                     .try_limit = (long)(TRIES_PER_UNIT * p->units)};
     banyan_status status;
 
     for (int i = 0; i < p->graph->arc_count; i++)
