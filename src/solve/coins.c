@@ -26,6 +26,7 @@
 #define CHOICE 1.05    /* places for each tree are enough of a choice; where it is less, */
 #define FEWER 4        /* trees of a weight: one of them may be left to the next */
 #define TRIES 3        /* to place trees of a weight so that there is room for the rest */
+#define MOST_LOSS 20.0 /* times what is allowed, if the trees are too few for it */
 #define MOST_DOUBLINGS 12
 #define QUANTUM_PARTS 256.0
 
@@ -80,7 +81,7 @@ static int choose_doublings(purse *p, double quanta, double spare)
     return p->quanta > 0;
 }
 
-/* As much to spare and as little loss as the number of trees allows; none where the loss is too much. */
+/* As much to spare and as little loss as the number of trees allows; none where the loss is far too much. */
 static void choose_weights(purse *p)
 {
     double loss = 1 - p->problem->enough, wanted = fmax(4, p->half / (ROUNDING * loss));
@@ -88,7 +89,7 @@ static void choose_weights(purse *p)
     for (double spare = MOST_SPARE; spare > 0.1; spare /= 2)
         if (choose_doublings(p, wanted, spare))
             return;
-    for (double quanta = wanted; quanta >= fmax(4, p->half / loss); quanta *= 0.9)
+    for (double quanta = wanted; quanta >= fmax(4, p->half / (MOST_LOSS * loss)); quanta *= 0.9)
         if (choose_doublings(p, quanta, 0))
             return;
 }
