@@ -15,10 +15,10 @@ static int64_t steady_credits(flit_credits *credits, int64_t now)
 {
     int64_t here = credits->here;
 
-    if (!here && flit_credits_due(credits) < now)
+    if (!here && credits->due < now)
         return -1;
     here = flit_credits_settle(credits, now);
-    return flit_credits_due(credits) <= now + here ? here + flit_credits_front(credits)->count : here;
+    return credits->due <= now + here ? here + credits->next : here;
 }
 
 /* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot tell.
@@ -52,7 +52,7 @@ static int64_t find_streams(flit_router *r, int64_t now, int64_t cycles, int *co
             continue;
         steady = steady_lane(r, lane, now);
         if (steady == 0) {
-            cycles = flit_earlier(cycles, flit_credits_due(&r->output_lanes[lane->target].credits) - now);
+            cycles = flit_earlier(cycles, r->output_lanes[lane->target].credits.due - now);
             continue;
         }
         if (steady < 0 || output->stamp == now ||

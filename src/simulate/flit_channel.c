@@ -4,9 +4,6 @@
 
 #include "core/alloc.h"
 
-/* Runs of credits that a lane has place for at first: what most never need more than between two counts. */
-enum { FIRST_CREDITS = 16 };
-
 int flit_line_grow(flit_line *line)
 {
     uint32_t capacity = line->capacity ? 2 * line->capacity : 4;
@@ -24,24 +21,18 @@ int flit_line_grow(flit_line *line)
     return 1;
 }
 
-static int lengthen(flit_credits *c)
+int flit_credits_grow(flit_credits *credits)
 {
-    uint32_t places = c->capacity ? 2 * c->capacity : FIRST_CREDITS;
-    flit_credit_run *runs = banyan_alloc(places, sizeof *runs);
+    uint32_t capacity = credits->capacity ? 2 * credits->capacity : 4;
+    flit_credit_run *runs = banyan_alloc(capacity, sizeof *runs);
 
     if (!runs)
         return 0;
-    for (uint32_t i = c->first; i != c->last; i++)
-        runs[i & (places - 1)] = c->runs[i & (c->capacity - 1)];
-    banyan_free(c->runs);
-    c->runs = runs;
-    c->capacity = places;
+    for (uint32_t i = 0; i < credits->count; i++)
+        runs[i] = credits->runs[(credits->first + i) & (credits->capacity - 1)];
+    banyan_free(credits->runs);
+    credits->runs = runs;
+    credits->first = 0;
+    credits->capacity = capacity;
     return 1;
-}
-
-int flit_credits_make_room(flit_credits *c, int64_t settled)
-{
-    if (c->here > 0 && !c->is_watched)
-        flit_credits_settle(c, settled);
-    return c->last - c->first < c->capacity || lengthen(c);
 }

@@ -43,23 +43,21 @@ typedef struct {
     int64_t due, count;
 } flit_credit_run;
 
-/* The credits of one lane: those here, and a ring of runs on their way. They are counted when somebody needs to
- * know, or when the ring is full. */
+/* The credits of one lane: those here, the run that comes next, and a ring of those behind. They are counted when
+ * somebody needs to know. */
 typedef struct {
-    flit_credit_run *runs;
-    uint32_t first, last; /* counted on and on; places are taken modulo the capacity, a power of two */
-    uint32_t capacity;
+    int64_t due;  /* of the next run, or FLIT_NEVER */
+    int64_t end;  /* the cycle after the last one's, of all that ever were on their way */
+    int32_t next; /* credits in that run, or 0 */
     int32_t here;
-    int64_t end;        /* the cycle after the last one's, of all that ever were on their way */
     int32_t is_watched; /* somebody waits for them who cannot see what happens */
-    uint32_t place;     /* whose they are, in an agenda (flit_cycle.c) */
+    uint32_t first, count, capacity;
+    flit_credit_run *runs;
+    int64_t place; /* whose they are, in an agenda (flit_cycle.c) */
 } flit_credits;
 
 int flit_line_grow(flit_line *line); /* 0: memory ran out */
-
-/* Makes room for another run; 0: memory ran out. Credits that are there for sure, as nobody will look at a cycle before
- * settled, are counted instead; not where somebody waits for them. */
-int flit_credits_make_room(flit_credits *credits, int64_t settled);
+int flit_credits_grow(flit_credits *credits);
 
 static inline flit_run *flit_line_front(const flit_line *line)
 {
@@ -106,53 +104,47 @@ static inline flit_run *flit_line_push(flit_line *line)
     return &line->runs[line->last];
 }
 
-/* The next run that is not counted, where there is one. */
-static inline flit_credit_run *flit_credits_front(const flit_credits *c)
-{
-    return &c->runs[c->first & (c->capacity - 1)];
-}
-
-/* When it comes, or FLIT_NEVER. */
-static inline int64_t flit_credits_due(const flit_credits *c)
-{
-    return c->first == c->last ? FLIT_NEVER : flit_credits_front(c)->due;
-}
-
 /* Counts credits that are due before a cycle; returns how many are here. */
 static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
 {
-    while (c->first != c->last) {
-        flit_credit_run *run = flit_credits_front(c);
-        int64_t count = until - run->due;
-
-        if (count < run->count) {
-            count = count > 0 ? count : 0;
-            c->here += (int32_t)count;
-            run->count -= count;
-            run->due += count;
+    while (c->due < until) {
+        if (until - c->due < c->next) {
+            c->here += (int32_t)(until - c->due);
+            c->next -= (int32_t)(until - c->due);
+            c->due = until;
             break;
         }
-        c->here += (int32_t)run->count;
-        c->first++;
+        c->here += c->next;
+        c->next = 0;
+        c->due = FLIT_NEVER;
+        if (c->count) {
+            c->due = c->runs[c->first].due;
+            c->next = (int32_t)c->runs[c->first].count;
+            c->first = (c->first + 1) & (c->capacity - 1);
+            c->count--;
+        }
     }
     return c->here;
 }
 
-/* Whether some that are not counted yet come at a cycle or later. */
-static inline int flit_credits_are_coming(const flit_credits *c, int64_t from)
-{
-    return (c->first != c->last) & (c->end > from);
-}
-
-/* Returns count credits, the first due at a cycle; 0: memory ran out. */
+/* Returns count credits, the first due at a cycle. Those that are there for sure, as nobody will look at a cycle
+ * before settled, are counted on the way, so that few are ever kept as runs; not where somebody waits for them.
+ * 0: memory ran out. */
 static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count, int64_t settled)
 {
-    if (c->end == due && c->first != c->last) {
-        c->runs[(c->last - 1) & (c->capacity - 1)].count += count;
-    } else {
-        if (c->last - c->first == c->capacity && !flit_credits_make_room(c, settled))
+    if (c->due < settled && c->here > 0 && !c->is_watched)
+        flit_credits_settle(c, settled);
+    if (c->due == FLIT_NEVER) {
+        c->due = due;
+        c->next = count;
+    } else if (c->end != due) {
+        if (c->count == c->capacity && !flit_credits_grow(c))
             return 0;
-        c->runs[c->last++ & (c->capacity - 1)] = (flit_credit_run){due, count};
+        c->runs[(c->first + c->count++) & (c->capacity - 1)] = (flit_credit_run){due, count};
+    } else if (c->count) {
+        c->runs[(c->first + c->count - 1) & (c->capacity - 1)].count += count;
+    } else {
+        c->next += count;
     }
     c->end = due + count;
     return 1;

@@ -34,8 +34,9 @@ static size_t count_ports(const flit_fabric *f)
     size_t count = 0;
 
     for (int v = 0; v < f->router_count; v++)
-        count += (size_t)(f->routers[v].input_count > f->routers[v].output_count ? f->routers[v].input_count
-                                                                                  : f->routers[v].output_count);
+        count +=
+            (size_t)(f->routers[v].input_count > f->routers[v].output_count ? f->routers[v].input_count
+                                                                            : f->routers[v].output_count);
     return count;
 }
 
@@ -47,8 +48,8 @@ int flit_cycle_suits(const flit_fabric *f)
         if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
             return 0;
     }
-    return !f->settings.is_plain && days_for(f) <= MOST_DAYS && f->router_count < 1 << (32 - FLIT_PLACE_BITS) &&
-           days_for(f) * (count_ports(f) + 1) < MOST_PLACES;
+    return !f->settings.is_plain && days_for(f) <= MOST_DAYS &&
+           f->router_count < 1 << (32 - FLIT_PLACE_BITS) && days_for(f) * (count_ports(f) + 1) < MOST_PLACES;
 }
 
 static void give_places(flit_agenda *a, size_t days, size_t places)
@@ -140,16 +141,16 @@ static void step_interfaces(flit_fabric *f, int64_t now)
 /* Somebody waits for this credit: a starved lane of a router, or a port. */
 FLIT_INLINE void feed_waiter(flit_fabric *f, flit_credits *c, int64_t now, flit_shape shape)
 {
-    flit_router *r = router_at(f, c->place);
-    int output = port_at(c->place);
+    flit_router *r = router_at(f, (uint32_t)c->place);
+    int output = port_at((uint32_t)c->place);
 
     if (output >= r->link_outputs) {
         flit_interface_credit(r->interface, output - r->link_outputs, now);
         return;
     }
     c->is_watched = 0;
-    flit_lane_feed(r, output, (int)((flit_output_lane *)(void *)c - r->output_lanes) - (output << shape.shift),
-                   shape);
+    flit_lane_feed(r, output,
+                   (int)((flit_output_lane *)(void *)c - r->output_lanes) - (output << shape.shift), shape);
 }
 
 FLIT_INLINE void count_credits(flit_fabric *f, int64_t now, flit_shape shape)

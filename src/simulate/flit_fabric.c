@@ -118,6 +118,7 @@ static void join_outputs(flit_fabric *f, flit_router *r)
     for (int i = 0; i < r->output_count << r->lane_shift; i++) {
         r->output_lanes[i].credits.here =
             i >> r->lane_shift < r->link_outputs ? f->settings.buffer_flits : INT32_MAX;
+        r->output_lanes[i].credits.due = FLIT_NEVER;
     }
 }
 

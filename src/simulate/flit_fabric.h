@@ -53,7 +53,6 @@ typedef struct {
     flit_credits credits; /* those of a port do not run out */
     int32_t holder;       /* the input lane whose packet has it, or had it last */
     int32_t grant;        /* the input lane that goes first */
-    int64_t unused[2];
 } flit_output_lane;
 
 typedef struct {

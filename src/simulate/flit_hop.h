@@ -83,12 +83,12 @@ FLIT_INLINE void take_run(flit_fabric *f, flit_router *r, int input, const flit_
 FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
 {
     flit_line *line = &r->inputs[input].line;
-    flit_run run = *flit_line_front(line);
-    int32_t count = shape.is_plain ? 1 : run.count;
+    const flit_run *run = flit_line_front(line);
+    int32_t count = shape.is_plain ? 1 : run->count;
 
-    r->flit_due[input] = run.count > count ? flit_line_take(line) : flit_line_pop(line);
+    take_run(f, r, input, run, count, now, shape);
+    r->flit_due[input] = run->count > count ? flit_line_take(line) : flit_line_pop(line);
     flit_expect(f, input, r->flit_due[input], shape.input_words);
-    take_run(f, r, input, &run, count, now, shape);
 }
 
 FLIT_INLINE void end_packet(flit_router *r, int id, int64_t now, flit_shape shape)
@@ -126,8 +126,8 @@ FLIT_INLINE void send(flit_fabric *f, flit_router *r, const flit_lane *lane, int
     const flit_output *out = &r->outputs[lane->output];
     int has_head = lane->left + count == lane->flits;
     int64_t due = now + 2 + out->latency;
-    flit_run *run = shape.is_listed ? flit_agenda_expect(f->agenda, due)
-                                    : place_run(f, out, lane, has_head, count, due);
+    flit_run *run =
+        shape.is_listed ? flit_agenda_expect(f->agenda, due) : place_run(f, out, lane, has_head, count, due);
 
     if (!run)
         return;
@@ -152,9 +152,9 @@ FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const
         flit_agenda_return(f->agenda, lane->back, due);
         return;
     }
-    /* Who has others on their way is awake in time: for those, never. No branch: it would be taken at random. */
-    f->wake[from->src] = flit_earlier(
-        f->wake[from->src], due | (FLIT_NEVER & -(int64_t)flit_credits_are_coming(lane->back, f->settled)));
+    /* Who has others on their way is awake in time. */
+    if (lane->back->due < f->settled || lane->back->due == FLIT_NEVER)
+        f->wake[from->src] = flit_earlier(f->wake[from->src], due);
     if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
     if (!flit_credits_return(lane->back, due, count, f->settled))
@@ -208,8 +208,7 @@ FLIT_INLINE int allocate_alone(flit_fabric *f, flit_router *r, int output, int64
 
     if (!open)
         return 0;
-    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), now,
-                   shape);
+    flit_lane_give(f, r, id, flit_first_from(open, r->lanes[id].accept - (output << shape.shift)), shape);
     return 1;
 }
 
@@ -226,7 +225,7 @@ FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
                 int v = __builtin_ctz(lanes);
                 flit_credits *credits = &r->output_lanes[output << shape.shift | v].credits;
 
-                if (flit_credits_due(credits) > now)
+                if (credits->due > now)
                     continue;
                 flit_credits_settle(credits, now + 1);
                 flit_lane_feed(r, output, v, shape);

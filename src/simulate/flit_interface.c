@@ -60,6 +60,7 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
         port->credits = i->credits + (p << fabric->lane_shift);
         for (int v = 0; v < 1 << fabric->lane_shift; v++) {
             port->credits[v].here = fabric->settings.buffer_flits;
+            port->credits[v].due = FLIT_NEVER;
             router->lanes[(router->link_inputs + p) << fabric->lane_shift | v].back = &port->credits[v];
         }
     }
@@ -288,15 +289,12 @@ static int64_t hand_at(const flit_interface *i, const flit_port *port)
     return at > port->hand_from ? at : port->hand_from;
 }
 
-/* Those that have come are counted first. */
-static int64_t next_credit(const flit_interface *i, const flit_port *port, int64_t now)
+static int64_t next_credit(const flit_interface *i, const flit_port *port)
 {
     int64_t next = FLIT_NEVER;
 
-    for (int v = 0; v < i->fabric->lane_count; v++) {
-        flit_credits_settle(&port->credits[v], now + 1);
-        next = flit_earlier(next, flit_credits_due(&port->credits[v]));
-    }
+    for (int v = 0; v < i->fabric->lane_count; v++)
+        next = flit_earlier(next, port->credits[v].due);
     return next > port->enough_at ? next : port->enough_at;
 }
 
@@ -308,7 +306,7 @@ static int64_t next_of_port(const flit_interface *i, const flit_port *port, int6
         return next;
     from = port->packet >= 0 ? 0 : flit_queue_front(&port->messages)->from;
     if (port->is_starved)
-        return flit_earlier(next, next_credit(i, port, now));
+        return flit_earlier(next, next_credit(i, port));
     if (from <= now && port->free_at <= now)
         return now + 1;
     return flit_earlier(next, from > port->free_at ? from : port->free_at);

@@ -92,8 +92,8 @@ static int64_t next_credit(const flit_router *r, int64_t now)
     int64_t next = FLIT_NEVER;
 
     for (int i = 0; i < r->link_outputs << r->lane_shift; i++)
-        if (flit_credits_due(&r->output_lanes[i].credits) > now)
-            next = flit_earlier(next, flit_credits_due(&r->output_lanes[i].credits));
+        if (r->output_lanes[i].credits.due > now)
+            next = flit_earlier(next, r->output_lanes[i].credits.due);
     return next;
 }
 

@@ -143,7 +143,7 @@ FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_w
 }
 
 /* The packet at the front of an input lane gets a lane of its output. */
-FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, int64_t now, flit_shape shape)
+FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
@@ -161,7 +161,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, i
     if (!shape.is_listed)
         r->waited[flit_word_of(lane->output, shape.output_words)] &=
             ~((uint64_t)is_empty << (lane->output & 63));
-    if (output_lane->credits.here == 0 && !flit_credits_settle(&output_lane->credits, now + 1))
+    if (output_lane->credits.here == 0)
         flit_lane_starve(r, lane->output, v, shape);
     else if (lane->available > 0)
         flit_want_add(r, id, lane->output, shape);

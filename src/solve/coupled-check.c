@@ -69,16 +69,21 @@ void banyan_coupled_measure_out(banyan_coupled_oracle *o, const int64_t *price)
     measure(&o->out, o->out_steiner, 0, o->quick, price);
 }
 
+static int64_t find_tree(const banyan_coupled_oracle *o, banyan_steiner *steiner, int root,
+                         banyan_trees *trees)
+{
+    return o->quick ? banyan_steiner_quick_tree(steiner, root, o->careful, trees)
+                    : banyan_steiner_tree(steiner, root, trees);
+}
+
 int64_t banyan_coupled_in_tree(banyan_coupled_oracle *o, int root, banyan_trees *trees)
 {
-    return (o->quick ? banyan_steiner_quick_tree : banyan_steiner_tree)(o->in_steiner, o->in.index[root],
-                                                                        trees);
+    return find_tree(o, o->in_steiner, o->in.index[root], trees);
 }
 
 int64_t banyan_coupled_out_tree(banyan_coupled_oracle *o, int root, banyan_trees *trees)
 {
-    return (o->quick ? banyan_steiner_quick_tree : banyan_steiner_tree)(o->out_steiner, o->out.index[root],
-                                                                        trees);
+    return find_tree(o, o->out_steiner, o->out.index[root], trees);
 }
 
 /* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every

@@ -97,10 +97,14 @@ static size_t count_pairs(const banyan_coupled *packing)
 
 /* Columns find the best trees, with a bound of their own. */
 static banyan_status take_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                  banyan_coupled *out, banyan_error *err)
+                                  const banyan_division *division, banyan_coupled *out, banyan_error *err)
 {
+    banyan_division known = *division;
     banyan_coupled better;
-    banyan_status status = banyan_coupled_by_columns(graph, problem, NULL, &better, err);
+    banyan_status status;
+
+    known.price = out->price;
+    status = banyan_coupled_by_columns(graph, problem, &known, &better, err);
 
     if (status)
         return status;
@@ -131,7 +135,8 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
-    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, out, err) : BANYAN_SUCCESS;
+    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, division, out, err)
+                                              : BANYAN_SUCCESS;
 }
 
 static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_coupled_problem *problem,

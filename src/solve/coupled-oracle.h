@@ -11,7 +11,8 @@ typedef struct {
     banyan_steiner *in_steiner, *out_steiner;
     int *root; /* nodes that do both */
     int root_count;
-    int quick; /* cheap trees will do; they need not be the cheapest */
+    int quick;   /* cheap trees will do; they need not be the cheapest, */
+    int careful; /* but may take a little longer */
 } banyan_coupled_oracle;
 
 /* The graph must live on. On failure fini is still to be called. */

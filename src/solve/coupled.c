@@ -12,12 +12,9 @@
 #include "solve/divide.h"
 #include "solve/lp.h"
 #include "solve/shallow.h"
-#include "solve/twins.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
-#define DIVIDED 1e-9   /* share by which divisions fall short of the bound, */
-#define SETTLED 1e-7   /* and trees, which show that it is the right one */
 #define FIRST_PAIRS 24 /* by a division, and one for each so many arcs: */
 #define ARCS_A_PAIR 2
 #define TOGETHER 3 /* pairs under the same prices: */
@@ -452,6 +449,7 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int turn = 0;
          !status && turn < TURNS && g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
+        g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);
         first += count;
         if (!status)
@@ -502,61 +500,6 @@ banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_
     generator_fini(&g);
     if (status)
         banyan_coupled_fini(out);
-    return status;
-}
-
-/* What was found for nodes of which some are taken together, in proportion to their widths. */
-static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
-                                banyan_division *division, banyan_error *err)
-{
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-
-    if (!price)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < graph->arc_count; i++)
-        price[i] = division->price[twins->arc[i]];
-    for (int v = graph->node_count - 1; v >= 0; v--) /* the first of twins comes last */
-        division->root[v] = division->root[twins->node[v]] * twins->node_share[v];
-    banyan_free(division->price);
-    division->price = price;
-    return BANYAN_SUCCESS;
-}
-
-/* A division by cuts, soon or until it is the best, and columns that begin with it. */
-static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twins *twins,
-                                     const banyan_coupled_problem *problem, int soon, int *settled,
-                                     banyan_coupled *out, banyan_error *err)
-{
-    const banyan_graph *merged = twins->graph ? twins->graph : graph;
-    banyan_division division = {0};
-    banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
-                                : banyan_divide(merged, DIVIDED, 1000, &division, err);
-
-    *settled = division.is_settled;
-    if (!status && twins->graph)
-        status = spread_out(graph, twins, &division, err);
-    if (!status)
-        status = banyan_coupled_by_columns(graph, problem, &division, out, err);
-    banyan_division_fini(&division);
-    return status;
-}
-
-/* Mostly trees soon show that the division has come to the right bound. */
-banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
-                                               const banyan_coupled_problem *problem, banyan_coupled *out,
-                                               banyan_error *err)
-{
-    banyan_twins twins;
-    int settled = 0;
-    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
-
-    if (!status)
-        status = divide_and_fill(graph, &twins, problem, 1, &settled, out, err);
-    if (!status && !settled && out->total < out->bound_value * (1 - SETTLED)) {
-        banyan_coupled_fini(out);
-        status = divide_and_fill(graph, &twins, problem, 0, &settled, out, err);
-    }
-    banyan_twins_fini(&twins);
     return status;
 }
 

@@ -115,7 +115,7 @@ int banyan_steiner_is_exact(const banyan_steiner *s)
 
 int banyan_steiner_is_slow(const banyan_steiner *s)
 {
-    return s->helper_count > 3;
+    return s->helper_count > 1;
 }
 
 /* Floyd and Warshall, over chosen nodes, remembering the first step. */
@@ -559,19 +559,55 @@ static void add_helpers(banyan_steiner *s)
     }
 }
 
-static int64_t search_near(banyan_steiner *s, int root)
+static int64_t cost_of(const banyan_steiner *s)
+{
+    int64_t sum = 0;
+
+    for (int v = 0; v < s->closure->count; v++)
+        sum += s->parent[v] >= 0 ? way(s, s->parent[v], v) : 0;
+    return sum;
+}
+
+/* Helpers of the tree one by one without it, as long as that makes it cheaper. */
+static int64_t leave_out(banyan_steiner *s, int root, int64_t best)
+{
+    for (int i = 0; i < s->helper_count; i++) {
+        int h = s->helper[i];
+        int64_t cost;
+
+        if (h == root || s->kept_parent[h] < 0)
+            continue;
+        for (int v = 0; v < s->closure->count; v++)
+            s->member[v] = s->kept_parent[v] >= 0 && v != h;
+        cost = try_members(s, root);
+        if (cost >= 0 && cost < best) {
+            best = cost;
+            add_helpers(s);
+            best = cost_of(s);
+            keep(s);
+            prune(s, root);
+        }
+    }
+    return best;
+}
+
+static int64_t search_near(banyan_steiner *s, int root, int careful)
 {
     int64_t cost = grow_members(s, root) ? try_members(s, root) : -1;
 
-    if (cost >= 0)
+    if (cost >= 0) {
         add_helpers(s);
+        cost = cost_of(s);
+    }
     keep(s);
-    return cost;
+    if (cost >= 0)
+        prune(s, root);
+    return cost < 0 || !careful ? cost : leave_out(s, root, cost);
 }
 
-int64_t banyan_steiner_quick_tree(banyan_steiner *s, int root, banyan_trees *trees)
+int64_t banyan_steiner_quick_tree(banyan_steiner *s, int root, int careful, banyan_trees *trees)
 {
-    if ((s->undirected ? search_from(s, root, 1) : search_near(s, root)) < 0)
+    if ((s->undirected ? search_from(s, root, 1) : search_near(s, root, careful)) < 0)
         return -1;
     prune(s, root);
     return take_kept(s, trees);
