@@ -14,6 +14,8 @@
 
 #include "core/alloc.h"
 
+_Static_assert(sizeof(banyan_transfer_state) == 64, "a line of the cache");
+
 #define SIMULTANEOUS 1e-12 /* relative to the time since the beginning */
 
 /* The window, in times of the shortest message, and the steps a message that open and close it. */
@@ -76,13 +78,12 @@ static inline int is_short(const banyan_engine *e, int transfer, int k, int befo
 }
 
 /* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
-static inline int must_wait(banyan_engine *e, const banyan_dependency_list *on, int until_sent, int waiter,
-                            int k)
+static inline int must_wait(banyan_engine *e, banyan_before part, int waiter, int k)
 {
-    int transfer = waiter / 2;
-    const int *end = on->item + on->first[transfer + 1];
+    int transfer = waiter / 2, until_sent = part == BANYAN_SENT_BEFORE_APPLY;
+    const int *end = e->before + e->transfers[transfer].before[part + 1];
 
-    for (const int *before = on->item + on->first[transfer]; before < end; before++) {
+    for (const int *before = e->before + e->transfers[transfer].before[part]; before < end; before++) {
         banyan_transfer_state *u = &e->transfers[*before];
 
         if (is_short(e, transfer, k, *before, until_sent ? u->sent : u->applied)) {
@@ -118,8 +119,7 @@ static void try_to_send(banyan_engine *e, int transfer)
 {
     int k = e->transfers[transfer].sent;
 
-    if (k == e->transfers[transfer].count ||
-        must_wait(e, &e->dependencies->send_after_apply, 0, 2 * transfer + SEND, k))
+    if (k == e->transfers[transfer].count || must_wait(e, BANYAN_BEFORE_SEND, 2 * transfer + SEND, k))
         return;
     if (e->options->overhead_s > 0)
         at(e, e->now_s + e->options->overhead_s, transfer, LEAVES);
@@ -193,14 +193,13 @@ static int takes_time_to_add(const banyan_engine *e, const banyan_transfer *t)
 
 static void try_to_apply(banyan_engine *e, int transfer)
 {
-    const banyan_transfer *t = &e->schedule->transfers[transfer];
     int k = e->transfers[transfer].applied;
 
-    if (must_wait(e, &e->dependencies->apply_after_apply, 0, 2 * transfer + APPLY, k) ||
-        must_wait(e, &e->dependencies->apply_after_send, 1, 2 * transfer + APPLY, k))
+    if (must_wait(e, BANYAN_BEFORE_APPLY, 2 * transfer + APPLY, k) ||
+        must_wait(e, BANYAN_SENT_BEFORE_APPLY, 2 * transfer + APPLY, k))
         return;
-    if (takes_time_to_add(e, t)) {
-        double *free_s = &e->adder_free_s[t->dst];
+    if (e->transfers[transfer].is_added) {
+        double *free_s = &e->adder_free_s[e->schedule->transfers[transfer].dst];
 
         *free_s = fmax(*free_s, e->now_s) + e->transfers[transfer].bytes / e->options->reduce_bytes_per_s;
         at(e, *free_s, transfer, ADDED);
@@ -261,10 +260,11 @@ static size_t work_of(const banyan_engine *e)
  * message in a crowd takes many times the shortest message's time, so little is lost. */
 static void adjust_window(banyan_engine *e)
 {
-    size_t messages = e->applied_count - e->seen_count, work = work_of(e) - e->seen_work;
+    size_t messages = e->applied_count - e->seen_count, work;
 
     if (messages < CROWD_SAMPLE)
         return;
+    work = work_of(e) - e->seen_work;
     if (work > DEAR * messages)
         e->window_s = fmin(fmax(2 * e->window_s, NARROWEST * e->shortest_s), WIDEST * e->shortest_s);
     else if (work < CHEAP * messages)
@@ -338,6 +338,31 @@ static int is_cut_alike(const banyan_engine *e, const banyan_dependency_list *on
     return 1;
 }
 
+static const banyan_dependency_list *list_of(const banyan_engine *e, int part)
+{
+    const banyan_dependency_list *lists[] = {[BANYAN_BEFORE_SEND] = &e->dependencies->send_after_apply,
+                                             [BANYAN_BEFORE_APPLY] = &e->dependencies->apply_after_apply,
+                                             [BANYAN_SENT_BEFORE_APPLY] = &e->dependencies->apply_after_send};
+
+    return lists[part];
+}
+
+/* Copies what a transfer waits for, from a place of the engine's list on; returns the place behind it. */
+static size_t init_before(const banyan_engine *e, size_t transfer, size_t place)
+{
+    banyan_transfer_state *t = &e->transfers[transfer];
+
+    for (int part = 0; part < BANYAN_BEFORE_ALL; part++) {
+        const banyan_dependency_list *on = list_of(e, part);
+
+        t->before[part] = (uint32_t)place;
+        for (size_t i = on->first[transfer]; i < on->first[transfer + 1]; i++)
+            e->before[place++] = on->item[i];
+    }
+    t->before[BANYAN_BEFORE_ALL] = (uint32_t)place;
+    return place;
+}
+
 static void init_transfer(const banyan_engine *e, size_t transfer)
 {
     const banyan_slices *slices = &e->slices[transfer];
@@ -349,26 +374,45 @@ static void init_transfer(const banyan_engine *e, size_t transfer)
         .path = path,
         .waits_for_sent = -1,
         .waits_for_applied = -1,
+        .is_added = takes_time_to_add(e, &e->schedule->transfers[transfer]) != 0,
         .is_carried = slices->bytes > 0 && e->paths->first[path] < e->paths->first[path + 1],
         .is_aligned = is_cut_alike(e, &e->dependencies->send_after_apply, transfer) &&
                       is_cut_alike(e, &e->dependencies->apply_after_apply, transfer) &&
                       is_cut_alike(e, &e->dependencies->apply_after_send, transfer)};
 }
 
+/* Where the first line of the cache begins in memory that has room for one more transfer than is needed. */
+static banyan_transfer_state *align(void *memory)
+{
+    size_t line = sizeof(banyan_transfer_state), offset = (uintptr_t)memory % line;
+
+    return (banyan_transfer_state *)(void *)((char *)memory + (offset ? line - offset : 0));
+}
+
 banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
 {
     const banyan_schedule *schedule = e->schedule;
     const banyan_paths *paths = e->paths;
+    size_t befores = 0;
     banyan_status status;
 
     e->ready_first = e->ready_last = -1;
-    e->transfers = banyan_alloc(schedule->transfer_count, sizeof *e->transfers);
+    for (int part = 0; part < BANYAN_BEFORE_ALL; part++)
+        befores += list_of(e, part)->first[schedule->transfer_count];
+    if (befores > UINT32_MAX)
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "transfers wait for %zu others, more than the 2^32 we can follow", befores);
+    e->before = banyan_alloc(befores, sizeof *e->before);
+    e->transfer_memory = banyan_alloc(schedule->transfer_count + 1, sizeof *e->transfers);
     e->path = banyan_alloc((size_t)paths->path_count, sizeof *e->path);
     e->adder_free_s = banyan_alloc((size_t)e->topology->node_count, sizeof *e->adder_free_s);
-    if (!e->transfers || !e->path || !e->adder_free_s)
+    if (!e->before || !e->transfer_memory || !e->path || !e->adder_free_s)
         return banyan_fail_memory(err);
-    for (size_t i = 0; i < schedule->transfer_count; i++)
+    e->transfers = align(e->transfer_memory);
+    for (size_t i = 0, place = 0; i < schedule->transfer_count; i++) {
         init_transfer(e, i);
+        place = init_before(e, i, place);
+    }
     for (int p = 0; p < paths->path_count; p++)
         for (int i = paths->first[p]; i < paths->first[p + 1]; i++)
             e->path[p].latency_s += e->topology->links[paths->link[i]].latency_s;
@@ -405,7 +449,8 @@ void banyan_engine_fini(banyan_engine *e)
     banyan_flows_destroy(e->flows);
     banyan_events_fini(&e->events);
     banyan_timeline_destroy(e->timeline);
-    banyan_free(e->transfers);
+    banyan_free(e->transfer_memory);
+    banyan_free(e->before);
     banyan_free(e->turns);
     banyan_free(e->path);
     banyan_free(e->adder_free_s);

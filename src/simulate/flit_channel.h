@@ -53,6 +53,7 @@ typedef struct {
     int32_t is_watched; /* somebody waits for them who cannot see what happens */
     uint32_t first, count, capacity;
     flit_credit_run *runs;
+    int64_t place; /* whose they are, in an agenda (flit_cycle.c) */
 } flit_credits;
 
 int flit_line_grow(flit_line *line); /* 0: memory ran out */
@@ -93,10 +94,9 @@ static inline int flit_line_extend(flit_line *line, int32_t packet, int64_t due,
     return 1;
 }
 
-/* A place for a run, the first flit of which is due at a cycle; NULL: memory ran out. */
-static inline flit_run *flit_line_push(flit_line *line, int64_t due)
+/* A place for a run; NULL: memory ran out. */
+static inline flit_run *flit_line_push(flit_line *line)
 {
-    *line->due = due < *line->due ? due : *line->due;
     if (line->count == line->capacity && !flit_line_grow(line))
         return NULL;
     line->count++;

@@ -61,9 +61,50 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
     return any;
 }
 
+/* The same where a set is one word: each lane has a mask of those that ask for it. */
+FLIT_INLINE int contest_in_word(flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
+{
+    int base = output << shape.shift, granted[FLIT_MOST_LANES];
+    uint64_t asking[FLIT_MOST_LANES] = {0}, winners = 0;
+    uint32_t asked = 0, any_open = 0;
+
+    for (uint64_t rest = *flit_waiting_of(r, output, shape); rest; rest &= rest - 1) {
+        int id = __builtin_ctzll(rest);
+        uint32_t open = flit_lanes_open(f, r, &r->lanes[id], now, shape);
+
+        asked |= r->lanes[id].range;
+        any_open |= open;
+        for (; open; open &= open - 1)
+            asking[__builtin_ctz(open)] |= rest & -rest;
+    }
+    r->outputs[output].asked = asked;
+    for (uint32_t lanes = any_open; lanes; lanes &= lanes - 1) {
+        int v = __builtin_ctz(lanes);
+        uint64_t later = asking[v] & -(UINT64_C(1) << (r->output_lanes[base + v].grant & 63));
+
+        granted[v] = __builtin_ctzll(later ? later : asking[v]);
+        winners |= UINT64_C(1) << granted[v];
+    }
+    for (uint64_t rest = winners; rest; rest &= rest - 1) {
+        int id = __builtin_ctzll(rest);
+        uint32_t mine = 0;
+
+        for (uint32_t lanes = any_open; lanes; lanes &= lanes - 1)
+            mine |= (uint32_t)(granted[__builtin_ctz(lanes)] == id) << __builtin_ctz(lanes);
+        flit_lane_give(f, r, id, flit_first_from(mine, r->lanes[id].accept - base), shape);
+    }
+    return winners != 0;
+}
+
 int flit_contest(flit_fabric *f, flit_router *r, int output, int64_t now)
 {
+    if (f->agenda && r->lane_shift == 2)
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0, 1});
+    if (f->agenda)
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, r->lane_shift, 0, 0, 1});
     if (r->words == 1 && r->output_words == 1 && r->lane_shift == 2)
-        return contest(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0});
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, 2, 0, 0, 0});
+    if (r->words == 1 && r->output_words == 1)
+        return contest_in_word(f, r, output, now, (flit_shape){1, 1, 1, r->lane_shift, 0, 0, 0});
     return contest(f, r, output, now, flit_shape_of(r));
 }

@@ -147,12 +147,38 @@ static int64_t patience(const flit_fabric *f, const flit_job *job)
     return (int64_t)fmin(flits * slowest_interval(f) * (f->normal_port >= 0 ? f->lane_count : 1), 0x1p60);
 }
 
+static int has_starved(const flit_fabric *f, int64_t now, int64_t allowed)
+{
+    const flit_router *where;
+    const flit_lane *lane = longest_waiter(f, STARVATION, &where);
+
+    return lane && lane->since < now - allowed;
+}
+
+/* Other traffic alone, where it suits. */
+static banyan_status run_traffic(flit_fabric *f, int64_t until, banyan_error *err)
+{
+    int64_t allowed = patience(f, NULL);
+    banyan_status status = flit_cycle_prepare(f, err);
+
+    for (int64_t now = 0, end; !status && now < until; now = end) {
+        end = flit_earlier(until, now + allowed + 1);
+        flit_cycle_run(f, now, end);
+        if (f->has_failed)
+            status = banyan_fail_memory(err);
+        else if (end < until && has_starved(f, end, allowed))
+            status = fail_stuck(f, NULL, end, STARVATION, err);
+    }
+    return status;
+}
+
 banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
 {
     int64_t allowed = patience(f, job), look_at = allowed, now, last = -1;
 
+    if (!job && flit_cycle_suits(f))
+        return run_traffic(f, until, err);
     while ((now = earliest_wake(f)) < until && (!job || job->left)) {
-        const flit_router *where;
         int64_t end;
 
         if (f->settings.is_plain)
@@ -167,9 +193,7 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         if (f->has_failed)
             return banyan_fail_memory(err);
         if (now >= look_at) {
-            const flit_lane *lane = longest_waiter(f, STARVATION, &where);
-
-            if (lane && lane->since < now - allowed)
+            if (has_starved(f, now, allowed))
                 return fail_stuck(f, job, now, STARVATION, err);
             look_at = now + allowed;
         }

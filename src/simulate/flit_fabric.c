@@ -134,7 +134,8 @@ static void join_link(flit_fabric *f, int link)
         dst->lanes[input << f->lane_shift | v].back = &src->output_lanes[output << f->lane_shift | v].credits;
 }
 
-/* How long a node may run by itself: what it sends comes to others after that. */
+/* How long a node may run by itself: what it sends comes to others after that, flits two cycles and a link's latency
+ * later, credits one and what counting takes. */
 static int find_window(const flit_fabric *f)
 {
     int least = LONGEST_WINDOW;
@@ -143,7 +144,7 @@ static int find_window(const flit_fabric *f)
         return 1;
     for (int i = 0; i < f->topology->link_count; i++)
         least = latency_of(f, i) < least ? (int)latency_of(f, i) : least;
-    return f->topology->link_count && least ? least + 1 : 1;
+    return f->topology->link_count ? least + 1 + (f->settings.credit_cycles > 0) : 1;
 }
 
 static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_error *err)
@@ -156,13 +157,15 @@ static banyan_status build(flit_fabric *f, const uint8_t *has_interface, banyan_
     f->link_output = banyan_alloc(links, sizeof *f->link_output);
     f->link_input = banyan_alloc(links, sizeof *f->link_input);
     f->wake = banyan_alloc((size_t)f->router_count, sizeof *f->wake);
-    if (!f->routers || !f->link_output || !f->link_input || !f->wake)
+    f->interface_wake = banyan_alloc((size_t)f->router_count, sizeof *f->interface_wake);
+    if (!f->routers || !f->link_output || !f->link_input || !f->wake || !f->interface_wake)
         return banyan_fail_memory(err);
     for (int v = 0; v < f->router_count; v++) {
         flit_router *r = &f->routers[v];
         int port_count = has_interface[v] ? f->port_count : 0;
 
         r->node = v;
+        f->interface_wake[v] = has_interface[v] ? 0 : FLIT_NEVER;
         r->lane_shift = f->lane_shift;
         r->link_inputs = t->in_first[v + 1] - t->in_first[v];
         r->link_outputs = t->out_first[v + 1] - t->out_first[v];
@@ -236,7 +239,25 @@ void flit_fabric_destroy(flit_fabric *f)
     banyan_free(f->hops);
     banyan_free(f->packets);
     banyan_free(f->wake);
+    banyan_free(f->interface_wake);
+    flit_cycle_fini(f);
     banyan_free(f);
+}
+
+int flit_ring_grow(flit_lane *lane)
+{
+    flit_ring *old = lane->ring;
+    uint32_t capacity = old ? 2 * old->capacity : 4;
+    flit_ring *ring = banyan_alloc(1, sizeof *ring + capacity * sizeof *ring->entries);
+
+    if (!ring)
+        return 0;
+    for (uint32_t i = 0; old && i < lane->behind; i++)
+        ring->entries[i] = old->entries[(old->first + i) & (old->capacity - 1)];
+    banyan_free(old);
+    ring->capacity = capacity;
+    lane->ring = ring;
+    return 1;
 }
 
 int32_t flit_packet_make(flit_fabric *f, flit_packet packet)

@@ -5,6 +5,7 @@
 #define BANYAN_SIMULATE_FLIT_FABRIC_H
 
 #include "simulate/flit.h"
+#include "simulate/flit_agenda.h"
 #include "simulate/flit_channel.h"
 
 enum { FLIT_MOST_LANES = 32 };
@@ -52,7 +53,6 @@ typedef struct {
     flit_credits credits; /* those of a port do not run out */
     int32_t holder;       /* the input lane whose packet has it, or had it last */
     int32_t grant;        /* the input lane that goes first */
-    int64_t unused;
 } flit_output_lane;
 
 typedef struct {
@@ -69,12 +69,16 @@ typedef struct {
     flit_line *line; /* NULL for ports: the interface takes whatever comes */
     int64_t latency;
     int32_t dst;            /* node */
+    uint32_t place;         /* the input there, in an agenda */
     int32_t grant;          /* the input that goes first */
     uint32_t taken;         /* lanes that a packet holds */
     uint32_t asked;         /* lanes that those who wait may have, or more */
     uint32_t starved;       /* lanes that are held and have no credits */
     uint64_t want, waiting; /* sets of one word: lanes that want it, lanes that wait for one of its lanes */
-    int64_t stamp;          /* when a stream was found for it (flit_ahead.c) */
+    union {
+        int64_t stamp;   /* when a stream was found for it (flit_ahead.c) */
+        int32_t granted; /* the lane that has the switch, if it accepts (flit_cycle.c) */
+    };
 } flit_output;
 
 /* What a link that takes less than a flit a cycle needs to know. */
@@ -110,6 +114,7 @@ typedef struct {
     uint64_t *wanted, *waited;        /* outputs that have lanes in the one, in the other */
     uint64_t *hungry;                 /* outputs that have starved lanes */
     int *moves;                       /* input lanes that a flit leaves in this cycle; the routers' in turn */
+    flit_agenda *agenda;              /* NULL: it is run by itself */
     struct flit_interface *interface; /* NULL: none */
     void *memory;                     /* all of the arrays */
 } flit_router;
@@ -133,7 +138,9 @@ typedef struct {
     flit_packet *packets;
     size_t packet_count, packet_capacity;
     int32_t free_packet;
-    int64_t *wake; /* by node: the next cycle in which it has something to do */
+    int64_t *wake;           /* by node: the next cycle in which it has something to do */
+    int64_t *interface_wake; /* by node: in which its interface does */
+    flit_agenda *agenda;     /* NULL: routers run by themselves, each through a window of cycles */
     /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
     int64_t begin, end;
     uint64_t *arrivals;
@@ -158,6 +165,8 @@ banyan_status flit_settings_resolve(const banyan_flit_settings *settings, const 
 banyan_status flit_fabric_set_paths(flit_fabric *fabric, int path_count, const int *first, const int *links,
                                     const int *dst, const uint8_t *is_normal, banyan_error *err);
 
+int flit_ring_grow(flit_lane *lane); /* 0: memory ran out */
+
 int32_t flit_packet_make(flit_fabric *fabric, flit_packet packet); /* -1: memory ran out */
 
 static inline void flit_packet_drop(flit_fabric *fabric, int32_t packet)
@@ -173,6 +182,12 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
 
 /* Runs a node from a cycle on until another; returns when it has something to do next. */
 int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, int64_t until);
+
+/* Runs all nodes, cycle by cycle, from lists. Only for other traffic alone: flit_cycle_suits says whether it can. */
+int flit_cycle_suits(const flit_fabric *fabric);
+banyan_status flit_cycle_prepare(flit_fabric *fabric, banyan_error *err);
+void flit_cycle_run(flit_fabric *fabric, int64_t now, int64_t until);
+void flit_cycle_fini(flit_fabric *fabric);
 
 /* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);

@@ -38,6 +38,7 @@ banyan_status flit_interface_create(flit_fabric *fabric, flit_router *router, fl
         return banyan_fail_memory(err);
     i->fabric = fabric;
     i->router = router;
+    i->wake_at = &fabric->interface_wake[router->node];
     i->job = job;
     i->port_buffer = (int64_t)fabric->settings.interface_packets * fabric->settings.packet_bytes /
                      fabric->settings.flit_bytes;
@@ -197,30 +198,40 @@ static void begin_normal(flit_interface *i, flit_port *port, int64_t now)
     flit_queue_pop(&port->messages);
 }
 
-/* Puts a run in; 0: memory ran out. */
-static int put_run(flit_interface *i, int p, int32_t count, int64_t now)
+/* A place for a run into the router, or NULL: it has joined the last one, or memory ran out. */
+static flit_run *place_run(flit_interface *i, int p, int has_head, int32_t count, int64_t due)
 {
     flit_port *port = &i->ports[p];
-    flit_hop way = i->fabric->hops[port->hop];
-    int is_first = !port->line->count, has_head = port->left == port->flits;
+    flit_line *line = port->line;
     flit_run *run;
 
-    if (!has_head && flit_line_extend(port->line, port->packet, now + 2, count))
-        return 1;
-    run = flit_line_push(port->line, now + 2);
-    if (!run)
-        return 0;
-    *run = (flit_run){.due = now + 2,
-                      .packet = port->packet,
-                      .count = count,
-                      .flits = has_head ? port->flits : 0,
-                      .hop = port->hop,
-                      .lanes = way.lanes,
-                      .output = (int16_t)way.output,
-                      .lane = (uint16_t)port->lane};
-    if (is_first)
-        flit_expect(i->fabric, i->router->link_inputs + p, now + 2, i->router->input_words);
-    return 1;
+    if (!has_head && flit_line_extend(line, port->packet, due, count))
+        return NULL;
+    if (!line->count)
+        flit_expect(i->fabric, i->router->link_inputs + p, due, i->router->input_words);
+    *line->due = flit_earlier(*line->due, due);
+    run = flit_line_push(line);
+    i->fabric->has_failed |= !run;
+    return run;
+}
+
+static void put_run(flit_interface *i, int p, int32_t count, int64_t now)
+{
+    flit_port *port = &i->ports[p];
+    flit_agenda *agenda = i->fabric->agenda;
+    flit_hop way = i->fabric->hops[port->hop];
+    int has_head = port->left == port->flits;
+    flit_run *run = agenda ? flit_agenda_expect(agenda, now + 2) : place_run(i, p, has_head, count, now + 2);
+
+    if (run)
+        *run = (flit_run){.due = agenda ? flit_place(i->router, i->router->link_inputs + p) : now + 2,
+                          .packet = port->packet,
+                          .count = count,
+                          .flits = has_head ? port->flits : 0,
+                          .hop = port->hop,
+                          .lanes = way.lanes,
+                          .output = (int16_t)way.output,
+                          .lane = (uint16_t)port->lane};
 }
 
 static void inject(flit_interface *i, int p, int32_t count, int64_t now)
@@ -228,8 +239,7 @@ static void inject(flit_interface *i, int p, int32_t count, int64_t now)
     flit_port *port = &i->ports[p];
 
     port->credits[port->lane].here -= count;
-    if (!put_run(i, p, count, now))
-        i->fabric->has_failed = 1;
+    put_run(i, p, count, now);
     port->free_at = now + count;
     port->left -= count;
     port->queued -= count;
@@ -237,11 +247,24 @@ static void inject(flit_interface *i, int p, int32_t count, int64_t now)
         port->packet = -1;
 }
 
-/* Puts in as much of a packet as there are credits for. */
+/* Puts in as much of the packet as there are credits for. */
+static void put_flits(flit_interface *i, int p, int64_t now)
+{
+    flit_port *port = &i->ports[p];
+    flit_credits *credits = &port->credits[port->lane];
+
+    if (credits->here > 0 || flit_credits_settle(credits, now + 1) > 0) {
+        int32_t count = port->left < credits->here ? port->left : credits->here;
+
+        inject(i, p, i->fabric->settings.is_plain ? 1 : count, now);
+    } else {
+        starve(i->fabric, port, now + 1);
+    }
+}
+
 static void put_in(flit_interface *i, int p, int64_t now)
 {
     flit_port *port = &i->ports[p];
-    flit_credits *credits;
 
     if (port->is_starved)
         watch(i->fabric, port, 0);
@@ -251,16 +274,8 @@ static void put_in(flit_interface *i, int p, int64_t now)
         else
             begin_packet(i, port, now);
     }
-    if (port->packet < 0)
-        return;
-    credits = &port->credits[port->lane];
-    if (credits->here > 0 || flit_credits_settle(credits, now + 1) > 0) {
-        int32_t count = port->left < credits->here ? port->left : credits->here;
-
-        inject(i, p, i->fabric->settings.is_plain ? 1 : count, now);
-    } else {
-        starve(i->fabric, port, now + 1);
-    }
+    if (port->packet >= 0)
+        put_flits(i, p, now);
 }
 
 /* The port hands its message over when no more than its buffer holds is left. */
@@ -323,19 +338,29 @@ void flit_interface_draw(flit_interface *i, int64_t from)
     i->random = random;
 }
 
+/* A packet that finds its port idle goes in at once. */
 static void make_normal(flit_interface *i, int64_t now)
 {
-    flit_port *port = &i->ports[i->fabric->normal_port];
+    int p = i->fabric->normal_port, is_idle, lane;
+    flit_port *port = &i->ports[p];
     flit_packet packet = {.path = flit_normal_pick(i),
                           .flits = i->fabric->settings.normal_flits,
                           .owner = -1 - i->router->node,
                           .made = now};
     int32_t id = flit_packet_make(i->fabric, packet);
 
+    flit_interface_draw(i, now + 1);
+    is_idle = port->packet < 0 && !port->messages.count && !port->is_starved && port->free_at <= now;
+    lane = is_idle && id >= 0 ? find_lane(i->fabric, port, packet.flits, 0, now) : -1;
+    if (lane >= 0) {
+        begin_flits(i, port, id, packet.flits, lane);
+        put_flits(i, p, now);
+        port->next = next_of_port(i, port, now);
+        return;
+    }
     if (id < 0 || !flit_queue_push(&port->messages, (flit_message){.transfer = id}))
         i->fabric->has_failed = 1;
     port->next = flit_earlier(port->next, now);
-    flit_interface_draw(i, now + 1);
 }
 
 static int64_t next_of(const flit_interface *i)
@@ -364,12 +389,12 @@ void flit_interface_step(flit_interface *i, int64_t now)
             step_port(i, __builtin_ctzll(rest), now);
     if (normal >= 0 && (is_plain || i->ports[normal].next <= now))
         step_port(i, normal, now);
-    i->wake_at = next_of(i);
+    *i->wake_at = next_of(i);
 }
 
 int64_t flit_interface_ahead(const flit_interface *i, int64_t now)
 {
-    int64_t next = i->wake_at;
+    int64_t next = *i->wake_at;
 
     for (int p = 0; p < i->fabric->port_count; p++)
         if (i->ports[p].is_starved)

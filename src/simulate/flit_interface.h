@@ -38,7 +38,7 @@ typedef struct {
 } flit_port;
 
 typedef struct flit_interface {
-    int64_t wake_at; /* when it has something to do */
+    int64_t *wake_at; /* when it has something to do: the fabric's, by node */
     /* Other traffic. */
     int64_t make_at, make_until;
     banyan_random random;
@@ -105,7 +105,7 @@ static inline void flit_queue_pop(flit_queue *queue)
 
 static inline void flit_interface_wake(flit_interface *interface, int64_t at)
 {
-    interface->wake_at = flit_earlier(interface->wake_at, at);
+    *interface->wake_at = flit_earlier(*interface->wake_at, at);
 }
 
 /* A starved port is about to get a credit. */

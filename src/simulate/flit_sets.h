@@ -14,6 +14,7 @@ typedef struct {
     int shift;                            /* of lane numbers */
     int is_slow;                          /* a link takes less than a flit a cycle */
     int is_plain;                         /* nothing is done ahead of its time */
+    int is_listed;                        /* what there is to do is in the agenda's lists */
 } flit_shape;
 
 /* Part of the caller, so that constants it is called with count. */
@@ -65,7 +66,7 @@ FLIT_INLINE int flit_set_has_any(const uint64_t *set, int words)
 
 FLIT_INLINE flit_shape flit_shape_of(const flit_router *r)
 {
-    return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link, 0};
+    return (flit_shape){r->words, r->input_words, r->output_words, r->lane_shift, r->has_slow_link, 0, 0};
 }
 
 /* Lanes that hold a lane of the output, with a flit and a credit. */
@@ -80,17 +81,29 @@ FLIT_INLINE uint64_t *flit_waiting_of(const flit_router *r, int output, flit_sha
     return shape.words == 1 ? &r->outputs[output].waiting : r->sets + 2 * shape.words * output + shape.words;
 }
 
+FLIT_INLINE uint32_t flit_place(const flit_router *r, int port)
+{
+    return (uint32_t)r->node << FLIT_PLACE_BITS | (uint32_t)port;
+}
+
 /* An input lane could send to the output, or cannot any more. */
 FLIT_INLINE void flit_want_add(flit_router *r, int id, int output, flit_shape shape)
 {
-    flit_set_add(flit_want_of(r, output, shape), id, shape.words);
-    flit_set_add(r->wanted, output, shape.output_words);
+    uint64_t *set = flit_want_of(r, output, shape);
+
+    if (shape.is_listed)
+        flit_list_add_if(r->agenda->want_into, flit_place(r, output), !*set);
+    else
+        flit_set_add(r->wanted, output, shape.output_words);
+    flit_set_add(set, id, shape.words);
 }
 
 FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape shape)
 {
     int is_empty = flit_set_drop(flit_want_of(r, output, shape), id, shape.words);
 
+    if (shape.is_listed)
+        return;
     r->wanted[flit_word_of(output, shape.output_words)] &= ~((uint64_t)is_empty << (output & 63));
 }
 
@@ -98,6 +111,7 @@ FLIT_INLINE void flit_want_drop(flit_router *r, int id, int output, flit_shape s
 FLIT_INLINE void flit_lane_starve(flit_router *r, int output, int v, flit_shape shape)
 {
     r->outputs[output].starved |= UINT32_C(1) << v;
+    r->output_lanes[output << shape.shift | v].credits.is_watched = shape.is_listed;
     flit_set_add(r->hungry, output, shape.output_words);
 }
 
@@ -133,7 +147,7 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
 {
     flit_lane *lane = &r->lanes[id];
     flit_output *output = &r->outputs[lane->output];
-    int target = lane->output << shape.shift | v;
+    int target = lane->output << shape.shift | v, is_empty;
     flit_output_lane *output_lane = &r->output_lanes[target];
 
     output->taken |= UINT32_C(1) << v;
@@ -143,8 +157,10 @@ FLIT_INLINE void flit_lane_give(flit_fabric *f, flit_router *r, int id, int v, f
     lane->accept = target + 1;
     lane->state = LANE_ACTIVE;
     f->arbitrations++;
-    if (flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words))
-        flit_set_drop(r->waited, lane->output, shape.output_words);
+    is_empty = flit_set_drop(flit_waiting_of(r, lane->output, shape), id, shape.words);
+    if (!shape.is_listed)
+        r->waited[flit_word_of(lane->output, shape.output_words)] &=
+            ~((uint64_t)is_empty << (lane->output & 63));
     if (output_lane->credits.here == 0)
         flit_lane_starve(r, lane->output, v, shape);
     else if (lane->available > 0)

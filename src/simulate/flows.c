@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flows.c: a pairing heap of flows for each path, by the meter's reading at which they are through
+/* simulate/flows.c: a heap of flows for each path, by the meter's reading at which they are through
  * or by their turns, and an alarm for each path, set to when its next flow is through. Ties go to the lower
  * number, so that the order never depends on anything but the input.
  *
@@ -13,33 +13,55 @@
 #include "simulate/alarms.h"
 
 typedef struct {
-    double key;     /* shared: the meter's reading at which it is through; in turn: its turn */
     double bytes;   /* in turn only */
     double since_s; /* it waits or moves */
-    int child, sibling;
 } flow;
+
+/* A flow in the heap of its path. */
+typedef struct {
+    double key; /* shared: the meter's reading at which it is through; in turn: its turn */
+    int transfer;
+} waiter;
 
 typedef struct {
     double meter, read_s; /* the reading at that time */
     double speed;         /* of the meter */
     double until;         /* the reading at which the next flow is through */
     double alone;         /* the bandwidth of a path that shares no link, else 0 */
-    int first;            /* shared: the flow that is through next; in turn: that goes next; or -1 */
+    size_t
+        first_waiter; /* its heap: the flow that is through next, or in turn that goes next, is the first */
+    int waiter_count;
     int count, is_used;
     int in_turn;
-    int moving;     /* in turn: the flow that moves, or -1 */
+    int moving;        /* in turn: the flow that moves, or -1 */
+    double moving_key; /* its turn */
     int is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not certain yet */
 } lane;
 
 struct banyan_flows {
     const banyan_paths *paths;
     banyan_sharing *sharing;
-    flow *flows; /* by transfer */
-    lane *lanes; /* by path */
+    flow *flows;     /* by transfer */
+    lane *lanes;     /* by path */
+    waiter *waiters; /* as many places for each path as it has transfers */
     banyan_alarms alarms;
     int *waiting, waiting_count;
     int finished; /* the path whose flow has just been taken out and whose alarm is stale, or -1 */
 };
+
+static void give_places(banyan_flows *f, size_t transfer_count)
+{
+    size_t place = 0;
+
+    for (size_t i = 0; i < transfer_count; i++)
+        f->lanes[f->paths->path_of[i]].first_waiter++;
+    for (int p = 0; p < f->paths->path_count; p++) {
+        size_t count = f->lanes[p].first_waiter;
+
+        f->lanes[p].first_waiter = place;
+        place += count;
+    }
+}
 
 banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
                                   size_t transfer_count, int in_turn, banyan_flows **out, banyan_error *err)
@@ -54,16 +76,19 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
     f->finished = -1;
     f->flows = banyan_alloc(transfer_count, sizeof *f->flows);
     f->lanes = banyan_alloc((size_t)paths->path_count, sizeof *f->lanes);
+    f->waiters = banyan_alloc(transfer_count, sizeof *f->waiters);
     f->waiting = banyan_alloc((size_t)paths->path_count, sizeof *f->waiting);
-    status = f->flows && f->lanes && f->waiting && banyan_alarms_init(&f->alarms, paths->path_count)
-                 ? banyan_sharing_create(topology, paths, &f->sharing, err)
-                 : banyan_fail_memory(err);
+    status =
+        f->flows && f->lanes && f->waiters && f->waiting && banyan_alarms_init(&f->alarms, paths->path_count)
+            ? banyan_sharing_create(topology, paths, &f->sharing, err)
+            : banyan_fail_memory(err);
     if (status) {
         banyan_flows_destroy(f);
         return status;
     }
+    give_places(f, transfer_count);
     for (int i = 0; i < paths->path_count; i++) {
-        f->lanes[i].first = f->lanes[i].moving = -1;
+        f->lanes[i].moving = -1;
         f->lanes[i].alone = banyan_sharing_alone(f->sharing, i);
         f->lanes[i].in_turn = in_turn && f->lanes[i].alone > 0;
     }
@@ -79,60 +104,47 @@ void banyan_flows_destroy(banyan_flows *f)
     banyan_alarms_fini(&f->alarms);
     banyan_free(f->flows);
     banyan_free(f->lanes);
+    banyan_free(f->waiters);
     banyan_free(f->waiting);
     banyan_free(f);
 }
 
 /* --- flows of one path ---------------------------------------------------------------------------- */
 
-static inline int comes_before(const banyan_flows *f, int a, int b)
+static inline int comes_before(waiter a, waiter b)
 {
-    return f->flows[a].key < f->flows[b].key || (f->flows[a].key == f->flows[b].key && a < b);
+    return a.key < b.key || (a.key == b.key && a.transfer < b.transfer);
 }
 
-static inline int join(banyan_flows *f, int a, int b)
+/* Enters a flow; the first one of the path is at 0. */
+static void enter(banyan_flows *f, lane *l, double key, int transfer)
 {
-    if (a < 0 || b < 0)
-        return a < 0 ? b : a;
-    if (comes_before(f, b, a)) {
-        int swap = a;
+    waiter *heap = f->waiters + l->first_waiter, w = {key, transfer};
+    int i = l->waiter_count++;
 
-        a = b;
-        b = swap;
-    }
-    f->flows[b].sibling = f->flows[a].child;
-    f->flows[a].child = b;
-    return a;
-}
-
-/* The children of a flow that is gone, joined in pairs and then from the last pair to the first. */
-static int join_children(banyan_flows *f, int child)
-{
-    int pairs = -1, all = -1;
-
-    while (child >= 0) {
-        int second = f->flows[child].sibling, rest = second >= 0 ? f->flows[second].sibling : -1;
-        int pair = join(f, child, second);
-
-        f->flows[pair].sibling = pairs;
-        pairs = pair;
-        child = rest;
-    }
-    while (pairs >= 0) {
-        int rest = f->flows[pairs].sibling;
-
-        all = join(f, all, pairs);
-        pairs = rest;
-    }
-    return all;
+    for (; i > 0 && comes_before(w, heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = w;
 }
 
 static int take_first(banyan_flows *f, lane *l)
 {
-    int transfer = l->first;
+    waiter *heap = f->waiters + l->first_waiter, last = heap[--l->waiter_count];
+    int transfer = heap[0].transfer, i = 0, child;
 
-    l->first = join_children(f, f->flows[transfer].child);
+    for (; (child = 2 * i + 1) < l->waiter_count; i = child) {
+        child += child + 1 < l->waiter_count && comes_before(heap[child + 1], heap[child]);
+        if (!comes_before(heap[child], last))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = last;
     return transfer;
+}
+
+static inline const waiter *first_of(const banyan_flows *f, const lane *l)
+{
+    return f->waiters + l->first_waiter;
 }
 
 /* --- one path ------------------------------------------------------------------------------------- */
@@ -184,8 +196,8 @@ static void go_on_sharing(banyan_flows *f, int path)
 {
     lane *l = &f->lanes[path];
 
-    if (l->first >= 0)
-        l->until = f->flows[l->first].key;
+    if (l->waiter_count)
+        l->until = first_of(f, l)->key;
     l->speed = granted(f, path);
 }
 
@@ -193,14 +205,14 @@ static void start_shared(banyan_flows *f, int transfer, double bytes, int path, 
 {
     lane *l = &f->lanes[path];
 
-    if (l->first >= 0) {
+    if (l->waiter_count) {
         read_meter(l, now_s);
     } else { /* idle: begins anew, so that sums do not grow for ever */
         l->meter = 0;
         l->read_s = now_s;
     }
-    f->flows[transfer] = (flow){l->meter + bytes, bytes, now_s, -1, -1};
-    l->first = join(f, l->first, transfer);
+    f->flows[transfer] = (flow){bytes, now_s};
+    enter(f, l, l->meter + bytes, transfer);
     change_count(f, path, 1);
     go_on_sharing(f, path);
     set_alarm(f, path);
@@ -232,8 +244,8 @@ static void start_in_turn(banyan_flows *f, int transfer, double bytes, double tu
 {
     lane *l = &f->lanes[path];
 
-    f->flows[transfer] = (flow){turn, bytes, now_s, -1, -1};
-    l->first = join(f, l->first, transfer);
+    f->flows[transfer] = (flow){bytes, now_s};
+    enter(f, l, turn, transfer);
     change_count(f, path, 1);
     if (l->moving < 0)
         look_at_settling(f, path);
@@ -257,10 +269,11 @@ static void give_turn(banyan_flows *f, int path)
     lane *l = &f->lanes[path];
     flow *next;
 
-    if (l->first < 0) {
+    if (!l->waiter_count) {
         banyan_alarms_set(&f->alarms, path, HUGE_VAL);
         return;
     }
+    l->moving_key = first_of(f, l)->key;
     l->moving = take_first(f, l);
     next = &f->flows[l->moving];
     if (next->since_s < l->read_s)
@@ -273,16 +286,14 @@ static void give_turn(banyan_flows *f, int path)
 static void confirm_turn(banyan_flows *f, int path)
 {
     lane *l = &f->lanes[path];
-    int early = l->moving;
+    waiter early = {l->moving_key, l->moving};
 
     l->is_waiting = 0;
-    if (early >= 0 && (l->first < 0 || comes_before(f, early, l->first)))
+    if (early.transfer >= 0 && (!l->waiter_count || comes_before(early, *first_of(f, l))))
         return;
     l->moving = -1;
-    if (early >= 0) {
-        f->flows[early].child = f->flows[early].sibling = -1;
-        l->first = join(f, l->first, early);
-    }
+    if (early.transfer >= 0)
+        enter(f, l, early.key, early.transfer);
     give_turn(f, path);
 }
 
