@@ -12,6 +12,11 @@ const cli_option cli_common_options[] = {{"json", 0, NULL, "print JSON"},
                                          {"help", 'h', NULL, "show this help"},
                                          {NULL, 0, NULL, NULL}};
 
+static const char *before(const cli_verb *verb)
+{
+    return verb->is_program ? "" : "banyan ";
+}
+
 static const cli_option *find_in(const cli_option *options, const char *name, size_t length, char letter)
 {
     for (; options && options->name; options++)
@@ -47,7 +52,7 @@ static int unknown_option(const cli_arguments *arguments, const char *word)
     near = word[1] == '-' ? banyan_near_find(word + 2, names, count) : -1;
     if (near >= 0)
         return cli_usage_error(arguments, "unknown option %s (did you mean --%s?)", word, names[near]);
-    return cli_usage_error(arguments, "unknown option %s; see «banyan %s --help»", word,
+    return cli_usage_error(arguments, "unknown option %s; see «%s%s --help»", word, before(arguments->verb),
                            arguments->verb->name);
 }
 
@@ -132,11 +137,11 @@ void cli_help(const cli_verb *verb)
 {
     const char *line = verb->usage;
 
-    printf("banyan %s: %s\n\nUsage:\n", verb->name, verb->summary);
+    printf("%s%s: %s\n\nUsage:\n", before(verb), verb->name, verb->summary);
     while (*line) {
         int length = (int)strcspn(line, "\n");
 
-        printf("  banyan %s %.*s\n", verb->name, length, line);
+        printf("  %s%s %.*s\n", before(verb), verb->name, length, line);
         line += length + (line[length] == '\n');
     }
     printf("\nOptions:\n");
@@ -179,7 +184,7 @@ int cli_has(const cli_arguments *arguments, const char *option)
 
 int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err)
 {
-    fprintf(stderr, "banyan %s: %s\n", arguments->verb->name, err->text);
+    fprintf(stderr, "%s%s: %s\n", before(arguments->verb), arguments->verb->name, err->text);
     switch (status) {
     case BANYAN_INVALID_ARGUMENT:
     case BANYAN_INVALID_USAGE:
@@ -200,7 +205,7 @@ int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
 {
     va_list list;
 
-    fprintf(stderr, "banyan %s: ", arguments->verb->name);
+    fprintf(stderr, "%s%s: ", before(arguments->verb), arguments->verb->name);
     va_start(list, format);
     vfprintf(stderr, format, list);
     va_end(list);

@@ -28,6 +28,7 @@ typedef struct {
 
 /* bench_options.c: workers is how many ranks there are when nobody says. */
 extern const cli_option bench_options[];
+banyan_status bench_read_datatype(const cli_arguments *arguments, banyan_datatype *out, banyan_error *err);
 banyan_status bench_read_settings(const cli_arguments *arguments, int workers, bench_settings *out,
                                   banyan_error *err);
 

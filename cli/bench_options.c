@@ -94,25 +94,36 @@ static banyan_status read_format(const cli_arguments *arguments, bench_settings 
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_names(const cli_arguments *arguments, bench_settings *out, banyan_error *err)
+/* float32 where nobody says. */
+banyan_status bench_read_datatype(const cli_arguments *arguments, banyan_datatype *out, banyan_error *err)
 {
-    const char *type = cli_get(arguments, "datatype"), *op = cli_get(arguments, "op");
-    const char *collective = cli_get(arguments, "collective");
-    int found_type = type ? find_datatype(type) : BANYAN_FLOAT32, found_op = op ? find_op(op) : BANYAN_SUM;
+    const char *type = cli_get(arguments, "datatype");
+    int found = type ? find_datatype(type) : BANYAN_FLOAT32;
 
-    out->task.collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
-    if (found_type < 0)
+    if (found < 0)
         return banyan_fail(
             err, BANYAN_INVALID_ARGUMENT,
             "--datatype %.40s is not float32, float64, float16, bfloat16, int8, uint8, int32, uint32, "
             "int64 or uint64",
             type);
+    *out = (banyan_datatype)found;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status read_names(const cli_arguments *arguments, bench_settings *out, banyan_error *err)
+{
+    const char *op = cli_get(arguments, "op"), *collective = cli_get(arguments, "collective");
+    int found_op = op ? find_op(op) : BANYAN_SUM;
+    banyan_status status = bench_read_datatype(arguments, &out->task.type, err);
+
+    out->task.collective = collective ? banyan_collective_find(collective) : BANYAN_COLLECTIVE_ALLREDUCE;
+    if (status)
+        return status;
     if (found_op < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--op %.40s is not sum, prod, max, min or avg", op);
     if (out->task.collective < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--collective %.40s is not a collective",
                            collective);
-    out->task.type = (banyan_datatype)found_type;
     out->task.op = (banyan_op)found_op;
     return BANYAN_SUCCESS;
 }

@@ -39,6 +39,7 @@ typedef struct cli_verb {
     int word_limit;            /* how many words it takes at the most */
     int takes_command;         /* the first word begins a command, whose options are its own */
     int takes_parameters;      /* options of algorithms («--order») are accepted */
+    int is_program;            /* called by a link of its name, without «banyan» before it */
     const cli_option *options; /* ends with a NULL name; --json, --quiet and --help come on top */
     int (*run)(const cli_arguments *arguments);
 } cli_verb;

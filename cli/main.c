@@ -10,6 +10,8 @@
 #include "verbs.h"
 #undef X
 
+extern const cli_verb cli_program_all_reduce_perf;
+
 static const cli_verb *const verbs[] = {
 #define X(name) &cli_verb_##name,
 #include "verbs.h"
@@ -81,7 +83,7 @@ int main(int count, char **words)
     const cli_verb *verb;
 
     if (count && is_called(words[0], "all_reduce_perf"))
-        return run_verb(&cli_verb_bench, count - 1, words + 1);
+        return run_verb(&cli_program_all_reduce_perf, count - 1, words + 1);
     if (count < 2) {
         cli_verb_help.run(&(cli_arguments){.verb = &cli_verb_help});
         return CLI_USAGE;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "bench_processes.h"
 #include "cli.h"
 #include "comm/internal.h"
@@ -31,6 +32,7 @@ static const cli_option options[] = {
     {"max", 'e', "SIZE", "the largest size (default: 64MiB)"},
     {"candidates", 'k', "N", "how many candidates of each size to time (default: 4)"},
     {"budget", 'B', "TIME", "how long each candidate may take, or twice (default: 0.5s)"},
+    {"datatype", 'd', "TYPE", "time and keep them for elements of this type (default: float32)"},
     {"transport", 0, "NAME", "shm, tcp or auto (default: auto)"},
     {NULL, 0, NULL, NULL}};
 
@@ -39,6 +41,7 @@ typedef struct {
     const char *path;
     int64_t least, largest, candidate_count;
     double budget_s;
+    banyan_datatype type;
     banyan_comm *comm;
     int rank, size;
     banyan_wisdom wisdom; /* rank 0's */
@@ -162,7 +165,7 @@ static banyan_status list_candidates(const tuning *t, size_t bytes, candidate *o
 }
 
 /* Everybody runs the same number of times, which the first run decides. */
-static banyan_status time_one(tuning *t, const candidate *c, float *vector, size_t count, double *out,
+static banyan_status time_one(tuning *t, const candidate *c, void *vector, size_t count, double *out,
                               banyan_error *err)
 {
     banyan_group *group = t->comm->group;
@@ -177,7 +180,7 @@ static banyan_status time_one(tuning *t, const candidate *c, float *vector, size
     for (int i = -1; i < runs && !status; i++) {
         double begin_s = banyan_clock_s();
 
-        status = banyan_allreduce(vector, vector, count, BANYAN_FLOAT32, BANYAN_MAX, t->comm);
+        status = banyan_allreduce(vector, vector, count, t->type, BANYAN_MAX, t->comm);
         if (status)
             banyan_fail(err, status, "%s", banyan_last_error(t->comm));
         if (i >= 0)
@@ -206,8 +209,10 @@ static void add_row(tuning *t, size_t bytes, const candidate *candidates, int co
                  *c->entry.key ? "=" : "", c->entry.value);
         if (cli_has(t->arguments, "json")) {
             banyan_text_add(
-                &t->json, "%s\n{\"bytes\":%zu,\"algorithm\":\"%s\",\"key\":\"%s\",\"value\":\"%s\",",
-                t->row_count++ ? "," : "", bytes, c->entry.algorithm, c->entry.key, c->entry.value);
+                &t->json,
+                "%s\n{\"bytes\":%zu,\"type\":\"%s\",\"algorithm\":\"%s\",\"key\":\"%s\",\"value\":\"%s\",",
+                t->row_count++ ? "," : "", bytes, banyan_datatype_string(t->type), c->entry.algorithm,
+                c->entry.key, c->entry.value);
             cli_json_number(&t->json, "predicted_s", c->predicted_s);
             banyan_text_add(&t->json, ",");
             cli_json_number(&t->json, "measured_s", c->measured_s);
@@ -232,14 +237,15 @@ static banyan_status keep(tuning *t, size_t bytes, const candidate *best, banyan
         return BANYAN_SUCCESS;
     if (*best->entry.key)
         plan.variant = (banyan_parameter){best->entry.key, best->entry.value};
-    return banyan_wisdom_remember(&t->wisdom, &problem, &plan, BANYAN_EFFORT_TIMED, err);
+    return banyan_wisdom_remember(&t->wisdom, &problem, banyan_datatype_string(t->type), &plan,
+                                  BANYAN_EFFORT_TIMED, err);
 }
 
 static banyan_status tune_size(tuning *t, size_t bytes, banyan_error *err)
 {
     candidate *candidates = banyan_alloc(MOST_CANDIDATES, sizeof *candidates);
-    size_t elements = bytes / sizeof(float);
-    float *vector = banyan_alloc(elements + 1, sizeof *vector);
+    size_t elements = bytes / banyan_datatype_bytes(t->type);
+    void *vector = banyan_alloc(bytes, 1);
     int count = 0, best = 0;
     double agreed = 0;
     banyan_status status = candidates && vector ? BANYAN_SUCCESS : banyan_fail_memory(err);
@@ -404,6 +410,8 @@ static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
         if (status)
             cli_blame("transport", err);
     }
+    if (!status)
+        status = bench_read_datatype(a, &t->type, err);
     *ranks = (int)number;
     t->path = cli_get(a, "wisdom") ? cli_get(a, "wisdom") : file && *file ? file : "banyan.wisdom";
     return status;
@@ -450,9 +458,10 @@ static int run(const cli_arguments *arguments)
     return finish(&t, status, &err);
 }
 
-const cli_verb cli_verb_tune = {
-    .name = "tune",
-    .usage = "[-n RANKS] [--topo SPEC] [--wisdom FILE] [--min SIZE] [--max SIZE] [--candidates N]",
-    .summary = "times the best candidates on the real network and keeps the choice",
-    .options = options,
-    .run = run};
+const cli_verb cli_verb_tune = {.name = "tune",
+                                .usage = "[-n RANKS] [--topo SPEC] [--wisdom FILE] [--min SIZE] [--max SIZE] "
+                                         "[--candidates N] [--datatype TYPE]",
+                                .summary =
+                                    "times the best candidates on the real network and keeps the choice",
+                                .options = options,
+                                .run = run};

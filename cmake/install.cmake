@@ -104,6 +104,9 @@ endif()
 
 if(TARGET banyan_cli)
   install(TARGETS banyan_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # nccl-tests' name: cli/all_reduce_perf.c.
+  file(CREATE_LINK banyan ${PROJECT_BINARY_DIR}/all_reduce_perf SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/all_reduce_perf DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 if(TARGET banyan_cli AND EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.c AND NOT CMAKE_CROSSCOMPILING)
   set(completions)

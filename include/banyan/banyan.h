@@ -364,7 +364,8 @@ BANYAN_API banyan_status banyan_train_replan(banyan_train *train);
 BANYAN_API banyan_status banyan_train_abort(banyan_train *train);
 
 /* Times are in seconds. Predicted ones are the plan's for this rank, 0 while none is made; measured ones are this
- * rank's, medians of up to 16 iterations since. A step lasts from begin until everything is reduced. */
+ * rank's, of up to 16 iterations since: medians, but means of exposed and comm. A step lasts from begin until
+ * everything is reduced. */
 typedef struct {
     size_t size; /* sizeof(banyan_train_stats), set by the caller */
     int tensors;

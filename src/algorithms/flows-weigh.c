@@ -86,17 +86,6 @@ static banyan_status weigh(scale *s, banyan_error *err)
     return status;
 }
 
-banyan_status banyan_flows_weigh(banyan_flows *flows, const banyan_topology *topology, banyan_error *err)
-{
-    scale s;
-    banyan_status status = scale_init(&s, flows, topology, err);
-
-    if (!status)
-        status = weigh(&s, err);
-    scale_fini(&s);
-    return status;
-}
-
 banyan_status banyan_flows_limit(banyan_flows *flows, const banyan_topology *topology, size_t limit,
                                  banyan_error *err)
 {

@@ -51,9 +51,6 @@ void banyan_flows_halve(banyan_flows *flows);
 /* Heaviest first, at most limit; weightless ones go. */
 void banyan_flows_keep_heaviest(banyan_flows *flows, size_t limit);
 
-/* The weights with which the flows reach the most together. */
-banyan_status banyan_flows_weigh(banyan_flows *flows, const banyan_topology *topology, banyan_error *err);
-
 /* At most limit flows, weighed anew so that little is lost. */
 banyan_status banyan_flows_limit(banyan_flows *flows, const banyan_topology *topology, size_t limit,
                                  banyan_error *err);

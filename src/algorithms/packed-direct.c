@@ -9,13 +9,10 @@
 #include "solve/oracle.h"
 #include "solve/peel.h"
 #include "solve/strength.h"
-#include "solve/units.h"
 
 #define NEARLY 0.99            /* of the bound: nothing else is tried */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
-#define MANY_ARCS 2000         /* beyond this, whole units before a program */
-#define ENOUGH_OF_UNITS 0.9901 /* of the bound, */
-#define ROUNDS 24              /* after so many at most */
+#define MOST_FEW 256           /* trees: more are not found for their number */
 
 /* Hops from the node to the farthest one. */
 static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
@@ -87,63 +84,32 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
     return status;
 }
 
-/* As much as the fullest cable allows. */
-static banyan_status scale_weights(const banyan_graph *graph, banyan_peel *peel, banyan_error *err)
-{
-    double *load = banyan_alloc((size_t)graph->arc_count, sizeof *load), fullest = 0;
-
-    if (!load)
-        return banyan_fail_memory(err);
-    for (size_t t = 0; t < peel->trees.tree_count; t++)
-        for (size_t a = banyan_trees_arcs_begin(&peel->trees, t);
-             a < banyan_trees_arcs_close(&peel->trees, t); a++)
-            load[banyan_graph_cable(graph, peel->trees.arcs[a])] += peel->weight[t];
-    for (int i = 0; i < graph->arc_count; i++)
-        if (load[i] > fullest * (double)graph->arcs[i].capacity)
-            fullest = load[i] / (double)graph->arcs[i].capacity;
-    peel->total = 0;
-    for (size_t t = 0; t < peel->trees.tree_count; t++)
-        peel->total += peel->weight[t] /= fullest;
-    banyan_free(load);
-    return BANYAN_SUCCESS;
-}
-
-/* In the place of what was peeled off, if they fit: trees of whole units, found for the number that is allowed. */
+/* In the place of what was peeled off, if they reach more: trees that are found for the number that is allowed. */
 static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_options *options,
                                 banyan_peel *peel, banyan_error *err)
 {
-    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count, fits = 0;
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    banyan_units_problem problem = {.price = price,
-                                    .bound = peel->optimum,
-                                    .enough = ENOUGH_OF_UNITS,
-                                    .tree_limit = options->max_trees,
-                                    .round_limit = ROUNDS,
-                                    .oracle = banyan_oracle_tree};
     banyan_oracle *oracle = NULL;
-    double *weight = NULL;
     banyan_fraction strength;
-    banyan_trees trees;
+    banyan_few few;
     banyan_status status =
         part && price ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
 
-    banyan_trees_init(&trees);
     if (!status)
         status = banyan_oracle_create(graph, &oracle, err);
-    problem.context = oracle;
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = part[graph->arcs[i].src] != part[graph->arcs[i].dst];
     if (!status)
-        status = banyan_units_pack(graph, &problem, &trees, &weight, &fits, err);
-    if (!status && fits) {
-        banyan_peel packed = {trees, weight, 0, peel->optimum};
+        status =
+            banyan_packed_few(graph, price, peel->optimum, options, banyan_oracle_tree, oracle, &few, err);
+    if (!status && few.total > peel->total) {
+        banyan_peel packed = {few.trees, few.weight, few.total, peel->optimum};
 
         banyan_peel_fini(peel);
         *peel = packed;
-        status = scale_weights(graph, peel, err);
-    } else {
-        banyan_trees_fini(&trees);
-        banyan_free(weight);
+    } else if (!status) {
+        banyan_few_fini(&few);
     }
     banyan_oracle_destroy(oracle);
     banyan_free(part);
@@ -155,7 +121,7 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
                                       const banyan_packed_options *options, banyan_flows *flows,
                                       banyan_error *err)
 {
-    banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992};
+    banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992, .least = NEARLY};
     banyan_peel peel;
     double rate = 0, nearly;
     int radius;
@@ -166,8 +132,10 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
-    nearly = peel.trees.tree_count < (size_t)options->max_trees ? NEARLY_WITH_MORE : NEARLY;
-    if (peel.total < NEARLY * peel.optimum && graph->arc_count > MANY_ARCS)
+    nearly = options->max_trees > MOST_FEW && peel.trees.tree_count < (size_t)options->max_trees
+                 ? NEARLY_WITH_MORE
+                 : NEARLY;
+    if (peel.total < NEARLY * peel.optimum && options->max_trees <= MOST_FEW)
         status = pack_units(graph, options, &peel, err);
     if (!status && peel.total < nearly * peel.optimum) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
@@ -175,9 +143,6 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
             status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
         if (!status && !flows->failed)
             status = banyan_flows_rate(flows, topology, &rate, err);
-        if (!status && rate < NEARLY * peel.optimum * graph->unit && peel.total < NEARLY * peel.optimum &&
-            graph->arc_count <= MANY_ARCS)
-            status = pack_units(graph, options, &peel, err);
     }
     if (!status && rate < peel.total * graph->unit && peel.total >= NEARLY * peel.optimum) {
         flows->flow_count = 0;

@@ -32,8 +32,21 @@ banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed
 banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
                                    banyan_flows *flows, banyan_error *err);
 
-/* At most max_trees trees of whole units, found by the oracle under prices that prove the bound and then weighed by a
- * linear program. *good, and the flows are there: they reach 99 % of the bound. */
+/* Trees with their weights, in the graph's units. */
+typedef struct {
+    banyan_trees trees;
+    double *weight;
+    double total;
+} banyan_few;
+
+void banyan_few_fini(banyan_few *few);
+
+/* At most max_trees trees, found for that number by the oracle under prices that prove the bound. Perhaps none. */
+banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price, double bound,
+                                const banyan_packed_options *options, banyan_tree_oracle oracle,
+                                void *context, banyan_few *out, banyan_error *err);
+
+/* The same as flows. *good, and they are there: they reach 99 % of the bound. */
 banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
                                   const banyan_packed_options *options, banyan_tree_oracle oracle,
                                   void *context, banyan_flows *flows, int *good, banyan_error *err);

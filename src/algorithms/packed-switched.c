@@ -18,11 +18,17 @@
 #include "core/alloc.h"
 #include "solve/closure.h"
 #include "solve/oracle.h"
+#include "solve/weighing.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
+#define LEAST_GAIN 1.02    /* times the rate by one more hop, */
+#define MOST_FRUITLESS 2   /* or so often less, and no deeper trees are tried */
 #define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
 #define LOAD_STEPS 512     /* of a cable, up to the fullest */
+#define ROUGH_ARCS 300     /* from so many on, a packing is rough at first: */
+#define ROUGHLY 4e-3       /* of the bound */
+#define MOST_FEW 256       /* trees that others than the packing's are looked for */
 #define MOST_WAY 64        /* cables between two workers: one more weighs more than all loads on a way */
 
 typedef struct {
@@ -184,40 +190,61 @@ static int grow_all(grower *g, int tree_count, int depth_limit, banyan_trees *tr
     return 1;
 }
 
+static void add_flows(const banyan_graph *graph, const banyan_trees *trees, const banyan_weighing *weighing,
+                      banyan_flows *flows)
+{
+    flows->flow_count = 0;
+    for (size_t t = 0; t < trees->tree_count; t++) {
+        double weight = weighing ? banyan_weighing_weight(weighing, t) : 1;
+
+        if (weight > 0)
+            banyan_flows_add_tree(flows, graph, trees, t, -1, weight);
+    }
+}
+
 /* The trees with equal weights, or weighed anew where that may be enough; *rate in bytes per second. */
 static banyan_status take_equal(const banyan_topology *topology, const banyan_graph *graph,
                                 const banyan_trees *trees, double enough, banyan_flows *flows, double *rate,
                                 banyan_error *err)
 {
+    banyan_weighing *weighing = NULL;
+    double total = 0;
     banyan_status status;
 
-    for (size_t t = 0; t < trees->tree_count; t++)
-        banyan_flows_add_tree(flows, graph, trees, t, -1, 1);
+    add_flows(graph, trees, NULL, flows);
     status = flows->failed ? banyan_fail_memory(err) : banyan_flows_rate(flows, topology, rate, err);
     if (status || *rate >= enough || *rate < HOPELESS * enough)
         return status;
-    status = banyan_flows_weigh(flows, topology, err);
+    status = banyan_weighing_create(graph, trees, &weighing, err);
     if (!status)
-        status = banyan_flows_rate(flows, topology, rate, err);
+        status = banyan_weighing_solve(weighing, &total, err);
+    if (!status && total * graph->unit > *rate) {
+        *rate = total * graph->unit;
+        add_flows(graph, trees, weighing, flows);
+        status = flows->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+    }
+    banyan_weighing_destroy(weighing);
     return status;
 }
 
-/* Puts shallow trees in the place of the flows if they reach enough, or whatever they reach. */
+/* Puts shallow trees in the place of the flows if they reach enough, or whatever they reach. *rate is 0 where there are
+ * none. */
 static banyan_status try_depth(grower *g, const banyan_topology *topology, int depth_limit, int tree_count,
-                               double enough, int whatever, banyan_flows *flows, int *good, banyan_error *err)
+                               double enough, int whatever, banyan_flows *flows, double *rate, int *good,
+                               banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     banyan_flows shallow;
     banyan_trees trees;
-    double rate = 0;
 
+    *rate = 0;
     banyan_trees_init(&trees);
     banyan_flows_init(&shallow);
     if (grow_all(g, tree_count, depth_limit, &trees))
-        status = take_equal(topology, g->graph, &trees, enough, &shallow, &rate, err);
+        status = take_equal(topology, g->graph, &trees, enough, &shallow, rate, err);
     else if (trees.failed)
         status = banyan_fail_memory(err);
-    *good = !status && (rate >= enough || (whatever && rate > 0));
+    *good = !status && (*rate >= enough || (whatever && *rate > 0));
     if (*good) {
         banyan_flows_fini(flows);
         *flows = shallow;
@@ -233,31 +260,42 @@ static int is_too_deep(const banyan_flows *flows, const banyan_packed_options *o
     return options->max_depth && options->max_depth < banyan_flows_depth(flows);
 }
 
+/* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked for. */
 static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
-                                  const int64_t *price, const banyan_packed_options *options,
-                                  banyan_flows *flows, banyan_error *err)
+                                  const banyan_packing *packing, int by_bound,
+                                  const banyan_packed_options *options, banyan_flows *flows, int *is_done,
+                                  banyan_error *err)
 {
     int is_limited = is_too_deep(flows, options), good = 0;
     int deepest = is_limited ? options->max_depth : banyan_flows_depth(flows);
     int tree_count = graph->active_count < options->max_trees ? graph->active_count : options->max_trees;
-    double best;
+    int fruitless = 0;
+    double best, rate, most = 0;
     grower g;
     banyan_status status = banyan_flows_rate(flows, topology, &best, err);
 
     if (status || flows->flow_count == 0)
         return status;
-    status = grower_init(&g, graph, price, err);
-    for (int depth = 1; !status && !good && depth <= deepest; depth++)
+    if (by_bound)
+        best = packing->bound_value * graph->unit;
+    status = grower_init(&g, graph, packing->price, err);
+    for (int depth = 1; !status && !good && depth <= deepest; depth++) {
+        if (fruitless >= MOST_FRUITLESS && (!is_limited || depth < deepest))
+            continue;
         status = try_depth(&g, topology, depth, tree_count, AS_GOOD * best, is_limited && depth == deepest,
-                           flows, &good, err);
+                           flows, &rate, &good, err);
+        fruitless = rate > most * LEAST_GAIN || rate <= 0 ? 0 : fruitless + 1;
+        most = fmax(most, rate);
+    }
+    *is_done = *is_done || good;
     grower_fini(&g);
     return status;
 }
 
-/* Puts trees of whole units in the place of the flows where these are too many, if they reach enough. */
+/* Puts trees that are found for their number in the place of the flows where these are too many, if they reach enough. */
 static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing *packing,
                                 banyan_oracle *oracle, const banyan_packed_options *options,
-                                banyan_flows *flows, banyan_error *err)
+                                banyan_flows *flows, int *is_done, banyan_error *err)
 {
     banyan_tree_oracle quick = banyan_oracle_quick(oracle);
     banyan_flows fewer;
@@ -272,39 +310,73 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
     if (!status && good) {
         banyan_flows_fini(flows);
         *flows = fewer;
+        *is_done = 1;
     } else {
         banyan_flows_fini(&fewer);
     }
     return status;
 }
 
+/* A packing from the seed's trees on, where there is one, and what is made of it. *is_done: other trees are in its place,
+ * or it is the best one. */
+static banyan_status pack(const banyan_topology *topology, const banyan_graph *graph,
+                          const banyan_packed_options *options, banyan_oracle *oracle, int is_rough,
+                          const banyan_trees *seed, banyan_packing *packing, banyan_flows *flows,
+                          int *is_done, banyan_error *err)
+{
+    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
+                                      .context = oracle,
+                                      .quick = banyan_oracle_quick(oracle),
+                                      .tolerance = is_rough ? ROUGHLY : 1e-9,
+                                      .warm_trees = seed ? 1 : 60,
+                                      .seed = seed,
+                                      .round_limit = 3000};
+    banyan_status status = banyan_packing_solve(graph, &problem, packing, err);
+
+    if (status)
+        return status;
+    flows->flow_count = 0;
+    banyan_packed_take(flows, graph, packing);
+    *is_done = packing->total >= (1 - 1e-9) * packing->bound_value;
+    if (flows->failed)
+        status = banyan_fail_memory(err);
+    else if (!banyan_graph_has_idle_adders(graph) || is_too_deep(flows, options))
+        status = make_shallow(topology, graph, packing, is_rough, options, flows, is_done, err);
+    if (!status)
+        status = make_fewer(graph, packing, oracle, options, flows, is_done, err);
+    if (status)
+        banyan_packing_fini(packing);
+    return status;
+}
+
+/* Where the packing will have more trees than are allowed, the best one is not needed: prices that are nearly its own show
+ * others the way. */
+static int may_be_rough(const banyan_graph *graph, const banyan_packed_options *options)
+{
+    return graph->arc_count >= ROUGH_ARCS && options->max_trees <= MOST_FEW && !options->max_depth &&
+           !banyan_graph_has_idle_adders(graph);
+}
+
 banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
                                      const banyan_packed_options *options, banyan_flows *flows,
                                      banyan_error *err)
 {
-    banyan_packing_problem problem = {
-        .oracle = banyan_oracle_tree, .tolerance = 1e-9, .warm_trees = 60, .round_limit = 3000};
-    banyan_packing packing;
+    int is_rough = may_be_rough(graph, options), is_done;
+    banyan_packing packing, best;
     banyan_oracle *oracle;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
-    problem.context = oracle;
-    if (!status)
-        problem.quick = banyan_oracle_quick(oracle);
-    if (!status)
-        status = banyan_packing_solve(graph, &problem, &packing, err);
-    if (status) {
-        banyan_oracle_destroy(oracle);
+    if (status)
         return status;
+    status = pack(topology, graph, options, oracle, is_rough, NULL, &packing, flows, &is_done, err);
+    if (!status && is_rough && !is_done) {
+        status = pack(topology, graph, options, oracle, 0, &packing.trees, &best, flows, &is_done, err);
+        if (!status)
+            banyan_packing_fini(&best);
+        banyan_packing_fini(&packing);
+    } else if (!status) {
+        banyan_packing_fini(&packing);
     }
-    banyan_packed_take(flows, graph, &packing);
-    if (flows->failed)
-        status = banyan_fail_memory(err);
-    else if (!banyan_graph_has_idle_adders(graph) || is_too_deep(flows, options))
-        status = make_shallow(topology, graph, packing.price, options, flows, err);
-    if (!status)
-        status = make_fewer(graph, &packing, oracle, options, flows, err);
-    banyan_packing_fini(&packing);
     banyan_oracle_destroy(oracle);
     return status;
 }

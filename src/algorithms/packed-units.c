@@ -1,37 +1,141 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-units.c: where the best packing has more trees than are allowed, trees of whole units, found for
- * that number from the beginning, lose less than the heaviest of the packing do. */
+/* algorithms/packed-units.c: where the best packing has more trees than are allowed, trees that are found for that
+ * number from the beginning lose less than the heaviest of the packing do: of one weight each where all cables can be
+ * filled by such, else of weights that halve from one to the next. A linear program weighs them in the end. */
+#include <math.h>
+
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
+#include "solve/coins.h"
 #include "solve/units.h"
 #include "solve/weighing.h"
 
-#define ENOUGH 0.9901  /* of the bound, */
-#define ROUNDS 24      /* after so many at most; */
+#define ENOUGH 0.9901      /* of the bound, */
+#define ROUNDS 24          /* after so many at most; */
+#define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
+#define COINS_ROUNDS 9
+#define GOOD 0.99      /* of the bound; */
 #define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
 #define LEAST 0.5      /* down to this */
 
-/* Other weights than whole units may reach more. */
-static banyan_status weigh_and_take(const banyan_graph *graph, const banyan_trees *trees, double enough,
-                                    banyan_flows *flows, int *good, banyan_error *err)
+static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees, double *weight,
+                           double *total, banyan_error *err)
 {
     banyan_weighing *weighing;
-    double total = 0;
     banyan_status status = banyan_weighing_create(graph, trees, &weighing, err);
 
+    *total = 0;
     if (!status)
-        status = banyan_weighing_solve(weighing, &total, err);
-    *good = !status && total >= enough;
-    for (size_t t = 0; *good && t < trees->tree_count; t++)
-        if (banyan_weighing_weight(weighing, t) > 1e-9 * total)
-            banyan_flows_add_tree(flows, graph, trees, t, -1, banyan_weighing_weight(weighing, t));
+        status = banyan_weighing_solve(weighing, total, err);
+    for (size_t t = 0; !status && t < trees->tree_count; t++)
+        weight[t] = banyan_weighing_weight(weighing, t);
     banyan_weighing_destroy(weighing);
     return status;
 }
 
-banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
-                                  const banyan_packed_options *options, banyan_tree_oracle oracle,
-                                  void *context, banyan_flows *flows, int *good, banyan_error *err)
+/* Trees that are still allowed, one by one under the prices of the program over those that are there. */
+static banyan_status fill(const banyan_graph *graph, const banyan_units_problem *like, banyan_few *few,
+                          banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    double *weight = banyan_alloc((size_t)like->tree_limit, sizeof *weight);
+    banyan_weighing *weighing = NULL;
+    banyan_status status = price && weight ? banyan_weighing_create(graph, &few->trees, &weighing, err)
+                                           : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_weighing_solve(weighing, &few->total, err);
+    while (!status && few->total < ENOUGH * like->bound && few->trees.tree_count < (size_t)like->tree_limit) {
+        double highest = 0;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            highest = fmax(highest, banyan_weighing_price(weighing, i));
+        for (int i = 0; i < graph->arc_count; i++)
+            price[i] = 1 + (int64_t)(banyan_weighing_price(weighing, i) / highest * 1e9);
+        if (like->oracle(like->context, price, &few->trees) < 0 || few->trees.failed)
+            status = banyan_fail_memory(err);
+        if (!status)
+            status = banyan_weighing_solve(weighing, &few->total, err);
+    }
+    for (size_t t = 0; !status && t < few->trees.tree_count; t++)
+        weight[t] = banyan_weighing_weight(weighing, t);
+    if (!status) {
+        banyan_free(few->weight);
+        few->weight = weight;
+        weight = NULL;
+    }
+    banyan_weighing_destroy(weighing);
+    banyan_free(price);
+    banyan_free(weight);
+    return status;
+}
+
+static banyan_status pack_coins(const banyan_graph *graph, const banyan_units_problem *like, banyan_few *out,
+                                banyan_error *err)
+{
+    banyan_coins_problem problem = {.price = like->price,
+                                    .bound = like->bound,
+                                    .enough = COINS_ENOUGH,
+                                    .tree_limit = like->tree_limit,
+                                    .round_limit = COINS_ROUNDS,
+                                    .oracle = like->oracle,
+                                    .context = like->context};
+    banyan_status status = banyan_coins_pack(graph, &problem, &out->trees, &out->weight, &out->total, err);
+
+    if (!status && out->trees.tree_count && out->total < ENOUGH * like->bound)
+        status = fill(graph, like, out, err);
+    return status;
+}
+
+/* In the place of what is there, if they reach more. */
+static banyan_status try_units(const banyan_graph *graph, const banyan_units_problem *problem,
+                               banyan_few *out, banyan_error *err)
+{
+    banyan_few few = {.total = 0};
+    int fits;
+    banyan_status status;
+
+    banyan_trees_init(&few.trees);
+    status = banyan_units_pack(graph, problem, &few.trees, &few.weight, &fits, err);
+    if (!status && few.trees.tree_count)
+        status = weigh(graph, &few.trees, few.weight, &few.total, err);
+    if (!status && few.total > out->total) {
+        banyan_few before = *out;
+
+        *out = few;
+        few = before;
+    }
+    banyan_few_fini(&few);
+    return status;
+}
+
+void banyan_few_fini(banyan_few *few)
+{
+    banyan_trees_fini(&few->trees);
+    banyan_free(few->weight);
+    few->weight = NULL;
+    few->total = 0;
+}
+
+/* Trees without weight go. */
+static banyan_status drop_weightless(banyan_few *few, banyan_error *err)
+{
+    banyan_trees kept;
+
+    banyan_trees_init(&kept);
+    for (size_t t = 0; t < few->trees.tree_count; t++)
+        if (few->weight[t] > 1e-9 * few->total) {
+            few->weight[kept.tree_count] = few->weight[t];
+            banyan_trees_copy(&kept, &few->trees, t);
+        }
+    banyan_trees_fini(&few->trees);
+    few->trees = kept;
+    return kept.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price, double bound,
+                                const banyan_packed_options *options, banyan_tree_oracle oracle,
+                                void *context, banyan_few *out, banyan_error *err)
 {
     banyan_units_problem problem = {.price = price,
                                     .bound = bound,
@@ -40,15 +144,31 @@ banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *pric
                                     .round_limit = ROUNDS,
                                     .oracle = oracle,
                                     .context = context};
-    double *weight = NULL;
-    banyan_trees trees;
     banyan_status status;
 
-    banyan_trees_init(&trees);
-    status = banyan_units_pack(graph, &problem, &trees, &weight, good, err);
-    if (!status && (*good || (graph->arc_count > MANY_ARCS && trees.tree_count > 0)))
-        status = weigh_and_take(graph, &trees, (*good ? 0.99 : LEAST) * bound, flows, good, err);
-    banyan_trees_fini(&trees);
-    banyan_free(weight);
+    *out = (banyan_few){.total = 0};
+    banyan_trees_init(&out->trees);
+    status = pack_coins(graph, &problem, out, err);
+    if (!status && out->total < GOOD * bound)
+        status = try_units(graph, &problem, out, err);
+    if (!status)
+        status = drop_weightless(out, err);
+    if (status)
+        banyan_few_fini(out);
+    return status;
+}
+
+banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
+                                  const banyan_packed_options *options, banyan_tree_oracle oracle,
+                                  void *context, banyan_flows *flows, int *good, banyan_error *err)
+{
+    banyan_few few;
+    banyan_status status = banyan_packed_few(graph, price, bound, options, oracle, context, &few, err);
+
+    *good = !status && few.total >= (graph->arc_count > MANY_ARCS ? LEAST : GOOD) * bound;
+    for (size_t t = 0; *good && t < few.trees.tree_count; t++)
+        banyan_flows_add_tree(flows, graph, &few.trees, t, -1, few.weight[t]);
+    if (!status)
+        banyan_few_fini(&few);
     return status;
 }

@@ -126,7 +126,7 @@ static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed
                                   banyan_flows *flows, double *bound, banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = options->stages,
-                                      .tolerance = 1e-9,
+                                      .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
                                       .round_limit = 1000,
                                       .depth_limit = options->max_depth,
                                       .tree_limit = options->max_trees};
@@ -393,6 +393,28 @@ static banyan_status try_narrow(const banyan_topology *topology, const banyan_gr
     return status;
 }
 
+/* Nodes that only add or only copy, where that brings nothing: trees of the network in which they just forward. */
+static banyan_status pack_even(const banyan_topology *topology, const banyan_graph *graph,
+                               const banyan_packed_options *options, banyan_flows *flows, int *good,
+                               banyan_error *err)
+{
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_status status = role && bound.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *good = 0;
+    if (!status)
+        status = banyan_allreduce_solve_even(graph, &bound, good, err);
+    if (!status && *good) {
+        banyan_graph even = banyan_graph_even_view(graph, role);
+
+        status = pack_symmetric(topology, &even, options, flows, err);
+    }
+    banyan_free(role);
+    banyan_free(bound.price);
+    return status;
+}
+
 banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_packed_options *options,
                                  banyan_flows *flows, banyan_error *err)
 {
@@ -402,11 +424,6 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
-    if (!status && !graph->symmetric && banyan_network_has_many_helpers(graph)) {
-        banyan_graph_destroy(graph);
-        status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
-                                      BANYAN_RELAYS_FORWARD, &graph, err);
-    }
     if (status)
         return status;
     if (options->by_ellipsoid) {
@@ -414,7 +431,10 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     } else if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
         status = pack_symmetric(problem->topology, graph, options, flows, err);
     } else {
-        if (options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24)
+        if (options->stages == BANYAN_STAGES_PIPELINED && !graph->symmetric)
+            status = pack_even(problem->topology, graph, options, flows, &good, err);
+        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24 &&
+            !banyan_graph_has_helpers(graph))
             status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
             status = pack_coupled(graph, options, flows, &bound, err);

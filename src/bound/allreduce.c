@@ -28,6 +28,7 @@
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
+#include "solve/twins.h"
 
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
@@ -109,27 +110,14 @@ static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *
     return banyan_cuts_price(graph, out->price, &out->value, err);
 }
 
-/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
-static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
-{
-    banyan_division division;
-    banyan_status status = banyan_divide(graph, 1e-10, 1000, &division, err);
-
-    if (status)
-        return status;
-    out->reached = division.total;
-    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_division_fini(&division);
-    return BANYAN_SUCCESS;
-}
-
+/* Directions unlike: cuts, and trees that show that they are the right ones. */
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
                                       banyan_error *err)
 {
     banyan_coupled_problem problem = {
         .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
     banyan_coupled packing;
-    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+    banyan_status status = banyan_coupled_by_guided_columns(graph, &problem, &packing, err);
 
     if (status)
         return status;
@@ -139,6 +127,22 @@ static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduc
     memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
     banyan_coupled_fini(&packing);
     return status;
+}
+
+/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
+static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_divide_soon(graph, 1e-10, &division, err);
+    int is_settled;
+
+    if (status)
+        return status;
+    out->reached = division.total;
+    is_settled = division.is_settled;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, out, err);
 }
 
 /* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as
@@ -183,15 +187,13 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    status = graph->symmetric ? by_trees(&plain, out, err) : by_coupled_trees(&plain, out, err);
+    status = by_trees(&plain, out, err);
     banyan_free(plain.role);
     return status;
 }
 
-/* Directions alike, but some nodes only add or only copy: mostly that brings nothing, and then the prices of
- * the network in which they just forward prove as much. *good says so. */
-static banyan_status by_even_roles(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
-                                   banyan_error *err)
+banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                          banyan_error *err)
 {
     unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
     banyan_graph even;
@@ -213,22 +215,21 @@ static banyan_status by_even_roles(const banyan_graph *graph, banyan_allreduce_b
     return status;
 }
 
-banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                     banyan_error *err)
+static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     int good = 0;
-    banyan_status status = by_even_roles(graph, out, &good, err);
+    banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
     if (status || good)
         goto prove;
+    if (!graph->symmetric && banyan_graph_has_helpers(graph))
+        return by_coupled_trees(graph, out, err);
     if (needs_cuts(graph))
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);
-    else if (!graph->symmetric && !banyan_graph_has_helpers(graph))
-        status = by_division(graph, out, err);
     else if (!graph->symmetric)
-        status = by_coupled_trees(graph, out, err);
+        status = by_division(graph, out, err);
     else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
     else
@@ -238,6 +239,34 @@ prove: /* What a solver says is not taken on trust: the prices alone must prove 
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
     if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
+    return status;
+}
+
+banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    banyan_twins twins;
+    banyan_allreduce_bound merged = {0};
+    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
+
+    if (status)
+        return status;
+    if (!twins.graph) {
+        banyan_twins_fini(&twins);
+        return solve(graph, out, err);
+    }
+    merged.price = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged.price);
+    status = merged.price ? solve(twins.graph, &merged, err) : banyan_fail_memory(err);
+    if (!status) {
+        int64_t *price = out->price;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            price[i] = merged.price[twins.arc[i]];
+        *out = merged;
+        out->price = price;
+    }
+    banyan_free(merged.price);
+    banyan_twins_fini(&twins);
     return status;
 }
 
@@ -258,11 +287,35 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
             banyan_spanning_destroy(spanning);
         return status;
     }
-    if (banyan_network_has_many_helpers(graph))
+    if (graph->symmetric && banyan_network_has_many_helpers(graph))
         return banyan_ascent_bound(graph, price, out, err);
-    status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
-    if (!status && !proven)
-        status = banyan_ascent_bound(graph, price, out, err);
+    if (graph->symmetric || banyan_network_is_searched(graph)) {
+        status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
+        if (status || proven)
+            return status;
+    }
+    return graph->symmetric ? banyan_ascent_bound(graph, price, out, err)
+                            : banyan_divide_check(graph, price, out, err);
+}
+
+/* Twins are taken together where they have the same prices. */
+static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                          banyan_error *err)
+{
+    banyan_twins twins;
+    int64_t *merged = NULL;
+    banyan_status status = banyan_twins_merge(graph, price, &twins, err);
+
+    if (!status && !twins.graph)
+        status = least_cost(graph, price, out, err);
+    else if (!status) {
+        merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
+        for (int i = 0; merged && i < graph->arc_count; i++)
+            merged[twins.arc[i]] = price[i];
+        status = merged ? least_cost(twins.graph, merged, out, err) : banyan_fail_memory(err);
+    }
+    banyan_free(merged);
+    banyan_twins_fini(&twins);
     return status;
 }
 
@@ -270,7 +323,7 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *p
                                      banyan_fraction *fraction, double *value, banyan_error *err)
 {
     banyan_wide worth = 0, cost = 0;
-    banyan_status status = least_cost(graph, price, &cost, err);
+    banyan_status status = least_cost_of_merged(graph, price, &cost, err);
 
     if (status)
         return status;

@@ -16,6 +16,11 @@ typedef struct {
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err);
 
+/* Directions alike, but some nodes only add or only copy: mostly that brings nothing, and then the prices of the
+ * network in which they just forward prove as much. *good says so, and out is set; else that is not known. */
+banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                          banyan_error *err);
+
 /* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. */
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price,
                                      banyan_fraction *fraction, double *value, banyan_error *err);

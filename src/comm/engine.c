@@ -363,8 +363,8 @@ static void write_stats(banyan_train *train, banyan_train_stats *out)
         median_of(train->other_s,
                   train->other_count < BANYAN_ENGINE_RECENT ? train->other_count : BANYAN_ENGINE_RECENT);
     out->measured_step_s = median_of(figures->step_s, figures->count);
-    out->measured_exposed_s = median_of(figures->exposed_s, figures->count);
-    out->measured_comm_s = median_of(figures->comm_s, figures->count);
+    out->measured_exposed_s = banyan_mean(figures->exposed_s, figures->count);
+    out->measured_comm_s = banyan_mean(figures->comm_s, figures->count);
     if (out->measured_comm_s > out->measured_exposed_s)
         out->hidden_share = 1 - out->measured_exposed_s / out->measured_comm_s;
     out->drift = train->drift;
@@ -373,9 +373,9 @@ static void write_stats(banyan_train *train, banyan_train_stats *out)
     memcpy(out->speed, train->cost.speed, sizeof out->speed);
     if (!train->plan_number || !grouping)
         return;
-    out->predicted_step_s = banyan_engine_plan_step(train->plan);
-    out->predicted_exposed_s = banyan_engine_plan_exposed(train->plan);
-    out->bound_s = fmax(0, grouping->bound_s - grouping->forward_s - train->plan->late_s);
+    out->predicted_step_s = train->plan->step_s;
+    out->predicted_exposed_s = train->plan->exposed_s;
+    out->bound_s = train->plan->bound_s;
     out->planning_s = grouping->planning_s;
     out->digest = train->plan->digest;
 }

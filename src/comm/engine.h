@@ -56,8 +56,7 @@ typedef struct {
 } banyan_engine_stream;
 
 /* A grouping with what is needed to run it; but for what is seen of it, const once it is made. Its tensors are numbered
- * by readiness. Its times are since the first rank began; this one begins late_s later, and last_s after that its
- * last gradient is ready. */
+ * by readiness, and its times are since the first rank began. */
 typedef struct {
     banyan_model *model;
     banyan_grouping *grouping;
@@ -66,20 +65,23 @@ typedef struct {
     int *first_part;       /* of the plan's tensor; one more at the end */
     int *group_of;         /* of a part */
     double *local_ready_s; /* of the plan's tensor on this rank, as it was when the plan was made */
-    double late_s, last_s;
+    /* What it promises this rank: from its begin to the end, of that from its last gradient on, and the least. */
+    double step_s, exposed_s, bound_s;
     uint64_t digest;
     double *flight_s; /* this iteration's start and end of each group on this rank, since begin */
     banyan_observations flights;
 } banyan_engine_plan;
 
-/* What all ranks have seen: medians. */
+/* What all ranks have seen: medians, then iteration by iteration, since the first rank began. */
 typedef struct {
-    double *ready_s; /* by rank 0's numbers: on the last rank, since the first one began */
-    double begin_s;  /* when that was, since the iteration before ended */
-    double busy_s;   /* of an iteration, with something in flight on all ranks */
-    double late_s,
-        last_s; /* this rank began so much later, and its last gradient was ready so long after that */
+    double *ready_s;       /* by rank 0's numbers: on the last rank, since the first one began */
+    double begin_s;        /* when that was, since the iteration before ended */
+    double busy_s;         /* of an iteration, with something in flight on all ranks */
     double *local_ready_s; /* by the engine's tensors, since this rank began */
+    int rows;
+    double *row_ready_s; /* rows of ready times like ready_s */
+    double *row_late_s;  /* when this rank began */
+    double *row_last_s;  /* when it had its last gradient */
 } banyan_engine_times;
 
 typedef struct {
@@ -158,10 +160,6 @@ void banyan_engine_times_fini(banyan_engine_times *times);
 banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 void banyan_engine_plan_destroy(banyan_engine_plan *plan); /* accepts NULL */
-
-/* What it promises this rank: from its begin until everything is reduced, and of that from its last gradient on. */
-double banyan_engine_plan_step(const banyan_engine_plan *plan);
-double banyan_engine_plan_exposed(const banyan_engine_plan *plan);
 
 /* How far this rank's ready times are from those that the plan was made by, as a share of backward. ready_s by the
  * engine's tensors. */

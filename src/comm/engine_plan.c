@@ -272,32 +272,81 @@ static int look(const banyan_engine_plan *plan, const double *ready_s, const int
     return out->tensors != NULL;
 }
 
-/* How long something is in flight when the current plan runs with these ready times; 0: memory ran out. */
-static double predict_busy(const banyan_train *train, const double *ready_s)
+/* The plan as it would run with these ready times, by rank 0's numbers; the caller frees its groups, and nothing else.
+ * Fails where memory ran out. */
+static int play(const banyan_train *train, const banyan_engine_plan *plan, const double *ready_s,
+                banyan_grouping *out)
 {
-    const banyan_engine_plan *plan = train->plan;
-    double *local_s = banyan_alloc((size_t)train->tensor_count, sizeof *local_s), busy_s = 0, until_s = 0;
-    banyan_grouping played = *plan->grouping;
+    double *local_s = banyan_alloc((size_t)train->tensor_count, sizeof *local_s);
     banyan_model model = {0};
+    int is_played = 0;
 
-    played.groups = banyan_alloc((size_t)played.group_count, sizeof *played.groups);
-    if (local_s && played.groups) {
-        memcpy(played.groups, plan->grouping->groups, (size_t)played.group_count * sizeof *played.groups);
+    *out = *plan->grouping;
+    out->groups = banyan_alloc((size_t)out->group_count, sizeof *out->groups);
+    if (local_s && out->groups) {
+        memcpy(out->groups, plan->grouping->groups, (size_t)out->group_count * sizeof *out->groups);
         for (int i = 0; i < train->tensor_count; i++)
             local_s[train->local_of[i]] = ready_s[i];
-        if (look(plan, local_s, plan->tensor_of, &model) &&
-            !banyan_grouping_judge(&played, &model, &train->cost, NULL))
-            for (int g = 0; g < played.group_count; g++) {
-                double from_s = played.groups[g].start_s > until_s ? played.groups[g].start_s : until_s;
-
-                until_s = played.groups[g].end_s > until_s ? played.groups[g].end_s : until_s;
-                busy_s += until_s > from_s ? until_s - from_s : 0;
-            }
+        is_played = look(plan, local_s, plan->tensor_of, &model) &&
+                    !banyan_grouping_judge(out, &model, &train->cost, NULL);
     }
     banyan_free(model.tensors);
     banyan_free(local_s);
+    if (!is_played)
+        banyan_free(out->groups);
+    return is_played;
+}
+
+/* How long something is in flight when the current plan runs with these ready times; 0: memory ran out. */
+static double predict_busy(const banyan_train *train, const double *ready_s)
+{
+    double busy_s = 0, until_s = 0;
+    banyan_grouping played;
+
+    if (!play(train, train->plan, ready_s, &played))
+        return 0;
+    for (int g = 0; g < played.group_count; g++) {
+        double from_s = fmax(played.groups[g].start_s, until_s);
+
+        until_s = fmax(played.groups[g].end_s, until_s);
+        busy_s += until_s - from_s;
+    }
     banyan_free(played.groups);
     return busy_s;
+}
+
+/* What the plan promises this rank: it is played with the ready times of each iteration that was seen, and what came of it is
+ * averaged. The other way round, ranks that take turns in being late would seem never to wait for each other. */
+static banyan_status foretell(const banyan_train *train, const banyan_engine_times *times,
+                              banyan_engine_plan *plan, banyan_error *err)
+{
+    double *step_s = banyan_alloc(3 * (size_t)times->rows, sizeof *step_s);
+    double *exposed_s, *bound_s;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!step_s)
+        return banyan_fail_memory(err);
+    exposed_s = step_s + times->rows;
+    bound_s = exposed_s + times->rows;
+    for (int row = 0; row < times->rows && !status; row++) {
+        banyan_grouping played;
+
+        if (!play(train, plan, times->row_ready_s + (size_t)row * (size_t)train->tensor_count, &played)) {
+            status = banyan_fail_memory(err);
+            break;
+        }
+        step_s[row] = fmax(0, played.iteration_s - played.forward_s - times->row_late_s[row]);
+        exposed_s[row] = fmax(0, played.iteration_s - played.forward_s - times->row_last_s[row]);
+        bound_s[row] = fmax(0, played.bound_s - played.forward_s - times->row_late_s[row]);
+        banyan_free(played.groups);
+    }
+    if (!status) {
+        plan->step_s = banyan_median(step_s, times->rows);
+        plan->exposed_s = banyan_mean(exposed_s, times->rows);
+        plan->bound_s = banyan_median(bound_s, times->rows);
+    }
+    banyan_free(step_s);
+    return status;
 }
 
 /* Between iterations the network rests, and backward wants the processors, too: so all-reduces take another time than
@@ -325,14 +374,14 @@ banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan *
 
     if (!status) {
         calibrate(train, &times);
-        plan->late_s = times.late_s;
-        plan->last_s = times.last_s;
         status = make_model(train, times.ready_s, times.begin_s, plan, err);
     }
     if (!status)
         status = share_grouping(train, plan, err);
     if (!status)
         status = complete(train, plan, times.local_ready_s, err);
+    if (!status)
+        status = foretell(train, &times, plan, err);
     if (!status)
         status = compare_digests(train, plan, err);
     banyan_engine_times_fini(&times);
@@ -341,16 +390,6 @@ banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan *
     else
         *out = plan;
     return status;
-}
-
-double banyan_engine_plan_step(const banyan_engine_plan *plan)
-{
-    return fmax(0, plan->grouping->iteration_s - plan->grouping->forward_s - plan->late_s);
-}
-
-double banyan_engine_plan_exposed(const banyan_engine_plan *plan)
-{
-    return fmax(0, banyan_engine_plan_step(plan) - plan->last_s);
 }
 
 double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *ready_s)

@@ -99,7 +99,7 @@ static void end_iteration(banyan_train *train)
 /* How far steps are from what the plan promised, where costs are ours to correct. */
 static double step_error(const banyan_train *train)
 {
-    double predicted_s = banyan_engine_plan_step(train->plan);
+    double predicted_s = train->plan->step_s;
     double steps_s[BANYAN_ENGINE_RECENT];
 
     if (*train->cost_text || train->figures.count < BANYAN_ENGINE_WINDOW || !(predicted_s > 0))

@@ -95,26 +95,46 @@ static double latest_of(const double *ready_s, int count)
 }
 
 /* Medians over rows; column is room for one value of each. */
-static void find_medians(const banyan_train *train, const table *t, double *column, banyan_engine_times *out)
+static void find_medians(const table *t, double *column, banyan_engine_times *out)
 {
     for (int row = 0; row < t->rows; row++)
         column[row] = -row_of(t, row)[t->tensors];
     out->begin_s = banyan_median(column, t->rows);
     for (int row = 0; row < t->rows; row++)
-        column[row] = banyan_observations_row(&train->observed, t->rows - 1 - row)[t->tensors] +
-                      row_of(t, row)[t->tensors];
-    out->late_s = banyan_median(column, t->rows);
-    for (int row = 0; row < t->rows; row++)
-        column[row] = latest_of(banyan_observations_row(&train->observed, t->rows - 1 - row), t->tensors);
-    out->last_s = banyan_median(column, t->rows);
-    for (int row = 0; row < t->rows; row++)
         column[row] = busy_of(row_of(t, row) + t->tensors + 1, t->groups);
     out->busy_s = banyan_median(column, t->rows);
     for (int i = 0; i < t->tensors; i++) {
         for (int row = 0; row < t->rows; row++)
-            column[row] = row_of(t, row)[i] + row_of(t, row)[t->tensors];
+            column[row] = out->row_ready_s[(size_t)row * (size_t)t->tensors + (size_t)i];
         out->ready_s[i] = banyan_median(column, t->rows);
     }
+}
+
+/* Iteration by iteration, since the first rank began. */
+static void find_rows(const banyan_train *train, const table *t, banyan_engine_times *out)
+{
+    out->rows = t->rows;
+    for (int row = 0; row < t->rows; row++) {
+        const double *seen = banyan_observations_row(&train->observed, t->rows - 1 - row);
+        const double *all = row_of(t, row);
+
+        out->row_last_s[row] = seen[t->tensors] + all[t->tensors] + latest_of(seen, t->tensors);
+        out->row_late_s[row] = seen[t->tensors] + all[t->tensors];
+        for (int i = 0; i < t->tensors; i++)
+            out->row_ready_s[(size_t)row * (size_t)t->tensors + (size_t)i] = all[i] + all[t->tensors];
+    }
+}
+
+static banyan_status make_room(const table *t, banyan_engine_times *out, banyan_error *err)
+{
+    out->ready_s = banyan_alloc((size_t)t->tensors, sizeof *out->ready_s);
+    out->local_ready_s = banyan_alloc((size_t)t->tensors + 1, sizeof *out->local_ready_s);
+    out->row_ready_s = banyan_alloc((size_t)t->rows * (size_t)t->tensors, sizeof *out->row_ready_s);
+    out->row_late_s = banyan_alloc((size_t)t->rows, sizeof *out->row_late_s);
+    out->row_last_s = banyan_alloc((size_t)t->rows, sizeof *out->row_last_s);
+    return out->ready_s && out->local_ready_s && out->row_ready_s && out->row_late_s && out->row_last_s
+               ? BANYAN_SUCCESS
+               : banyan_fail_memory(err);
 }
 
 banyan_status banyan_engine_times_share(banyan_train *train, banyan_engine_times *out, banyan_error *err)
@@ -126,13 +146,11 @@ banyan_status banyan_engine_times_share(banyan_train *train, banyan_engine_times
     memset(out, 0, sizeof *out);
     if (!status) {
         column = banyan_alloc((size_t)t.rows, sizeof *column);
-        out->ready_s = banyan_alloc((size_t)t.tensors, sizeof *out->ready_s);
-        out->local_ready_s = banyan_alloc((size_t)t.tensors + 1, sizeof *out->local_ready_s);
-        if (!column || !out->ready_s || !out->local_ready_s)
-            status = banyan_fail_memory(err);
+        status = column ? make_room(&t, out, err) : banyan_fail_memory(err);
     }
     if (!status) {
-        find_medians(train, &t, column, out);
+        find_rows(train, &t, out);
+        find_medians(&t, column, out);
         banyan_observations_median(&train->observed, out->local_ready_s);
     }
     banyan_free(column);
@@ -146,5 +164,8 @@ void banyan_engine_times_fini(banyan_engine_times *times)
 {
     banyan_free(times->ready_s);
     banyan_free(times->local_ready_s);
+    banyan_free(times->row_ready_s);
+    banyan_free(times->row_late_s);
+    banyan_free(times->row_last_s);
     memset(times, 0, sizeof *times);
 }

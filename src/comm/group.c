@@ -149,8 +149,9 @@ static banyan_status append_entry(banyan_group *group, int rank, const banyan_ca
     entry->first_rank = rank;
     entry->call = *call;
     entry->whole = parts ? call->count * (size_t)group->setup.size : call->count;
-    status = banyan_comm_plan_get(&group->plans, &group->setup, call->collective, call->root,
-                                  entry->whole * banyan_datatype_bytes(call->type), &entry->plan, err);
+    status =
+        banyan_comm_plan_get(&group->plans, &group->setup, call->collective, call->root,
+                             entry->whole * banyan_datatype_bytes(call->type), call->type, &entry->plan, err);
     if (!status)
         status = banyan_relays_start(group, entry->plan, entry->number, err);
     if (status) {

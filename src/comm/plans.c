@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/plans.c: the planner chooses and proves; here the result is kept by collective, root and, where the
- * choice may depend on it, size. Sizes are rounded up to a power of four, so that there are few of them. */
+ * choice may depend on them, size and type. Sizes are rounded up to a power of four, so that there are few of them. */
 #include "comm/plans.h"
 
 #include <math.h>
@@ -224,14 +224,16 @@ static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry
         banyan_text_add(&text, "%s%s%s%s%s", entry->key, *entry->key ? "=" : "", entry->value,
                         *entry->key ? ", " : "", setup->forced ? "being timed" : "known from wisdom");
         if (!setup->forced)
-            banyan_text_add(&text, " (%s, %.3g s)", banyan_effort_name(entry->effort), entry->predicted_s);
+            banyan_text_add(&text, " (%s%s%s, %.3g s)", banyan_effort_name(entry->effort),
+                            *entry->type ? " with " : "", entry->type, entry->predicted_s);
         status = banyan_text_take(&text, why, err);
     }
     banyan_plan_fini(&plan);
     return status;
 }
 
-static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem *problem,
+/* *type stays as it is where wisdom tells types apart. */
+static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem *problem, int *type,
                                 banyan_schedule **out, char **why, banyan_error *err)
 {
     const banyan_wisdom_entry *entry;
@@ -247,14 +249,17 @@ static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem 
         banyan_error_prefix(err, "BANYAN_WISDOM_FILE");
         return status;
     }
-    entry = banyan_wisdom_find(&wisdom, problem, BANYAN_EFFORT_ESTIMATE);
+    entry = banyan_wisdom_find(&wisdom, problem, banyan_datatype_string((banyan_datatype)*type),
+                               BANYAN_EFFORT_ESTIMATE);
     if (entry)
         status = recall(setup, entry, problem, out, why, err);
+    if (!banyan_wisdom_is_typed(&wisdom, problem))
+        *type = BANYAN_COMM_ANY_TYPE;
     banyan_wisdom_fini(&wisdom);
     return status;
 }
 
-static banyan_status choose(const banyan_setup *setup, const banyan_comm_plan *plan, banyan_schedule **out,
+static banyan_status choose(const banyan_setup *setup, banyan_comm_plan *plan, banyan_schedule **out,
                             banyan_error *err)
 {
     banyan_problem problem = {.topology = setup->topology,
@@ -265,13 +270,16 @@ static banyan_status choose(const banyan_setup *setup, const banyan_comm_plan *p
                               .bytes = plan->size_class};
     int is_auto = !strcmp(setup->algorithm, "auto");
     char *why = NULL;
+    int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;
     banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
+    if (asks_wisdom)
+        status = ask_wisdom(setup, &problem, &plan->type, out, &why, err);
+    else
+        plan->type = BANYAN_COMM_ANY_TYPE;
     if (setup->forced)
         status = recall(setup, setup->forced, &problem, out, &why, err);
-    else if (is_auto && setup->wisdom_file && *setup->wisdom_file)
-        status = ask_wisdom(setup, &problem, out, &why, err);
     if (!status && !*out && is_auto)
         status = choose_best(setup, &problem, out, &why, err);
     else if (!status && !*out)
@@ -316,15 +324,16 @@ static banyan_status add_plan(banyan_comm_plan **plans, banyan_comm_plan *plan, 
 }
 
 banyan_comm_plan *banyan_comm_plan_find(banyan_comm_plan *plans, banyan_collective collective, int root,
-                                        size_t size_class)
+                                        size_t size_class, banyan_datatype type)
 {
     for (; plans; plans = plans->next)
-        if (plans->collective == collective && plans->root == root && plans->size_class == size_class)
+        if (plans->collective == collective && plans->root == root && plans->size_class == size_class &&
+            (plans->type == BANYAN_COMM_ANY_TYPE || plans->type == (int)type))
             return plans;
     return NULL;
 }
 
-static banyan_comm_plan *new_plan(banyan_collective collective, int root, size_t size_class)
+static banyan_comm_plan *new_plan(banyan_collective collective, int root, size_t size_class, int type)
 {
     banyan_comm_plan *plan = banyan_alloc(1, sizeof *plan);
 
@@ -332,23 +341,24 @@ static banyan_comm_plan *new_plan(banyan_collective collective, int root, size_t
         plan->collective = collective;
         plan->root = root;
         plan->size_class = size_class;
+        plan->type = type;
     }
     return plan;
 }
 
 banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
-                                   banyan_collective collective, int root, size_t bytes,
+                                   banyan_collective collective, int root, size_t bytes, banyan_datatype type,
                                    banyan_comm_plan **out, banyan_error *err)
 {
     size_t size_class = banyan_comm_plan_class(setup, bytes);
-    banyan_comm_plan *plan = banyan_comm_plan_find(*plans, collective, root, size_class);
+    banyan_comm_plan *plan = banyan_comm_plan_find(*plans, collective, root, size_class, type);
     banyan_status status;
 
     if (plan) {
         *out = plan;
         return BANYAN_SUCCESS;
     }
-    plan = new_plan(collective, root, size_class);
+    plan = new_plan(collective, root, size_class, (int)type);
     if (!plan)
         return banyan_fail_memory(err);
     status = choose(setup, plan, &plan->schedule, err);
@@ -370,10 +380,10 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_comm_
 }
 
 banyan_status banyan_comm_plan_adopt(banyan_comm_plan **plans, const banyan_setup *setup,
-                                     banyan_collective collective, int root, size_t size_class,
+                                     banyan_collective collective, int root, size_t size_class, int type,
                                      banyan_schedule *schedule, banyan_comm_plan **out, banyan_error *err)
 {
-    banyan_comm_plan *plan = new_plan(collective, root, size_class);
+    banyan_comm_plan *plan = new_plan(collective, root, size_class, type);
     banyan_status status;
 
     if (!plan) {

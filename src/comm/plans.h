@@ -10,6 +10,8 @@
 #include "schedule/dependencies.h"
 #include "schedule/schedule.h"
 
+#define BANYAN_COMM_ANY_TYPE (-1)
+
 typedef struct banyan_comm_plan banyan_comm_plan;
 
 struct banyan_comm_plan {
@@ -17,6 +19,7 @@ struct banyan_comm_plan {
     banyan_collective collective;
     int root;
     size_t size_class; /* bytes that it was chosen for; 0: any */
+    int type;          /* of the elements that it was chosen for, or BANYAN_COMM_ANY_TYPE */
     banyan_schedule *schedule;
     uint64_t digest; /* of the schedule */
     banyan_dependencies *dependencies;
@@ -26,9 +29,10 @@ struct banyan_comm_plan {
     banyan_runner **runners;
 };
 
-/* The plan for a vector of so many bytes, from the list or made, proven and put there. */
+/* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there. It serves all types
+ * unless wisdom tells them apart. */
 banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
-                                   banyan_collective collective, int root, size_t bytes,
+                                   banyan_collective collective, int root, size_t bytes, banyan_datatype type,
                                    banyan_comm_plan **out, banyan_error *err);
 /* How `auto` chooses: how hard it looks, the plans to choose from (the caller frees with banyan_plans_destroy), whether each node of the
  * schedule is served by a process, what a plan is expected to take, and which of the plans is taken (count: none). */
@@ -42,12 +46,12 @@ int banyan_comm_best_plan(const banyan_setup *setup, size_t bytes, const banyan_
 /* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes);
 banyan_comm_plan *banyan_comm_plan_find(banyan_comm_plan *plans, banyan_collective collective, int root,
-                                        size_t size_class);
+                                        size_t size_class, banyan_datatype type);
 
 /* Puts a plan that another rank has made, proven and sent onto the list; takes the schedule over, also on
  * failure. PLAN_INVALID when it is not for this group. */
 banyan_status banyan_comm_plan_adopt(banyan_comm_plan **plans, const banyan_setup *setup,
-                                     banyan_collective collective, int root, size_t size_class,
+                                     banyan_collective collective, int root, size_t size_class, int type,
                                      banyan_schedule *schedule, banyan_comm_plan **out, banyan_error *err);
 void banyan_comm_plans_destroy(banyan_comm_plan *plans);
 

@@ -18,6 +18,7 @@
 
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
 enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4 };
+#define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are */
 
 struct banyan_wish {
     banyan_wish *next;
@@ -264,7 +265,8 @@ static banyan_status publish(banyan_world *world, const banyan_call *call, const
     if (status)
         return status;
     write_label(world->calls_made, call, outcome ? 0 : plan->digest, head);
-    banyan_put32(head + BANYAN_LABEL_BYTES, (uint32_t)outcome);
+    banyan_put32(head + BANYAN_LABEL_BYTES,
+                 (uint32_t)outcome | (!outcome && plan->type == BANYAN_COMM_ANY_TYPE ? FOR_ALL_TYPES : 0u));
     banyan_text_add_bytes(&text, (const char *)head, sizeof head);
     banyan_text_add(&text, "%s", outcome ? why->text : schedule);
     banyan_free(schedule);
@@ -281,7 +283,7 @@ static banyan_status make_plan(banyan_world *world, banyan_comm_plan **plans, co
 {
     banyan_error why = {""};
     banyan_status outcome =
-        banyan_comm_plan_get(plans, world->setup, call->collective, call->root, bytes, out, &why);
+        banyan_comm_plan_get(plans, world->setup, call->collective, call->root, bytes, call->type, out, &why);
     banyan_status status = publish(world, call, outcome ? NULL : *out, outcome, &why, err);
 
     if (outcome)
@@ -325,7 +327,8 @@ banyan_status banyan_world_adopt(banyan_world *world, banyan_comm_plan **plans, 
                                  size_t size_class, const banyan_plan_letter *letter, banyan_comm_plan **out,
                                  banyan_error *err)
 {
-    banyan_status outcome = (banyan_status)(banyan_get32(letter->body + BANYAN_LABEL_BYTES) & 0xff);
+    uint32_t head = banyan_get32(letter->body + BANYAN_LABEL_BYTES);
+    banyan_status outcome = (banyan_status)(head & 0xff);
     const char *text = (const char *)letter->body + PLAN_HEADER;
     unsigned char label[BANYAN_LABEL_BYTES];
     banyan_schedule *schedule = NULL;
@@ -336,6 +339,7 @@ banyan_status banyan_world_adopt(banyan_world *world, banyan_comm_plan **plans, 
     status = banyan_schedule_parse(text, letter->bytes - PLAN_HEADER, &schedule, err);
     if (!status)
         status = banyan_comm_plan_adopt(plans, world->setup, call->collective, call->root, size_class,
+                                        head & FOR_ALL_TYPES ? BANYAN_COMM_ANY_TYPE : (int)call->type,
                                         schedule, out, err);
     if (!status && (*out)->digest != banyan_get64(letter->body + DIGEST)) {
         write_label(world->calls_made, call, (*out)->digest, label);
@@ -377,7 +381,7 @@ static banyan_status get_plan(banyan_world *world, banyan_comm_plan **plans, con
 {
     size_t size_class = banyan_comm_plan_class(world->setup, bytes);
 
-    *out = banyan_comm_plan_find(*plans, call->collective, call->root, size_class);
+    *out = banyan_comm_plan_find(*plans, call->collective, call->root, size_class, call->type);
     if (*out)
         return BANYAN_SUCCESS;
     if (world->rank == 0)

@@ -62,7 +62,7 @@ static banyan_status take_call(banyan_world *world, banyan_comm_plan *plans, con
     entry->whole = banyan_world_whole(world, &entry->call);
     bytes = entry->whole * banyan_datatype_bytes(entry->call.type);
     entry->plan = banyan_comm_plan_find(plans, entry->call.collective, entry->call.root,
-                                        banyan_comm_plan_class(world->setup, bytes));
+                                        banyan_comm_plan_class(world->setup, bytes), entry->call.type);
     note_call(world, label, entry->number);
     if (entry->plan)
         return BANYAN_SUCCESS;

@@ -31,12 +31,13 @@ static inline void banyan_copy_from_far(char *into, const char *from, size_t byt
         memcpy(into + at, from + at, bytes - at);
 }
 
+/* Others see it after banyan_copy_settle. */
 static inline void banyan_copy_past_cache(char *into, const char *from, size_t bytes)
 {
 #if defined(__SSE2__)
     size_t at = (0u - (uintptr_t)into) & (BANYAN_COPY_LINE - 1);
 
-    if (bytes < BANYAN_COPY_AHEAD) {
+    if (bytes < 2 * BANYAN_COPY_LINE) {
         memcpy(into, from, bytes);
         return;
     }
@@ -52,9 +53,15 @@ static inline void banyan_copy_past_cache(char *into, const char *from, size_t b
             _mm_stream_si128((__m128i *)(void *)(into + at + 16 * (size_t)i), line[i]);
     }
     memcpy(into + at, from + at, bytes - at);
-    _mm_sfence();
 #else
     banyan_copy_from_far(into, from, bytes);
+#endif
+}
+
+static inline void banyan_copy_settle(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
 #endif
 }
 

@@ -2,6 +2,7 @@
 /* execute/crew.c: every rank shows its input to all, computes a share of the sums, and takes the others' shares.
  *
  *     short    stage all ─> wait for all ─> add up everything                          one wait, one line a rank
+ *     two      the same, chunk by chunk, while those to come are staged: crew_pair.c
  *     long     chunk by chunk:
  *              stage the others' shares ─> wait ─> add up the own share ─> wait ─> copy the others' sums
  *                        slot of rank 1:   | input for 0 | own sums | input for 2 | input for 3 |
@@ -14,7 +15,8 @@
  *
  * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS. Why nothing
  * stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they wait for on the way (t - 3
- * taken, t staged, t - 1 added up) comes earlier in it.
+ * taken, t staged, t - 1 added up) comes earlier in it. Of two ranks, each adds up t and stages t + 2 at a time, for which t must be
+ * staged and t - 2 added up.
  *
  * Cost, all ranks together: 2 (p - 1) n bytes copied, p n read and n written by additions. */
 #include "execute/crew.h"
@@ -50,6 +52,7 @@ banyan_status banyan_crew_create(const banyan_program *program, banyan_board *bo
         crew->sums = sums;
         crew->board = board;
         crew->own = board->seats[board->place];
+        crew->copies = banyan_copies_best();
         crew->places = banyan_alloc((size_t)sums->place_count, BANYAN_CREW_BLOCK_BYTES);
         crew->piece_begin =
             banyan_alloc((size_t)program->schedule->piece_count + 1, sizeof *crew->piece_begin);
@@ -111,23 +114,31 @@ static banyan_status wait_for_slot(banyan_crew *crew, const banyan_chunk *c, ban
     return status;
 }
 
+/* What is in the slot is told, and what we have taken meanwhile. */
+static void show(banyan_crew *crew, const banyan_chunk *c)
+{
+    const banyan_run_request *request = crew->runner->request;
+
+    if (request->label_bytes)
+        memcpy(banyan_crew_slot(crew, crew->board->place, c)->label, request->label, request->label_bytes);
+    atomic_store_explicit(&crew->own->copied, crew->board->taken, memory_order_release);
+    banyan_crew_publish(crew->runner, &crew->own->staged, c->number + 1);
+}
+
 /* Shows the input, but for elements hidden..hidden_end-1. */
 static banyan_status stage(banyan_crew *crew, const banyan_chunk *c, size_t hidden, size_t hidden_end,
                            banyan_error *err)
 {
-    const banyan_run_request *request = crew->runner->request;
     banyan_board_slot *slot = banyan_crew_slot(crew, crew->board->place, c);
     size_t bytes = crew->runner->element_bytes;
     banyan_status status = wait_for_slot(crew, c, err);
 
     if (status)
         return status;
-    if (request->label_bytes)
-        memcpy(slot->label, request->label, request->label_bytes);
-    banyan_crew_gather(crew, c->begin, hidden, slot->data);
-    banyan_crew_gather(crew, hidden_end, c->end, slot->data + (hidden_end - c->begin) * bytes);
-    atomic_store_explicit(&crew->own->copied, crew->board->taken, memory_order_release);
-    banyan_crew_publish(crew->runner, &crew->own->staged, c->number + 1);
+    slot->phase = crew->phase;
+    banyan_crew_gather(crew, c->begin, hidden, banyan_crew_data(slot));
+    banyan_crew_gather(crew, hidden_end, c->end, banyan_crew_data(slot) + (hidden_end - c->begin) * bytes);
+    show(crew, c);
     return BANYAN_SUCCESS;
 }
 
@@ -167,7 +178,7 @@ static banyan_status take_sums(banyan_crew *crew, const banyan_chunk *c, banyan_
             return status;
         find_share(c, place, &begin, &end);
         banyan_crew_scatter(crew, begin, end,
-                            banyan_crew_slot(crew, place, c)->data +
+                            banyan_crew_data(banyan_crew_slot(crew, place, c)) +
                                 (begin - c->begin) * crew->runner->element_bytes);
     }
     crew->board->taken = c->number + 1;
@@ -234,11 +245,6 @@ static banyan_status run_long(banyan_crew *crew, banyan_error *err)
     banyan_chunk before = {0}, now = {0}, next = {0}; /* empty: there is none */
     banyan_status status;
 
-    crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
-    crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
-    crew->is_past_cache =
-        crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0 &&
-        count >= PAST_CACHE_BYTES / crew->runner->element_bytes / (size_t)crew->board->count;
     status = stage_shares(crew, &next, 0, least(most, count), err);
     while (!status && (now.begin < now.end || next.begin < next.end)) {
         before = now;
@@ -252,6 +258,56 @@ static banyan_status run_long(banyan_crew *crew, banyan_error *err)
             status = take_sums(crew, &before, err);
     }
     return status;
+}
+
+static banyan_chunk next_chunk(banyan_crew *crew, size_t begin)
+{
+    banyan_chunk c = {.begin = begin};
+
+    c.end = begin + least(banyan_crew_pair_elements(crew), crew->runner->request->count - begin);
+    if (c.begin < c.end)
+        c.number = crew->board->filled++;
+    return c;
+}
+
+/* While one chunk is added up the one after the next is put on show (crew_pair.c): what is waited for should have happened a
+ * chunk ago. */
+static banyan_status run_pair(banyan_crew *crew, banyan_error *err)
+{
+    banyan_chunk now = next_chunk(crew, 0), next = next_chunk(crew, now.end), after;
+    banyan_status status;
+
+    crew->phase = banyan_crew_pair_phase(crew);
+    status = stage(crew, &now, now.end, now.end, err);
+    if (!status && next.begin < next.end)
+        status = stage(crew, &next, next.end, next.end, err);
+    while (!status && now.begin < now.end) {
+        after = next_chunk(crew, next.end);
+        status = wait_for_inputs(crew, &now, err);
+        if (!status && after.begin < after.end)
+            status = wait_for_slot(crew, &after, err);
+        if (status)
+            return status;
+        banyan_crew_add_pair(crew, &now, &after);
+        crew->board->taken = now.number + 1;
+        if (after.begin < after.end)
+            show(crew, &after);
+        now = next;
+        next = after;
+    }
+    return status;
+}
+
+static banyan_status run_chunks(banyan_crew *crew, banyan_error *err)
+{
+    size_t count = crew->runner->request->count;
+
+    crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
+    crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
+    crew->is_past_cache =
+        crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0 &&
+        count >= PAST_CACHE_BYTES / crew->runner->element_bytes / (size_t)crew->board->count;
+    return crew->board->count == 2 ? run_pair(crew, err) : run_long(crew, err);
 }
 
 /* ---- Ends. */
@@ -291,11 +347,12 @@ banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_e
     crew->deadline_ns = 0;
     crew->stranger = crew->late = -1;
     crew->is_far = crew->is_past_cache = 0;
+    crew->phase = 0;
     banyan_crew_bind(crew, request->count);
     if (request->count * runner->element_bytes <= SHORT_BYTES / ranks)
         status = run_short(crew, err);
     else
-        status = run_long(crew, err);
+        status = run_chunks(crew, err);
     if (crew->stranger >= 0)
         status = meet_stranger(crew, err);
     else if (crew->late >= 0)

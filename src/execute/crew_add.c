@@ -44,6 +44,12 @@ void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char 
     }
 }
 
+static void past_cache(char *into, const char *from, size_t bytes)
+{
+    banyan_copy_past_cache(into, from, bytes);
+    banyan_copy_settle();
+}
+
 void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, const char *from)
 {
     const banyan_vector *vector = &crew->runner->vector;
@@ -53,7 +59,7 @@ void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, cons
         char *into = banyan_vector_into(vector, begin, &elements);
 
         if (crew->is_past_cache)
-            banyan_copy_past_cache(into, from, elements * vector->element_bytes);
+            past_cache(into, from, elements * vector->element_bytes);
         else
             banyan_copy_from_far(into, from, elements * vector->element_bytes);
         from += elements * vector->element_bytes;
@@ -80,10 +86,10 @@ static void add_block(const banyan_crew *crew, int piece, const banyan_chunk *c,
         for (int k = 0; k < 2; k++) {
             int value = k ? addition->b : addition->a;
 
-            operands[k] = value >= sums->ranks
-                              ? crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES
-                          : value == crew->board->place ? mine
-                                                        : banyan_crew_slot(crew, value, c)->data + offset;
+            operands[k] =
+                value >= sums->ranks ? crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES
+                : value == crew->board->place ? mine
+                                              : banyan_crew_data(banyan_crew_slot(crew, value, c)) + offset;
         }
         if (operands[1] == sum) /* a + b is b + a, and a kernel may overwrite a only */
             crew->runner->kernel(sum, operands[1], operands[0], elements);
@@ -111,7 +117,7 @@ void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t b
             piece++;
         elements = least(elements, crew->piece_begin[piece + 1] - begin);
         mine = banyan_vector_from(vector, begin, &elements);
-        into = is_shown ? banyan_crew_slot(crew, crew->board->place, c)->data + offset
+        into = is_shown ? banyan_crew_data(banyan_crew_slot(crew, crew->board->place, c)) + offset
                         : banyan_vector_into(vector, begin, &elements);
         add_block(crew, piece, c, offset, mine, into, elements);
         if (is_shown)

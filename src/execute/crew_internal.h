@@ -4,6 +4,7 @@
 #ifndef BANYAN_EXECUTE_CREW_INTERNAL_H
 #define BANYAN_EXECUTE_CREW_INTERNAL_H
 
+#include "execute/copy_wide.h"
 #include "execute/crew.h"
 #include "execute/sums.h"
 
@@ -14,6 +15,7 @@ struct banyan_crew {
     banyan_sums *sums;
     banyan_board *board;
     banyan_seat *own;
+    banyan_copies copies;
     char *places;        /* for what additions keep, BANYAN_CREW_BLOCK_BYTES each */
     size_t *piece_begin; /* by piece, for bound_count elements; one more at the end */
     size_t bound_count;
@@ -25,6 +27,7 @@ struct banyan_crew {
     char strange_label[BANYAN_BOARD_LABEL_BYTES];
     int is_far;        /* the vector is in no cache */
     int is_past_cache; /* results go to memory that is in no cache and will not fit */
+    uint32_t phase;    /* that our slots get */
     int late;          /* the place of one that did not come in time, or -1 */
 };
 
@@ -37,6 +40,12 @@ typedef struct {
 static inline banyan_board_slot *banyan_crew_slot(const banyan_crew *crew, int place, const banyan_chunk *c)
 {
     return &crew->board->seats[place]->slots[c->number % BANYAN_BOARD_SLOTS];
+}
+
+/* Where the first byte of what the slot shows lies. */
+static inline char *banyan_crew_data(banyan_board_slot *slot)
+{
+    return slot->data + slot->phase % BANYAN_BOARD_LINE;
 }
 
 /* crew_wait.c: counts up and wakes who waits for it; and waits until a member's counter is there. */
@@ -52,5 +61,10 @@ void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, cons
 /* Adds up elements begin..end-1 of the chunk: in the user's memory, or with is_shown in our slot and then there. */
 void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
                         int is_shown);
+
+/* crew_pair.c: of two ranks: adds up the chunk, and shows the next one (which may be empty); and elements of a chunk. */
+void banyan_crew_add_pair(const banyan_crew *crew, const banyan_chunk *now, const banyan_chunk *next);
+size_t banyan_crew_pair_elements(const banyan_crew *crew);
+uint32_t banyan_crew_pair_phase(const banyan_crew *crew);
 
 #endif

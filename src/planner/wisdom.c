@@ -44,22 +44,49 @@ static int is_same_task(const banyan_wisdom_entry *a, const banyan_wisdom_entry 
            a->collective == b->collective && a->root == b->root;
 }
 
+static int holds_for(const banyan_wisdom_entry *entry, const banyan_wisdom_entry *key, size_t bytes)
+{
+    return is_same_task(entry, key) && entry->min_bytes <= bytes && bytes <= entry->max_bytes;
+}
+
+static int is_nearer(const banyan_wisdom_entry *a, const banyan_wisdom_entry *b, const char *type)
+{
+    int is_a_same = !strcmp(a->type, type), is_b_same = !strcmp(b->type, type);
+
+    if (is_a_same != is_b_same)
+        return is_a_same;
+    if (a->effort != b->effort)
+        return a->effort > b->effort;
+    return !*a->type && *b->type;
+}
+
 const banyan_wisdom_entry *banyan_wisdom_find(const banyan_wisdom *wisdom, const banyan_problem *problem,
-                                              banyan_effort effort)
+                                              const char *type, banyan_effort effort)
 {
     banyan_wisdom_entry key = key_of(problem);
+    const banyan_wisdom_entry *best = NULL;
 
     for (int i = 0; i < wisdom->count; i++) {
         const banyan_wisdom_entry *entry = &wisdom->entries[i];
 
-        if (is_same_task(entry, &key) && entry->min_bytes <= problem->bytes &&
-            problem->bytes <= entry->max_bytes && entry->effort >= effort)
-            return entry;
+        if (holds_for(entry, &key, problem->bytes) && entry->effort >= effort &&
+            (!best || is_nearer(entry, best, type)))
+            best = entry;
     }
-    return NULL;
+    return best;
 }
 
-banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem *problem,
+int banyan_wisdom_is_typed(const banyan_wisdom *wisdom, const banyan_problem *problem)
+{
+    banyan_wisdom_entry key = key_of(problem);
+
+    for (int i = 0; i < wisdom->count; i++)
+        if (*wisdom->entries[i].type && holds_for(&wisdom->entries[i], &key, problem->bytes))
+            return 1;
+    return 0;
+}
+
+banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem *problem, const char *type,
                                      const banyan_plan *plan, banyan_effort effort, banyan_error *err)
 {
     banyan_wisdom_entry entry = key_of(problem);
@@ -69,10 +96,12 @@ banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem
     snprintf(entry.algorithm, sizeof entry.algorithm, "%s", plan->algorithm->name);
     snprintf(entry.key, sizeof entry.key, "%s", plan->variant.key ? plan->variant.key : "");
     snprintf(entry.value, sizeof entry.value, "%s", plan->variant.key ? plan->variant.value : "");
+    snprintf(entry.type, sizeof entry.type, "%s", type);
     entry.predicted_s = plan->predicted_s;
     entry.effort = effort;
     while (place < wisdom->count && !(is_same_task(&wisdom->entries[place], &entry) &&
-                                      wisdom->entries[place].min_bytes == entry.min_bytes))
+                                      wisdom->entries[place].min_bytes == entry.min_bytes &&
+                                      !strcmp(wisdom->entries[place].type, entry.type)))
         place++;
     if (place == wisdom->count) {
         if (!banyan_grow(&entries, (size_t)wisdom->count, &wisdom->capacity, sizeof *wisdom->entries))
@@ -134,7 +163,7 @@ static banyan_status search_all(const banyan_problem *problem, banyan_effort eff
     if (!status && explanation)
         status = banyan_plan_explain(problem, plans, count, explanation, err);
     if (!status && wisdom && !problem->parameter_count)
-        status = banyan_wisdom_remember(wisdom, problem, &plans[0], effort, err);
+        status = banyan_wisdom_remember(wisdom, problem, "", &plans[0], effort, err);
     if (!status) {
         *out = plans[0];
         plans[0].schedule = NULL; /* given away */
@@ -150,7 +179,7 @@ banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort ef
                                  banyan_plan *out, char **explanation, banyan_error *err)
 {
     const banyan_wisdom_entry *known =
-        wisdom && !problem->parameter_count ? banyan_wisdom_find(wisdom, problem, effort) : NULL;
+        wisdom && !problem->parameter_count ? banyan_wisdom_find(wisdom, problem, "", effort) : NULL;
     banyan_status status = BANYAN_UNSUPPORTED;
 
     memset(out, 0, sizeof *out);

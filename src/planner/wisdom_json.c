@@ -18,9 +18,12 @@ banyan_status banyan_wisdom_format(const banyan_wisdom *wisdom, char **out, bany
 
         banyan_text_add(&text,
                         "%s\n{\"topology\":\"%s\",\"active\":\"%s\",\"collective\":\"%s\",\"root\":%d,"
-                        "\"min_bytes\":%zu,\"max_bytes\":%zu,\"algorithm\":",
+                        "\"min_bytes\":%zu,\"max_bytes\":%zu,",
                         i ? "," : "", e->topology, e->active, banyan_collective_name(e->collective), e->root,
                         e->min_bytes, e->max_bytes);
+        if (*e->type)
+            banyan_text_add(&text, "\"type\":\"%s\",", e->type);
+        banyan_text_add(&text, "\"algorithm\":");
         banyan_text_add_json_string(&text, e->algorithm);
         banyan_text_add(&text, ",\"key\":");
         banyan_text_add_json_string(&text, e->key);
@@ -60,6 +63,21 @@ static int take_size(const banyan_json *item, const char *field, size_t *out)
     return 1;
 }
 
+/* Files that are older than types have none. */
+static int take_type(const banyan_json *item, char *out, size_t size)
+{
+    if (!banyan_json_field(item, "type"))
+        return 1;
+    if (!take_string(item, "type", out, size))
+        return 0;
+#define ENTRY(id, number, text, bytes)                                                                       \
+    if (!strcmp(out, text))                                                                                  \
+        return 1;
+    BANYAN_DATATYPE_MAP(ENTRY)
+#undef ENTRY
+    return 0;
+}
+
 static banyan_status read_entry(const banyan_json *item, size_t index, banyan_wisdom_entry *out,
                                 banyan_error *err)
 {
@@ -84,6 +102,8 @@ static banyan_status read_entry(const banyan_json *item, size_t index, banyan_wi
         return wrong(err, index, "min_bytes");
     if (!take_size(item, "max_bytes", &out->max_bytes) || out->max_bytes < out->min_bytes)
         return wrong(err, index, "max_bytes");
+    if (!take_type(item, out->type, sizeof out->type))
+        return wrong(err, index, "type");
     if (!take_string(item, "algorithm", out->algorithm, sizeof out->algorithm))
         return wrong(err, index, "algorithm");
     if (!take_string(item, "key", out->key, sizeof out->key))

@@ -97,10 +97,14 @@ static size_t count_pairs(const banyan_coupled *packing)
 
 /* Columns find the best trees, with a bound of their own. */
 static banyan_status take_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                  banyan_coupled *out, banyan_error *err)
+                                  const banyan_division *division, banyan_coupled *out, banyan_error *err)
 {
+    banyan_division known = *division;
     banyan_coupled better;
-    banyan_status status = banyan_coupled_by_columns(graph, problem, &better, err);
+    banyan_status status;
+
+    known.price = out->price;
+    status = banyan_coupled_by_columns(graph, problem, &known, &better, err);
 
     if (status)
         return status;
@@ -131,14 +135,17 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
-    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, out, err) : BANYAN_SUCCESS;
+    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, division, out, err)
+                                              : BANYAN_SUCCESS;
 }
 
-banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                     banyan_coupled *out, banyan_error *err)
+static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                     int soon, int *settled, banyan_coupled *out, banyan_error *err)
 {
     banyan_division division;
-    banyan_status status = banyan_divide(graph, problem->tolerance, problem->round_limit, &division, err);
+    banyan_status status =
+        soon ? banyan_divide_soon(graph, problem->tolerance, &division, err)
+             : banyan_divide(graph, problem->tolerance, problem->round_limit, &division, err);
 
     memset(out, 0, sizeof *out);
     if (status)
@@ -149,9 +156,23 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     out->bound_value = division.bound_value;
     out->rounds = division.rounds;
     out->proven = 1;
+    *settled = division.is_settled;
     status = find_trees(graph, problem, &division, out, err);
     banyan_division_fini(&division);
     if (status)
         banyan_coupled_fini(out);
     return status;
+}
+
+/* Where the division has ended soon, trees that come near to its bound show that it is good; else it must go on. */
+banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                     banyan_coupled *out, banyan_error *err)
+{
+    int settled;
+    banyan_status status = divide_and_fill(graph, problem, 1, &settled, out, err);
+
+    if (status || settled || out->total >= ENOUGH * out->bound_value)
+        return status;
+    banyan_coupled_fini(out);
+    return divide_and_fill(graph, problem, 0, &settled, out, err);
 }

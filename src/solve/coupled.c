@@ -8,29 +8,29 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/coupled-oracle.h"
+#include "solve/divide.h"
 #include "solve/lp.h"
 #include "solve/shallow.h"
-#include "solve/steiner.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
+#define FIRST_PAIRS 24 /* by a division, and one for each so many arcs: */
+#define ARCS_A_PAIR 2
+#define TOGETHER 3 /* pairs under the same prices: */
+#define PROOF 0.5  /* share of the division's prices in these, */
+#define STEEP 12   /* and beside them, a full arc costs 2^12 times as much as an empty one */
+#define HEED 0.5
+#define TURNS 5
 #define MANY_ROOTS 12 /* beyond these, roots take turns, so that the program grows slowly */
-
-/* Finds cheapest trees of both kinds for every root. */
-typedef struct {
-    const banyan_graph *graph;
-    banyan_closure in, out; /* on the nodes that add, and on those that copy */
-    banyan_steiner *in_steiner, *out_steiner;
-    int *root; /* nodes that do both */
-    int root_count;
-} oracle;
 
 typedef struct {
     const banyan_graph *graph;
     const banyan_coupled_problem *problem;
     banyan_coupled *packing;
-    oracle oracle;
+    banyan_coupled_oracle oracle;
     banyan_lp *lp;
+    int is_divided; /* prices and bound come from a division */
     int stage_rows; /* arc_count, or twice that */
     int stride;     /* only every such root's trees become columns in one round, in turn */
     size_t meta_capacity, kind_capacity;
@@ -43,63 +43,9 @@ typedef struct {
     double *in_cost, *out_cost; /* per root: of the last trees, under the asked prices */
 } generator;
 
-static void oracle_fini(oracle *o)
-{
-    banyan_steiner_destroy(o->in_steiner);
-    banyan_steiner_destroy(o->out_steiner);
-    banyan_closure_fini(&o->in);
-    banyan_closure_fini(&o->out);
-    banyan_free(o->root);
-}
-
-static banyan_status oracle_init(oracle *o, const banyan_graph *graph, banyan_error *err)
-{
-    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-    banyan_status status;
-
-    memset(o, 0, sizeof *o);
-    o->graph = graph;
-    o->root = banyan_alloc((size_t)graph->node_count, sizeof(int));
-    if (!o->root)
-        return banyan_fail_memory(err);
-    for (int v = 0; v < graph->node_count; v++)
-        if ((graph->role[v] & both) == both)
-            o->root[o->root_count++] = v;
-    status = banyan_closure_init(&o->in, graph, BANYAN_NODE_ADDS, err);
-    if (!status)
-        status = banyan_closure_init(&o->out, graph, BANYAN_NODE_COPIES, err);
-    if (!status)
-        status = banyan_steiner_create(&o->in, &o->in_steiner, err);
-    if (!status)
-        status = banyan_steiner_create(&o->out, &o->out_steiner, err);
-    return status;
-}
-
-static void measure_in(oracle *o, const int64_t *price)
-{
-    banyan_closure_measure(&o->in, price);
-    banyan_steiner_prepare(o->in_steiner, 1);
-}
-
-static void measure_out(oracle *o, const int64_t *price)
-{
-    banyan_closure_measure(&o->out, price);
-    banyan_steiner_prepare(o->out_steiner, 0);
-}
-
-static int64_t in_tree(oracle *o, int root, banyan_trees *trees)
-{
-    return banyan_steiner_tree(o->in_steiner, o->in.index[root], trees);
-}
-
-static int64_t out_tree(oracle *o, int root, banyan_trees *trees)
-{
-    return banyan_steiner_tree(o->out_steiner, o->out.index[root], trees);
-}
-
 static void generator_fini(generator *g)
 {
-    oracle_fini(&g->oracle);
+    banyan_coupled_oracle_fini(&g->oracle);
     banyan_lp_destroy(g->lp);
     banyan_free(g->now);
     banyan_free(g->best);
@@ -162,7 +108,7 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     if (!g->now || !g->best || !g->mixed || !g->tie || !g->asked || !g->row || !g->value || !g->in_cost ||
         !g->out_cost || !packing->price)
         return banyan_fail_memory(err);
-    status = oracle_init(&g->oracle, graph, err);
+    status = banyan_coupled_oracle_init(&g->oracle, graph, err);
     return status ? status : make_program(g, err);
 }
 
@@ -227,9 +173,9 @@ static banyan_status all_in_trees(generator *g, int always, int *added, banyan_e
     banyan_trees *trees = &g->packing->trees;
     banyan_status status = BANYAN_SUCCESS;
 
-    measure_in(&g->oracle, g->asked);
+    banyan_coupled_measure_in(&g->oracle, g->asked);
     for (int i = 0; !status && i < g->oracle.root_count; i++) {
-        int64_t cost = in_tree(&g->oracle, g->oracle.root[i], trees);
+        int64_t cost = banyan_coupled_in_tree(&g->oracle, g->oracle.root[i], trees);
 
         g->in_cost[i] = cost < 0 ? HUGE_VAL : (double)cost;
         if (trees->failed)
@@ -246,9 +192,10 @@ static banyan_status all_out_trees(generator *g, banyan_tree_kind kind, int alwa
     banyan_trees *trees = &g->packing->trees;
     banyan_status status = BANYAN_SUCCESS;
 
-    measure_out(&g->oracle, g->asked + (kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0));
+    banyan_coupled_measure_out(&g->oracle,
+                               g->asked + (kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0));
     for (int i = 0; !status && i < g->oracle.root_count; i++) {
-        int64_t cost = out_tree(&g->oracle, g->oracle.root[i], trees);
+        int64_t cost = banyan_coupled_out_tree(&g->oracle, g->oracle.root[i], trees);
 
         if (cost >= 0 && (double)cost < g->out_cost[i])
             g->out_cost[i] = (double)cost;
@@ -269,11 +216,15 @@ static banyan_wide stage_value(const generator *g)
     return sum;
 }
 
-/* The bound that the prices just asked about prove; kept if it is the best. */
+/* The bound that the prices just asked about prove; kept if it is the best. Where there is one by cuts, trees that are
+ * merely cheap do not prove a better one. */
 static void keep_bound(generator *g, int even_if_equal)
 {
     banyan_coupled *p = g->packing;
     double least = HUGE_VAL, value = (double)stage_value(g), slack = even_if_equal ? 1e-9 : 0;
+
+    if (g->is_divided && !banyan_coupled_oracle_is_exact(&g->oracle))
+        return;
 
     for (int i = 0; i < g->oracle.root_count; i++)
         if (g->in_cost[i] + g->out_cost[i] < least)
@@ -398,13 +349,135 @@ static banyan_status take_weights(generator *g, banyan_error *err)
         return banyan_fail_memory(err);
     for (size_t t = 0; t < p->trees.tree_count; t++)
         p->weight[t] = values[t] > 0 ? values[t] * g->largest : 0;
-    p->proven =
-        banyan_steiner_is_exact(g->oracle.in_steiner) && banyan_steiner_is_exact(g->oracle.out_steiner);
+    p->proven = g->is_divided || banyan_coupled_oracle_is_exact(&g->oracle);
     return BANYAN_SUCCESS;
 }
 
+/* The division's prices, and the dearer the fuller an arc is. */
+static void price_loads(generator *g, const banyan_division *division, const double *load)
+{
+    double worth = 0, loaded = 0, heeded = 0, largest = 0, fullest = 1e-12;
+    int arcs = g->graph->arc_count;
+
+    for (int i = 0; i < arcs; i++) {
+        worth += (double)division->price[i] * (double)g->graph->arcs[i].capacity;
+        fullest = fmax(fullest, load[i]);
+    }
+    for (int i = 0; i < arcs; i++)
+        loaded += exp2(STEEP * (load[i] / fullest - 1));
+    for (int i = 0; i < arcs; i++) {
+        heeded += (double)g->graph->arcs[i].capacity * g->now[i];
+    }
+    for (int i = 0; i < arcs; i++) {
+        double full = exp2(STEEP * (load[i] / fullest - 1)) / (double)g->graph->arcs[i].capacity;
+
+        g->mixed[i] = PROOF * (double)division->price[i] / worth + (1 - PROOF) * full / loaded +
+                      (heeded > 0 ? HEED * g->now[i] / heeded : 0);
+        largest = fmax(largest, g->mixed[i]);
+    }
+    for (int i = 0; i < arcs; i++)
+        g->asked[i] = (int64_t)nearbyint(g->mixed[i] / largest * PRICE_SCALE);
+    banyan_coupled_measure_in(&g->oracle, g->asked);
+    banyan_coupled_measure_out(&g->oracle, g->asked);
+}
+
+/* The root that lags behind its part the most, after so many pairs. */
+static int next_root(generator *g, const banyan_division *division, int pairs)
+{
+    int best = 0;
+
+    for (int i = 0; i < g->oracle.root_count; i++) {
+        g->in_cost[i] = division->root[g->oracle.root[i]] / division->total * (pairs + 1) - g->out_cost[i];
+        best = g->in_cost[i] > g->in_cost[best] ? i : best;
+    }
+    g->out_cost[best]++;
+    return best;
+}
+
+static banyan_status add_loaded(generator *g, banyan_tree_kind kind, int root_index, double *load,
+                                banyan_error *err)
+{
+    banyan_trees *trees = &g->packing->trees;
+    int root = g->oracle.root[root_index];
+    int64_t cost = kind == BANYAN_TREE_IN ? banyan_coupled_in_tree(&g->oracle, root, trees)
+                                          : banyan_coupled_out_tree(&g->oracle, root, trees);
+
+    if (cost < 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+    if (trees->failed)
+        return banyan_fail_memory(err);
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
+        load[trees->arcs[a]] += g->largest / (double)g->graph->arcs[trees->arcs[a]].capacity;
+    return add_column(g, kind, root_index, err);
+}
+
+/* Pairs of trees from the roots of the division, each under its prices, and avoiding what those before it use. */
+static banyan_status add_pairs(generator *g, const banyan_division *division, int first, int count,
+                               double *load, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int k = first; !status && k < first + count; k++) {
+        int root = next_root(g, division, k);
+
+        if ((k - first) % TOGETHER == 0)
+            price_loads(g, division, load);
+        status = add_loaded(g, BANYAN_TREE_IN, root, load, err);
+        if (!status)
+            status = add_loaded(g, BANYAN_TREE_OUT, root, load, err);
+    }
+    return status;
+}
+
+/* Where pairs fall short, the program's prices are heeded as well for some more, and again. */
+static banyan_status follow(generator *g, const banyan_division *division, banyan_error *err)
+{
+    double *load = banyan_alloc((size_t)g->graph->arc_count, sizeof *load);
+    banyan_status status = load ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    int first = 0, count = FIRST_PAIRS + g->graph->arc_count / ARCS_A_PAIR;
+
+    for (int i = 0; i < g->graph->arc_count; i++) {
+        g->packing->price[i] = division->price[i];
+        g->best[i] = (double)division->price[i];
+    }
+    g->packing->bound = division->bound;
+    g->packing->bound_value = division->bound_value;
+    g->is_divided = 1;
+    for (int i = 0; i < g->oracle.root_count; i++)
+        g->out_cost[i] = 0; /* pairs so far, here */
+    g->oracle.quick = banyan_coupled_oracle_is_slow(&g->oracle);
+    for (int turn = 0;
+         !status && turn < TURNS && g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
+         turn++) {
+        g->oracle.careful = turn > 0;
+        status = add_pairs(g, division, first, count, load, err);
+        first += count;
+        if (!status)
+            status = solve_program(g, err);
+    }
+    g->oracle.quick = 0;
+    banyan_free(load);
+    return status;
+}
+
+static banyan_status begin(generator *g, const banyan_division *division, banyan_error *err)
+{
+    banyan_status status;
+    int added;
+
+    if (division)
+        return follow(g, division, err);
+    for (int r = 0; r < g->stage_rows; r++)
+        g->mixed[r] = g->largest / (double)g->graph->arcs[r % g->graph->arc_count].capacity;
+    status = ask_mixed(g, 1, &added, err);
+    if (!status && g->packing->bound_value == HUGE_VAL)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+    return status ? status : solve_program(g, err);
+}
+
 banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                        banyan_coupled *out, banyan_error *err)
+                                        const banyan_division *division, banyan_coupled *out,
+                                        banyan_error *err)
 {
     generator g;
     banyan_status status;
@@ -413,23 +486,16 @@ banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_
     memset(out, 0, sizeof *out);
     out->bound_value = HUGE_VAL;
     status = generator_init(&g, graph, problem, out, err);
-    if (!status) {
-        for (int r = 0; r < g.stage_rows; r++)
-            g.mixed[r] = g.largest / (double)graph->arcs[r % graph->arc_count].capacity;
-        status = ask_mixed(&g, 1, &added, err);
-    }
-    if (!status && out->bound_value == HUGE_VAL)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
     if (!status)
-        status = solve_program(&g, err);
-    while (!status && added && !is_done(&g)) {
+        status = begin(&g, division, err);
+    while (!status && added && !is_done(&g) && !(division && !banyan_coupled_oracle_is_exact(&g.oracle))) {
         status = improve(&g, &added, err);
         if (!status)
             status = solve_program(&g, err);
     }
     if (!status)
         status = take_weights(&g, err);
-    if (!status)
+    if (!status && !(division && out->bound_value >= division->bound_value))
         status = sharpen(&g, err);
     generator_fini(&g);
     if (status)
@@ -456,7 +522,9 @@ banyan_status banyan_coupled_solve(const banyan_graph *graph, const banyan_coupl
 
     if (problem->stages == BANYAN_STAGES_PIPELINED && !banyan_graph_has_helpers(graph))
         return banyan_coupled_by_cuts(graph, problem, out, err);
-    status = banyan_coupled_by_columns(graph, problem, out, err);
+    status = problem->stages == BANYAN_STAGES_PIPELINED
+                 ? banyan_coupled_by_guided_columns(graph, problem, out, err)
+                 : banyan_coupled_by_columns(graph, problem, NULL, out, err);
     if (!status && problem->depth_limit && problem->stages == BANYAN_STAGES_PIPELINED) {
         status = keep_to_depth(graph, problem->depth_limit, out, err);
         if (status)
@@ -490,96 +558,4 @@ void banyan_coupled_replace(banyan_coupled *packing, banyan_tree_kind *kind, int
     packing->total = 0;
     for (size_t t = 0; t < packing->trees.tree_count; t++)
         packing->total += kind[t] == BANYAN_TREE_OUT ? weight[t] : 0;
-}
-
-/* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every
- * tree holds all active nodes, one of these is as good a root as any node. */
-static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++)
-        if (graph->arcs[i].twin < 0 || price[i] != price[graph->arcs[i].twin])
-            return 0;
-    return 1;
-}
-
-banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
-                                   banyan_wide *den, int *proven, banyan_error *err)
-{
-    oracle o;
-    int found = 0;
-    banyan_status status = oracle_init(&o, graph, err);
-
-    *num = *den = 0;
-    if (!status) {
-        measure_in(&o, price);
-        measure_out(&o, price);
-        if (roots_are_alike(graph, price)) {
-            o.root[0] = graph->active[0];
-            o.root_count = 1;
-        }
-        for (int i = 0; i < o.root_count; i++) {
-            int64_t in = in_tree(&o, o.root[i], NULL), out = out_tree(&o, o.root[i], NULL);
-
-            if (in >= 0 && out >= 0 && (!found || (banyan_wide)in + out < *den)) {
-                *den =
-                    (banyan_wide)in + out; /* may be 0: then nothing is proven, whatever other roots cost */
-                found = 1;
-            }
-        }
-        for (int i = 0; i < graph->arc_count; i++)
-            *num += (banyan_wide)graph->arcs[i].capacity * price[i];
-        *proven = banyan_steiner_is_exact(o.in_steiner) && banyan_steiner_is_exact(o.out_steiner);
-    }
-    oracle_fini(&o);
-    return status;
-}
-
-/* Out-trees run in the second stage, or in either where stages overlap: the cheaper one counts. */
-static void least_of_stages(oracle *o, banyan_stages stages, const int64_t *price, int64_t *out_cost,
-                            banyan_wide *least, int *found)
-{
-    for (int i = 0; i < o->root_count; i++)
-        out_cost[i] = -1;
-    for (int later = stages == BANYAN_STAGES_SEQUENTIAL; later < 2; later++) {
-        measure_out(o, price + (later ? o->graph->arc_count : 0));
-        for (int i = 0; i < o->root_count; i++) {
-            int64_t cost = out_tree(o, o->root[i], NULL);
-
-            out_cost[i] = cost >= 0 && (out_cost[i] < 0 || cost < out_cost[i]) ? cost : out_cost[i];
-        }
-    }
-    measure_in(o, price);
-    for (int i = 0; i < o->root_count; i++) {
-        int64_t in = in_tree(o, o->root[i], NULL);
-
-        if (in < 0 || out_cost[i] < 0 || (*found && (banyan_wide)in + out_cost[i] >= *least))
-            continue;
-        *least = (banyan_wide)in + out_cost[i];
-        *found = 1;
-    }
-}
-
-banyan_status banyan_coupled_check_stages(const banyan_graph *graph, banyan_stages stages,
-                                          const int64_t *price, banyan_wide *num, banyan_wide *den,
-                                          int *proven, banyan_error *err)
-{
-    oracle o = {0};
-    int found = 0;
-    int64_t *out_cost;
-    banyan_status status;
-
-    if (stages == BANYAN_STAGES_PIPELINED)
-        return banyan_coupled_check(graph, price, num, den, proven, err);
-    *num = *den = 0;
-    out_cost = banyan_alloc((size_t)graph->node_count, sizeof *out_cost);
-    status = out_cost ? oracle_init(&o, graph, err) : banyan_fail_memory(err);
-    if (!status) {
-        least_of_stages(&o, stages, price, out_cost, den, &found);
-        for (int r = 0; r < 2 * graph->arc_count; r++)
-            *num += (banyan_wide)graph->arcs[r % graph->arc_count].capacity * price[r];
-        *proven = banyan_steiner_is_exact(o.in_steiner) && banyan_steiner_is_exact(o.out_steiner);
-    }
-    oracle_fini(&o);
-    banyan_free(out_cost);
-    return status;
 }

@@ -51,9 +51,17 @@ void banyan_coupled_replace(banyan_coupled *packing, banyan_tree_kind *kind, int
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                      banyan_coupled *out, banyan_error *err);
 
-/* Trees one by one, each the cheapest under the prices of those before: exact everywhere, and slow beyond some twenty nodes. */
+/* Pipelined: a division by cuts, and columns that begin with it. */
+banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
+                                               const banyan_coupled_problem *problem, banyan_coupled *out,
+                                               banyan_error *err);
+
+/* Trees one by one, each the cheapest under the prices of those before: exact everywhere. With a division (or NULL),
+ * pipelined: its prices and bound are there from the beginning, and the first trees follow it. */
+typedef struct banyan_division banyan_division;
 banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                        banyan_coupled *out, banyan_error *err);
+                                        const banyan_division *division, banyan_coupled *out,
+                                        banyan_error *err);
 
 /* The bound that pipelined prices prove, recomputed from them alone; *num / *den. den 0: no tree has a cost.
  * *proven is 0 where the trees' costs are only estimates. */

@@ -26,25 +26,32 @@
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
+#define CHECKED 1e-11         /* share by which a check may fall short */
+#define PREMIUM 4             /* on prices that are not given */
+#define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
+#define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
+#define MUCH_PATIENCE 30      /* and where it is checked */
+#define MOST_ROUNDS 2000
 #define SMALL_DENOMINATOR 2000
 #define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
 
 typedef struct {
     const banyan_graph *graph;
+    const int64_t *fixed; /* prices of the arcs, which are given; NULL: they are not */
     banyan_lp *lp;
-    banyan_flow *flow; /* one edge an arc, then one from the node before the roots to every node */
-    double unit;       /* the largest capacity */
-    int *node;         /* those with arcs */
-    int node_count;
-    int has_forwarders,
-        x_count;      /* arcs, twice as many with forwarders: the broadcast's part, then the reduce's */
-    double *x, *root; /* the program's answer, in units */
+    banyan_flow *flow;          /* one edge an arc, then one from the node before the roots to every node */
+    double unit;                /* the largest capacity */
+    int *root_node, root_count; /* where sums can be made */
+    int has_parts,
+        x_count; /* arcs, twice as many where some node forwards: the broadcast's part, then the reduce's */
+    double *x, *root;           /* the program's answer, in units */
     double *good_x, *good_root; /* works, */
     double good;                /* and reaches this */
     double *mid_x, *mid_root;   /* asked about */
     unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
     size_t cut_count, cut_capacity;
-    int first_cut; /* its column */
+    int first_limit, first_cut; /* their columns */
+    int *potential;             /* [reduce * node_count + v]: its column, or -1 */
     int *row;
     double *value;
 } divider;
@@ -58,7 +65,7 @@ static void divider_fini(divider *d)
 {
     banyan_lp_destroy(d->lp);
     banyan_flow_destroy(d->flow);
-    banyan_free(d->node);
+    banyan_free(d->root_node);
     banyan_free(d->x);
     banyan_free(d->root);
     banyan_free(d->good_x);
@@ -66,6 +73,7 @@ static void divider_fini(divider *d)
     banyan_free(d->mid_x);
     banyan_free(d->mid_root);
     banyan_free(d->cuts);
+    banyan_free(d->potential);
     banyan_free(d->row);
     banyan_free(d->value);
 }
@@ -97,35 +105,83 @@ static double capacity_of(const divider *d, int arc)
 /* Which row of the program is the arc's part for the reduce. */
 static int row_in(const divider *d, int arc)
 {
-    return d->graph->node_count + arc + (d->has_forwarders ? d->graph->arc_count : 0);
+    return d->graph->node_count + arc + (d->has_parts ? d->graph->arc_count : 0);
 }
 
-/* A forwarder's two columns: it can send on no more than it gets, each part by itself. */
-static void add_forwarder(divider *d, int v)
+/* Whether the node has arcs and cannot do its share of the broadcast (the reduce): copy (add). */
+static int forwards(const banyan_graph *graph, int v, int reduce)
+{
+    return !(graph->role[v] & (reduce ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES)) &&
+           graph->out_first[v] < graph->out_first[v + 1];
+}
+
+/* As many times more than it gets a node can send on: a forwarder as much, an idle node that copies once to each active
+ * node (but the root). Active nodes have it all. */
+static int most_copies(const banyan_graph *graph, int v, int reduce)
+{
+    if ((graph->role[v] & BANYAN_NODE_ACTIVE) || graph->out_first[v] == graph->out_first[v + 1])
+        return 0;
+    return forwards(graph, v, reduce) ? 1 : graph->active_count - 1;
+}
+
+/* What limits a node that is not active, each part by itself. */
+static void add_limits(divider *d, int v)
 {
     const banyan_graph *graph = d->graph;
 
     for (int reduce = 0; reduce < 2; reduce++) {
-        int count = 0;
+        int count = 0, copies = most_copies(graph, v, reduce);
 
-        for (int i = 0; i < graph->arc_count; i++) {
+        for (int i = 0; copies && i < graph->arc_count; i++) {
             int leaves = graph->arcs[i].src == v;
 
             if (!leaves && graph->arcs[i].dst != v)
                 continue;
             d->row[count] = reduce ? row_in(d, i) : graph->node_count + i;
-            d->value[count++] = leaves == reduce ? -1 : 1;
+            d->value[count++] = leaves == reduce ? -copies : 1;
         }
-        banyan_lp_add_column(d->lp, 0, count, d->row, d->value);
-        d->first_cut++;
+        for (int i = 0; copies && !forwards(graph, v, reduce) && i < d->root_count; i++)
+            if (!(graph->role[d->root_node[i]] & BANYAN_NODE_ACTIVE)) {
+                d->row[count] = d->root_node[i];
+                d->value[count++] = d->root_node[i] == v ? -graph->active_count : -1;
+            }
+        d->potential[reduce * graph->node_count + v] = count ? d->first_cut++ : -1;
+        if (count)
+            banyan_lp_add_column(d->lp, 0, count, d->row, d->value);
     }
+}
+
+/* One price an arc. Where prices are given, all of them in one column more, and the others at a premium: so there is
+ * an answer before the cuts that need none of them are found. */
+static void add_prices(divider *d)
+{
+    int nodes = d->graph->node_count, arcs = d->graph->arc_count;
+    double worth = 0, largest = 1;
+
+    for (int i = 0; i < arcs; i++) {
+        int row[2] = {nodes + i, row_in(d, i)};
+        double ones[2] = {1, 1};
+
+        banyan_lp_add_column(d->lp, -(d->fixed ? PREMIUM : 1) * capacity_of(d, i), d->has_parts ? 2 : 1, row,
+                             ones);
+        largest = d->fixed ? fmax(largest, (double)d->fixed[i]) : 1;
+    }
+    d->first_limit = d->first_cut = arcs + (d->fixed != NULL);
+    if (!d->fixed)
+        return;
+    for (int i = 0; i < 2 * arcs; i++) {
+        d->row[i] = nodes + i;
+        d->value[i] = (double)d->fixed[i % arcs] / largest;
+        worth += d->value[i] / 2 * capacity_of(d, i % arcs);
+    }
+    banyan_lp_add_column(d->lp, -worth, 2 * arcs, d->row, d->value);
 }
 
 /* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs (without forwarders: beyond those
  * of cuts). */
 static banyan_status make_program(divider *d, banyan_error *err)
 {
-    int nodes = d->graph->node_count, arcs = d->graph->arc_count;
+    int nodes = d->graph->node_count;
     size_t rows = (size_t)(nodes + d->x_count);
     double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper);
     banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
@@ -133,33 +189,35 @@ static banyan_status make_program(divider *d, banyan_error *err)
     if (!status) {
         for (size_t r = 0; r < rows; r++)
             upper[r] = 1e300;
-        for (int i = 0; i < d->node_count; i++)
-            lower[d->node[i]] = 1;
+        for (int i = 0; i < d->root_count; i++)
+            lower[d->root_node[i]] = 1;
         status = banyan_lp_create((int)rows, lower, upper, &d->lp, err);
     }
-    for (int i = 0; !status && i < arcs; i++) {
-        int row[2] = {nodes + i, row_in(d, i)};
-        double ones[2] = {1, 1};
-
-        banyan_lp_add_column(d->lp, -capacity_of(d, i), d->has_forwarders ? 2 : 1, row, ones);
-    }
-    d->first_cut = arcs;
-    for (int v = 0; !status && v < nodes; v++)
-        if (!(d->graph->role[v] & BANYAN_NODE_ACTIVE) && d->graph->out_first[v] < d->graph->out_first[v + 1])
-            add_forwarder(d, v);
+    if (!status)
+        add_prices(d);
+    for (int v = 0; v < 2 * nodes; v++)
+        d->potential[v] = -1;
+    for (int v = 0; !status && v < nodes && d->has_parts; v++)
+        add_limits(d, v);
     banyan_free(lower);
     banyan_free(upper);
     return status;
 }
 
-static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_error *err)
+static banyan_status divider_init(divider *d, const banyan_graph *graph, const int64_t *fixed,
+                                  banyan_error *err)
 {
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
-    *d = (divider){.graph = graph, .node = banyan_alloc(nodes, sizeof *d->node)};
-    d->has_forwarders = !banyan_graph_all_active(graph);
-    d->x_count = graph->arc_count * (d->has_forwarders ? 2 : 1);
+    *d = (divider){.graph = graph,
+                   .fixed = fixed,
+                   .has_parts = fixed != NULL,
+                   .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
+    for (int v = 0; v < graph->node_count; v++)
+        d->has_parts |= forwards(graph, v, 0) || forwards(graph, v, 1);
+    d->x_count = graph->arc_count * (d->has_parts ? 2 : 1);
     parts = (size_t)d->x_count;
     d->x = banyan_alloc(parts, sizeof *d->x);
     d->good_x = banyan_alloc(parts, sizeof *d->x);
@@ -167,18 +225,19 @@ static banyan_status divider_init(divider *d, const banyan_graph *graph, banyan_
     d->root = banyan_alloc(nodes, sizeof *d->root);
     d->good_root = banyan_alloc(nodes, sizeof *d->root);
     d->mid_root = banyan_alloc(nodes, sizeof *d->root);
-    d->row = banyan_alloc(arcs + nodes, sizeof *d->row);
-    d->value = banyan_alloc(arcs + nodes, sizeof *d->value);
-    if (!d->node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
-        !d->row || !d->value)
+    d->potential = banyan_alloc(2 * nodes, sizeof *d->potential);
+    d->row = banyan_alloc(2 * arcs + nodes, sizeof *d->row);
+    d->value = banyan_alloc(2 * arcs + nodes, sizeof *d->value);
+    if (!d->root_node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
+        !d->potential || !d->row || !d->value)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
-    for (int i = 0; i < d->x_count && !d->has_forwarders; i++)
+    for (int i = 0; i < d->x_count && !d->has_parts; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
     for (int v = 0; v < graph->node_count; v++)
-        if (graph->role[v] & BANYAN_NODE_ACTIVE)
-            d->node[d->node_count++] = v;
+        if ((graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
+            d->root_node[d->root_count++] = v;
     status = make_flow(d, err);
     return status ? status : make_program(d, err);
 }
@@ -199,9 +258,9 @@ static void add_column(divider *d)
     double leaves = 0;
     int count = 0;
 
-    for (int i = 0; i < d->node_count; i++)
-        if (!inside[d->node[i]]) {
-            d->row[count] = d->node[i];
+    for (int i = 0; i < d->root_count; i++)
+        if (!inside[d->root_node[i]]) {
+            d->row[count] = d->root_node[i];
             d->value[count++] = 1;
         }
     for (int i = 0; i < graph->arc_count; i++) {
@@ -211,8 +270,8 @@ static void add_column(divider *d)
         if (!inside[from] || inside[to])
             continue;
         d->row[count] = *cut ? row_in(d, i) : graph->node_count + i;
-        d->value[count++] = *cut && !d->has_forwarders ? 1 : -1;
-        leaves += *cut && !d->has_forwarders ? capacity_of(d, i) : 0;
+        d->value[count++] = *cut && !d->has_parts ? 1 : -1;
+        leaves += *cut && !d->has_parts ? capacity_of(d, i) : 0;
     }
     banyan_lp_add_column(d->lp, -leaves, count, d->row, d->value);
     d->cut_count++;
@@ -233,7 +292,7 @@ static unsigned char *next_cut(divider *d)
 /* Every node alone, and all but it: mostly these decide. */
 static banyan_status first_cuts(divider *d, banyan_error *err)
 {
-    for (int i = 0; i < d->node_count; i++)
+    for (int i = 0; i < d->graph->active_count; i++)
         for (unsigned char kind = 0; kind < 4; kind++) {
             unsigned char *cut = next_cut(d);
 
@@ -241,7 +300,7 @@ static banyan_status first_cuts(divider *d, banyan_error *err)
                 return banyan_fail_memory(err);
             cut[0] = kind & 1;
             for (int v = 0; v < d->graph->node_count; v++)
-                cut[1 + v] = (v == d->node[i]) != (kind >> 1);
+                cut[1 + v] = (v == d->graph->active[i]) != (kind >> 1);
             if (is_new(d, cut))
                 add_column(d);
         }
@@ -254,9 +313,9 @@ static void set_flow(divider *d, int leaving)
     const banyan_graph *graph = d->graph;
 
     for (int i = 0; i < graph->arc_count; i++) {
-        double part = !leaving            ? d->mid_x[i]
-                      : d->has_forwarders ? d->mid_x[graph->arc_count + i]
-                                          : capacity_of(d, i) - d->mid_x[i];
+        double part = !leaving       ? d->mid_x[i]
+                      : d->has_parts ? d->mid_x[graph->arc_count + i]
+                                     : capacity_of(d, i) - d->mid_x[i];
         int64_t room = (int64_t)nearbyint(SCALE * fmax(0, part));
 
         banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
@@ -273,11 +332,11 @@ static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
     for (int v = 0; v < d->graph->node_count; v++)
         total += (int64_t)nearbyint(SCALE * d->mid_root[v]);
     for (int leaving = 0; leaving < 2; leaving++)
-        for (int i = 0; i < d->node_count; i++) {
+        for (int i = 0; i < d->graph->active_count; i++) {
             unsigned char *cut;
 
             set_flow(d, leaving);
-            if ((double)banyan_flow_run(d->flow, d->node[i], d->graph->node_count, total) >=
+            if ((double)banyan_flow_run(d->flow, d->graph->active[i], d->graph->node_count, total) >=
                 ENOUGH * (double)total)
                 continue;
             cut = next_cut(d);
@@ -324,18 +383,20 @@ static void keep(divider *d)
     memcpy(d->good_x, d->mid_x, (size_t)d->x_count * sizeof(double));
 }
 
-/* Between the best division that works and the program's answer, and nearer to the answer the longer that works. */
-static banyan_status close_in(divider *d, double tolerance, int round_limit, banyan_division *out,
-                              banyan_error *err)
+/* Between the best division that works and the program's answer, and nearer to the answer the longer that works. With
+ * patience (above 0), not beyond so many rounds in which the bound has not fallen. */
+static banyan_status close_in(divider *d, double tolerance, int round_limit, int patience,
+                              banyan_division *out, banyan_error *err)
 {
     banyan_status status = solve_program(d, out, err);
-    double share = 0.5;
+    double share = 0.5, lowest = out->bound_value;
+    int idle = 0;
 
-    if (d->has_forwarders) /* with nothing summed anywhere, any answer works */
+    if (d->has_parts) /* with nothing summed anywhere, any answer works */
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
-           out->rounds < round_limit) {
+           out->rounds < round_limit && (patience == 0 || idle < patience)) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -344,13 +405,17 @@ static banyan_status close_in(divider *d, double tolerance, int round_limit, ban
         if (!status && d->cut_count > before) {
             share = 0.5;
             status = solve_program(d, out, err);
+            idle = out->bound_value < lowest * (1 - STANDSTILL) ? 0 : idle + 1;
+            lowest = idle ? lowest : out->bound_value;
         } else if (!status) { /* it works, or lacks no more than the program's prices are rounded by */
             keep(d);
             if (lacking && share == 1)
                 break;
             share = share < 0.7 ? 0.9 : 1;
+            idle = 0;
         }
     }
+    out->is_settled = !status && (patience == 0 || idle < patience);
     return status;
 }
 
@@ -362,7 +427,7 @@ static void price_arcs(const divider *d, double *price)
 
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = fmax(0, value[i]);
-    for (size_t k = 0; k < d->cut_count && !d->has_forwarders; k++) {
+    for (size_t k = 0; k < d->cut_count && !d->has_parts; k++) {
         const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
         double weight = value[(size_t)d->first_cut + k];
 
@@ -370,6 +435,101 @@ static void price_arcs(const divider *d, double *price)
             if (inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst])
                 price[i] += weight;
     }
+}
+
+/* Weights of the program's columns behind the arcs' as whole numbers, small ones if they are such. */
+static banyan_status make_whole(const divider *d, int64_t **out, banyan_error *err)
+{
+    const double *value = banyan_lp_values(d->lp) + d->first_limit;
+    int count = d->first_cut - d->first_limit + (int)d->cut_count;
+    double *weight = banyan_alloc((size_t)count + 1, sizeof *weight), largest = 0;
+    int64_t *whole = banyan_alloc((size_t)count + 1, sizeof *whole);
+
+    *out = NULL;
+    if (!weight || !whole) {
+        banyan_free(weight);
+        banyan_free(whole);
+        return banyan_fail_memory(err);
+    }
+    for (int i = 0; i < count; i++) {
+        weight[i] = fmax(0, value[i]);
+        largest = fmax(largest, weight[i]);
+    }
+    if (!banyan_fraction_small_integers(weight, count, SMALL_DENOMINATOR, 1e-7, whole))
+        for (int i = 0; i < count; i++)
+            whole[i] = (int64_t)nearbyint(weight[i] / largest * LARGE_PRICE);
+    banyan_free(weight);
+    *out = whole;
+    return BANYAN_SUCCESS;
+}
+
+/* What the arc must cost at least, so that the cuts' weights are paid: as a part of the reduce, or of the broadcast. */
+static int64_t must_cost(const divider *d, const int64_t *whole, int arc, int reduce)
+{
+    const banyan_graph *graph = d->graph;
+    const int *potential = d->potential + reduce * graph->node_count;
+    int from = reduce ? graph->arcs[arc].src : graph->arcs[arc].dst,
+        to = reduce ? graph->arcs[arc].dst : graph->arcs[arc].src, before = d->first_limit;
+    int64_t cost = 0;
+
+    for (size_t k = 0; k < d->cut_count; k++) {
+        const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
+
+        if (*cut == reduce && inside[from] && !inside[to])
+            cost += whole[(size_t)(d->first_cut - before) + k];
+    }
+    cost += potential[from] < 0 ? 0 : most_copies(graph, from, reduce) * whole[potential[from] - before];
+    return cost - (potential[to] < 0 ? 0 : whole[potential[to] - before]);
+}
+
+/* What a root that is not active itself adds to the limits of helpers. */
+static int64_t spent_on_helpers(const divider *d, const int64_t *whole, int root)
+{
+    const banyan_graph *graph = d->graph;
+    int64_t sum = 0;
+
+    for (int i = 0; i < 2 * graph->node_count && !(graph->role[root] & BANYAN_NODE_ACTIVE); i++) {
+        int v = i % graph->node_count;
+
+        if (d->potential[i] >= 0 && !forwards(graph, v, i / graph->node_count))
+            sum += (v == root ? graph->active_count : 1) * whole[d->potential[i] - d->first_limit];
+    }
+    return sum;
+}
+
+/* Where nodes help that are not active: every pair of trees crosses each cut, so it costs no less than the cuts that a root
+ * is outside of weigh together, if each arc costs what the cuts over it do. Whole numbers, so it holds exactly. */
+static banyan_status prove_by_cuts(const divider *d, int64_t *price, banyan_wide *worth, banyan_wide *least,
+                                   banyan_error *err)
+{
+    const banyan_graph *graph = d->graph;
+    int64_t *whole;
+    banyan_status status = make_whole(d, &whole, err);
+
+    *worth = 0;
+    *least = -1;
+    if (status)
+        return status;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int64_t sent = must_cost(d, whole, i, 0), summed = must_cost(d, whole, i, 1);
+
+        price[i] = sent > summed ? sent : summed;
+        price[i] = price[i] > 0 ? price[i] : 0;
+        *worth += (banyan_wide)graph->arcs[i].capacity * price[i];
+    }
+    for (int i = 0; i < d->root_count; i++) {
+        banyan_wide cost = -spent_on_helpers(d, whole, d->root_node[i]);
+
+        for (size_t k = 0; k < d->cut_count; k++)
+            if (!d->cuts[k * cut_bytes(d) + 1 + (size_t)d->root_node[i]])
+                cost += whole[(size_t)(d->first_cut - d->first_limit) + k];
+        *least = *least < 0 || cost < *least ? cost : *least;
+    }
+    banyan_free(whole);
+    if (*least <= 0 || *worth <= 0)
+        return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the weights of %d cuts prove nothing",
+                           (int)d->cut_count);
+    return BANYAN_SUCCESS;
 }
 
 /* What the prices prove, as whole numbers. */
@@ -381,6 +541,10 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     banyan_status status;
     int proven;
 
+    if (banyan_graph_has_helpers(graph)) {
+        status = prove_by_cuts(d, out->price, &num, &den, err);
+        goto out;
+    }
     price_arcs(d, price);
     for (int i = 0; i < graph->arc_count; i++)
         largest = fmax(largest, price[i]);
@@ -391,6 +555,7 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     if (!status && den <= 0)
         status =
             banyan_fail(err, BANYAN_INTERNAL_ERROR, "the prices of %d cuts prove nothing", (int)d->cut_count);
+out:
     if (status)
         return status;
     out->bound = banyan_fraction_make(num, den);
@@ -400,9 +565,12 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
 
 static void hand_over(divider *d, banyan_division *out)
 {
+    if (!out->is_settled) { /* the program's answer is nearer */
+        mix(d, 1);
+        keep(d);
+    }
     for (int i = 0; i < d->graph->arc_count; i++) {
-        double summed =
-            d->has_forwarders ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
+        double summed = d->has_parts ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
 
         out->sent[i] = d->unit * d->good_x[i];
         out->summed[i] = d->unit * fmax(0, summed);
@@ -414,11 +582,11 @@ static void hand_over(divider *d, banyan_division *out)
     d->good_root = NULL;
 }
 
-banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
+static banyan_status divide(const banyan_graph *graph, double tolerance, int round_limit, int patience,
                             banyan_division *out, banyan_error *err)
 {
     divider d;
-    banyan_status status = divider_init(&d, graph, err);
+    banyan_status status = divider_init(&d, graph, NULL, err);
 
     memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
@@ -429,7 +597,7 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, tolerance, round_limit, out, err);
+        status = close_in(&d, tolerance, round_limit, patience, out, err);
     if (!status)
         status = prove(&d, out, err);
     if (!status)
@@ -437,6 +605,44 @@ banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int rou
     divider_fini(&d);
     if (status)
         banyan_division_fini(out);
+    return status;
+}
+
+banyan_status banyan_divide(const banyan_graph *graph, double tolerance, int round_limit,
+                            banyan_division *out, banyan_error *err)
+{
+    return divide(graph, tolerance, round_limit, 0, out, err);
+}
+
+banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, banyan_division *out,
+                                 banyan_error *err)
+{
+    return divide(graph, tolerance, MOST_ROUNDS, PATIENCE, out, err);
+}
+
+banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                  banyan_error *err)
+{
+    int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
+    banyan_wide worth = 0, least = 0, value = 0;
+    banyan_division division = {0};
+    divider d;
+    banyan_status status = divider_init(&d, graph, price, err);
+
+    if (!status && !needed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = first_cuts(&d, err);
+    if (!status)
+        status = close_in(&d, CHECKED, MOST_ROUNDS, MUCH_PATIENCE, &division, err);
+    if (!status)
+        status = prove_by_cuts(&d, needed, &worth, &least, err);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        value += (banyan_wide)graph->arcs[i].capacity * price[i];
+    if (!status) /* the cuts prove a bound by themselves; the prices are worth as much as that */
+        *out = (banyan_wide)((long double)value / (long double)worth * (long double)least);
+    banyan_free(needed);
+    divider_fini(&d);
     return status;
 }
 

@@ -21,6 +21,11 @@ struct banyan_lp {
     Clp_Simplex *clp;
     int column_count;
     int solved_before;
+    int waiting; /* columns that Clp has not been given yet: it copies all that it has for each lot */
+    double *cost, *value;
+    int *start, *row;
+    size_t cost_capacity, value_capacity, start_capacity, row_capacity;
+    int failed; /* memory ran out */
 };
 
 banyan_status banyan_lp_create(int row_count, const double *lower, const double *upper, banyan_lp **out,
@@ -56,16 +61,49 @@ void banyan_lp_destroy(banyan_lp *lp)
     if (!lp)
         return;
     Clp_deleteModel(lp->clp);
+    banyan_free(lp->cost);
+    banyan_free(lp->value);
+    banyan_free(lp->start);
+    banyan_free(lp->row);
     banyan_free(lp);
+}
+
+static int make_room(banyan_lp *lp, size_t entries)
+{
+    while (lp->row_capacity < entries)
+        if (!banyan_grow((void **)&lp->row, lp->row_capacity, &lp->row_capacity, sizeof *lp->row))
+            return 0;
+    while (lp->value_capacity < entries)
+        if (!banyan_grow((void **)&lp->value, lp->value_capacity, &lp->value_capacity, sizeof *lp->value))
+            return 0;
+    return banyan_grow((void **)&lp->start, (size_t)lp->waiting + 1, &lp->start_capacity,
+                       sizeof *lp->start) &&
+           banyan_grow((void **)&lp->cost, (size_t)lp->waiting, &lp->cost_capacity, sizeof *lp->cost);
 }
 
 void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value)
 {
-    const double lower = 0, upper = 1e300, negative = -cost;
-    const int starts[2] = {0, count};
+    int first = lp->waiting ? lp->start[lp->waiting] : 0;
 
-    Clp_addColumns(lp->clp, 1, &lower, &upper, &negative, starts, row, value);
     lp->column_count++;
+    if (lp->failed || !make_room(lp, (size_t)(first + count))) {
+        lp->failed = 1;
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        lp->row[first + i] = row[i];
+        lp->value[first + i] = value[i];
+    }
+    lp->cost[lp->waiting] = -cost;
+    lp->start[lp->waiting] = first;
+    lp->start[++lp->waiting] = first + count;
+}
+
+static void hand_over(banyan_lp *lp)
+{
+    if (lp->waiting)
+        Clp_addColumns(lp->clp, lp->waiting, NULL, NULL, lp->cost, lp->start, lp->row, lp->value);
+    lp->waiting = 0;
 }
 
 banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
@@ -75,6 +113,7 @@ banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const
 
     if (!each)
         return banyan_fail_memory(err);
+    hand_over(lp);
     for (int i = 0; i < count; i++) {
         each[count + i] = 1e300;
         each[2 * count + i] = -cost;
@@ -92,12 +131,14 @@ int banyan_lp_column_count(const banyan_lp *lp)
 
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
 {
+    hand_over(lp);
     Clp_columnLower(lp->clp)[column] = lower;
     Clp_columnUpper(lp->clp)[column] = upper;
 }
 
 void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
 {
+    hand_over(lp);
     Clp_objective(lp->clp)[column] = -cost;
 }
 
@@ -118,8 +159,13 @@ static void use_threads_again(int count)
 
 banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
 {
-    int threads = use_one_thread(), status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
+    int threads, status;
 
+    if (lp->failed)
+        return banyan_fail_memory(err);
+    hand_over(lp);
+    threads = use_one_thread();
+    status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
     if (status != 0)
         status = Clp_dual(lp->clp, 0);
     use_threads_again(threads);

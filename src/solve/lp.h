@@ -14,7 +14,7 @@ banyan_status banyan_lp_create(int row_count, const double *lower, const double 
                                banyan_error *err);
 void banyan_lp_destroy(banyan_lp *lp); /* accepts NULL */
 
-/* Columns are numbered in the order of their coming. */
+/* Columns are numbered in the order of their coming. The next solve tells if there was no memory for one. */
 void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value);
 
 /* Many at once, of one cost: those of column i are row[start[i] .. start[i+1]). */

@@ -79,7 +79,7 @@ static int64_t quick_tree(void *context, const int64_t *cost, banyan_trees *tree
         return banyan_helpers_tree(oracle->helpers, cost, trees);
     banyan_closure_measure(&oracle->closure, cost);
     return banyan_steiner_quick_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
-                                     trees);
+                                     0, trees);
 }
 
 banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle)

@@ -19,7 +19,7 @@
 #define SMALL_DENOMINATOR 2000
 #define WARM_STEP 0.5
 #define QUICK_SHARE 0.3 /* of the best prices, where trees are asked for quickly */
-#define LOT 12          /* trees before the program is solved again, at most */
+#define LOT 24          /* trees before the program is solved again, at most */
 #define LOT_STEP 0.5    /* by this part the narrowest cables of a tree get dearer for the next */
 
 typedef struct {
@@ -197,9 +197,25 @@ static void make_dearer(generator *g, double step)
     }
 }
 
+/* Where only workers add, the ends of cables at workers often limit all: then the best prices are known, and to begin with
+ * them is quicker than to end with them. */
+static void price_workers(generator *g)
+{
+    const banyan_graph *graph = g->graph;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        g->mixed[g->row[i]] = ((graph->role[graph->arcs[i].src] & BANYAN_NODE_ACTIVE) != 0) +
+                              ((graph->role[graph->arcs[i].dst] & BANYAN_NODE_ACTIVE) != 0);
+    if (ask(g, 0) >= 0)
+        add_latest_column(g);
+}
+
 /* Multiplicative weights: each tree makes what it uses dearer. The first gives a bound in any case. */
 static banyan_status warm_up(generator *g, banyan_error *err)
 {
+    if (!g->problem->directed && !g->problem->group && g->problem->warm_trees > 1 &&
+        !banyan_graph_has_idle_adders(g->graph))
+        price_workers(g);
     for (int r = 0; r < g->row_count; r++)
         g->mixed[r] = 1 / g->capacity[r];
     for (int i = 0; g->problem->start && i < g->graph->arc_count; i++)

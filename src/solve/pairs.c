@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/arborescence.h"
-#include "solve/closure.h"
+#include "solve/coupled-oracle.h"
 #include "solve/lp.h"
 #include "solve/rehang.h"
 
@@ -28,8 +27,7 @@
 
 typedef struct {
     const banyan_graph *graph;
-    banyan_closure closure; /* on the active nodes */
-    banyan_arborescence *cheapest;
+    banyan_coupled_oracle oracle;
     banyan_trees trees; /* in, out, in, out, ... */
     int *root, *above;  /* per tree; and of the tree at hand */
     double *limit, *load;
@@ -39,8 +37,7 @@ typedef struct {
 
 static void maker_fini(maker *m)
 {
-    banyan_closure_fini(&m->closure);
-    banyan_arborescence_destroy(m->cheapest);
+    banyan_coupled_oracle_fini(&m->oracle);
     banyan_trees_fini(&m->trees);
     banyan_free(m->root);
     banyan_free(m->above);
@@ -56,9 +53,8 @@ static banyan_status maker_init(maker *m, const banyan_graph *graph, int pair_li
 
     *m = (maker){.graph = graph};
     banyan_trees_init(&m->trees);
-    status = banyan_closure_init(&m->closure, graph, BANYAN_NODE_ACTIVE, err);
-    if (!status)
-        status = banyan_arborescence_create(m->closure.count, &m->cheapest, err);
+    status = banyan_coupled_oracle_init(&m->oracle, graph, err);
+    m->oracle.quick = 1;
     m->root = banyan_alloc(2 * (size_t)pair_limit, sizeof(int));
     m->above = banyan_alloc((size_t)graph->node_count, sizeof(int));
     m->limit = banyan_alloc(arcs, sizeof(double));
@@ -106,8 +102,8 @@ static void choose_roots(maker *m, const double *part)
     for (int k = 0; k < m->pair_count; k++) {
         double most = -HUGE_VAL;
 
-        for (int i = 0; i < m->closure.count; i++) {
-            int v = m->closure.node[i];
+        for (int i = 0; i < m->oracle.root_count; i++) {
+            int v = m->oracle.root[i];
             double lag = part[v] / all * (k + 1);
 
             for (int j = 0; j < k; j++)
@@ -140,20 +136,17 @@ static void set_prices(maker *m, const banyan_coupled *packing)
             largest = fmax(largest, price);
             m->cost[i] = (int64_t)nearbyint(price / largest * PRICE_SCALE);
         }
-    banyan_closure_measure(&m->closure, m->cost);
+    banyan_coupled_measure_in(&m->oracle, m->cost);
+    banyan_coupled_measure_out(&m->oracle, m->cost);
 }
 
 static banyan_status grow_tree(maker *m, int tree, banyan_error *err)
 {
-    int towards = tree % 2 == 0, root = m->closure.index[m->root[tree]];
+    int64_t cost = tree % 2 == 0 ? banyan_coupled_in_tree(&m->oracle, m->root[tree], &m->trees)
+                                 : banyan_coupled_out_tree(&m->oracle, m->root[tree], &m->trees);
 
-    if (banyan_arborescence_find(m->cheapest, m->closure.distance, towards, NULL, root, m->above) < 0)
+    if (cost < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
-    banyan_trees_begin(&m->trees);
-    for (int i = 0; i < m->closure.count; i++)
-        if (i != root)
-            banyan_closure_add_path(&m->closure, towards ? i : m->above[i], towards ? m->above[i] : i,
-                                    &m->trees);
     if (m->trees.failed)
         return banyan_fail_memory(err);
     for (size_t a = banyan_trees_arcs_begin(&m->trees, (size_t)tree); a < m->trees.arc_count; a++)

@@ -6,7 +6,7 @@
 #include "solve/coupled.h"
 
 /* Puts at most so many pairs in the place of the packing's trees, if these weigh more than least. root says how much of
- * the vector is best summed at each node; the packing's bound and prices are known. No node helps that is not active. */
+ * the vector is best summed at each node; the packing's bound and prices are known. */
 banyan_status banyan_pairs_find(const banyan_graph *graph, const double *root, int pair_limit, double least,
                                 banyan_coupled *packing, banyan_error *err);
 

@@ -24,6 +24,8 @@
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
 #define TRIES 40
 #define LEAST_QUANTA 16
+#define LATEST 8 /* trees, by which the weight of the next ones is judged */
+#define LARGEST_LOT 8
 #define MOST_REST 8 /* quanta that are packed at once in the end */
 
 typedef struct {
@@ -32,9 +34,9 @@ typedef struct {
     banyan_partitions *partitions;
     banyan_spanning *spanning;
     banyan_peel *peel;
-    int64_t *room, *after; /* per arc */
-    int64_t *tight;        /* per arc: tight partitions that it crosses */
-    int *known;            /* partitions met so far, one array of parts by node each */
+    int64_t *room, *after, *before; /* per arc */
+    int64_t *tight;                 /* per arc: tight partitions that it crosses */
+    int *known;                     /* partitions met so far, one array of parts by node each */
     int64_t
         *asked; /* per known partition: the most that a tree wanted to cross it beyond its need, in vain */
     size_t known_count, known_capacity;
@@ -42,6 +44,7 @@ typedef struct {
     int64_t rest;     /* R, in quanta */
     int64_t heaviest; /* quanta that a tree gets at most */
     double quantum;   /* in the graph's units */
+    int is_rounded;   /* capacities are no whole numbers of them */
     int *part, *level, *queue;
     int *root, root_count, turn;
     size_t weight_capacity;
@@ -53,6 +56,7 @@ static void peeler_fini(peeler *p)
     banyan_spanning_destroy(p->spanning);
     banyan_free(p->room);
     banyan_free(p->after);
+    banyan_free(p->before);
     banyan_free(p->tight);
     banyan_free(p->known);
     banyan_free(p->asked);
@@ -167,7 +171,7 @@ static void count_tight(peeler *p)
  * nothing. */
 static void choose_quantum(peeler *p, banyan_fraction strength)
 {
-    int64_t multiple = p->graph->active_count > 100 ? 8 : 1, divisor = strength.num / strength.den / 400 + 1,
+    int64_t multiple = p->graph->active_count > 100 ? 8 : 1, divisor = strength.num / strength.den / 1600 + 1,
             best = 1;
     int64_t limit = p->graph->active_count > 100 ? 16 : LARGEST_MULTIPLE;
     double best_share = 0;
@@ -186,6 +190,7 @@ static void choose_quantum(peeler *p, banyan_fraction strength)
     /* Few quanta leave no choice of trees, and the search for one would take long. */
     best *= 1 + LEAST_QUANTA / (strength.num * best / strength.den / divisor + 1);
     p->quantum = (double)divisor / (double)best;
+    p->is_rounded = divisor > 1;
     for (int i = 0; i < p->graph->arc_count; i++)
         p->room[i] = p->graph->arcs[i].capacity * best / divisor;
     p->rest = (int64_t)((banyan_wide)strength.num * best / strength.den / divisor);
@@ -212,13 +217,15 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     p->peel = peel;
     p->room = banyan_alloc(arcs, sizeof(int64_t));
     p->after = banyan_alloc(arcs, sizeof(int64_t));
+    p->before = banyan_alloc(arcs, sizeof(int64_t));
     p->tight = banyan_alloc(arcs, sizeof(int64_t));
     p->cost = banyan_alloc(arcs, sizeof(int64_t));
     p->part = banyan_alloc(nodes, sizeof(int));
     p->level = banyan_alloc(nodes, sizeof(int));
     p->queue = banyan_alloc(nodes, sizeof(int));
     p->root = banyan_alloc(nodes, sizeof(int));
-    if (!p->room || !p->after || !p->tight || !p->cost || !p->part || !p->level || !p->queue || !p->root)
+    if (!p->room || !p->after || !p->before || !p->tight || !p->cost || !p->part || !p->level || !p->queue ||
+        !p->root)
         return banyan_fail_memory(err);
     status = banyan_partitions_create(graph, &p->partitions, err);
     if (!status)
@@ -362,6 +369,90 @@ static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
     return *weight ? keep_tree(p, *weight, err) : BANYAN_SUCCESS;
 }
 
+/* Trees get lighter with time: if those that are still allowed, as heavy as the latest ones, are too few to come as far as
+ * is asked for, they are not worth their search. */
+static int is_hopeless(const peeler *p)
+{
+    size_t count = p->peel->trees.tree_count, left = (size_t)p->problem->tree_limit - count;
+    double latest = 0;
+
+    if (count < LATEST || !(p->problem->least > 0))
+        return 0;
+    for (size_t t = count - LATEST; t < count; t++)
+        latest += p->peel->weight[t] / LATEST;
+    return p->peel->total + (double)left * latest < p->problem->least * p->peel->optimum;
+}
+
+/* What a lot of trees begins with, and goes back to. */
+static void swap_rooms(peeler *p)
+{
+    int64_t *room = p->room;
+
+    p->room = p->before;
+    p->before = room;
+}
+
+/* Several trees, as heavy as the partitions met so far allow, and one search for a worse one in the end. *good: there is
+ * none; else they are all taken back. */
+static banyan_status take_lot(peeler *p, int count, int *good, banyan_error *err)
+{
+    size_t trees = p->peel->trees.tree_count;
+    int64_t rest = p->rest, weight = 1;
+    double total = p->peel->total;
+    int turn = p->turn;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *good = 0;
+    memcpy(p->before, p->room, (size_t)p->graph->arc_count * sizeof *p->room);
+    for (int i = 0; i < count && weight && p->rest > 0 && !status; i++) {
+        count_tight(p);
+        if (!make_tree(p, p->root[p->turn++ % p->root_count]))
+            break;
+        weight = weight_by_known(p);
+        if (weight)
+            status = keep_tree(p, weight, err);
+        else
+            banyan_trees_drop_last(&p->peel->trees);
+    }
+    if (p->peel->trees.failed)
+        return banyan_fail_memory(err);
+    *good = p->peel->trees.tree_count > trees &&
+            banyan_partitions_worst(p->partitions, p->room, p->rest, p->part) >= 0;
+    if (status || *good)
+        return status;
+    while (p->peel->trees.tree_count > trees)
+        banyan_trees_drop_last(&p->peel->trees);
+    swap_rooms(p);
+    p->rest = rest;
+    p->turn = turn;
+    p->peel->total = total;
+    return BANYAN_SUCCESS;
+}
+
+/* One by one while partitions get tight; else more at once each time, since the search for these is most of the work. In
+ * even networks many are tight all the time once the first one is. */
+static banyan_status take_all(peeler *p, banyan_error *err)
+{
+    const banyan_peel *peel = p->peel;
+    banyan_status status = BANYAN_SUCCESS;
+    int64_t weight = 1;
+    int lot = 2;
+
+    while (!status && weight && p->rest > 0 && peel->trees.tree_count < (size_t)p->problem->tree_limit &&
+           !is_hopeless(p)) {
+        size_t left = (size_t)p->problem->tree_limit - peel->trees.tree_count, known = p->known_count;
+        int good = 1;
+
+        if (lot > 1)
+            status = take_lot(p, (size_t)lot < left ? lot : (int)left, &good, err);
+        else
+            status = take_one(p, &weight, err);
+        good = good && p->known_count == known;
+        lot = good && lot ? (lot < LARGEST_LOT ? 2 * lot : lot) : p->is_rounded;
+    }
+    return status;
+}
+
 /* Where the search for one tree after the other ends early, the little that is left is packed as a whole. */
 static banyan_status take_rest(peeler *p, banyan_error *err)
 {
@@ -386,12 +477,11 @@ banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_pro
 {
     peeler p;
     banyan_status status;
-    int64_t weight = 1;
 
     memset(out, 0, sizeof *out);
     status = peeler_init(&p, graph, problem, out, err);
-    while (!status && weight && p.rest > 0 && out->trees.tree_count < (size_t)problem->tree_limit)
-        status = take_one(&p, &weight, err);
+    if (!status)
+        status = take_all(&p, err);
     if (!status)
         status = take_rest(&p, err);
     peeler_fini(&p);

@@ -8,6 +8,7 @@
 typedef struct {
     int tree_limit;
     double enough; /* stop at this share of the optimum, below 1 */
+    double least;  /* stop when this share of it is out of sight; 0: never */
 } banyan_peel_problem;
 
 typedef struct {

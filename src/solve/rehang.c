@@ -152,9 +152,11 @@ static int mark_sides(hanger *h, int tree, int top)
     memset(h->side, 0, (size_t)h->node_count);
     h->side[top] = 1;
     h->depth[top] = 0;
-    for (int i = 0; i < h->graph->active_count; i++) {
-        int v = h->graph->active[i], u = v, hops = 0, mark, depth;
+    for (int v = 0; v < h->node_count; v++) {
+        int u = v, hops = 0, mark, depth;
 
+        if (parent[v] == OUTSIDE)
+            continue;
         for (; !h->side[u] && parent[u] >= 0; u = parent[u])
             hops++;
         mark = h->side[u] ? h->side[u] : 2;
@@ -168,7 +170,8 @@ static int mark_sides(hanger *h, int tree, int top)
     return deepest;
 }
 
-/* The ways over v's arcs come into question; *best is the cheapest end so far, in a tree no deeper than most. */
+/* The ways over v's arcs come into question; *best is the cheapest end so far, in a tree no deeper than most. What is not in
+ * the tree forwards. */
 static void relax(hanger *h, int v, int towards, double so_far, int most, int *best, double *best_cost)
 {
     const banyan_graph *graph = h->graph;
@@ -181,7 +184,7 @@ static void relax(hanger *h, int v, int towards, double so_far, int most, int *b
 
         if (cost >= *best_cost)
             continue;
-        if (graph->role[w] & BANYAN_NODE_ACTIVE) {
+        if (h->side[w]) {
             if (h->only >= 0 ? w != h->only : h->side[w] == 1 || h->depth[w] > most)
                 continue;
             *best = w;
@@ -299,9 +302,9 @@ static int try_edge(hanger *h, int tree, int v, int with_children)
         take_way(h, is_towards(tree), v, end);
         hang(h, tree, v, end);
     }
-    for (int i = 0; i < h->graph->active_count && with_children && !moved; i++)
-        if (h->parent[cell_of(h, tree, h->graph->active[i])] == v)
-            moved = try_child(h, tree, v, h->graph->active[i], most - 1);
+    for (int w = 0; w < h->node_count && with_children && !moved; w++)
+        if (h->parent[cell_of(h, tree, w)] == v)
+            moved = try_child(h, tree, v, w, most - 1);
     if (!moved)
         count(h, cell, 1);
     return moved;
@@ -324,8 +327,7 @@ static int sweep(hanger *h, double share, int with_children)
     int moved = 0;
 
     for (int t = 0; t < h->tree_count; t++)
-        for (int i = 0; i < h->graph->active_count; i++) {
-            int v = h->graph->active[i];
+        for (int v = 0; v < h->node_count; v++) {
             size_t cell = cell_of(h, t, v);
 
             if (h->failed || h->attempts >= h->problem->attempt_limit)
@@ -360,6 +362,26 @@ static void run(hanger *h)
     }
 }
 
+/* Idle nodes on which nothing hangs any more leave the trees. */
+static void drop_idle_leaves(hanger *h)
+{
+    for (int t = 0; t < h->tree_count; t++)
+        for (int again = 1; again;) {
+            again = 0;
+            memset(h->side, 0, (size_t)h->node_count);
+            for (int v = 0; v < h->node_count; v++)
+                if (h->parent[cell_of(h, t, v)] >= 0)
+                    h->side[h->parent[cell_of(h, t, v)]] = 1;
+            for (int v = 0; v < h->node_count; v++)
+                if (!h->side[v] && h->parent[cell_of(h, t, v)] >= 0 &&
+                    !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                    count(h, cell_of(h, t, v), -1);
+                    h->parent[cell_of(h, t, v)] = OUTSIDE;
+                    again = 1;
+                }
+        }
+}
+
 static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_error *err)
 {
     banyan_trees better;
@@ -367,8 +389,7 @@ static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_err
     banyan_trees_init(&better);
     for (int t = 0; t < h->tree_count; t++) {
         banyan_trees_begin(&better);
-        for (int i = 0; i < h->graph->active_count; i++) {
-            int v = h->graph->active[i];
+        for (int v = 0; v < h->node_count; v++) {
             size_t cell = cell_of(h, t, v);
             int above = h->parent[cell];
 
@@ -400,8 +421,10 @@ banyan_status banyan_rehang(const banyan_graph *graph, const banyan_rehang_probl
 
     if (!status)
         status = take_trees(&h, trees, err);
-    if (!status)
+    if (!status) {
         run(&h);
+        drop_idle_leaves(&h);
+    }
     if (!status && h.failed)
         status = banyan_fail_memory(err);
     if (!status)

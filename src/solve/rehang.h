@@ -12,8 +12,8 @@ typedef struct {
     long attempt_limit;
 } banyan_rehang_problem;
 
-/* Trees 0, 2, 4, ... lead to their roots, the others away from them; each spans the active nodes of the graph, whose other
- * nodes forward. The trees are replaced. *fullest: the most of uses / limit. */
+/* Trees 0, 2, 4, ... lead to their roots, the others away from them; each spans the active nodes of the graph and some that
+ * help; whatever is not in a tree forwards. The trees are replaced. *fullest: the most of uses / limit. */
 banyan_status banyan_rehang(const banyan_graph *graph, const banyan_rehang_problem *problem,
                             banyan_trees *trees, double *fullest, banyan_error *err);
 

@@ -15,6 +15,7 @@ typedef struct banyan_steiner banyan_steiner;
 banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steiner **out, banyan_error *err);
 void banyan_steiner_destroy(banyan_steiner *steiner); /* accepts NULL */
 int banyan_steiner_is_exact(const banyan_steiner *steiner);
+int banyan_steiner_is_slow(const banyan_steiner *steiner); /* quick_tree takes less time */
 
 /* After the closure was measured anew, before trees are asked for. */
 void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
@@ -22,8 +23,9 @@ void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
 /* From now on distances are the same both ways, which makes spanning trees of arborescences. */
 void banyan_steiner_take_undirected(banyan_steiner *steiner);
 
-/* The same as tree, below, by local search always; nothing has to be prepared. */
-int64_t banyan_steiner_quick_tree(banyan_steiner *steiner, int root, banyan_trees *trees);
+/* The same as tree, below, by local search always, which can be a careful one; the direction is all that has to be known before. */
+void banyan_steiner_turn(banyan_steiner *steiner, int transposed);
+int64_t banyan_steiner_quick_tree(banyan_steiner *steiner, int root, int careful, banyan_trees *trees);
 
 /* The cheapest tree from (transposed: to) the root, an index of the closure. Returns its cost, or -1; the
  * tree is appended to trees unless trees is NULL. */

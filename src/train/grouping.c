@@ -63,17 +63,21 @@ static double play(banyan_grouping *grouping, const banyan_model *model, const b
  * first of them. */
 static double bound(const banyan_grouping *grouping, const banyan_model *model, const banyan_cost *cost)
 {
-    double gain = banyan_cost_gain(cost, grouping->streams);
     double bytes = 0, first_s = INFINITY, bound_s = 0;
+    banyan_floor floor;
 
+    for (int i = 0; i < grouping->part_count; i++)
+        bytes += (double)grouping->parts[i].bytes;
+    banyan_floor_find(cost, grouping->streams, bytes, &floor);
+    bytes = 0;
     for (int i = grouping->part_count - 1; i >= 0; i--) {
         const banyan_gradient_part *part = &grouping->parts[i];
         double ready_s = model->tensors[part->tensor].ready_s;
 
         bytes += (double)part->bytes;
         first_s = fmin(first_s, ready_s);
-        bound_s = fmax(bound_s, cost->start_s + fmax(first_s + bytes / gain * cost->least_s_per_byte,
-                                                     ready_s + banyan_cost_work(cost, (double)part->bytes)));
+        bound_s = fmax(bound_s, fmax(first_s + banyan_floor_seconds(&floor, bytes),
+                                     ready_s + banyan_cost_seconds(cost, (double)part->bytes)));
     }
     return bound_s;
 }

@@ -58,6 +58,15 @@ double banyan_median(double *values, int count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+double banyan_mean(const double *values, int count)
+{
+    double sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum += values[i];
+    return count > 0 ? sum / count : 0;
+}
+
 void banyan_observations_median(banyan_observations *observations, double *out_s)
 {
     for (int t = 0; t < observations->columns; t++) {

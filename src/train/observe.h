@@ -29,4 +29,8 @@ void banyan_observations_median(banyan_observations *observations, double *out_s
 /* The median of the values, which it sorts; 0 for none. */
 double banyan_median(double *values, int count);
 
+/* 0 for none. Of waiting times: where ranks take turns in being late, each waits long or not at all, and the middle
+ * of that is either. */
+double banyan_mean(const double *values, int count);
+
 #endif

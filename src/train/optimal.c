@@ -147,11 +147,16 @@ static banyan_status find_best(const banyan_train_problem *problem, int streams,
 static int can_gain(const banyan_train_problem *problem, const candidate *found, int streams)
 {
     const banyan_model *model = problem->model;
-    double work_s = 0, bound_s = 0, gain = banyan_cost_gain(problem->cost, streams);
+    double bytes = 0, bound_s = 0;
+    banyan_floor floor;
 
+    for (int i = 0; i < model->tensor_count; i++)
+        bytes += (double)model->tensors[i].bytes;
+    banyan_floor_find(problem->cost, streams, bytes, &floor);
+    bytes = 0;
     for (int i = model->tensor_count - 1; i >= 0; i--) {
-        work_s += (double)model->tensors[i].bytes * problem->cost->least_s_per_byte;
-        bound_s = fmax(bound_s, model->tensors[i].ready_s + problem->cost->start_s + work_s / gain);
+        bytes += (double)model->tensors[i].bytes;
+        bound_s = fmax(bound_s, model->tensors[i].ready_s + banyan_floor_seconds(&floor, bytes));
     }
     return found->iteration_s * (1 - WORTH_IT) > model->forward_s + fmax(model->backward_s, bound_s);
 }

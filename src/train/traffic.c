@@ -146,13 +146,15 @@ double banyan_cost_gain(const banyan_cost *cost, int streams)
 
 double banyan_units_bound(const banyan_units *units, const banyan_cost *cost, int streams)
 {
-    double gain = banyan_cost_gain(cost, streams), bound = 0, whole = units->bytes_before[units->count];
+    double bound = 0, whole = units->bytes_before[units->count];
+    banyan_floor floor;
 
+    banyan_floor_find(cost, streams, whole, &floor);
     for (int i = 0; i < units->count; i++) {
-        double alone_s = banyan_cost_work(cost, units->bytes_before[i + 1] - units->bytes_before[i]);
-        double rest_s = (whole - units->bytes_before[i]) / gain * cost->least_s_per_byte;
+        double alone_s = banyan_cost_seconds(cost, units->bytes_before[i + 1] - units->bytes_before[i]);
+        double rest_s = banyan_floor_seconds(&floor, whole - units->bytes_before[i]);
 
-        bound = fmax(bound, units->ready_s[i] + cost->start_s + fmax(alone_s, rest_s));
+        bound = fmax(bound, units->ready_s[i] + fmax(alone_s, rest_s));
     }
     return bound;
 }

@@ -44,4 +44,15 @@ double banyan_units_bound(const banyan_units *units, const banyan_cost *cost, in
 /* The best that c <= streams together do, in all-reduces at full speed. */
 double banyan_cost_gain(const banyan_cost *cost, int streams);
 
+/* train/floor.c: how long bytes take at the least from when the first of them is ready, however they are grouped, with
+ * each other or with others of the most_bytes that there are. */
+enum { BANYAN_FLOOR_MIXTURES = 17 };
+
+typedef struct {
+    double start_s[BANYAN_FLOOR_MIXTURES], s_per_byte[BANYAN_FLOOR_MIXTURES]; /* each is a bound */
+} banyan_floor;
+
+void banyan_floor_find(const banyan_cost *cost, int streams, double most_bytes, banyan_floor *out);
+double banyan_floor_seconds(const banyan_floor *floor, double bytes);
+
 #endif

@@ -26,6 +26,7 @@
 typedef struct {
     alignas(
         BANYAN_BOARD_LINE) char label[BANYAN_BOARD_LABEL_BYTES]; /* of the call that the slot belongs to */
+    uint32_t phase; /* where in a line of the cache the data begin */
     alignas(BANYAN_BOARD_LINE) char data[BANYAN_BOARD_SLOT_BYTES];
 } banyan_board_slot;
 

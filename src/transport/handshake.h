@@ -17,7 +17,7 @@
 #include "core/auth.h"
 #include "core/status.h"
 
-#define BANYAN_PROTOCOL 1
+#define BANYAN_PROTOCOL 2
 
 typedef enum {
     BANYAN_HELLO_STORE = 1, /* to a store, with a card */

@@ -236,17 +236,14 @@ static size_t offer(banyan_endpoint *base, int member, int stream, const void *m
 static uint64_t sent(banyan_endpoint *base, int member, int stream)
 {
     const banyan_tcp_peer *peer = own(base)->peers[member];
-    const banyan_tcp_out *out = peer->out[stream];
-    uint64_t written = banyan_tcp_frontier(out->written, peer->link_count);
 
-    return written < out->end ? written : out->end;
+    return banyan_tcp_written(peer->out[stream], peer->link_count);
 }
 
 static size_t peek(banyan_endpoint *base, int member, int stream, const void **memory)
 {
-    const banyan_tcp_peer *peer = own(base)->peers[member];
-    const banyan_tcp_in *in = peer->in[stream];
-    uint64_t there = banyan_tcp_frontier(in->arrived, peer->link_count) - in->consumed;
+    const banyan_tcp_in *in = own(base)->peers[member]->in[stream];
+    uint64_t there = in->arrived - in->consumed;
     size_t at = (size_t)(in->consumed % in->window);
 
     *memory = in->ring + at;
@@ -280,14 +277,7 @@ static void withdraw(banyan_endpoint *base)
 
 static void destroy_peer(banyan_tcp_peer *peer)
 {
-    for (int i = 0; i < peer->out_count; i++)
-        banyan_free(peer->out[i]);
-    for (int i = 0; i < peer->in_count; i++) {
-        banyan_free(peer->in[i]->ring);
-        banyan_free(peer->in[i]);
-    }
-    banyan_free(peer->out);
-    banyan_free(peer->in);
+    banyan_tcp_free_streams(peer);
     banyan_free(peer->links);
     banyan_free(peer);
 }

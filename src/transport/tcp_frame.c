@@ -54,14 +54,15 @@ static int place_data(banyan_tcp_link *link)
         int stream = (link->next_stream + tried) % peer->out_count;
         banyan_tcp_out *out = peer->out[stream];
         const char *memory;
-        size_t bytes = banyan_tcp_ready(out, link->index, peer->link_count, &memory);
+        size_t bytes = banyan_tcp_ready(out, link->index, &memory);
 
         if (bytes) {
-            banyan_tcp_frame *frame = add_frame(link, BANYAN_TCP_DATA, stream, bytes, 0);
+            uint64_t *placed = &out->placed[link->index];
+            banyan_tcp_frame *frame = add_frame(link, BANYAN_TCP_DATA, stream, bytes, *placed);
 
             frame->memory = memory;
             frame->stream = stream;
-            out->placed[link->index] = banyan_tcp_after(out->placed[link->index], bytes, peer->link_count);
+            *placed = banyan_tcp_after(out, link->index, *placed, bytes);
             link->next_stream = (stream + 1) % peer->out_count;
             return 1;
         }
@@ -94,9 +95,10 @@ static void note_written(banyan_tcp_link *link, banyan_tcp_frame *frame, size_t 
     frame->done += count;
     after = frame->done > BANYAN_TCP_HEADER ? frame->done - BANYAN_TCP_HEADER : 0;
     if (frame->stream >= 0 && after > before) {
-        uint64_t *written = &link->peer->out[frame->stream]->written[link->index];
+        banyan_tcp_out *out = link->peer->out[frame->stream];
+        uint64_t *written = &out->written[link->index];
 
-        *written = banyan_tcp_after(*written, after - before, link->peer->link_count);
+        *written = banyan_tcp_after(out, link->index, *written, after - before);
     }
 }
 
@@ -149,8 +151,10 @@ banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_e
             return BANYAN_SUCCESS;
         message.msg_iovlen = (size_t)list_parts(link, parts, &total);
         count = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (count > 0)
+        if (count > 0) {
+            link->sent_bytes += (uint64_t)count;
             account_written(link, (size_t)count, has_changed);
+        }
         if ((count < 0 && errno == EAGAIN) || (count > 0 && (size_t)count < total)) {
             link->is_blocked = 1;
             return BANYAN_SUCCESS;
@@ -164,7 +168,7 @@ banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_e
 static int ring_parts(const banyan_tcp_link *link, struct iovec *parts)
 {
     const banyan_tcp_in *in = link->peer->in[link->in_stream];
-    size_t at = (size_t)(in->arrived[link->index] % in->window);
+    size_t at = (size_t)(link->in_at % in->window);
     size_t first = in->window - at < link->in_left ? in->window - at : link->in_left;
 
     parts[0] = (struct iovec){in->ring + at, first};
@@ -175,26 +179,25 @@ static int ring_parts(const banyan_tcp_link *link, struct iovec *parts)
 /* Bytes of the frame's body are in the ring. */
 static void account_arrived(banyan_tcp_link *link, size_t count)
 {
-    banyan_tcp_in *in = link->peer->in[link->in_stream];
-
-    in->arrived[link->index] = banyan_tcp_after(in->arrived[link->index], count, link->peer->link_count);
+    banyan_tcp_arrive(link->peer->in[link->in_stream], link->in_at, count);
+    link->in_at += count;
     link->in_left -= count;
 }
 
-static banyan_status begin_data(banyan_tcp_link *link, uint32_t stream, uint32_t bytes, banyan_error *err)
+static banyan_status begin_data(banyan_tcp_link *link, uint32_t stream, uint32_t bytes, uint64_t at,
+                                banyan_error *err)
 {
     banyan_tcp_peer *peer = link->peer;
-    uint64_t at;
 
     if (stream >= (uint32_t)peer->in_count)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "data for stream %u, which nobody asked for", stream);
-    at = peer->in[stream]->arrived[link->index];
-    if (!bytes || at + bytes > peer->in[stream]->granted ||
-        (peer->link_count > 1 && at % BANYAN_TCP_STRIPE_BYTES + bytes > BANYAN_TCP_STRIPE_BYTES))
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "%u bytes for stream %u, beyond what was granted", bytes,
-                           stream);
+    if (!banyan_tcp_claim(peer->in[stream], at, bytes))
+        return banyan_fail(err, BANYAN_REMOTE_ERROR,
+                           "%u bytes for stream %u at %llu, out of order or beyond what was granted", bytes,
+                           stream, (unsigned long long)at);
     link->in_stream = (int)stream;
     link->in_left = bytes;
+    link->in_at = at;
     return BANYAN_SUCCESS;
 }
 
@@ -220,7 +223,7 @@ static banyan_status take_header(banyan_tcp_link *link, const unsigned char *hea
     uint32_t type = word >> 24, stream = word & 0xffffffu;
 
     if (type == BANYAN_TCP_DATA)
-        return begin_data(link, stream, bytes, err);
+        return begin_data(link, stream, bytes, banyan_get64(header + 8), err);
     if (type == BANYAN_TCP_CREDIT && !bytes && link->index == 0)
         return take_credit(link, stream, banyan_get64(header + 8), err);
     if (type == BANYAN_TCP_BYE && !bytes) {

@@ -2,11 +2,12 @@
 /* transport/tcp_internal.h: streams, links and peers, for the tcp_*.c files.
  *
  * A pair of members has one or several connections (links). A link carries frames: a header of 16 bytes
- * {type and stream, bytes, value} and, for DATA, that many bytes of one stream. A stream's bytes are dealt to
- * the links in stripes, so both ends know without a word where in the stream a link's next byte belongs:
+ * {type and stream, bytes, value} and, for DATA, that many bytes of one stream, whose place in it is the value. Where there are
+ * several links, a stream's bytes are dealt to them in stripes (tcp_deal.c), the faster ones getting more:
  *
- *     stream 0, two links:   |  link 0  |  link 1  |  link 0  |  link 1  ...   each 64 KiB
+ *     stream 0, two links:   |  link 0  |  link 1  |  link 0  |  link 0  |  link 1  ...   each 16 KiB
  *
+ * A stripe stays with its link, so its bytes come in order, and the receiver has but to count them.
  * A receiver grants credit: up to which byte of a stream the sender may go. Whatever is on its way has room
  * in the stream's ring, so a link is always read to its end and no stream can hold up another. */
 #ifndef BANYAN_TRANSPORT_TCP_INTERNAL_H
@@ -20,13 +21,15 @@
 #define BANYAN_TCP_SLOTS 16u /* offers of one stream; a power of two */
 #define BANYAN_TCP_FRAMES 16 /* that a link has ready for one system call */
 #define BANYAN_TCP_FRAME_BYTES ((size_t)64 << 10)
-#define BANYAN_TCP_STRIPE_BYTES ((uint64_t)64 << 10)
+#define BANYAN_TCP_STRIPE_BYTES ((uint64_t)16 << 10)
+#define BANYAN_TCP_DEALT 1024u /* stripes of a stream that links may have; a power of two */
+#define BANYAN_TCP_NOWHERE UINT64_MAX
 #define BANYAN_TCP_HEADER 16
 
 typedef enum {
-    BANYAN_TCP_DATA = 1,
-    BANYAN_TCP_CREDIT, /* value: up to where the stream may go */
-    BANYAN_TCP_BYE     /* the end of the connection is meant */
+    BANYAN_TCP_DATA = 1, /* value: where in the stream it belongs */
+    BANYAN_TCP_CREDIT,   /* value: up to where the stream may go */
+    BANYAN_TCP_BYE       /* the end of the connection is meant */
 } banyan_tcp_type;
 
 typedef struct {
@@ -40,14 +43,22 @@ typedef struct {
     uint64_t base, end;                           /* where the first slot begins and the last one ends */
     uint64_t limit;                               /* credit */
     uint64_t placed[BANYAN_TCP_MAX_CONNECTIONS];  /* by link: its next byte to put into a frame, */
-    uint64_t written[BANYAN_TCP_MAX_CONNECTIONS]; /* and to give to the kernel */
+    uint64_t written[BANYAN_TCP_MAX_CONNECTIONS]; /* and to give to the kernel; NOWHERE: it has no stripe */
+    uint64_t dealt;                               /* stripes that links have got */
+    unsigned char *owner; /* by stripe, modulo BANYAN_TCP_DEALT: the link; NULL: there is but one */
 } banyan_tcp_out;
+
+typedef struct {
+    uint32_t claimed, come; /* bytes that its link has begun to send, and that are here */
+} banyan_tcp_stripe;
 
 typedef struct {
     char *ring;
     size_t window;
     uint64_t consumed, granted;
-    uint64_t arrived[BANYAN_TCP_MAX_CONNECTIONS]; /* by link: where its next byte belongs */
+    uint64_t arrived;           /* all before it is here */
+    banyan_tcp_stripe *stripes; /* from there on, modulo their count; NULL: bytes come in order */
+    uint64_t stripe_count;
     int is_credit_due;
 } banyan_tcp_in;
 
@@ -82,10 +93,18 @@ typedef struct {
     unsigned char in[4096];
     size_t in_begin, in_end;
     int in_stream;
-    size_t in_left;     /* bytes of the frame that are still to come */
+    size_t in_left;     /* bytes of the frame that are still to come, */
+    uint64_t in_at;     /* and where in the stream they belong */
     uint64_t run_bytes; /* that have come without a pause, */
     int64_t read_ns;    /* the last of them at this time */
     int patience;       /* what the kernel gathers before it wakes us; 0: not told yet */
+    /* What dealing goes by, where there are several links (tcp_deal.c). */
+    double weight, turn;
+    uint64_t sent_bytes;   /* that the kernel ever took, heads and all, */
+    uint64_t waiting;      /* of which so many were not acknowledged at the last look, */
+    uint64_t seen_through; /* and so many were when the interval began */
+    int is_busy;           /* at every look since then */
+    double rate;           /* bytes a second; 0: not known */
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {
@@ -99,6 +118,8 @@ struct banyan_tcp_peer {
     int is_deferred; /* something short was offered: it waits for what follows, until the next wait */
     int link_count;
     banyan_tcp_link *links;
+    double turn;     /* whose it was last */
+    int64_t seen_ns; /* when the interval began that rates are found in */
 };
 
 typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
@@ -138,13 +159,19 @@ void banyan_tcp_seat_guests(banyan_tcp_endpoint *e);
 void banyan_tcp_close_links(banyan_tcp_endpoint *e);
 
 /* tcp_stream.c */
-uint64_t banyan_tcp_first(int stream, int link, int links);
-uint64_t banyan_tcp_after(uint64_t offset, uint64_t bytes, int links);
-uint64_t banyan_tcp_frontier(const uint64_t *positions, int links);
+uint64_t banyan_tcp_after(const banyan_tcp_out *out, int link, uint64_t offset, uint64_t bytes);
+uint64_t banyan_tcp_written(const banyan_tcp_out *out, int links);
+void banyan_tcp_give(banyan_tcp_out *out, int link); /* the next stripe */
 banyan_status banyan_tcp_widen_out(banyan_tcp_peer *peer, int count, banyan_error *err);
 banyan_status banyan_tcp_widen_in(banyan_tcp_peer *peer, int count, size_t window, banyan_error *err);
 void banyan_tcp_retire(banyan_tcp_out *out, int links);
-size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, int links, const char **memory);
+size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, const char **memory);
+int banyan_tcp_claim(banyan_tcp_in *in, uint64_t at, uint64_t bytes); /* 0: they cannot come now */
+void banyan_tcp_arrive(banyan_tcp_in *in, uint64_t at, uint64_t bytes);
+void banyan_tcp_free_streams(banyan_tcp_peer *peer);
+
+/* tcp_deal.c: gives the links of a peer that has several what there is to send. */
+void banyan_tcp_deal(banyan_tcp_peer *peer);
 
 /* tcp_frame.c: a failure is a sentence without the peer's name. */
 void banyan_tcp_place_frames(banyan_tcp_link *link);

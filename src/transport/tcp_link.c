@@ -94,6 +94,7 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
         peer->links[i].peer = peer;
         peer->links[i].index = i;
         peer->links[i].fd = -1;
+        peer->links[i].weight = 1;
     }
     e->peers[member] = peer;
     return peer;
@@ -161,6 +162,8 @@ void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer)
 {
+    if (peer->link_count > 1)
+        banyan_tcp_deal(peer);
     for (int i = 0; i < peer->link_count; i++)
         banyan_tcp_flush_link(e, &peer->links[i]);
 }
@@ -168,9 +171,10 @@ void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer)
 static void open_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
     link->state = BANYAN_LINK_OPEN;
+    link->turn = link->peer->turn;
     e->has_changed = 1;
     watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
-    banyan_tcp_flush_link(e, link);
+    banyan_tcp_flush_peer(e, link->peer);
 }
 
 banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err)
@@ -301,12 +305,9 @@ void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32
         e->has_changed = 1;
         return;
     }
-    if (events & EPOLLOUT) {
+    if (events & EPOLLOUT)
         link->is_blocked = 0;
-        banyan_tcp_flush_link(e, link);
-        if (link->state == BANYAN_LINK_OPEN && !link->is_blocked)
-            watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
-    } else {
-        banyan_tcp_flush_peer(e, link->peer); /* credit may have come */
-    }
+    banyan_tcp_flush_peer(e, link->peer); /* credit may have come */
+    if (events & EPOLLOUT && link->state == BANYAN_LINK_OPEN && !link->is_blocked)
+        watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
 }

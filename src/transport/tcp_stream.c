@@ -1,30 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/tcp_stream.c: where the bytes of a stream are: dealt to links, offered, written, arrived. */
+/* transport/tcp_stream.c: where the bytes of a stream are: offered, dealt to links, written, arrived. */
 #include "core/alloc.h"
 #include "transport/tcp_internal.h"
 
-/* The first byte of the stream that the link carries. */
-uint64_t banyan_tcp_first(int stream, int link, int links)
+/* The link's next stripe from this one on. */
+static uint64_t find_stripe(const banyan_tcp_out *out, int link, uint64_t from)
 {
-    return links == 1 ? 0 : (uint64_t)((link - stream % links + links) % links) * BANYAN_TCP_STRIPE_BYTES;
+    for (uint64_t stripe = from; stripe < out->dealt; stripe++)
+        if (out->owner[stripe % BANYAN_TCP_DEALT] == link)
+            return stripe * BANYAN_TCP_STRIPE_BYTES;
+    return BANYAN_TCP_NOWHERE;
 }
 
 /* The link's next byte after so many, which do not lead beyond a stripe. */
-uint64_t banyan_tcp_after(uint64_t offset, uint64_t bytes, int links)
+uint64_t banyan_tcp_after(const banyan_tcp_out *out, int link, uint64_t offset, uint64_t bytes)
 {
     offset += bytes;
-    if (links > 1 && offset % BANYAN_TCP_STRIPE_BYTES == 0)
-        offset += (uint64_t)(links - 1) * BANYAN_TCP_STRIPE_BYTES;
+    if (out->owner && offset % BANYAN_TCP_STRIPE_BYTES == 0)
+        offset = find_stripe(out, link, offset / BANYAN_TCP_STRIPE_BYTES);
     return offset;
 }
 
-uint64_t banyan_tcp_frontier(const uint64_t *positions, int links)
+/* All before it has gone to the kernel. */
+uint64_t banyan_tcp_written(const banyan_tcp_out *out, int links)
 {
-    uint64_t least = positions[0];
+    uint64_t least = out->owner ? out->dealt * BANYAN_TCP_STRIPE_BYTES : out->written[0];
 
-    for (int i = 1; i < links; i++)
-        least = positions[i] < least ? positions[i] : least;
-    return least;
+    for (int i = 0; i < links; i++)
+        least = out->written[i] < least ? out->written[i] : least;
+    return least < out->end ? least : out->end;
+}
+
+void banyan_tcp_give(banyan_tcp_out *out, int link)
+{
+    uint64_t begin = out->dealt * BANYAN_TCP_STRIPE_BYTES;
+
+    out->owner[out->dealt++ % BANYAN_TCP_DEALT] = (unsigned char)link;
+    if (out->placed[link] == BANYAN_TCP_NOWHERE)
+        out->placed[link] = begin;
+    if (out->written[link] == BANYAN_TCP_NOWHERE)
+        out->written[link] = begin;
+}
+
+static banyan_tcp_out *make_out(int links)
+{
+    banyan_tcp_out *out = banyan_alloc(1, sizeof *out);
+
+    if (!out || links == 1)
+        return out;
+    out->owner = banyan_alloc(BANYAN_TCP_DEALT, 1);
+    if (!out->owner) {
+        banyan_free(out);
+        return NULL;
+    }
+    for (int i = 0; i < links; i++)
+        out->placed[i] = out->written[i] = BANYAN_TCP_NOWHERE;
+    return out;
 }
 
 banyan_status banyan_tcp_widen_out(banyan_tcp_peer *peer, int count, banyan_error *err)
@@ -38,15 +69,42 @@ banyan_status banyan_tcp_widen_out(banyan_tcp_peer *peer, int count, banyan_erro
         return banyan_fail_memory(err);
     peer->out = wider;
     while (peer->out_count < count) {
-        banyan_tcp_out *out = banyan_alloc(1, sizeof *out);
+        banyan_tcp_out *out = make_out(peer->link_count);
 
         if (!out)
             return banyan_fail_memory(err);
-        for (int i = 0; i < peer->link_count; i++)
-            out->placed[i] = out->written[i] = banyan_tcp_first(peer->out_count, i, peer->link_count);
         peer->out[peer->out_count++] = out;
     }
     return BANYAN_SUCCESS;
+}
+
+static void free_in(banyan_tcp_in *in)
+{
+    if (in) {
+        banyan_free(in->ring);
+        banyan_free(in->stripes);
+    }
+    banyan_free(in);
+}
+
+/* With several links, a window touches at most two stripes more than it is long. */
+static banyan_tcp_in *make_in(int links, size_t window)
+{
+    banyan_tcp_in *in = banyan_alloc(1, sizeof *in);
+
+    if (!in)
+        return NULL;
+    in->window = window;
+    in->ring = banyan_alloc(window, 1);
+    in->stripe_count = links > 1 ? window / BANYAN_TCP_STRIPE_BYTES + 2 : 0;
+    if (in->stripe_count)
+        in->stripes = banyan_alloc(in->stripe_count, sizeof *in->stripes);
+    if (!in->ring || (in->stripe_count && !in->stripes)) {
+        free_in(in);
+        return NULL;
+    }
+    in->is_credit_due = 1;
+    return in;
 }
 
 banyan_status banyan_tcp_widen_in(banyan_tcp_peer *peer, int count, size_t window, banyan_error *err)
@@ -60,28 +118,32 @@ banyan_status banyan_tcp_widen_in(banyan_tcp_peer *peer, int count, size_t windo
         return banyan_fail_memory(err);
     peer->in = wider;
     while (peer->in_count < count) {
-        banyan_tcp_in *in = banyan_alloc(1, sizeof *in);
+        banyan_tcp_in *in = make_in(peer->link_count, window);
 
-        if (in)
-            in->ring = banyan_alloc(window, 1);
-        if (!in || !in->ring) {
-            banyan_free(in);
+        if (!in)
             return banyan_fail_memory(err);
-        }
-        in->window = window;
-        for (int i = 0; i < peer->link_count; i++)
-            in->arrived[i] = banyan_tcp_first(peer->in_count, i, peer->link_count);
-        in->is_credit_due = 1;
         peer->credits_due++;
         peer->in[peer->in_count++] = in;
     }
     return BANYAN_SUCCESS;
 }
 
+void banyan_tcp_free_streams(banyan_tcp_peer *peer)
+{
+    for (int i = 0; i < peer->out_count; i++) {
+        banyan_free(peer->out[i]->owner);
+        banyan_free(peer->out[i]);
+    }
+    for (int i = 0; i < peer->in_count; i++)
+        free_in(peer->in[i]);
+    banyan_free(peer->out);
+    banyan_free(peer->in);
+}
+
 /* Drops the offers that are all written. */
 void banyan_tcp_retire(banyan_tcp_out *out, int links)
 {
-    uint64_t written = banyan_tcp_frontier(out->written, links);
+    uint64_t written = banyan_tcp_written(out, links);
 
     while (out->filled > 0 && out->base + out->slots[out->first].bytes <= written) {
         out->base += out->slots[out->first].bytes;
@@ -91,7 +153,7 @@ void banyan_tcp_retire(banyan_tcp_out *out, int links)
 }
 
 /* How many bytes the link may send next from one piece of memory. */
-size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, int links, const char **memory)
+size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, const char **memory)
 {
     uint64_t at = out->placed[link], begin = out->base;
     uint64_t until = out->end < out->limit ? out->end : out->limit;
@@ -107,7 +169,44 @@ size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, int links, const ch
     *memory = out->slots[slot].memory + (at - begin);
     ready = begin + out->slots[slot].bytes - at;
     ready = until - at < ready ? until - at : ready;
-    if (links > 1 && BANYAN_TCP_STRIPE_BYTES - at % BANYAN_TCP_STRIPE_BYTES < ready)
+    if (out->owner && BANYAN_TCP_STRIPE_BYTES - at % BANYAN_TCP_STRIPE_BYTES < ready)
         ready = BANYAN_TCP_STRIPE_BYTES - at % BANYAN_TCP_STRIPE_BYTES;
     return ready < BANYAN_TCP_FRAME_BYTES ? (size_t)ready : BANYAN_TCP_FRAME_BYTES;
+}
+
+static banyan_tcp_stripe *stripe_at(const banyan_tcp_in *in, uint64_t at)
+{
+    return &in->stripes[at / BANYAN_TCP_STRIPE_BYTES % in->stripe_count];
+}
+
+/* With one link bytes come in order. With several each stripe does, whose link has said so much of it already. */
+int banyan_tcp_claim(banyan_tcp_in *in, uint64_t at, uint64_t bytes)
+{
+    uint64_t offset = at % BANYAN_TCP_STRIPE_BYTES;
+
+    if (!bytes || at < in->arrived || at > in->granted || bytes > in->granted - at)
+        return 0;
+    if (!in->stripes)
+        return at == in->arrived;
+    if (stripe_at(in, at)->claimed != offset || offset + bytes > BANYAN_TCP_STRIPE_BYTES)
+        return 0;
+    stripe_at(in, at)->claimed += (uint32_t)bytes;
+    return 1;
+}
+
+void banyan_tcp_arrive(banyan_tcp_in *in, uint64_t at, uint64_t bytes)
+{
+    banyan_tcp_stripe *stripe;
+
+    if (!in->stripes) {
+        in->arrived += bytes;
+        return;
+    }
+    stripe_at(in, at)->come += (uint32_t)bytes;
+    for (stripe = stripe_at(in, in->arrived); stripe->come == BANYAN_TCP_STRIPE_BYTES;
+         stripe = stripe_at(in, in->arrived)) {
+        *stripe = (banyan_tcp_stripe){0};
+        in->arrived = (in->arrived / BANYAN_TCP_STRIPE_BYTES + 1) * BANYAN_TCP_STRIPE_BYTES;
+    }
+    in->arrived = in->arrived / BANYAN_TCP_STRIPE_BYTES * BANYAN_TCP_STRIPE_BYTES + stripe->come;
 }

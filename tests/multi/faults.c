@@ -681,7 +681,7 @@ static int other_version_knocks(job_rank *self)
         status =
             banyan_dial(&t.address, &t.secret, &hello, "rank 0", banyan_clock_ns() + 5000000000, &fd, &err);
         EXPECT(status == BANYAN_VERSION_MISMATCH, "%s: %s", banyan_status_string(status), err.text);
-        EXPECT(strstr(err.text, "rank 0: it speaks protocol 1, this process speaks 2"), "%s", err.text);
+        EXPECT(strstr(err.text, "rank 0: it speaks protocol 2, this process speaks 3"), "%s", err.text);
         t.secret.bytes[0] ^= 1;
         status =
             banyan_dial(&t.address, &t.secret, &hello, "rank 0", banyan_clock_ns() + 5000000000, &fd, &err);

@@ -46,11 +46,27 @@ grep -q '"measured_s":' <<< "$out" && grep -q '"chosen":true' <<< "$out" || comp
 
 out=$(BANYAN_WISDOM_FILE=$folder/wisdom BANYAN_DEBUG=INFO "$banyan" bench -n 3 --transport auto --topo "$folder/net.json" -b 4K -e 4K --iters 2) ||
     complain "bench with wisdom: exit $?"
-grep -q "BANYAN INFO allreduce: up to 4096 bytes -> .*known from wisdom (timed, " <<< "$out" || complain "$out"
+grep -q "BANYAN INFO allreduce: up to 4096 bytes -> .*known from wisdom (timed with float32, " <<< "$out" || complain "$out"
 grep -q "BANYAN INFO allreduce: up to 4096 bytes -> .*, as rank 0 plans" <<< "$out" || complain "$out"
 grep -q "\[2\] BANYAN INFO rank 2 of 3, listening at " <<< "$out" || complain "$out"
 out=$(BANYAN_DEBUG=INFO "$banyan" bench -n 2 --transport auto -b 64K -e 64K --iters 2) || complain "bench: exit $?"
 grep -q "allreduce: up to 65536 bytes -> .* in .*; next " <<< "$out" || complain "no reason is given: $out"
+
+# Types are kept apart: two files' entries with another algorithm for each, made of what was found above.
+out=$("$banyan" tune -n 3 --topo "$folder/net.json" -w "$folder/wisdom" -b 4K -e 4K --budget 10ms -k 1 -d bfloat16) || complain "tune -d: exit $?"
+[ "$(grep -c '"type":"float32"' "$folder/wisdom")" = 2 ] && [ "$(grep -c '"type":"bfloat16"' "$folder/wisdom")" = 1 ] ||
+    complain "types are not kept apart: $(cat "$folder/wisdom")"
+sed -i '/"type":"float32"/s/"algorithm":"[^"]*","key":"[^"]*","value":"[^"]*"/"algorithm":"ring","key":"","value":""/
+        /"type":"bfloat16"/s/"algorithm":"[^"]*","key":"[^"]*","value":"[^"]*"/"algorithm":"direct","key":"","value":""/' "$folder/wisdom"
+for pair in "float32 ring.*timed.with.float32" "bfloat16 direct.*timed.with.bfloat16" "int32 ring.*timed.with.float32"; do
+    for transport in auto memory; do
+        out=$(BANYAN_WISDOM_FILE=$folder/wisdom BANYAN_DEBUG=INFO "$banyan" bench -n 3 --transport $transport --topo "$folder/net.json" -b 4K -e 4K \
+            --iters 2 -d ${pair% *}) || complain "bench -d ${pair% *}: exit $?"
+        grep -q "up to 4096 bytes -> ${pair#* }" <<< "$out" || complain "$pair, $transport: $out"
+    done
+done
+out=$("$banyan" tune -n 2 -d float33 2>&1) && complain "a type that is none"
+grep -q -- "--datatype float33 is not" <<< "$out" || complain "$out"
 echo nonsense > "$folder/wisdom"
 out=$(BANYAN_WISDOM_FILE=$folder/wisdom "$banyan" bench -n 2 --transport auto -b 4K -e 4K 2>&1) && complain "rubbish is taken for wisdom"
 grep -q "BANYAN_WISDOM_FILE: " <<< "$out" || complain "$out"

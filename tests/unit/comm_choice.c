@@ -29,7 +29,8 @@ static banyan_comm_plan *choose(banyan_setup *setup, size_t bytes, banyan_comm_p
     banyan_comm_plan *plan;
     banyan_error err;
 
-    if (banyan_comm_plan_get(plans, setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes, &plan, &err))
+    if (banyan_comm_plan_get(plans, setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes, BANYAN_FLOAT32, &plan,
+                             &err))
         fail_msg("%s", err.text);
     return plan;
 }

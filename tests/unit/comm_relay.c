@@ -35,6 +35,7 @@ static banyan_comm_plan *make_plan(const banyan_topology *topology, int relay, s
         banyan_builder_copy(&builder, 2, relay, active[rank], 0, 2, 0);
     plan->collective = BANYAN_COLLECTIVE_ALLREDUCE;
     plan->size_class = size_class;
+    plan->type = BANYAN_COMM_ANY_TYPE;
     assert_int_equal(banyan_builder_finish(&builder, &plan->schedule, NULL), BANYAN_SUCCESS);
     assert_int_equal(banyan_verify(plan->schedule, topology, &verdict, NULL), BANYAN_SUCCESS);
     assert_int_equal(verdict.problem_count, 0);

@@ -229,7 +229,7 @@ TEST(cuts_and_columns_agree_behind_forwarders)
         banyan_coupled by_cuts, by_columns;
 
         assert_int_equal(banyan_coupled_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_coupled_by_columns(graph, &problem, &by_columns, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_coupled_by_columns(graph, &problem, NULL, &by_columns, NULL), BANYAN_SUCCESS);
         if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
             fail_msg("seed %d: cuts say %.9g, trees weigh %.9g", (int)seed, by_cuts.bound_value,
                      by_columns.total);

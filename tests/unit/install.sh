@@ -79,6 +79,13 @@ cmake -S "$place/program" -B "$place/program/build" -DCMAKE_PREFIX_PATH="$prefix
 
 # The command line, its man pages and its completions.
 [ -x "$prefix/bin/banyan" ] || fail "there is no bin/banyan"
+[ "$(readlink "$prefix/bin/all_reduce_perf")" = banyan ] || fail "bin/all_reduce_perf is not a link to banyan beside it"
+LD_LIBRARY_PATH=$libdir "$prefix/bin/all_reduce_perf" -b 1K -e 4K -f 4 -g 2 -t 1 -n 2 -w 1 -c 1 -d half -o sum -z 0 > "$place/log" 2>&1 ||
+    fail "all_reduce_perf with nccl-tests' letters failed"
+[ "$(grep -c ' float16 ' "$place/log")" = 2 ] || fail "all_reduce_perf does not print two rows"
+LD_LIBRARY_PATH=$libdir "$prefix/bin/all_reduce_perf" -g 2 -G 1 > "$place/log" 2>&1 && fail "all_reduce_perf takes --cudagraph 1"
+grep -q '^all_reduce_perf: --cudagraph 1: only 0$' "$place/log" || fail "all_reduce_perf does not say what is wrong with -G 1"
+: > "$place/log"
 if [ "$(cached LOWDOWN)" != LOWDOWN-NOTFOUND ]; then
     for page in "$source"/docs/verbs/*.md; do
         name=man1/$(basename "$page" .md).1

@@ -149,6 +149,46 @@ TEST(larger_random_networks_are_filled_too)
     }
 }
 
+/* Every cable its own width, between all workers or as a grid: a vertex of the linear program has as many trees as cables. */
+TEST(cables_of_all_widths_are_filled_with_at_most_64_trees)
+{
+    static const char *const specs[] = {"full:16", "full:24", "torus:4x4x4", "torus:8x8", "mesh:4x8"};
+    int seeds = getenv("BANYAN_TEST_ALL") ? 20 : 2;
+
+    for (int seed = 1; seed <= seeds; seed++)
+        for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+            banyan_random random = {(uint64_t)seed * 31 + i};
+            banyan_topology *topology;
+            banyan_schedule *schedule;
+            banyan_bound bound;
+            banyan_error err;
+            double share;
+
+            if (banyan_topology_load(specs[i], &topology, &err))
+                fail_msg("%s", err.text);
+            for (int k = 0; k < topology->link_count; k++) {
+                banyan_link *link = &topology->links[k];
+
+                if (link->src > link->dst)
+                    continue;
+                link->bytes_per_s *= 0.1 + 0.9 * banyan_random_unit(&random);
+                topology->links[banyan_topology_find_link(topology, link->dst, link->src)].bytes_per_s =
+                    link->bytes_per_s;
+            }
+            if (banyan_bound_find(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                  &bound, &err))
+                fail_msg("%s", err.text);
+            schedule = plan(topology, topology->worker_count, BANYAN_RELAYS_ADD, "64", seed);
+            share = share_of(schedule, topology, &bound);
+            if (!(share >= 0.99) || schedule->flow_count > 64)
+                fail_msg("seed %d: %s of all widths: %.6g of the bound with %d trees", seed, specs[i], share,
+                         schedule->flow_count);
+            banyan_schedule_destroy(schedule);
+            banyan_bound_fini(&bound);
+            banyan_topology_destroy(topology);
+        }
+}
+
 /* The least crossing capacity over parts less one, over every partition: what Tutte and Nash-Williams say. */
 static double worst_partition(const banyan_topology *topology, int *part, int node, int parts)
 {
@@ -242,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_networks_are_filled_with_at_most_64_trees_and_always_alike),
         cmocka_unit_test(larger_random_networks_are_filled_too),
+        cmocka_unit_test(cables_of_all_widths_are_filled_with_at_most_64_trees),
         cmocka_unit_test(bounds_of_tiny_networks_are_those_of_their_worst_partition),
         cmocka_unit_test(bandwidths_from_one_byte_to_a_terabyte_a_second_are_no_trouble),
         cmocka_unit_test(workers_without_a_way_between_them_are_named),

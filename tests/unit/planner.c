@@ -99,27 +99,74 @@ TEST(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else)
     assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &plan, NULL, NULL), 0);
     assert_true(wisdom.count == 1 && wisdom.changed);
     problem.bytes = 7 << 20;
-    assert_non_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
-    assert_non_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_ESTIMATE));
-    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_PATIENT));
+    assert_non_null(banyan_wisdom_find(&wisdom, &problem, "", BANYAN_EFFORT_MEASURE));
+    assert_non_null(banyan_wisdom_find(&wisdom, &problem, "", BANYAN_EFFORT_ESTIMATE));
+    assert_null(banyan_wisdom_find(&wisdom, &problem, "", BANYAN_EFFORT_PATIENT));
     assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, &wisdom, &again, &why, NULL), 0);
     assert_ptr_equal(again.algorithm, plan.algorithm);
     assert_non_null(strstr(why, "known from wisdom"));
     problem.bytes = 8 << 20;
-    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
+    assert_null(banyan_wisdom_find(&wisdom, &problem, "", BANYAN_EFFORT_MEASURE));
     problem.bytes = 5 << 20;
     problem.collective = BANYAN_COLLECTIVE_ALLGATHER;
-    assert_null(banyan_wisdom_find(&wisdom, &problem, BANYAN_EFFORT_MEASURE));
-    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, BANYAN_EFFORT_MEASURE));
+    assert_null(banyan_wisdom_find(&wisdom, &problem, "", BANYAN_EFFORT_MEASURE));
+    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, "", BANYAN_EFFORT_MEASURE));
     elsewhere = problem_on(t, 5 << 20);
     elsewhere.active_count = 3;
-    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, BANYAN_EFFORT_MEASURE));
+    assert_null(banyan_wisdom_find(&wisdom, &elsewhere, "", BANYAN_EFFORT_MEASURE));
     banyan_free(why);
     banyan_plan_fini(&plan);
     banyan_plan_fini(&again);
     banyan_wisdom_fini(&wisdom);
     banyan_topology_destroy(t);
     banyan_topology_destroy(other);
+}
+
+static const char *found_for(const banyan_wisdom *wisdom, const banyan_problem *problem, const char *type)
+{
+    const banyan_wisdom_entry *entry = banyan_wisdom_find(wisdom, problem, type, BANYAN_EFFORT_ESTIMATE);
+
+    return entry ? entry->algorithm : "nothing";
+}
+
+static void remember(banyan_wisdom *wisdom, const banyan_problem *problem, const char *type,
+                     const char *algorithm, banyan_effort effort)
+{
+    banyan_plan plan = {.algorithm = banyan_algorithm_find(algorithm), .predicted_s = 1};
+
+    assert_int_equal(banyan_wisdom_remember(wisdom, problem, type, &plan, effort, NULL), 0);
+}
+
+TEST(wisdom_of_a_type_goes_first_and_serves_others_where_there_is_nothing_better)
+{
+    banyan_topology *t = load("ring:4");
+    banyan_problem problem = problem_on(t, 1 << 20);
+    banyan_wisdom wisdom, again;
+    char *text;
+
+    banyan_wisdom_init(&wisdom);
+    remember(&wisdom, &problem, "", "direct", BANYAN_EFFORT_MEASURE);
+    assert_false(banyan_wisdom_is_typed(&wisdom, &problem));
+    remember(&wisdom, &problem, "float32", "ring", BANYAN_EFFORT_TIMED);
+    assert_true(banyan_wisdom_is_typed(&wisdom, &problem));
+    assert_string_equal(found_for(&wisdom, &problem, "float32"), "ring");
+    assert_string_equal(found_for(&wisdom, &problem, "bfloat16"), "ring"); /* timed, if with another type */
+    assert_string_equal(found_for(&wisdom, &problem, ""), "direct");
+    remember(&wisdom, &problem, "", "direct", BANYAN_EFFORT_TIMED);
+    assert_string_equal(found_for(&wisdom, &problem, "bfloat16"), "direct");
+    remember(&wisdom, &problem, "bfloat16", "halving-doubling", BANYAN_EFFORT_ESTIMATE);
+    assert_string_equal(found_for(&wisdom, &problem, "bfloat16"), "halving-doubling");
+    assert_string_equal(found_for(&wisdom, &problem, "float32"), "ring");
+    assert_int_equal(wisdom.count, 3);
+    assert_int_equal(banyan_wisdom_format(&wisdom, &text, NULL), 0);
+    assert_int_equal(banyan_wisdom_parse(text, strlen(text), &again, NULL), 0);
+    assert_string_equal(found_for(&again, &problem, "bfloat16"), "halving-doubling");
+    problem.bytes = 1 << 30;
+    assert_false(banyan_wisdom_is_typed(&wisdom, &problem));
+    banyan_free(text);
+    banyan_wisdom_fini(&wisdom);
+    banyan_wisdom_fini(&again);
+    banyan_topology_destroy(t);
 }
 
 TEST(wisdom_about_an_algorithm_that_is_gone_is_passed_over)
@@ -190,6 +237,8 @@ TEST(says_what_is_wrong_in_wisdom)
         {HEAD "{\"topology\":\"0123456789abcdef0\"}]}", "entry 0: \"topology\""},
         {HEAD KEYS "\"min_bytes\":-1}]}", "\"min_bytes\""},
         {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":4}]}", "\"max_bytes\""},
+        {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":9,\"type\":\"float33\"}]}", "entry 0: \"type\""},
+        {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":9,\"type\":7}]}", "entry 0: \"type\""},
         {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":9,\"algorithm\":\"x\",\"key\":\"\",\"value\":\"\","
                    "\"effort\":\"none\"}]}",
          "\"effort\""},
@@ -239,6 +288,7 @@ int main(void)
         cmocka_unit_test(efforts_have_names),
         cmocka_unit_test(the_choice_is_explained_with_the_next_best_and_the_link_that_limits),
         cmocka_unit_test(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else),
+        cmocka_unit_test(wisdom_of_a_type_goes_first_and_serves_others_where_there_is_nothing_better),
         cmocka_unit_test(wisdom_about_an_algorithm_that_is_gone_is_passed_over),
         cmocka_unit_test(wisdom_writes_what_it_read),
         cmocka_unit_test(says_what_is_wrong_in_wisdom),

@@ -105,6 +105,25 @@ TEST(three_streams_equal_exhaustive_search_on_fifty_cases)
     compare_with_search(50, 5, 3, 9000);
 }
 
+/* As measured on a shaped network: small ones are nearly all start-up, so that a byte of theirs seems to cost nothing. */
+TEST(the_bound_is_near_where_small_all_reduces_are_all_start_up)
+{
+    banyan_tensor tensors[2] = {{(char *)"late", 40000000, 0.01}, {(char *)"last", 60000000, 0.02}};
+    banyan_model model = {
+        .name = (char *)"two", .tensor_count = 2, .tensors = tensors, .forward_s = 0.01, .backward_s = 0.02};
+    double bytes[] = {64, 256, 4096, 65536, 1048576, 16777216};
+    double seconds[] = {27e-6, 27.1e-6, 50e-6, 520e-6, 8.2e-3, 0.13};
+    banyan_grouping *g;
+    banyan_cost cost;
+
+    assert_int_equal(banyan_cost_table(bytes, seconds, 6, &cost, NULL, NULL), 0);
+    g = plan("optimal", &model, &cost, 1);
+    assert_true(g->bound_s <= g->iteration_s);
+    if (g->iteration_s > g->bound_s * 1.04)
+        fail_msg("%.9g is far above the bound %.9g", g->iteration_s, g->bound_s);
+    banyan_grouping_destroy(g);
+}
+
 TEST(no_policy_beats_the_optimal_one_with_as_many_streams)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -245,6 +264,7 @@ int main(void)
         cmocka_unit_test(one_stream_equals_exhaustive_search_on_a_thousand_cases),
         cmocka_unit_test(two_streams_equal_exhaustive_search_on_two_hundred_cases),
         cmocka_unit_test(three_streams_equal_exhaustive_search_on_fifty_cases),
+        cmocka_unit_test(the_bound_is_near_where_small_all_reduces_are_all_start_up),
         cmocka_unit_test(no_policy_beats_the_optimal_one_with_as_many_streams),
         cmocka_unit_test(many_tensors_are_grouped_no_worse_than_their_coarse_form),
         cmocka_unit_test(a_huge_tensor_is_split_where_two_streams_move_more),

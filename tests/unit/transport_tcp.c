@@ -406,14 +406,7 @@ static banyan_status parse(const unsigned char *bytes, size_t count, banyan_erro
     memcpy(link.in, bytes, count);
     link.in_end = count;
     status = banyan_tcp_parse(&link, &has_changed, err);
-    for (int i = 0; i < peer.in_count; i++) {
-        banyan_free(peer.in[i]->ring);
-        banyan_free(peer.in[i]);
-    }
-    for (int i = 0; i < peer.out_count; i++)
-        banyan_free(peer.out[i]);
-    banyan_free(peer.in);
-    banyan_free(peer.out);
+    banyan_tcp_free_streams(&peer);
     return status;
 }
 

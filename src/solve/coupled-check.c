@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/coupled-check.c: cheapest trees of both kinds, and what prices prove by them. */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/coupled-oracle.h"
+#include "solve/coupled.h"
+
+void banyan_coupled_oracle_fini(banyan_coupled_oracle *o)
+{
+    banyan_steiner_destroy(o->in_steiner);
+    banyan_steiner_destroy(o->out_steiner);
+    banyan_closure_fini(&o->in);
+    banyan_closure_fini(&o->out);
+    banyan_free(o->root);
+}
+
+banyan_status banyan_coupled_oracle_init(banyan_coupled_oracle *o, const banyan_graph *graph,
+                                         banyan_error *err)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    banyan_status status;
+
+    memset(o, 0, sizeof *o);
+    o->graph = graph;
+    o->root = banyan_alloc((size_t)graph->node_count, sizeof(int));
+    if (!o->root)
+        return banyan_fail_memory(err);
+    for (int v = 0; v < graph->node_count; v++)
+        if ((graph->role[v] & both) == both)
+            o->root[o->root_count++] = v;
+    status = banyan_closure_init(&o->in, graph, BANYAN_NODE_ADDS, err);
+    if (!status)
+        status = banyan_closure_init(&o->out, graph, BANYAN_NODE_COPIES, err);
+    if (!status)
+        status = banyan_steiner_create(&o->in, &o->in_steiner, err);
+    if (!status)
+        status = banyan_steiner_create(&o->out, &o->out_steiner, err);
+    return status;
+}
+
+int banyan_coupled_oracle_is_exact(const banyan_coupled_oracle *o)
+{
+    return banyan_steiner_is_exact(o->in_steiner) && banyan_steiner_is_exact(o->out_steiner);
+}
+
+int banyan_coupled_oracle_is_slow(const banyan_coupled_oracle *o)
+{
+    return banyan_steiner_is_slow(o->in_steiner) || banyan_steiner_is_slow(o->out_steiner);
+}
+
+static void measure(banyan_closure *closure, banyan_steiner *steiner, int towards, int quick,
+                    const int64_t *price)
+{
+    banyan_closure_measure(closure, price);
+    if (quick)
+        banyan_steiner_turn(steiner, towards);
+    else
+        banyan_steiner_prepare(steiner, towards);
+}
+
+void banyan_coupled_measure_in(banyan_coupled_oracle *o, const int64_t *price)
+{
+    measure(&o->in, o->in_steiner, 1, o->quick, price);
+}
+
+void banyan_coupled_measure_out(banyan_coupled_oracle *o, const int64_t *price)
+{
+    measure(&o->out, o->out_steiner, 0, o->quick, price);
+}
+
+static int64_t find_tree(const banyan_coupled_oracle *o, banyan_steiner *steiner, int root,
+                         banyan_trees *trees)
+{
+    return o->quick ? banyan_steiner_quick_tree(steiner, root, o->careful, trees)
+                    : banyan_steiner_tree(steiner, root, trees);
+}
+
+int64_t banyan_coupled_in_tree(banyan_coupled_oracle *o, int root, banyan_trees *trees)
+{
+    return find_tree(o, o->in_steiner, o->in.index[root], trees);
+}
+
+int64_t banyan_coupled_out_tree(banyan_coupled_oracle *o, int root, banyan_trees *trees)
+{
+    return find_tree(o, o->out_steiner, o->out.index[root], trees);
+}
+
+/* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every
+ * tree holds all active nodes, one of these is as good a root as any node. */
+static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].twin < 0 || price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
+banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
+                                   banyan_wide *den, int *proven, banyan_error *err)
+{
+    banyan_coupled_oracle o;
+    int found = 0;
+    banyan_status status = banyan_coupled_oracle_init(&o, graph, err);
+
+    *num = *den = 0;
+    if (!status) {
+        banyan_coupled_measure_in(&o, price);
+        banyan_coupled_measure_out(&o, price);
+        if (roots_are_alike(graph, price)) {
+            o.root[0] = graph->active[0];
+            o.root_count = 1;
+        }
+        for (int i = 0; i < o.root_count; i++) {
+            int64_t in = banyan_coupled_in_tree(&o, o.root[i], NULL),
+                    out = banyan_coupled_out_tree(&o, o.root[i], NULL);
+
+            if (in >= 0 && out >= 0 && (!found || (banyan_wide)in + out < *den)) {
+                *den =
+                    (banyan_wide)in + out; /* may be 0: then nothing is proven, whatever other roots cost */
+                found = 1;
+            }
+        }
+        for (int i = 0; i < graph->arc_count; i++)
+            *num += (banyan_wide)graph->arcs[i].capacity * price[i];
+        *proven = banyan_coupled_oracle_is_exact(&o);
+    }
+    banyan_coupled_oracle_fini(&o);
+    return status;
+}
+
+/* Out-trees run in the second stage, or in either where stages overlap: the cheaper one counts. */
+static void least_of_stages(banyan_coupled_oracle *o, banyan_stages stages, const int64_t *price,
+                            int64_t *out_cost, banyan_wide *least, int *found)
+{
+    for (int i = 0; i < o->root_count; i++)
+        out_cost[i] = -1;
+    for (int later = stages == BANYAN_STAGES_SEQUENTIAL; later < 2; later++) {
+        banyan_coupled_measure_out(o, price + (later ? o->graph->arc_count : 0));
+        for (int i = 0; i < o->root_count; i++) {
+            int64_t cost = banyan_coupled_out_tree(o, o->root[i], NULL);
+
+            out_cost[i] = cost >= 0 && (out_cost[i] < 0 || cost < out_cost[i]) ? cost : out_cost[i];
+        }
+    }
+    banyan_coupled_measure_in(o, price);
+    for (int i = 0; i < o->root_count; i++) {
+        int64_t in = banyan_coupled_in_tree(o, o->root[i], NULL);
+
+        if (in < 0 || out_cost[i] < 0 || (*found && (banyan_wide)in + out_cost[i] >= *least))
+            continue;
+        *least = (banyan_wide)in + out_cost[i];
+        *found = 1;
+    }
+}
+
+banyan_status banyan_coupled_check_stages(const banyan_graph *graph, banyan_stages stages,
+                                          const int64_t *price, banyan_wide *num, banyan_wide *den,
+                                          int *proven, banyan_error *err)
+{
+    banyan_coupled_oracle o = {0};
+    int found = 0;
+    int64_t *out_cost;
+    banyan_status status;
+
+    if (stages == BANYAN_STAGES_PIPELINED)
+        return banyan_coupled_check(graph, price, num, den, proven, err);
+    *num = *den = 0;
+    out_cost = banyan_alloc((size_t)graph->node_count, sizeof *out_cost);
+    status = out_cost ? banyan_coupled_oracle_init(&o, graph, err) : banyan_fail_memory(err);
+    if (!status) {
+        least_of_stages(&o, stages, price, out_cost, den, &found);
+        for (int r = 0; r < 2 * graph->arc_count; r++)
+            *num += (banyan_wide)graph->arcs[r % graph->arc_count].capacity * price[r];
+        *proven = banyan_coupled_oracle_is_exact(&o);
+    }
+    banyan_coupled_oracle_fini(&o);
+    banyan_free(out_cost);
+    return status;
+}

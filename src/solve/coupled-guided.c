@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/coupled-guided.c: pipelined trees where directions are unlike and idle nodes help. Cuts divide the arcs as if that were
+ * all that matters (solve/divide.h), idle nodes that are alike taken together (solve/twins.h); that gives a bound, and prices under
+ * which good trees are cheap, so that a few hundred of them mostly reach the bound. Column generation goes on from there if
+ * they do not. */
+#include <math.h>
+
+#include "core/alloc.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
+#include "solve/fewer.h"
+#include "solve/pairs.h"
+#include "solve/twins.h"
+
+#define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
+#define SETTLED 1e-7 /* and trees, which show that it is the right one */
+#define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
+#define LESS 0.985   /* or they are taken if nothing else is found */
+#define FEW 0.991    /* what few pairs should reach */
+
+/* What was found for nodes of which some are taken together, in proportion to their widths. */
+static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
+                                banyan_division *division, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+
+    if (!price)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = division->price[twins->arc[i]];
+    for (int v = graph->node_count - 1; v >= 0; v--) /* the first of twins comes last */
+        division->root[v] = division->root[twins->node[v]] * twins->node_share[v];
+    banyan_free(division->price);
+    division->price = price;
+    return BANYAN_SUCCESS;
+}
+
+/* Where there are more pairs than are of use: few of them, and of pairs of equal weight that are made beside them. */
+static banyan_status limit_pairs(const banyan_graph *graph, int limit, const banyan_division *division,
+                                 banyan_coupled *out, banyan_error *err)
+{
+    banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value};
+    banyan_status status = banyan_fewer_make_pairs(graph, out, err);
+    int found = 0;
+
+    if (status || out->trees.tree_count / 2 <= (size_t)limit)
+        return status;
+    status = banyan_pairs_find(graph, division->root, limit, 0, &equal, err);
+    if (!status && equal.total < ENOUGH * out->bound_value) {
+        status = banyan_fewer_add_pairs(out, &equal, err);
+        if (!status)
+            status = banyan_fewer_weigh(graph, limit, FEW * out->bound_value, out, &found, err);
+    }
+    if (!status && !found && equal.total >= LESS * out->bound_value) {
+        banyan_coupled_replace(out, equal.kind, equal.root, equal.weight, &equal.trees);
+        equal.kind = NULL, equal.root = NULL, equal.weight = NULL;
+    }
+    equal.price = NULL; /* the division's */
+    banyan_coupled_fini(&equal);
+    return status;
+}
+
+/* A division by cuts, soon or until it is the best, and columns that begin with it. */
+static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twins *twins,
+                                     const banyan_coupled_problem *problem, int soon, int *settled,
+                                     banyan_coupled *out, banyan_error *err)
+{
+    const banyan_graph *merged = twins->graph ? twins->graph : graph;
+    banyan_division division = {0};
+    banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
+                                : banyan_divide(merged, DIVIDED, 1000, &division, err);
+
+    *settled = division.is_settled;
+    if (!status && twins->graph)
+        status = spread_out(graph, twins, &division, err);
+    if (!status)
+        status = banyan_coupled_by_columns(graph, problem, &division, out, err);
+    if (!status && problem->tree_limit > 0) {
+        status = limit_pairs(graph, problem->tree_limit, &division, out, err);
+        if (status)
+            banyan_coupled_fini(out);
+    }
+    banyan_division_fini(&division);
+    return status;
+}
+
+/* Mostly trees soon show that the division has come to the right bound. */
+banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
+                                               const banyan_coupled_problem *problem, banyan_coupled *out,
+                                               banyan_error *err)
+{
+    banyan_twins twins;
+    int settled = 0;
+    banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
+
+    if (!status)
+        status = divide_and_fill(graph, &twins, problem, 1, &settled, out, err);
+    if (!status && !settled && out->total < out->bound_value * (1 - SETTLED)) {
+        banyan_coupled_fini(out);
+        status = divide_and_fill(graph, &twins, problem, 0, &settled, out, err);
+    }
+    banyan_twins_fini(&twins);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/coupled-oracle.h: cheapest trees towards roots and away from them, under changing prices. */
+#ifndef BANYAN_SOLVE_COUPLED_ORACLE_H
+#define BANYAN_SOLVE_COUPLED_ORACLE_H
+
+#include "solve/steiner.h"
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_closure in, out; /* on the nodes that add, and on those that copy */
+    banyan_steiner *in_steiner, *out_steiner;
+    int *root; /* nodes that do both */
+    int root_count;
+    int quick;   /* cheap trees will do; they need not be the cheapest, */
+    int careful; /* but may take a little longer */
+} banyan_coupled_oracle;
+
+/* The graph must live on. On failure fini is still to be called. */
+banyan_status banyan_coupled_oracle_init(banyan_coupled_oracle *oracle, const banyan_graph *graph,
+                                         banyan_error *err);
+void banyan_coupled_oracle_fini(banyan_coupled_oracle *oracle);
+
+int banyan_coupled_oracle_is_exact(const banyan_coupled_oracle *oracle);
+int banyan_coupled_oracle_is_slow(const banyan_coupled_oracle *oracle); /* quick trees take less time */
+
+/* Prices per arc, before trees of the kind are asked for. */
+void banyan_coupled_measure_in(banyan_coupled_oracle *oracle, const int64_t *price);
+void banyan_coupled_measure_out(banyan_coupled_oracle *oracle, const int64_t *price);
+
+/* What the tree of a root costs, or -1: none; it is appended unless trees is NULL. */
+int64_t banyan_coupled_in_tree(banyan_coupled_oracle *oracle, int root, banyan_trees *trees);
+int64_t banyan_coupled_out_tree(banyan_coupled_oracle *oracle, int root, banyan_trees *trees);
+
+#endif

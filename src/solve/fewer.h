@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/fewer.h: pairs of trees weighed so that few of them carry nearly everything. */
+#ifndef BANYAN_SOLVE_FEWER_H
+#define BANYAN_SOLVE_FEWER_H
+
+#include "solve/coupled.h"
+
+/* Pairs that a pipelined packing's trees make: trees 0 and 1, in and out, are then the first, and so on. */
+banyan_status banyan_fewer_make_pairs(const banyan_graph *graph, banyan_coupled *packing, banyan_error *err);
+
+/* Pairs of another packing come to these, without weight. */
+banyan_status banyan_fewer_add_pairs(banyan_coupled *packing, const banyan_coupled *other, banyan_error *err);
+
+/* Other weights for a packing's pairs, of which many may weigh nothing yet: at most so many that weigh no less than least
+ * together, and no more than those by much. *found: they were, and the packing has them; else it stays as it was. */
+banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, double least,
+                                 banyan_coupled *packing, int *found, banyan_error *err);
+
+#endif
