@@ -71,28 +71,6 @@ static banyan_schedule *grow(const banyan_topology *topology, const char *algori
     return schedule;
 }
 
-/* A ring of 16: 30 rounds of 1/16 and a latency. */
-TEST(a_walk_takes_a_ring_the_closed_form)
-{
-    banyan_topology *topology;
-    banyan_error err;
-    double seconds = 0;
-
-    assert_int_equal(banyan_topology_load("ring:16,GBps=16,latency=150ns", &topology, &err), 0);
-    banyan_schedule *schedule = grow(topology, "ring", NULL, 64 << 20);
-
-    assert_int_equal(banyan_stages_walk(schedule, topology, 64 << 20, &seconds, &err), 0);
-    assert_float_equal(seconds, 7868820e-9, 1e-15);
-    for (int calls = 0;; calls++) {
-        banyan_alloc_fail_after(calls);
-        if (!banyan_stages_walk(schedule, topology, 64 << 20, &seconds, NULL))
-            break;
-    }
-    banyan_alloc_fail_after(-1);
-    banyan_schedule_destroy(schedule);
-    banyan_topology_destroy(topology);
-}
-
 static double fluid_of(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes)
 {
     banyan_fluid_result result;
@@ -104,6 +82,32 @@ static double fluid_of(const banyan_schedule *schedule, const banyan_topology *t
     seconds = result.timeline->total_s;
     banyan_fluid_fini(&result);
     return seconds;
+}
+
+TEST(a_walk_is_what_grown_trees_take_where_nothing_meets)
+{
+    static const char *const specs[] = {"switch:16,GBps=16,latency=150ns",
+                                        "fattree:4x4,GBps=16,latency=150ns"};
+    size_t bytes = 1 << 20;
+
+    for (int i = 0; i < 2; i++) {
+        banyan_topology *topology;
+        banyan_error err;
+        double seconds = 0;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), 0);
+        banyan_schedule *schedule = grow(topology, "multitree", NULL, bytes);
+
+        for (int calls = 0;; calls++) {
+            banyan_alloc_fail_after(calls);
+            if (!banyan_stages_walk(schedule, topology, (double)bytes, &seconds, NULL))
+                break;
+        }
+        banyan_alloc_fail_after(-1);
+        assert_float_equal((float)(seconds / fluid_of(schedule, topology, bytes)), 1, 1e-6);
+        banyan_schedule_destroy(schedule);
+        banyan_topology_destroy(topology);
+    }
 }
 
 TEST(grown_trees_take_the_order_of_neighbours_that_hides_more_latency)
@@ -164,7 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_what_whole_messages_that_share_take_behind_switches),
         cmocka_unit_test(rounds_are_what_grown_trees_take_where_rounds_keep_themselves),
-        cmocka_unit_test(a_walk_takes_a_ring_the_closed_form),
+        cmocka_unit_test(a_walk_is_what_grown_trees_take_where_nothing_meets),
         cmocka_unit_test(grown_trees_take_the_order_of_neighbours_that_hides_more_latency),
         cmocka_unit_test(slices_take_away_their_part_of_what_the_fullest_link_idles),
     };
