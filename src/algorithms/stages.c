@@ -154,3 +154,56 @@ banyan_status banyan_stages_seconds(const banyan_schedule *schedule, const banya
     banyan_routes_destroy(w.routes);
     return status;
 }
+
+/* One transfer: when it arrives. */
+static banyan_status pass(stage_walk *w, const banyan_transfer *t, double bytes, double *free_s,
+                          double *ready_s, double *end_s, banyan_error *err)
+{
+    double part = bytes * banyan_schedule_share(w->schedule, t->first_piece, t->piece_count);
+    double *tree_s = ready_s + (size_t)t->flow * (size_t)w->schedule->node_count;
+    double begin_s = tree_s[t->src], slowest_s = 0, latency_s = 0;
+    const int *links;
+    int count;
+    banyan_status status = find_links(w, t, &links, &count, err);
+
+    if (status)
+        return status;
+    for (int k = 0; k < count; k++) {
+        begin_s = fmax(begin_s, free_s[links[k]]);
+        latency_s += w->topology->links[links[k]].latency_s;
+    }
+    for (int k = 0; k < count; k++) {
+        double seconds = part / w->topology->links[links[k]].bytes_per_s;
+
+        free_s[links[k]] = begin_s + seconds;
+        slowest_s = fmax(slowest_s, seconds);
+    }
+    *end_s = begin_s + slowest_s + latency_s;
+    tree_s[t->dst] = fmax(tree_s[t->dst], *end_s);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_stages_walk(const banyan_schedule *schedule, const banyan_topology *topology,
+                                 double bytes, double *seconds, banyan_error *err)
+{
+    stage_walk w = {.schedule = schedule, .topology = topology};
+    size_t places = (size_t)schedule->flow_count * (size_t)schedule->node_count;
+    double *free_s = banyan_alloc((size_t)topology->link_count, sizeof *free_s);
+    double *ready_s = banyan_alloc(places, sizeof *ready_s), last_s = 0;
+    banyan_status status = free_s && ready_s ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_routes_create(topology, &w.routes, err);
+    for (size_t i = 0; !status && i < schedule->transfer_count; i++) {
+        double end_s = 0;
+
+        status = pass(&w, &schedule->transfers[i], bytes, free_s, ready_s, &end_s, err);
+        last_s = fmax(last_s, end_s);
+    }
+    if (!status)
+        *seconds = last_s;
+    banyan_free(free_s);
+    banyan_free(ready_s);
+    banyan_routes_destroy(w.routes);
+    return status;
+}

@@ -16,4 +16,9 @@ banyan_status banyan_stages_seconds(const banyan_schedule *schedule, const banya
                                     banyan_stage_kind kind, double bytes, int slices, double *seconds,
                                     banyan_error *err);
 
+/* The same for whole messages that leave as soon as they are there and their links are free, those of earlier rounds
+ * first: what rounds hide of the latency, and what they do not. Every flow is a tree, of which a node has one copy. */
+banyan_status banyan_stages_walk(const banyan_schedule *schedule, const banyan_topology *topology,
+                                 double bytes, double *seconds, banyan_error *err);
+
 #endif

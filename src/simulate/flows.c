@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flows.c: a heap of flows for each path, by the meter's reading at which they are through
+/* simulate/flows.c: flows of each path in order, by the meter's reading at which they are through
  * or by their turns, and an alarm for each path, set to when its next flow is through. Ties go to the lower
  * number, so that the order never depends on anything but the input.
  *
  * A path that shares none of its links has all of their bandwidth all the time, so sharing need not hear of
- * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed. */
+ * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the flows of its path
+ * that a flow gets in front of. */
 #include "simulate/flows.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "simulate/alarms.h"
@@ -17,7 +20,7 @@ typedef struct {
     double since_s; /* it waits or moves */
 } flow;
 
-/* A flow in the heap of its path. */
+/* A flow among those of its path. */
 typedef struct {
     double key; /* shared: the meter's reading at which it is through; in turn: its turn */
     int transfer;
@@ -28,14 +31,14 @@ typedef struct {
     double speed;         /* of the meter */
     double until;         /* the reading at which the next flow is through */
     double alone;         /* the bandwidth of a path that shares no link, else 0 */
-    size_t
-        first_waiter; /* its heap: the flow that is through next, or in turn that goes next, is the first */
-    int waiter_count;
-    int count, is_used;
-    int in_turn;
-    int moving;        /* in turn: the flow that moves, or -1 */
-    double moving_key; /* its turn */
-    int is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not certain yet */
+    uint32_t first, last; /* its flows in order: the first is through next, or in turn goes next */
+    uint32_t places_begin, places_end;
+    double moving_key; /* in turn: the turn of the flow that moves */
+    int moving;        /* that flow, or -1 */
+    int count;
+    unsigned char is_used, in_turn;
+    unsigned char is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not
+                                 certain yet */
 } lane;
 
 struct banyan_flows {
@@ -43,23 +46,24 @@ struct banyan_flows {
     banyan_sharing *sharing;
     flow *flows;     /* by transfer */
     lane *lanes;     /* by path */
-    waiter *waiters; /* as many places for each path as it has transfers */
+    waiter *waiters; /* by path, in its places */
     banyan_alarms alarms;
     int *waiting, waiting_count;
     int finished; /* the path whose flow has just been taken out and whose alarm is stale, or -1 */
 };
 
+/* As many places for each path as it has transfers. */
 static void give_places(banyan_flows *f, size_t transfer_count)
 {
-    size_t place = 0;
+    uint32_t place = 0;
 
     for (size_t i = 0; i < transfer_count; i++)
-        f->lanes[f->paths->path_of[i]].first_waiter++;
+        f->lanes[f->paths->path_of[i]].places_end++;
     for (int p = 0; p < f->paths->path_count; p++) {
-        size_t count = f->lanes[p].first_waiter;
+        lane *l = &f->lanes[p];
 
-        f->lanes[p].first_waiter = place;
-        place += count;
+        l->places_begin = l->first = l->last = place;
+        l->places_end = place += l->places_end;
     }
 }
 
@@ -116,35 +120,25 @@ static inline int comes_before(waiter a, waiter b)
     return a.key < b.key || (a.key == b.key && a.transfer < b.transfer);
 }
 
-/* Enters a flow; the first one of the path is at 0. */
-static void enter(banyan_flows *f, lane *l, double key, int transfer)
+/* Enters a flow at its place. Most come last: who has just sent has its next turn after the others. */
+static inline void enter(banyan_flows *f, lane *l, double key, int transfer)
 {
-    waiter *heap = f->waiters + l->first_waiter, w = {key, transfer};
-    int i = l->waiter_count++;
+    waiter *waiters = f->waiters, w = {key, transfer};
+    uint32_t i;
 
-    for (; i > 0 && comes_before(w, heap[(i - 1) / 2]); i = (i - 1) / 2)
-        heap[i] = heap[(i - 1) / 2];
-    heap[i] = w;
-}
-
-static int take_first(banyan_flows *f, lane *l)
-{
-    waiter *heap = f->waiters + l->first_waiter, last = heap[--l->waiter_count];
-    int transfer = heap[0].transfer, i = 0, child;
-
-    for (; (child = 2 * i + 1) < l->waiter_count; i = child) {
-        child += child + 1 < l->waiter_count && comes_before(heap[child + 1], heap[child]);
-        if (!comes_before(heap[child], last))
-            break;
-        heap[i] = heap[child];
+    if (l->last == l->places_end) {
+        memmove(&waiters[l->places_begin], &waiters[l->first], (l->last - l->first) * sizeof *waiters);
+        l->last -= l->first - l->places_begin;
+        l->first = l->places_begin;
     }
-    heap[i] = last;
-    return transfer;
+    for (i = l->last++; i > l->first && comes_before(w, waiters[i - 1]); i--)
+        waiters[i] = waiters[i - 1];
+    waiters[i] = w;
 }
 
-static inline const waiter *first_of(const banyan_flows *f, const lane *l)
+static inline int has_waiters(const lane *l)
 {
-    return f->waiters + l->first_waiter;
+    return l->first != l->last;
 }
 
 /* --- one path ------------------------------------------------------------------------------------- */
@@ -196,8 +190,8 @@ static void go_on_sharing(banyan_flows *f, int path)
 {
     lane *l = &f->lanes[path];
 
-    if (l->waiter_count)
-        l->until = first_of(f, l)->key;
+    if (has_waiters(l))
+        l->until = f->waiters[l->first].key;
     l->speed = granted(f, path);
 }
 
@@ -205,7 +199,7 @@ static void start_shared(banyan_flows *f, int transfer, double bytes, int path, 
 {
     lane *l = &f->lanes[path];
 
-    if (l->waiter_count) {
+    if (has_waiters(l)) {
         read_meter(l, now_s);
     } else { /* idle: begins anew, so that sums do not grow for ever */
         l->meter = 0;
@@ -222,7 +216,7 @@ static void start_shared(banyan_flows *f, int transfer, double bytes, int path, 
 
 static int finish_shared(banyan_flows *f, int path)
 {
-    int transfer = take_first(f, &f->lanes[path]);
+    int transfer = f->waiters[f->lanes[path].first++].transfer;
 
     change_count(f, path, -1);
     go_on_sharing(f, path);
@@ -269,12 +263,12 @@ static void give_turn(banyan_flows *f, int path)
     lane *l = &f->lanes[path];
     flow *next;
 
-    if (!l->waiter_count) {
+    if (!has_waiters(l)) {
         banyan_alarms_set(&f->alarms, path, HUGE_VAL);
         return;
     }
-    l->moving_key = first_of(f, l)->key;
-    l->moving = take_first(f, l);
+    l->moving_key = f->waiters[l->first].key;
+    l->moving = f->waiters[l->first++].transfer;
     next = &f->flows[l->moving];
     if (next->since_s < l->read_s)
         next->since_s = l->read_s;
@@ -289,7 +283,7 @@ static void confirm_turn(banyan_flows *f, int path)
     waiter early = {l->moving_key, l->moving};
 
     l->is_waiting = 0;
-    if (early.transfer >= 0 && (!l->waiter_count || comes_before(early, *first_of(f, l))))
+    if (early.transfer >= 0 && (!has_waiters(l) || comes_before(early, f->waiters[l->first])))
         return;
     l->moving = -1;
     if (early.transfer >= 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/random.h"
 #include "schedule/build.h"
 
 #define LINKS "gbps=128,latency=150ns"
@@ -218,6 +219,71 @@ TEST(uniform_traffic_waits_as_long_as_in_booksim)
     }
 }
 
+static void run_traffic(const char *network, banyan_flit_settings s, const banyan_flit_load *load,
+                        int is_plain, banyan_flit_traffic_result *out)
+{
+    banyan_topology *t = flit_load(network);
+    banyan_error err;
+
+    s.is_plain = is_plain;
+    if (banyan_flit_traffic(t, &s, load, out, &err))
+        fail_msg("%s: %s", network, err.text);
+    banyan_topology_destroy(t);
+}
+
+TEST(traffic_from_lists_is_that_of_every_node_in_every_cycle)
+{
+    static const char *const networks[] = {"torus:4x4",   "mesh:3x4", "ring:5",    "torus:3x3x3",
+                                           "fattree:2x4", "switch:6", "switch:20", "bigraph:2x4"};
+    static const int latencies[] = {0, 1, 2, 9};
+
+    for (uint64_t seed = 0; seed < 48; seed++) {
+        banyan_random random = {seed};
+        banyan_flit_settings s = banyan_flit_defaults();
+        banyan_flit_traffic_result lists, plain;
+        char network[64];
+
+        banyan_random_next(&random);
+        snprintf(network, sizeof network, "%s,gbps=128,latency=%dns", networks[seed % 8],
+                 latencies[banyan_random_below(&random, 4)]);
+        banyan_flit_load load = {0.05 + 0.6 * banyan_random_unit(&random),
+                                 1 + banyan_random_below(&random, 5), 20, 100};
+
+        s.virtual_channels = 2 + banyan_random_below(&random, 4);
+        s.switching = (banyan_switching)banyan_random_below(&random, 2);
+        s.buffer_flits = 1 + banyan_random_below(&random, 9);
+        if (s.switching == BANYAN_SWITCHING_CUT_THROUGH)
+            s.buffer_flits += 16;
+        s.credit_cycles = banyan_random_below(&random, 3);
+        s.seed = seed;
+        run_traffic(network, s, &load, 0, &lists);
+        run_traffic(network, s, &load, 1, &plain);
+        if (lists.packets != plain.packets || lists.mean_cycles != plain.mean_cycles ||
+            lists.flit_hops != plain.flit_hops || !lists.packets)
+            fail_msg("seed %llu, %s: %lld packets in %g cycles, not %lld in %g", (unsigned long long)seed,
+                     network, (long long)lists.packets, lists.mean_cycles, (long long)plain.packets,
+                     plain.mean_cycles);
+    }
+}
+
+TEST(traffic_survives_the_failure_of_each_allocation)
+{
+    banyan_flit_settings s = banyan_flit_defaults();
+    banyan_flit_load load = {0.5, 2, 5, 20};
+    banyan_topology *t = flit_load("torus:3x3,gbps=128,latency=2ns");
+    banyan_flit_traffic_result found;
+    int calls = 0;
+
+    s.switching = BANYAN_SWITCHING_WORMHOLE;
+    s.buffer_flits = 4;
+    do
+        banyan_alloc_fail_after(calls++);
+    while (banyan_flit_traffic(t, &s, &load, &found, NULL));
+    banyan_alloc_fail_after(-1);
+    assert_true(calls > 30 && found.packets > 0);
+    banyan_topology_destroy(t);
+}
+
 TEST(slow_links_serialise_at_their_own_pace)
 {
     banyan_flit_settings s = banyan_flit_defaults();
@@ -262,6 +328,8 @@ int main(void)
         cmocka_unit_test(multitree_gains_what_it_does_in_the_authors_simulator),
         cmocka_unit_test(multitree_in_ideal_lockstep_takes_the_step_model),
         cmocka_unit_test(uniform_traffic_waits_as_long_as_in_booksim),
+        cmocka_unit_test(traffic_from_lists_is_that_of_every_node_in_every_cycle),
+        cmocka_unit_test(traffic_survives_the_failure_of_each_allocation),
         cmocka_unit_test(slow_links_serialise_at_their_own_pace),
         cmocka_unit_test(the_clock_follows_the_fastest_link),
     };
