@@ -13,7 +13,7 @@
 #define ENOUGH 0.9901      /* of the bound, */
 #define ROUNDS 24          /* after so many at most; */
 #define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
-#define COINS_ROUNDS 9
+#define COINS_ROUNDS 5
 #define GOOD 0.99      /* of the bound; */
 #define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
 #define LEAST 0.5      /* down to this */
