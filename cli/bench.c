@@ -58,14 +58,13 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
-/* How many ranks there are and where they live; size is what a launcher says, or 0. */
-static banyan_status choose_transport(const cli_arguments *arguments, bench_settings *set, int is_launched,
-                                      banyan_error *err)
+/* Where ranks live. */
+static banyan_status choose_transport(const cli_arguments *arguments, bench_settings *set, banyan_error *err)
 {
     const char *name = cli_get(arguments, "transport");
     int choice;
 
-    set->transport = name ? name : is_launched ? "auto" : "memory";
+    set->transport = name ? name : "auto";
     if (strcmp(set->transport, "memory") &&
         banyan_value_choice(set->transport, banyan_setting_at(BANYAN_SETTING_TRANSPORT)->form, &choice, NULL))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--transport %.40s is not memory, %s", name,
@@ -110,7 +109,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     if (!status && set->rank == 0)
         status = bench_table_end(&t, began, &err);
     banyan_text_fini(&t.json);
-    if (status && set->rank > 0 && set->own) /* what ended the group is told in the same words by rank 0 */
+    if (status && set->rank > 0 && (set->own || id)) /* rank 0 tells it in the same words */
         return CLI_FAILED;
     if (status)
         return cli_fail(arguments, status, &err);
@@ -125,18 +124,30 @@ static const char *option_or_variable(const cli_arguments *arguments, const char
     return value || !fallback || !*fallback ? value : fallback;
 }
 
+/* Said here once, not by every rank. */
+static banyan_status check_settings(banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 static int run(const cli_arguments *arguments)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
     banyan_unique_id id;
     banyan_error err = {""};
-    bench_settings set = {0};
+    bench_settings set = {.transport = "auto"};
     banyan_status status;
     int workers = 0, rank = 0, size = 0, is_launched = bench_is_launched(&rank, &size), code;
 
     config.topology = option_or_variable(arguments, "topo", "BANYAN_TOPO");
     config.algorithm = option_or_variable(arguments, "algo", "BANYAN_ALGO");
-    status = choose_transport(arguments, &set, is_launched, &err);
+    status = check_settings(&err);
+    if (!status)
+        status = choose_transport(arguments, &set, &err);
     is_launched = is_launched && strcmp(set.transport, "memory") != 0;
     if (!status)
         status = count_workers(config.topology, &workers, &err);
@@ -160,6 +171,6 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_bench = {
     .name = "bench",
     .usage = "[-n RANKS] [--topo SPEC] [--algo NAME] [-b SIZE] [-e SIZE] [-f FACTOR] [-d TYPE] [-o OP]",
-    .summary = "a real collective between threads or processes, checked and timed",
+    .summary = "a real collective between processes or threads, checked and timed",
     .options = bench_options,
     .run = run};

@@ -24,7 +24,7 @@ const cli_option bench_options[] = {
     {"op", 'o', "OP", "sum, prod, max, min or avg (default: sum)"},
     {"root", 'r', "RANK", "root of broadcast and reduce (default: 0)"},
     {"transport", 0, "NAME",
-     "memory: ranks are threads (default); shm, tcp, ucx, mpi or auto: they are processes of this machine"},
+     "shm, tcp, ucx, mpi or auto: ranks are processes; memory: they are threads of this one (default: auto)"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};

@@ -16,6 +16,7 @@
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
+    {"hosts", 0, "LIST", "the test network hosts:LIST,gbps=1: so many ranks on each host, 2+3 (needs root)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
     {"spare", 0, "N", "so many ranks may fail while the others go on (default: 0)"},
@@ -58,6 +59,25 @@ static banyan_status find_root(run_job *job, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+static banyan_status choose_network(const cli_arguments *arguments, run_job *job, banyan_error *err)
+{
+    const char *hosts = cli_get(arguments, "hosts");
+
+    job->spec = cli_get(arguments, "net");
+    if (!hosts)
+        return BANYAN_SUCCESS;
+    if (job->spec)
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "--hosts and --net are two words for a test network");
+    if (!*hosts || strspn(hosts, "0123456789+") != strlen(hosts) || strlen(hosts) > RUN_LONGEST_HOSTS)
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "--hosts %.60s is not a list such as 2+3, of at most %d letters; --net takes any network", hosts,
+            RUN_LONGEST_HOSTS);
+    snprintf(job->hosts_spec, sizeof job->hosts_spec, "hosts:%s,gbps=1", hosts);
+    job->spec = job->hosts_spec;
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
 {
     const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout"),
@@ -68,9 +88,11 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     job->command = arguments->command;
     job->is_tagged = cli_has(arguments, "tag");
     job->is_quiet = cli_has(arguments, "quiet");
-    job->spec = cli_get(arguments, "net");
     if (!job->command)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see «banyan run --help»");
+    status = choose_network(arguments, job, err);
+    if (status)
+        return status;
     if (ranks) {
         status = banyan_value_integer(ranks, 1, RUN_MOST_RANKS, &count, err);
         if (status)
@@ -153,8 +175,10 @@ static int run(const cli_arguments *arguments)
 }
 
 const cli_verb cli_verb_run = {.name = "run",
-                               .usage = "[-n N] [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-                                        "--net SPEC [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
+                               .usage =
+                                   "[-n N] [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+                                   "--net SPEC [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+                                   "--hosts LIST [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
                                .summary = "starts the ranks of a job here, or in a test network of its own",
                                .takes_command = 1,
                                .options = options,

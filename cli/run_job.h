@@ -5,7 +5,7 @@
 
 #include "run_net.h"
 
-enum { RUN_MOST_RANKS = 1024 };
+enum { RUN_MOST_RANKS = 1024, RUN_LONGEST_HOSTS = 200 };
 
 typedef struct {
     char *const *command; /* ends with NULL */
@@ -15,6 +15,7 @@ typedef struct {
     int spare_count;  /* so many ranks may fail before the others are ended */
     double timeout_s; /* 0: none */
     const char *spec; /* of the network; NULL: none */
+    char hosts_spec[RUN_LONGEST_HOSTS + 20];
     const run_tree *tree;
     const run_net *net;
     char root[64], secret[65];

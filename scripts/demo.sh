@@ -44,7 +44,7 @@ printf '\nOne transfer is taken out, and the proof says what is missing:\n'
 sed '/"transfers":\[/{n;d}' plan.json > broken.json
 run verify broken.json --topo $network || [ $? = 1 ]
 
-title "4. A real all-reduce: five ranks as threads of this process, through memory"
+title "4. A real all-reduce: five ranks as processes of this machine, through shared memory"
 run bench --topo $network -b 1M -e 16M -f 4
 
 title "5. Processes on two hosts with a cable of 1 Gb/s between them: the best plan, a flat ring, and the bound"

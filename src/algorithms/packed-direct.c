@@ -11,6 +11,8 @@
 #include "solve/strength.h"
 
 #define NEARLY 0.99            /* of the bound: nothing else is tried */
+#define MANY_ARCS 2000         /* beyond this a program takes long, and little comes of it where */
+#define HARDLY 0.9             /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
 #define MOST_FEW 256           /* trees: more are not found for their number */
 
@@ -137,14 +139,16 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
                  : NEARLY;
     if (peel.total < NEARLY * peel.optimum && options->max_trees <= MOST_FEW)
         status = pack_units(graph, options, &peel, err);
-    if (!status && peel.total < nearly * peel.optimum) {
+    if (!status && peel.total < nearly * peel.optimum &&
+        (graph->arc_count <= MANY_ARCS || options->max_trees > MOST_FEW ||
+         peel.total < HARDLY * peel.optimum)) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
         if (!status && !flows->failed)
             status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
         if (!status && !flows->failed)
             status = banyan_flows_rate(flows, topology, &rate, err);
     }
-    if (!status && rate < peel.total * graph->unit && peel.total >= NEARLY * peel.optimum) {
+    if (!status && rate < peel.total * graph->unit) {
         flows->flow_count = 0;
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1,

@@ -203,32 +203,45 @@ static banyan_status limit_trees(const banyan_graph *graph, double bound, stand 
     return status;
 }
 
-banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
-                                   banyan_flows *flows, banyan_error *err)
+static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options,
+                          const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     finder f = {NULL, NULL};
     stand s = {.total = 0};
     int is_few = options->max_trees < graph->arc_count / 2, good = 0;
-    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+    banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
+                                                              : banyan_helpers_create(graph, &f.helpers, err);
 
     banyan_trees_init(&s.trees);
-    if (!status)
-        status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
-                                                    : banyan_helpers_create(graph, &f.helpers, err);
     if (!status && is_few && graph->arc_count > FEW_ARCS)
         status =
-            banyan_packed_units(graph, bound.price, bound.value, options, find_tree, &f, flows, &good, err);
+            banyan_packed_units(graph, bound->price, bound->value, options, find_tree, &f, flows, &good, err);
     if (!status && !good) {
-        status = spread_and_weigh(graph, &bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
+        status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
         if (!status)
-            status = limit_trees(graph, bound.value, &s, (size_t)options->max_trees, err);
+            status = limit_trees(graph, bound->value, &s, (size_t)options->max_trees, err);
     }
     for (size_t t = 0; !status && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
     stand_fini(&s);
     banyan_helpers_destroy(f.helpers);
     banyan_oracle_destroy(f.oracle);
-    banyan_free(bound.price);
+    return status;
+}
+
+banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
+                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                   banyan_error *err)
+{
+    banyan_allreduce_bound found = {0};
+    banyan_status status;
+
+    if (bound)
+        return pack(graph, options, bound, flows, err);
+    found.price = banyan_alloc((size_t)graph->arc_count, sizeof *found.price);
+    status = found.price ? banyan_allreduce_solve(graph, &found, err) : banyan_fail_memory(err);
+    if (!status)
+        status = pack(graph, options, &found, flows, err);
+    banyan_free(found.price);
     return status;
 }

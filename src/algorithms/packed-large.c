@@ -12,9 +12,12 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/exchange.h"
+#include "solve/groups.h"
 #include "solve/hubs.h"
 #include "solve/oracle.h"
 
+#define GOOD 0.99 /* of the bound */
+#define SAME 1e-6
 #define MOST_TREES 64
 #define FEWEST_TREES 16
 #define ATTEMPTS 200000
@@ -118,38 +121,132 @@ static int usual_depth(const banyan_graph *graph)
     return depth;
 }
 
-banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, banyan_error *err)
+/* Trees of equal weight, or nearly so, in the place of the flows if they reach more than *rate, in the graph's units. */
+static banyan_status pack_equal(const banyan_graph *graph, const banyan_packed_options *options,
+                                const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
+                                banyan_error *err)
 {
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_exchange_problem problem = {.attempt_limit = ATTEMPTS};
     banyan_trees trees;
-    double rate = 0, fullest, *weight = NULL;
-    int limit = options->max_trees < MOST_TREES ? options->max_trees : MOST_TREES, count = 0, units = 0;
-    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+    double aim = 0, fullest = 0, *weight;
+    int limit = options->max_trees < MOST_TREES ? options->max_trees : MOST_TREES;
+    int units = choose_units(graph, bound, limit, &aim), count = units < limit ? units : limit;
+    banyan_status status;
 
     banyan_trees_init(&trees);
-    if (!status) {
-        units = choose_units(graph, &bound, limit, &rate);
-        count = units < limit ? units : limit;
-        weight = banyan_alloc((size_t)count, sizeof *weight);
-        status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
-        for (int t = 0; !status && t < count; t++)
-            weight[t] = units / count + (t < units % count);
-        problem.weight = weight;
-        problem.enough = rate > 0 ? units / rate : 0;
-        problem.depth_limit = options->max_depth ? options->max_depth : usual_depth(graph);
-        if (!status)
-            status = banyan_hubs_pack(graph, count, &trees, err);
-    }
+    weight = banyan_alloc((size_t)count, sizeof *weight);
+    status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    for (int t = 0; !status && t < count; t++)
+        weight[t] = units / count + (t < units % count);
+    problem.weight = weight;
+    problem.enough = aim > 0 ? units / aim : 0;
+    problem.depth_limit = options->max_depth ? options->max_depth : usual_depth(graph);
+    if (!status)
+        status = banyan_hubs_pack(graph, count, &trees, err);
     if (!status && trees.tree_count == 0)
         status = make_cheapest(graph, count, &trees, err);
     if (!status)
         status = banyan_exchange(graph, &problem, &trees, &fullest, err);
-    for (size_t t = 0; !status && t < trees.tree_count; t++)
-        banyan_flows_add_tree(flows, graph, &trees, t, -1, weight[t]);
+    if (!status && fullest > 0 && units / fullest > *rate) {
+        *rate = units / fullest;
+        flows->flow_count = 0;
+        for (size_t t = 0; t < trees.tree_count; t++)
+            banyan_flows_add_tree(flows, graph, &trees, t, -1, weight[t]);
+    }
     banyan_trees_fini(&trees);
-    banyan_free(bound.price);
     banyan_free(weight);
+    return status;
+}
+
+/* The same with trees of weights that halve. */
+static banyan_status pack_unequal(const banyan_graph *graph, const banyan_packed_options *options,
+                                  const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
+                                  banyan_error *err)
+{
+    banyan_oracle *oracle;
+    banyan_few few;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
+
+    if (status)
+        return status;
+    status =
+        banyan_packed_few(graph, bound->price, bound->value, options, banyan_oracle_tree, oracle, &few, err);
+    if (!status && few.total > *rate) {
+        *rate = few.total;
+        flows->flow_count = 0;
+        for (size_t t = 0; t < few.trees.tree_count; t++)
+            banyan_flows_add_tree(flows, graph, &few.trees, t, -1, few.weight[t]);
+    }
+    if (!status)
+        banyan_few_fini(&few);
+    banyan_oracle_destroy(oracle);
+    return status;
+}
+
+/* What the ends of cables at workers allow, which limit many networks; 0 if some worker's own cables allow less. */
+static double bound_by_ends(const banyan_graph *graph, int64_t *price)
+{
+    double bound = 0, least = HUGE_VAL;
+
+    for (int i = 0; i < graph->active_count; i++) {
+        int v = graph->active[i];
+        double width = 0;
+
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+            width += (double)graph->arcs[graph->out_arc[j]].capacity;
+        bound += width / (2.0 * (graph->active_count - 1));
+        least = fmin(least, width);
+    }
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = ((graph->role[graph->arcs[i].src] & BANYAN_NODE_ACTIVE) != 0) +
+                   ((graph->role[graph->arcs[i].dst] & BANYAN_NODE_ACTIVE) != 0);
+    return least < bound ? 0 : bound;
+}
+
+/* Few cables look alike, so that the program would be a large one. */
+static banyan_status is_uneven(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count = 0;
+    banyan_status status = group ? banyan_groups_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
+
+    *out = !status && count > graph->arc_count / 8;
+    banyan_free(group);
+    return status;
+}
+
+/* In uneven networks trees of equal weight seldom do, and take long to give up. */
+static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_packed_options *options,
+                                   int uneven, banyan_allreduce_bound *bound, banyan_flows *flows,
+                                   double *rate, banyan_error *err)
+{
+    int first_unequal = uneven && !options->max_depth;
+    double before = bound->value;
+    banyan_status status = banyan_allreduce_solve(graph, bound, err);
+
+    if (!status && first_unequal && !(fabs(bound->value - before) < SAME * before)) /* not tried yet */
+        status = pack_unequal(graph, options, bound, flows, rate, err);
+    if (!status && *rate < GOOD * bound->value)
+        status = pack_equal(graph, options, bound, flows, rate, err);
+    if (!status && *rate < GOOD * bound->value && !first_unequal && !options->max_depth)
+        status = pack_unequal(graph, options, bound, flows, rate, err);
+    return status;
+}
+
+banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    double rate = 0;
+    int uneven = 0;
+    banyan_status status = bound.price ? is_uneven(graph, &uneven, err) : banyan_fail_memory(err);
+
+    if (!status && uneven && !options->max_depth) {
+        bound.value = bound_by_ends(graph, bound.price);
+        if (bound.value > 0)
+            status = pack_unequal(graph, options, &bound, flows, &rate, err);
+    }
+    if (!status && !(rate > 0 && rate >= GOOD * bound.value))
+        status = pack_by_bound(graph, options, uneven, &bound, flows, &rate, err);
+    banyan_free(bound.price);
     return status;
 }

@@ -4,6 +4,7 @@
 #define BANYAN_ALGORITHMS_PACKED_PARTS_H
 
 #include "algorithms/packed.h"
+#include "bound/allreduce.h"
 #include "solve/packing.h"
 
 /* The packing's trees as flows, each rooted at its centre. */
@@ -28,9 +29,11 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, banyan_error *err);
 
-/* Idle nodes that add, and too many for cheapest trees: very many good trees, weighed by a linear program. */
+/* Idle nodes that add, and too many for cheapest trees: very many good trees, weighed by a linear program. bound: what is
+ * known of it already, or NULL. */
 banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
-                                   banyan_flows *flows, banyan_error *err);
+                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                   banyan_error *err);
 
 /* Trees with their weights, in the graph's units. */
 typedef struct {

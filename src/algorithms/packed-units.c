@@ -13,7 +13,7 @@
 #define ENOUGH 0.9901      /* of the bound, */
 #define ROUNDS 24          /* after so many at most; */
 #define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
-#define COINS_ROUNDS 9
+#define COINS_ROUNDS 5
 #define GOOD 0.99      /* of the bound; */
 #define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
 #define LEAST 0.5      /* down to this */
@@ -133,6 +133,15 @@ static banyan_status drop_weightless(banyan_few *few, banyan_error *err)
     return kept.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
+/* Cables of one width, and idle nodes that help: units fit soon, mostly, and each tree takes long to find. */
+static int is_for_units(const banyan_graph *graph)
+{
+    for (int i = 1; i < graph->arc_count; i++)
+        if (graph->arcs[i].capacity != graph->arcs[0].capacity)
+            return 0;
+    return banyan_graph_has_idle_adders(graph);
+}
+
 banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price, double bound,
                                 const banyan_packed_options *options, banyan_tree_oracle oracle,
                                 void *context, banyan_few *out, banyan_error *err)
@@ -148,9 +157,13 @@ banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price,
 
     *out = (banyan_few){.total = 0};
     banyan_trees_init(&out->trees);
-    status = pack_coins(graph, &problem, out, err);
-    if (!status && out->total < GOOD * bound)
-        status = try_units(graph, &problem, out, err);
+    status = is_for_units(graph) ? try_units(graph, &problem, out, err) : BANYAN_SUCCESS;
+    if (!status && out->total < GOOD * bound) {
+        banyan_few_fini(out);
+        status = pack_coins(graph, &problem, out, err);
+        if (!status && out->total < GOOD * bound && !is_for_units(graph))
+            status = try_units(graph, &problem, out, err);
+    }
     if (!status)
         status = drop_weightless(out, err);
     if (status)

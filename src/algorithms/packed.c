@@ -250,7 +250,7 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
     if (!status && rate < NEARLY * bound.value * graph->unit && !banyan_network_has_many_helpers(graph)) {
-        status = banyan_packed_helped(graph, options, &helped, err);
+        status = banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
@@ -271,7 +271,7 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
         banyan_network_is_searched(graph))
         return pack_switched(topology, graph, options, flows, err);
     return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, flows, err)
-                                              : banyan_packed_helped(graph, options, flows, err);
+                                              : banyan_packed_helped(graph, options, NULL, flows, err);
 }
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those

@@ -6,10 +6,11 @@
  *   symmetric, idle nodes that add        tree packing, Steiner trees
  *     - too many for the cheapest trees   cuts: the bidirected cut relaxation
  *   directions unlike                     cuts divide links between reduce and broadcast
- *     - idle nodes that add or copy       reduce and broadcast trees with common roots
+ *     - idle nodes that add or copy       the same, and reduce and broadcast trees with common roots
  *
- * With all of them the proof is prices on links. Where the choice of helpers is too large to be searched
- * fully, a dual ascent bounds a tree's cost from below, so that the bound holds, though it may not be tight.
+ * Idle nodes that are alike are taken together first. With all of them the proof is prices on links. Where the choice of
+ * helpers is too large to be searched fully, cuts (directions unlike) or a dual ascent bound a tree's cost from below,
+ * so that the bound holds, though it may not be tight.
  */
 #include "bound/allreduce.h"
 

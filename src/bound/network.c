@@ -318,6 +318,11 @@ int banyan_network_has_many_helpers(const banyan_graph *graph)
 
 int banyan_network_is_searched(const banyan_graph *graph)
 {
-    return graph->active_count <= BANYAN_STEINER_TERMINALS ||
-           banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS;
+    int helpers = banyan_network_helpers(graph), nodes = graph->active_count + helpers;
+
+    if (graph->active_count <= BANYAN_STEINER_TERMINALS)
+        return 1;
+    if (nodes > BANYAN_MANY_NODES && !banyan_graph_has_forwarders(graph))
+        return 0;
+    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= BANYAN_MANY_SETS / nodes;
 }

@@ -23,13 +23,15 @@ enum {
     BANYAN_MANY_HELPERS = 56,         /* directions alike */
     BANYAN_MANY_HELPERS_OF_FEW = 260, /* and few active workers */
     BANYAN_MANY_HELPERS_UNLIKE = 20,
-    BANYAN_MANY_PAIRS = 1600 /* helpers times active workers, directions alike */
+    BANYAN_MANY_PAIRS = 1600, /* helpers times active workers, directions alike */
+    BANYAN_MANY_NODES = 40,   /* cuts and trees of whole units take less time, where they are good */
+    BANYAN_MANY_SETS = 200000 /* sets of helpers times nodes squared: a tree for each takes long */
 };
 
 int banyan_network_helpers(const banyan_graph *graph); /* how many there are */
 int banyan_network_has_many_helpers(const banyan_graph *graph);
 
-/* The cheapest trees through idle nodes that add can be found: few of these, or few active workers. */
+/* The cheapest trees through idle nodes that add can be found in good time: few of these, or few active workers. */
 int banyan_network_is_searched(const banyan_graph *graph);
 
 #endif

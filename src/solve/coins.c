@@ -23,8 +23,10 @@
 #define SURELY 0.9     /* of the trees that are allowed are expected at most */
 #define HEAVIEST 3.0   /* times the mean weight */
 #define MOST_SPARE 2.0 /* trees of a weight that each cable could bear in addition */
-#define FEWER 10       /* trees of a weight: one of them may be left to the next */
+#define CHOICE 1.05    /* places for each tree are enough of a choice; where it is less, */
+#define FEWER 4        /* trees of a weight: one of them may be left to the next */
 #define TRIES 3        /* to place trees of a weight so that there is room for the rest */
+#define MOST_LOSS 20.0 /* times what is allowed, if the trees are too few for it */
 #define MOST_DOUBLINGS 12
 #define QUANTUM_PARTS 256.0
 
@@ -79,7 +81,7 @@ static int choose_doublings(purse *p, double quanta, double spare)
     return p->quanta > 0;
 }
 
-/* As much to spare and as little loss as the number of trees allows; none where the loss is too much. */
+/* As much to spare and as little loss as the number of trees allows; none where the loss is far too much. */
 static void choose_weights(purse *p)
 {
     double loss = 1 - p->problem->enough, wanted = fmax(4, p->half / (ROUNDING * loss));
@@ -87,7 +89,7 @@ static void choose_weights(purse *p)
     for (double spare = MOST_SPARE; spare > 0.1; spare /= 2)
         if (choose_doublings(p, wanted, spare))
             return;
-    for (double quanta = wanted; quanta >= fmax(4, p->half / loss); quanta *= 0.9)
+    for (double quanta = wanted; quanta >= fmax(4, p->half / (MOST_LOSS * loss)); quanta *= 0.9)
         if (choose_doublings(p, quanta, 0))
             return;
 }
@@ -359,14 +361,14 @@ static double places_for(const purse *p, double weight, int count)
 static int count_places(purse *p, double weight)
 {
     double worth = weight > 1 ? -2 * p->half * p->spare * p->tree_cost : 0, most = 0;
-    int limit, count;
+    int limit, least, count;
 
     for (int i = 0; i < p->graph->arc_count; i++)
         worth += (double)p->problem->price[i] * floor(p->left[i] / weight + 1e-9);
     count = limit = (int)fmin(fmin(floor(worth / p->tree_cost + 1e-9), floor(p->rest / weight + 1e-9)),
                               p->problem->tree_limit - (double)p->trees->tree_count);
-    for (int fewer = limit; weight > 1 && !p->partitions && fewer > 0 && fewer >= limit - limit / FEWER;
-         fewer--) {
+    least = weight > 1 && !p->partitions ? limit - limit / FEWER : limit;
+    for (int fewer = limit; most < CHOICE && fewer >= least && fewer > 0; fewer--) {
         double choice = places_for(p, weight, fewer) / fewer;
 
         if (choice > most + 1e-3) {

@@ -131,6 +131,8 @@ int banyan_lp_column_count(const banyan_lp *lp)
 
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
 {
+    if (lp->failed) /* the column may not be there; the next solve tells */
+        return;
     hand_over(lp);
     Clp_columnLower(lp->clp)[column] = lower;
     Clp_columnUpper(lp->clp)[column] = upper;
@@ -138,6 +140,8 @@ void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double uppe
 
 void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
 {
+    if (lp->failed)
+        return;
     hand_over(lp);
     Clp_objective(lp->clp)[column] = -cost;
 }

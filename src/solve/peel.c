@@ -26,7 +26,8 @@
 #define LEAST_QUANTA 16
 #define LATEST 8 /* trees, by which the weight of the next ones is judged */
 #define LARGEST_LOT 8
-#define MOST_REST 8 /* quanta that are packed at once in the end */
+#define MOST_KNOWN 12 /* partitions, in networks of many widths: then each tree meets new ones */
+#define MOST_REST 8   /* quanta that are packed at once in the end */
 
 typedef struct {
     const banyan_graph *graph;
@@ -370,7 +371,7 @@ static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
 }
 
 /* Trees get lighter with time: if those that are still allowed, as heavy as the latest ones, are too few to come as far as
- * is asked for, they are not worth their search. */
+ * is asked for, they are not worth their search; nor where each of them makes some partition tight. */
 static int is_hopeless(const peeler *p)
 {
     size_t count = p->peel->trees.tree_count, left = (size_t)p->problem->tree_limit - count;
@@ -378,6 +379,8 @@ static int is_hopeless(const peeler *p)
 
     if (count < LATEST || !(p->problem->least > 0))
         return 0;
+    if (p->is_rounded && p->known_count > MOST_KNOWN)
+        return 1;
     for (size_t t = count - LATEST; t < count; t++)
         latest += p->peel->weight[t] / LATEST;
     return p->peel->total + (double)left * latest < p->problem->least * p->peel->optimum;

@@ -10,28 +10,9 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/arborescence.h"
+#include "solve/steiner-parts.h"
 
 #define FEW BANYAN_STEINER_TERMINALS
-
-struct banyan_steiner {
-    const banyan_closure *closure;
-    banyan_arborescence *arborescence;
-    int transposed, undirected;
-    int64_t *key; /* growing a spanning tree: what joining a node costs */
-    int *outside; /* members that have not joined */
-    int terminal_count, helper_count;
-    int *terminal, *helper;       /* indices of the closure */
-    unsigned char *member, *kept; /* these and the parents: one more, for the node before the roots */
-    int *parent, *kept_parent;
-    banyan_arborescence *rooting; /* one node more; NULL until somebody wants the best root */
-    int64_t *rooting_cost;
-    int by_table;
-    int64_t *short_way; /* [v * count + u]: through other chosen nodes too */
-    int *step;          /* first index after v on it */
-    int64_t *best;      /* [mask * count + v] */
-    int *choice;        /* u >= 0: runs to u; -1 - part: splits; */
-};
 
 static banyan_status make_table(banyan_steiner *s, banyan_error *err)
 {
@@ -279,7 +260,7 @@ static int64_t span_members(banyan_steiner *s, int root)
 }
 
 /* root: an index of the closure, or its count for the best one. */
-static int64_t try_members(banyan_steiner *s, int root)
+int64_t banyan_steiner_try_members(banyan_steiner *s, int root)
 {
     if (root == s->closure->count)
         return try_best_root(s);
@@ -289,7 +270,7 @@ static int64_t try_members(banyan_steiner *s, int root)
                                     s->parent);
 }
 
-static void keep(banyan_steiner *s)
+void banyan_steiner_keep(banyan_steiner *s)
 {
     size_t n = (size_t)s->closure->count;
 
@@ -314,17 +295,17 @@ static int64_t try_every_set(banyan_steiner *s, int root)
         only_terminals(s);
         for (int i = 0; i < s->helper_count; i++)
             s->member[s->helper[i]] = (set >> i) & 1;
-        cost = try_members(s, root);
+        cost = banyan_steiner_try_members(s, root);
         if (cost >= 0 && (best < 0 || cost < best)) {
             best = cost;
-            keep(s);
+            banyan_steiner_keep(s);
         }
     }
     return best;
 }
 
 /* Helpers without children bring nothing. */
-static void prune(banyan_steiner *s, int root)
+void banyan_steiner_prune(banyan_steiner *s, int root)
 {
     for (int again = 1; again;) {
         again = 0;
@@ -348,11 +329,11 @@ static int64_t leave_idle_out(banyan_steiner *s, int root)
 {
     int64_t cost;
 
-    prune(s, root);
+    banyan_steiner_prune(s, root);
     for (int i = 0; i < s->helper_count; i++)
         s->member[s->helper[i]] = s->kept_parent[s->helper[i]] >= 0;
-    cost = try_members(s, root);
-    keep(s);
+    cost = banyan_steiner_try_members(s, root);
+    banyan_steiner_keep(s);
     return cost;
 }
 
@@ -363,8 +344,8 @@ static int64_t search_from(banyan_steiner *s, int root, unsigned char all)
     only_terminals(s);
     for (int i = 0; i < s->helper_count; i++)
         s->member[s->helper[i]] = all;
-    best = try_members(s, root);
-    keep(s);
+    best = banyan_steiner_try_members(s, root);
+    banyan_steiner_keep(s);
     if (best >= 0 && s->undirected)
         best = leave_idle_out(s, root);
     for (int flipped = 1, passes = 0; flipped && passes < 3; passes++) {
@@ -373,10 +354,10 @@ static int64_t search_from(banyan_steiner *s, int root, unsigned char all)
             int64_t cost;
 
             s->member[s->helper[i]] ^= 1;
-            cost = try_members(s, root);
+            cost = banyan_steiner_try_members(s, root);
             if (cost >= 0 && (best < 0 || cost < best)) {
                 best = cost;
-                keep(s);
+                banyan_steiner_keep(s);
                 flipped = 1;
             } else {
                 s->member[s->helper[i]] ^= 1;
@@ -395,9 +376,9 @@ static int64_t choose_helpers(banyan_steiner *s, int root)
             return -1;
         mark_used(s, (1u << s->terminal_count) - 1, root);
         {
-            int64_t cost = try_members(s, root);
+            int64_t cost = banyan_steiner_try_members(s, root);
 
-            keep(s);
+            banyan_steiner_keep(s);
             return cost;
         }
     }
@@ -428,7 +409,7 @@ int64_t banyan_steiner_tree(banyan_steiner *s, int root, banyan_trees *trees)
 {
     if (choose_helpers(s, root) < 0)
         return -1;
-    prune(s, root);
+    banyan_steiner_prune(s, root);
     return take_kept(s, trees);
 }
 
@@ -442,174 +423,11 @@ void banyan_steiner_take_undirected(banyan_steiner *s)
     s->undirected = 1;
 }
 
-static int is_terminal(const banyan_steiner *s, int v)
-{
-    return s->closure->graph->role[s->closure->node[v]] & BANYAN_NODE_ACTIVE;
-}
-
-/* From u to v on the tree's way: away from the root, or back to it. */
-static int64_t way(const banyan_steiner *s, int u, int v)
-{
-    size_t n = (size_t)s->closure->count, from = (size_t)(s->transposed ? v : u),
-           to = (size_t)(s->transposed ? u : v);
-
-    return s->closure->distance[from * n + to];
-}
-
-/* What is nearest to the tree and has not been looked at since it came so near; -1: nothing. */
-static int nearest(const banyan_steiner *s)
-{
-    int best = -1;
-
-    for (int v = 0; v < s->closure->count; v++)
-        if (!s->kept[v] && s->key[v] < BANYAN_FAR && (best < 0 || s->key[v] < s->key[best]))
-            best = v;
-    return best;
-}
-
-/* Members: the next nearest terminal joins by a shortest way, and so do helpers on it (Takahashi and Matsuyama 1980). */
-static int grow_members(banyan_steiner *s, int root)
-{
-    int joined = 0, v = root;
-
-    memset(s->member, 0, (size_t)s->closure->count);
-    memset(s->kept, 0, (size_t)s->closure->count); /* here: has been looked at */
-    for (int u = 0; u < s->closure->count; u++)
-        s->key[u] = BANYAN_FAR;
-    s->parent[root] = -1;
-    for (s->key[root] = 0; v >= 0; v = nearest(s)) {
-        if (!s->member[v] && (v == root || is_terminal(s, v))) {
-            for (int u = v; u >= 0 && !s->member[u]; u = s->parent[u]) {
-                s->member[u] = 1;
-                s->key[u] = 0;
-                s->kept[u] = 0;
-                joined += is_terminal(s, u);
-            }
-            if (joined == s->terminal_count)
-                return 1;
-            continue;
-        }
-        s->kept[v] = 1;
-        for (int u = 0; u < s->closure->count; u++)
-            if (u != v && s->key[v] + way(s, v, u) < s->key[u]) {
-                s->key[u] = s->key[v] + way(s, v, u);
-                s->parent[u] = v;
-                s->kept[u] = 0;
-            }
-    }
-    return 0;
-}
-
-/* The tree's node that a helper can be hung on at the least cost. */
-static int place_for(const banyan_steiner *s, int helper)
-{
-    int best = -1;
-
-    for (int v = 0; v < s->closure->count; v++)
-        if (s->parent[v] != -2 && (best < 0 || way(s, v, helper) < way(s, best, helper)))
-            best = v;
-    return best;
-}
-
-/* What is saved if the helper hangs on a node of the tree, and on it all that come cheaper so; adopt != 0: they do. */
-static int64_t hang_helper(banyan_steiner *s, int helper, int on, int adopt)
-{
-    int64_t saved = -way(s, on, helper);
-
-    memset(s->kept, 0, (size_t)s->closure->count); /* here: what must stay above the helper */
-    for (int v = on; v >= 0; v = s->parent[v])
-        s->kept[v] = 1;
-    for (int v = 0; v < s->closure->count; v++) {
-        int64_t before;
-
-        if (s->parent[v] < 0 || s->kept[v])
-            continue;
-        before = way(s, s->parent[v], v);
-        if (way(s, helper, v) >= before)
-            continue;
-        saved += before - way(s, helper, v);
-        if (adopt)
-            s->parent[v] = helper;
-    }
-    if (adopt)
-        s->parent[helper] = on;
-    return saved;
-}
-
-/* Helpers outside the tree join while that makes it cheaper, the best first. */
-static void add_helpers(banyan_steiner *s)
-{
-    for (;;) {
-        int best = -1;
-        int64_t most = 0;
-
-        for (int i = 0; i < s->helper_count; i++) {
-            int64_t saved = s->parent[s->helper[i]] == -2
-                                ? hang_helper(s, s->helper[i], place_for(s, s->helper[i]), 0)
-                                : 0;
-
-            if (saved > most) {
-                most = saved;
-                best = s->helper[i];
-            }
-        }
-        if (best < 0)
-            return;
-        hang_helper(s, best, place_for(s, best), 1);
-    }
-}
-
-static int64_t cost_of(const banyan_steiner *s)
-{
-    int64_t sum = 0;
-
-    for (int v = 0; v < s->closure->count; v++)
-        sum += s->parent[v] >= 0 ? way(s, s->parent[v], v) : 0;
-    return sum;
-}
-
-/* Helpers of the tree one by one without it, as long as that makes it cheaper. */
-static int64_t leave_out(banyan_steiner *s, int root, int64_t best)
-{
-    for (int i = 0; i < s->helper_count; i++) {
-        int h = s->helper[i];
-        int64_t cost;
-
-        if (h == root || s->kept_parent[h] < 0)
-            continue;
-        for (int v = 0; v < s->closure->count; v++)
-            s->member[v] = s->kept_parent[v] >= 0 && v != h;
-        cost = try_members(s, root);
-        if (cost >= 0 && cost < best) {
-            best = cost;
-            add_helpers(s);
-            best = cost_of(s);
-            keep(s);
-            prune(s, root);
-        }
-    }
-    return best;
-}
-
-static int64_t search_near(banyan_steiner *s, int root, int careful)
-{
-    int64_t cost = grow_members(s, root) ? try_members(s, root) : -1;
-
-    if (cost >= 0) {
-        add_helpers(s);
-        cost = cost_of(s);
-    }
-    keep(s);
-    if (cost >= 0)
-        prune(s, root);
-    return cost < 0 || !careful ? cost : leave_out(s, root, cost);
-}
-
 int64_t banyan_steiner_quick_tree(banyan_steiner *s, int root, int careful, banyan_trees *trees)
 {
-    if ((s->undirected ? search_from(s, root, 1) : search_near(s, root, careful)) < 0)
+    if ((s->undirected ? search_from(s, root, 1) : banyan_steiner_search_near(s, root, careful)) < 0)
         return -1;
-    prune(s, root);
+    banyan_steiner_prune(s, root);
     return take_kept(s, trees);
 }
 
@@ -655,7 +473,7 @@ int64_t banyan_steiner_best_tree(banyan_steiner *s, const int *root, int root_co
         price_roots(s, root, root_count);
         if (choose_helpers(s, s->closure->count) < 0)
             return -1;
-        prune(s, -1);
+        banyan_steiner_prune(s, -1);
         return take_kept(s, trees);
     }
     for (int i = 0; i < root_count; i++) {

@@ -17,6 +17,10 @@ for transport in tcp shm auto; do
     grep -q "3 ranks as processes, transport $transport" <<< "$out" || complain "$transport: $out"
     [ "$(grep -vc '^#' <<< "$out")" = 3 ] || complain "$transport: not three rows: $out"
 done
+out=$("$banyan" bench -n 3 -b 1000 -e 1000 --iters 2) || complain "by default: exit $?"
+grep -q "3 ranks as processes, transport auto" <<< "$out" || complain "by default: $out"
+out=$("$banyan" bench -n 3 --transport memory -b 1000 -e 1000 --iters 2) || complain "memory: exit $?"
+grep -q "3 ranks as threads of one process" <<< "$out" || complain "memory: $out"
 out=$("$banyan" run -n 3 -- "$banyan" bench -b 1000 -e 1000 --iters 2 --json) || complain "run: exit $?"
 grep -q '"ranks":3,"transport":"auto"' <<< "$out" || complain "run: $out"
 out=$("$banyan" bench -n 2 --transport nosuch 2>&1) && complain "an unknown transport is accepted"

@@ -99,6 +99,8 @@ expect 2 "--timeout: 0 is not above 0" --timeout 0 true
 expect 2 "a test network is a tree of hosts, but" --net ring:4 true
 expect 2 "--ranks 4, but hosts:2+3 has 5 workers" --net hosts:2+3 -n 4 true
 expect 2 "host g1 has two cables" --net line:3 true
+expect 2 "--hosts 2+x is not a list such as 2+3" --hosts 2+x true
+expect 2 "--hosts and --net are two words" --hosts 1+1 --net hosts:1+1 true
 
 # Signals go to all ranks, and their ends are reported as any other.
 "$banyan" run -n 2 sh -c 'trap "echo told >> told; exit 0" TERM; echo $$ >> ready; while :; do sleep 0.05; done' &
@@ -139,6 +141,7 @@ else
     before=$(ip -o link; ip netns)
     expect 0 "[0] h0 h0 2 10.77.0.1:29400" --net hosts:2+3,gbps=1 --tag sh -c 'echo $(hostname) h0 $BANYAN_LOCAL_SIZE $BANYAN_ROOT'
     expect 0 "[4] h1 3 hosts:2+3,gbps=1" --net hosts:2+3,gbps=1 --tag sh -c 'echo $(hostname) $BANYAN_LOCAL_SIZE $BANYAN_TOPO'
+    expect 0 "[4] h1 3 hosts:2+3,gbps=1" --hosts 2+3 --tag sh -c 'echo $(hostname) $BANYAN_LOCAL_SIZE $BANYAN_TOPO'
     expect 0 "rate 1Gbit burst 25000b" --net hosts:1+1,gbps=1 sh -c 'tc qdisc show dev eth0'
     expect 0 "rate 200Mbit" --net hosts:1+1,gbps=1,degrade=h0:0.2 sh -c 'tc qdisc show dev eth0'
     expect 0 "rate 300Mbit" --net switch:3,gbps=0.3 sh -c 'tc qdisc show dev eth0'

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/helped.c: idle nodes that help where links are unlike in the two directions: cuts and trees that meet prove each
+ * other, idle nodes that are alike are one, few pairs of trees carry nearly everything; and whole networks, planned. */
+#include "test.h"
+
+#include <math.h>
+
+#include "algorithms/algorithms.h"
+#include "bound/bound.h"
+#include "core/alloc.h"
+#include "core/random.h"
+#include "simulate/simulate.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
+#include "solve/fewer.h"
+#include "solve/twins.h"
+#include "topology/build.h"
+#include "verify/verify.h"
+
+#define NODES 10
+#define MOST 96
+
+static const banyan_coupled_problem exactly = {
+    .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
+
+/* A ring both ways and chords, all of unlike widths; the last nodes add, copy, do both, or neither. */
+static banyan_graph *random_helped(banyan_random *random, int nodes, int idle)
+{
+    int src[MOST], dst[MOST], count = 0;
+    unsigned char role[NODES];
+    double capacity[MOST];
+    banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v < nodes; v++)
+        role[v] = (unsigned char)(v < nodes - idle ? BANYAN_NODE_ACTIVE : 2 * (3 - (v + nodes) % 4));
+    for (int i = 0; i < 3 * nodes; i++) {
+        src[count] = i < 2 * nodes ? i / 2 : banyan_random_below(random, nodes);
+        dst[count] = i < 2 * nodes ? (i / 2 + (i % 2 ? 1 : 3)) % nodes : banyan_random_below(random, nodes);
+        capacity[count] = 1 + banyan_random_below(random, 6);
+        count += src[count] != dst[count];
+    }
+    for (int v = 0; v < nodes; v++) {
+        src[count] = (v + 1) % nodes;
+        dst[count] = v;
+        capacity[count++] = 1 + banyan_random_below(random, 6);
+    }
+    input.arc_count = count;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+/* Two independent ways to the best rate: cuts and trees that follow them, and trees one by one from nothing. */
+TEST(cuts_and_trees_agree_where_idle_nodes_help)
+{
+    for (int seed = 1; seed <= 24; seed++) {
+        banyan_random random = {(uint64_t)seed};
+        banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 5);
+        banyan_coupled guided, plain;
+
+        assert_int_equal(banyan_coupled_by_guided_columns(graph, &exactly, &guided, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_coupled_by_columns(graph, &exactly, NULL, &plain, NULL), BANYAN_SUCCESS);
+        if (fabs(guided.bound_value - plain.total) > 1e-6 * plain.total ||
+            guided.total < plain.total * (1 - 1e-6))
+            fail_msg("seed %d: cuts say %.9g, their trees weigh %.9g, others %.9g", seed, guided.bound_value,
+                     guided.total, plain.total);
+        banyan_coupled_fini(&guided);
+        banyan_coupled_fini(&plain);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* What cuts prove under given prices holds for the cheapest trees, and is what the prices were made for. */
+TEST(cuts_prove_the_bound_from_its_prices_alone)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        banyan_random random = {(uint64_t)seed * 77};
+        banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 4);
+        banyan_division division;
+        banyan_wide worth = 0, by_cuts, by_trees, value;
+        int proven;
+
+        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        for (int i = 0; i < graph->arc_count; i++)
+            worth += (banyan_wide)graph->arcs[i].capacity * division.price[i];
+        assert_int_equal(banyan_divide_check(graph, division.price, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_coupled_check(graph, division.price, &value, &by_trees, &proven, NULL),
+                         BANYAN_SUCCESS);
+        assert_true(proven);
+        if ((double)worth / (double)by_cuts > division.bound_value * (1 + 1e-8) ||
+            (double)by_cuts > (double)by_trees * (1 + 1e-8))
+            fail_msg("seed %d: bound %.12g, by cuts %.12g, by trees %.12g", seed, division.bound_value,
+                     (double)worth / (double)by_cuts, (double)worth / (double)by_trees);
+        banyan_division_fini(&division);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* Node 3 forwards between three active ones and three idle ones: two of these are alike but for a factor, the third is not. */
+TEST(idle_nodes_that_are_alike_are_one)
+{
+    static const unsigned char role[] = {1, 1, 1, 0, 6, 6, 6};
+    static const double up[] = {1, 1, 1, 0, 2, 6, 2}, down[] = {2, 2, 2, 0, 4, 12, 2};
+    int src[12], dst[12], count = 0;
+    double capacity[12];
+    banyan_graph_input input = {7, role, 12, src, dst, capacity, NULL};
+    banyan_graph *graph;
+    banyan_twins twins;
+
+    for (int v = 0; v < 7; v++) {
+        if (v == 3)
+            continue;
+        src[count] = v, dst[count] = 3, capacity[count++] = up[v];
+        src[count] = 3, dst[count] = v, capacity[count++] = down[v];
+    }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_twins_merge(graph, NULL, &twins, NULL), BANYAN_SUCCESS);
+    assert_non_null(twins.graph);
+    assert_int_equal(twins.graph->arc_count, 10);
+    assert_int_equal(twins.node[5], 4);
+    assert_int_equal(twins.node[6], 6);
+    assert_int_equal(twins.graph->arcs[twins.arc[8]].capacity, 8);
+    assert_true(twins.arc[6] == twins.arc[8] && fabs(twins.share[8] - 0.75) < 1e-12);
+    banyan_twins_fini(&twins);
+    {
+        int64_t price[12] = {0};
+
+        price[8] = 1; /* only one of the two is dear: they are not alike any more */
+        assert_int_equal(banyan_twins_merge(graph, price, &twins, NULL), BANYAN_SUCCESS);
+        assert_null(twins.graph);
+        banyan_twins_fini(&twins);
+    }
+    banyan_graph_destroy(graph);
+}
+
+TEST(few_pairs_carry_nearly_everything)
+{
+    int found_some = 0;
+
+    for (int seed = 1; seed <= 12; seed++) {
+        banyan_random random = {(uint64_t)seed * 5};
+        banyan_graph *graph = random_helped(&random, NODES, 3);
+        banyan_coupled packing;
+        double before;
+        int found, limit, used = 0;
+
+        assert_int_equal(banyan_coupled_by_guided_columns(graph, &exactly, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_fewer_make_pairs(graph, &packing, NULL), BANYAN_SUCCESS);
+        before = packing.total;
+        limit = (int)packing.trees.tree_count / 2 - 2;
+        if (limit < 1) {
+            banyan_coupled_fini(&packing);
+            banyan_graph_destroy(graph);
+            continue;
+        }
+        assert_int_equal(banyan_fewer_weigh(graph, limit, 0.9 * before, &packing, &found, NULL),
+                         BANYAN_SUCCESS);
+        for (size_t t = 0; t < packing.trees.tree_count; t += 2) {
+            assert_true(packing.weight[t] == packing.weight[t + 1] && packing.root[t] == packing.root[t + 1]);
+            used += packing.weight[t] > 0;
+        }
+        assert_true(packing.total <= before * (1 + 1e-6));
+        if (found)
+            assert_true(used <= limit && packing.total >= 0.9 * before * (1 - 1e-9));
+        found_some += found;
+        banyan_coupled_fini(&packing);
+        banyan_graph_destroy(graph);
+    }
+    assert_true(found_some > 0);
+}
+
+TEST(each_allocation_may_fail)
+{
+    banyan_random random = {3};
+    banyan_graph *graph = random_helped(&random, 7, 3);
+    banyan_coupled_problem problem = exactly;
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_division division;
+    banyan_coupled packing;
+    banyan_wide cost;
+
+    problem.tree_limit = 2;
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_coupled_by_guided_columns(graph, &problem, &packing, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    banyan_coupled_fini(&packing);
+    assert_int_equal(banyan_divide(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    status = BANYAN_INTERNAL_ERROR;
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_divide_check(graph, division.price, &cost, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    banyan_division_fini(&division);
+    banyan_graph_destroy(graph);
+}
+
+/* Plans the first workers, so many, of a network; the share of the bound, whose certificate is checked. */
+static double share_of(const banyan_topology *topology, const int *active, int active_count,
+                       double *bytes_per_s)
+{
+    banyan_problem problem = {.topology = topology,
+                              .active = active,
+                              .active_count = active_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+    banyan_schedule *schedule = NULL;
+    banyan_verdict verdict;
+    banyan_limits limits;
+    banyan_bound bound;
+    banyan_error err;
+    double share;
+
+    if (banyan_bound_find(topology, active, active_count, BANYAN_RELAYS_ADD, &bound, &err) ||
+        banyan_bound_check_certificate(topology, active, active_count, &bound, &err) ||
+        banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err) ||
+        banyan_verify(schedule, topology, &verdict, &err) || banyan_verdict_status(&verdict, &err) ||
+        banyan_bandwidth_limit(schedule, topology, &limits, &err))
+        fail_msg("%s: %s", topology->name, err.text);
+    assert_true(schedule->flow_count <= 64);
+    share = limits.bytes_per_s / bound.allreduce.bytes_per_s;
+    *bytes_per_s = bound.allreduce.bytes_per_s;
+    assert_true(share <= 1 + 1e-6);
+    banyan_schedule_destroy(schedule);
+    banyan_bound_fini(&bound);
+    return share;
+}
+
+static double share_of_spec(const char *spec, int active_count, double *bytes_per_s)
+{
+    banyan_topology *topology;
+    banyan_error err;
+    double share;
+
+    if (banyan_topology_load(spec, &topology, &err))
+        fail_msg("%s: %s", spec, err.text);
+    share = share_of(topology, topology->workers, active_count, bytes_per_s);
+    banyan_topology_destroy(topology);
+    return share;
+}
+
+TEST(idle_workers_behind_switches_with_unlike_links_are_made_use_of)
+{
+    static const struct {
+        const char *spec;
+        int active;
+    } networks[] = {{"switch:16,degrade=g0->s0:0.5", 12},   {"switch:32,degrade=g30->s0:0.5", 24},
+                    {"fattree:4x4,degrade=g0->l0:0.5", 12}, {"dgxa100:2,degrade=g0->ib:0.5", 13},
+                    {"torus:4x4,degrade=g0->g1:0.5", 11},   {"dgx1,degrade=g0->g1:0.5", 5}};
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        double rate, share = share_of_spec(networks[i].spec, networks[i].active, &rate);
+
+        if (share < 0.99)
+            fail_msg("%s with %d active: %g of the bound", networks[i].spec, networks[i].active, share);
+    }
+}
+
+/* A tree is a star at an active worker, n - 1 ways, or at an idle one, n: the idle workers' cables are worth n - 2 parts
+ * in n of the others'. */
+TEST(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars)
+{
+    static const int all[] = {16, 64, 256}, active[] = {12, 50, 200};
+
+    for (int i = 0; i < 3; i++) {
+        banyan_topology *topology;
+        banyan_rate rate;
+        banyan_error err;
+        char spec[32];
+        double n = active[i], idle = all[i] - active[i], reached;
+
+        snprintf(spec, sizeof spec, "switch:%d", all[i]);
+        assert_int_equal(banyan_topology_load(spec, &topology, &err), BANYAN_SUCCESS);
+        assert_int_equal(banyan_bound_allreduce(topology, topology->workers, active[i], BANYAN_RELAYS_ADD,
+                                                &rate, &reached, &err),
+                         BANYAN_SUCCESS);
+        assert_true(fabs(rate.bytes_per_s / topology->links[0].bytes_per_s -
+                         (n + idle * (n - 2) / n) / (2 * (n - 1))) < 1e-6);
+        banyan_rate_fini(&rate);
+        banyan_topology_destroy(topology);
+    }
+}
+
+/* Few idle workers among many are no reason to search for the cheapest trees. */
+TEST(tori_with_few_idle_workers_are_filled)
+{
+    static const int active[] = {56, 61};
+
+    for (int i = 0; i < 2; i++) {
+        double rate, share = share_of_spec("torus:4x4x4", active[i], &rate);
+
+        if (share < 0.99)
+            fail_msg("torus:4x4x4 with %d active: %g of the bound", active[i], share);
+    }
+}
+
+/* Workers on a ring with two switches that only add or only copy. */
+TEST(switches_that_only_add_or_only_copy_cost_nothing)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_error err;
+    double rate;
+
+    banyan_topology_builder_init(&builder, "ring");
+    for (int v = 0; v < 24; v++)
+        banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+    for (int s = 0; s < 2; s++) {
+        banyan_topology_add_switch_f(&builder, "s%d", s);
+        banyan_topology_set_abilities(&builder, 24 + s, s == 0, s == 1);
+    }
+    for (int v = 0; v < 24; v++) {
+        banyan_topology_add_cable(&builder, v, (v + 1) % 24, 2, 0);
+        banyan_topology_add_cable(&builder, v, 24 + v % 2, 1 + v % 3, 0);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+    assert_true(share_of(topology, topology->workers, 22, &rate) >= 0.99);
+    banyan_topology_destroy(topology);
+}
+
+/* Two active workers of many behind switches: divisions that end when the bound stands still. */
+TEST(few_active_workers_of_a_large_random_network_reach_the_bound)
+{
+    for (int seed = 1; seed <= 4; seed++) {
+        banyan_random random = {(uint64_t)seed * 4099};
+        banyan_topology_builder builder;
+        banyan_topology *topology;
+        banyan_error err;
+        double rate, share;
+
+        banyan_topology_builder_init(&builder, "random");
+        for (int v = 0; v < 30; v++)
+            banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+        for (int s = 0; s < 6; s++)
+            banyan_topology_add_switch_f(&builder, "s%d", s);
+        for (int v = 1; v < 100; v++) {
+            int a = v < 36 ? v : banyan_random_below(&random, 36),
+                b = v < 36 ? banyan_random_below(&random, v) : banyan_random_below(&random, 36);
+
+            if (a == b)
+                continue;
+            banyan_topology_add_link(&builder, a, b, 1 + banyan_random_below(&random, 6), 0);
+            banyan_topology_add_link(&builder, b, a, 1 + banyan_random_below(&random, 6), 0);
+        }
+        assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+        share = share_of(topology, topology->workers, 1 + seed, &rate);
+        if (share < 0.99)
+            fail_msg("seed %d: %g of the bound", seed, share);
+        banyan_topology_destroy(topology);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_and_trees_agree_where_idle_nodes_help),
+        cmocka_unit_test(cuts_prove_the_bound_from_its_prices_alone),
+        cmocka_unit_test(idle_nodes_that_are_alike_are_one),
+        cmocka_unit_test(few_pairs_carry_nearly_everything),
+        cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(idle_workers_behind_switches_with_unlike_links_are_made_use_of),
+        cmocka_unit_test(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars),
+        cmocka_unit_test(tori_with_few_idle_workers_are_filled),
+        cmocka_unit_test(switches_that_only_add_or_only_copy_cost_nothing),
+        cmocka_unit_test(few_active_workers_of_a_large_random_network_reach_the_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
