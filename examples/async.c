@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/async.c: an all-reduce that runs while the program computes. Three processes on one host; the id that
- * rank 0 makes reaches the others because they are its children.
+/* examples/async.c: an all-reduce that runs while the program computes. Three processes on one host, which
+ * are there before rank 0 makes the id, for with it comes a thread, and a process that has some had better not fork: so the
+ * id reaches the others through a pipe.
  *
  *   cc async.c -lbanyan -o async && ./async */
 #include <banyan/banyan.h>
@@ -44,14 +45,21 @@ static int work(banyan_unique_id id, int rank)
 int main(void)
 {
     banyan_unique_id id;
-    int failed;
+    int ends[2], failed = 0;
 
+    if (pipe(ends))
+        return 1;
+    for (int rank = 1; rank < RANKS; rank++)
+        if (fork() == 0) {
+            close(ends[1]);
+            failed = read(ends[0], &id, sizeof id) != sizeof id || work(id, rank);
+            _exit(failed | (fflush(stdout) != 0));
+        }
     if (banyan_get_unique_id(&id))
         return 1;
     for (int rank = 1; rank < RANKS; rank++)
-        if (fork() == 0)
-            _exit(work(id, rank) | (fflush(stdout) != 0));
-    failed = work(id, 0);
+        failed |= write(ends[1], &id, sizeof id) != sizeof id;
+    failed |= work(id, 0);
     for (int code; wait(&code) > 0;)
         failed |= code != 0;
     return failed;

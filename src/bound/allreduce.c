@@ -31,6 +31,7 @@
 #include "solve/strength.h"
 #include "solve/twins.h"
 
+#define ALIKE 8         /* arcs for each group at least, on average */
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
@@ -97,11 +98,29 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     return status;
 }
 
-/* Idle nodes add everywhere, but the cheapest tree cannot be found. */
-static int needs_cuts(const banyan_graph *graph)
+/* Few rows are enough where many cables look alike: then column generation is quick on large networks, too. */
+static banyan_status looks_alike(const banyan_graph *graph, int *alike, banyan_error *err)
 {
-    return graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
-           (!banyan_network_is_searched(graph) || banyan_network_has_many_helpers(graph));
+    int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count;
+    banyan_status status = group ? banyan_groups_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
+
+    *alike = !status && count <= graph->arc_count / ALIKE;
+    banyan_free(group);
+    return status;
+}
+
+/* Idle nodes add everywhere, but the cheapest trees cannot be found, or not in good time. */
+static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_error *err)
+{
+    int alike = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *cuts = graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
+            (!banyan_network_is_searched(graph) || banyan_network_has_many_helpers(graph));
+    if (*cuts && banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS)
+        status = looks_alike(graph, &alike, err);
+    *cuts &= !alike;
+    return status;
 }
 
 /* Cuts give the prices; no packing is looked for. */
@@ -225,7 +244,10 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))
         return by_coupled_trees(graph, out, err);
-    if (needs_cuts(graph))
+    status = needs_cuts(graph, &good, err);
+    if (status)
+        return status;
+    if (good)
         status = by_cuts(graph, out, err);
     else if (banyan_network_has_many_helpers(graph))
         status = by_forwarding(graph, out, err);

@@ -25,7 +25,7 @@ enum {
     BANYAN_MANY_HELPERS_UNLIKE = 20,
     BANYAN_MANY_PAIRS = 1600, /* helpers times active workers, directions alike */
     BANYAN_MANY_NODES = 40,   /* cuts and trees of whole units take less time, where they are good */
-    BANYAN_MANY_SETS = 200000 /* sets of helpers times nodes squared: a tree for each takes long */
+    BANYAN_MANY_SETS = 450000 /* sets of helpers times nodes squared: a tree for each takes long */
 };
 
 int banyan_network_helpers(const banyan_graph *graph); /* how many there are */

@@ -9,6 +9,11 @@
  * the node, without making any cut too small (Bang-Jensen, Frank, Jackson 1995). The parts are then two unknowns an arc,
  * for some capacity may be of no use to either.
  *
+ * Idle nodes that add or copy need not be served, only to be of use. Then trees may not fill the division, but whatever they do
+ * is one, so the bound holds. Behind forwarders one thing more has to be said: such a node has at most n - 1 below it in a
+ * tree of n active nodes (n if it is the root), so no more leaves it than n - 1 times what enters; else what it makes up would
+ * let a forwarder send on more than it gets.
+ *
  * We solve the dual program, in which cuts are columns: prices of its rows are r and x, a maximum flow to (from) every
  * node tells whether they serve it, and a minimum cut that is too small becomes a column. Cuts are looked for between
  * the best division known to work and the program's (Ben-Ameur, Neto 2007): the program's own answers jump about,
@@ -21,8 +26,7 @@
 
 #include "core/alloc.h"
 #include "solve/coupled.h"
-#include "solve/flow.h"
-#include "solve/lp.h"
+#include "solve/divide-parts.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
@@ -32,36 +36,8 @@
 #define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
 #define MUCH_PATIENCE 30      /* and where it is checked */
 #define MOST_ROUNDS 2000
-#define SMALL_DENOMINATOR 2000
-#define LARGE_PRICE 17179869184.0 /* 2^34, where prices are not small whole numbers */
 
-typedef struct {
-    const banyan_graph *graph;
-    const int64_t *fixed; /* prices of the arcs, which are given; NULL: they are not */
-    banyan_lp *lp;
-    banyan_flow *flow;          /* one edge an arc, then one from the node before the roots to every node */
-    double unit;                /* the largest capacity */
-    int *root_node, root_count; /* where sums can be made */
-    int has_parts,
-        x_count; /* arcs, twice as many where some node forwards: the broadcast's part, then the reduce's */
-    double *x, *root;           /* the program's answer, in units */
-    double *good_x, *good_root; /* works, */
-    double good;                /* and reaches this */
-    double *mid_x, *mid_root;   /* asked about */
-    unsigned char *cuts;        /* per cut: 1 if it is left, 0 if entered, then the nodes inside */
-    size_t cut_count, cut_capacity;
-    int first_limit, first_cut; /* their columns */
-    int *potential;             /* [reduce * node_count + v]: its column, or -1 */
-    int *row;
-    double *value;
-} divider;
-
-static size_t cut_bytes(const divider *d)
-{
-    return (size_t)d->graph->node_count + 1;
-}
-
-static void divider_fini(divider *d)
+static void divider_fini(banyan_divider *d)
 {
     banyan_lp_destroy(d->lp);
     banyan_flow_destroy(d->flow);
@@ -78,7 +54,7 @@ static void divider_fini(divider *d)
     banyan_free(d->value);
 }
 
-static banyan_status make_flow(divider *d, banyan_error *err)
+static banyan_status make_flow(banyan_divider *d, banyan_error *err)
 {
     const banyan_graph *graph = d->graph;
     int nodes = graph->node_count, arcs = graph->arc_count;
@@ -97,40 +73,24 @@ static banyan_status make_flow(divider *d, banyan_error *err)
     return status;
 }
 
-static double capacity_of(const divider *d, int arc)
+static double capacity_of(const banyan_divider *d, int arc)
 {
     return (double)d->graph->arcs[arc].capacity / d->unit;
 }
 
 /* Which row of the program is the arc's part for the reduce. */
-static int row_in(const divider *d, int arc)
+static int row_in(const banyan_divider *d, int arc)
 {
     return d->graph->node_count + arc + (d->has_parts ? d->graph->arc_count : 0);
 }
 
-/* Whether the node has arcs and cannot do its share of the broadcast (the reduce): copy (add). */
-static int forwards(const banyan_graph *graph, int v, int reduce)
-{
-    return !(graph->role[v] & (reduce ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES)) &&
-           graph->out_first[v] < graph->out_first[v + 1];
-}
-
-/* As many times more than it gets a node can send on: a forwarder as much, an idle node that copies once to each active
- * node (but the root). Active nodes have it all. */
-static int most_copies(const banyan_graph *graph, int v, int reduce)
-{
-    if ((graph->role[v] & BANYAN_NODE_ACTIVE) || graph->out_first[v] == graph->out_first[v + 1])
-        return 0;
-    return forwards(graph, v, reduce) ? 1 : graph->active_count - 1;
-}
-
 /* What limits a node that is not active, each part by itself. */
-static void add_limits(divider *d, int v)
+static void add_limits(banyan_divider *d, int v)
 {
     const banyan_graph *graph = d->graph;
 
     for (int reduce = 0; reduce < 2; reduce++) {
-        int count = 0, copies = most_copies(graph, v, reduce);
+        int count = 0, copies = banyan_divide_most_copies(graph, v, reduce);
 
         for (int i = 0; copies && i < graph->arc_count; i++) {
             int leaves = graph->arcs[i].src == v;
@@ -140,7 +100,7 @@ static void add_limits(divider *d, int v)
             d->row[count] = reduce ? row_in(d, i) : graph->node_count + i;
             d->value[count++] = leaves == reduce ? -copies : 1;
         }
-        for (int i = 0; copies && !forwards(graph, v, reduce) && i < d->root_count; i++)
+        for (int i = 0; copies && !banyan_divide_forwards(graph, v, reduce) && i < d->root_count; i++)
             if (!(graph->role[d->root_node[i]] & BANYAN_NODE_ACTIVE)) {
                 d->row[count] = d->root_node[i];
                 d->value[count++] = d->root_node[i] == v ? -graph->active_count : -1;
@@ -153,7 +113,7 @@ static void add_limits(divider *d, int v)
 
 /* One price an arc. Where prices are given, all of them in one column more, and the others at a premium: so there is
  * an answer before the cuts that need none of them are found. */
-static void add_prices(divider *d)
+static void add_prices(banyan_divider *d)
 {
     int nodes = d->graph->node_count, arcs = d->graph->arc_count;
     double worth = 0, largest = 1;
@@ -179,7 +139,7 @@ static void add_prices(divider *d)
 
 /* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs (without forwarders: beyond those
  * of cuts). */
-static banyan_status make_program(divider *d, banyan_error *err)
+static banyan_status make_program(banyan_divider *d, banyan_error *err)
 {
     int nodes = d->graph->node_count;
     size_t rows = (size_t)(nodes + d->x_count);
@@ -204,19 +164,19 @@ static banyan_status make_program(divider *d, banyan_error *err)
     return status;
 }
 
-static banyan_status divider_init(divider *d, const banyan_graph *graph, const int64_t *fixed,
+static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, const int64_t *fixed,
                                   banyan_error *err)
 {
     const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
-    *d = (divider){.graph = graph,
-                   .fixed = fixed,
-                   .has_parts = fixed != NULL,
-                   .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
+    *d = (banyan_divider){.graph = graph,
+                          .fixed = fixed,
+                          .has_parts = fixed != NULL,
+                          .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
     for (int v = 0; v < graph->node_count; v++)
-        d->has_parts |= forwards(graph, v, 0) || forwards(graph, v, 1);
+        d->has_parts |= banyan_divide_forwards(graph, v, 0) || banyan_divide_forwards(graph, v, 1);
     d->x_count = graph->arc_count * (d->has_parts ? 2 : 1);
     parts = (size_t)d->x_count;
     d->x = banyan_alloc(parts, sizeof *d->x);
@@ -242,18 +202,18 @@ static banyan_status divider_init(divider *d, const banyan_graph *graph, const i
     return status ? status : make_program(d, err);
 }
 
-static int is_new(const divider *d, const unsigned char *cut)
+static int is_new(const banyan_divider *d, const unsigned char *cut)
 {
     for (size_t i = 0; i < d->cut_count; i++)
-        if (memcmp(d->cuts + i * cut_bytes(d), cut, cut_bytes(d)) == 0)
+        if (memcmp(d->cuts + i * banyan_divide_cut_bytes(d), cut, banyan_divide_cut_bytes(d)) == 0)
             return 0;
     return 1;
 }
 
 /* The latest of d->cuts becomes a column. */
-static void add_column(divider *d)
+static void add_column(banyan_divider *d)
 {
-    const unsigned char *cut = d->cuts + d->cut_count * cut_bytes(d), *inside = cut + 1;
+    const unsigned char *cut = d->cuts + d->cut_count * banyan_divide_cut_bytes(d), *inside = cut + 1;
     const banyan_graph *graph = d->graph;
     double leaves = 0;
     int count = 0;
@@ -278,9 +238,9 @@ static void add_column(divider *d)
 }
 
 /* Room for one more cut, or NULL. */
-static unsigned char *next_cut(divider *d)
+static unsigned char *next_cut(banyan_divider *d)
 {
-    size_t bytes = cut_bytes(d);
+    size_t bytes = banyan_divide_cut_bytes(d);
 
     while (d->cut_capacity < (d->cut_count + 1) * bytes)
         if (!banyan_grow((void **)&d->cuts, d->cut_capacity, &d->cut_capacity, 1))
@@ -290,7 +250,7 @@ static unsigned char *next_cut(divider *d)
 }
 
 /* Every node alone, and all but it: mostly these decide. */
-static banyan_status first_cuts(divider *d, banyan_error *err)
+static banyan_status first_cuts(banyan_divider *d, banyan_error *err)
 {
     for (int i = 0; i < d->graph->active_count; i++)
         for (unsigned char kind = 0; kind < 4; kind++) {
@@ -308,7 +268,7 @@ static banyan_status first_cuts(divider *d, banyan_error *err)
 }
 
 /* Against the stream, from the node that is served: most of what it gets comes from near by, so the search stays short. */
-static void set_flow(divider *d, int leaving)
+static void set_flow(banyan_divider *d, int leaving)
 {
     const banyan_graph *graph = d->graph;
 
@@ -325,7 +285,7 @@ static void set_flow(divider *d, int leaving)
 }
 
 /* Columns from nodes that the division at hand does not serve. */
-static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
+static banyan_status find_cuts(banyan_divider *d, int *lacking, banyan_error *err)
 {
     int64_t total = 0;
 
@@ -352,7 +312,7 @@ static banyan_status find_cuts(divider *d, int *lacking, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static banyan_status solve_program(divider *d, banyan_division *out, banyan_error *err)
+static banyan_status solve_program(banyan_divider *d, banyan_division *out, banyan_error *err)
 {
     banyan_status status = banyan_lp_solve(d->lp, err);
 
@@ -367,7 +327,7 @@ static banyan_status solve_program(divider *d, banyan_division *out, banyan_erro
     return BANYAN_SUCCESS;
 }
 
-static void mix(divider *d, double share)
+static void mix(banyan_divider *d, double share)
 {
     for (int v = 0; v < d->graph->node_count; v++)
         d->mid_root[v] = share * d->root[v] + (1 - share) * d->good_root[v];
@@ -375,7 +335,7 @@ static void mix(divider *d, double share)
         d->mid_x[i] = share * d->x[i] + (1 - share) * d->good_x[i];
 }
 
-static void keep(divider *d)
+static void keep(banyan_divider *d)
 {
     d->good = 0;
     for (int v = 0; v < d->graph->node_count; v++)
@@ -385,7 +345,7 @@ static void keep(divider *d)
 
 /* Between the best division that works and the program's answer, and nearer to the answer the longer that works. With
  * patience (above 0), not beyond so many rounds in which the bound has not fallen. */
-static banyan_status close_in(divider *d, double tolerance, int round_limit, int patience,
+static banyan_status close_in(banyan_divider *d, double tolerance, int round_limit, int patience,
                               banyan_division *out, banyan_error *err)
 {
     banyan_status status = solve_program(d, out, err);
@@ -420,7 +380,7 @@ static banyan_status close_in(divider *d, double tolerance, int round_limit, int
 }
 
 /* The arcs' prices: what they have themselves, and that of the cuts which they leave. */
-static void price_arcs(const divider *d, double *price)
+static void price_arcs(const banyan_divider *d, double *price)
 {
     const double *value = banyan_lp_values(d->lp);
     const banyan_graph *graph = d->graph;
@@ -428,7 +388,7 @@ static void price_arcs(const divider *d, double *price)
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = fmax(0, value[i]);
     for (size_t k = 0; k < d->cut_count && !d->has_parts; k++) {
-        const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
+        const unsigned char *cut = d->cuts + k * banyan_divide_cut_bytes(d), *inside = cut + 1;
         double weight = value[(size_t)d->first_cut + k];
 
         for (int i = 0; *cut && weight > 0 && i < graph->arc_count; i++)
@@ -437,103 +397,8 @@ static void price_arcs(const divider *d, double *price)
     }
 }
 
-/* Weights of the program's columns behind the arcs' as whole numbers, small ones if they are such. */
-static banyan_status make_whole(const divider *d, int64_t **out, banyan_error *err)
-{
-    const double *value = banyan_lp_values(d->lp) + d->first_limit;
-    int count = d->first_cut - d->first_limit + (int)d->cut_count;
-    double *weight = banyan_alloc((size_t)count + 1, sizeof *weight), largest = 0;
-    int64_t *whole = banyan_alloc((size_t)count + 1, sizeof *whole);
-
-    *out = NULL;
-    if (!weight || !whole) {
-        banyan_free(weight);
-        banyan_free(whole);
-        return banyan_fail_memory(err);
-    }
-    for (int i = 0; i < count; i++) {
-        weight[i] = fmax(0, value[i]);
-        largest = fmax(largest, weight[i]);
-    }
-    if (!banyan_fraction_small_integers(weight, count, SMALL_DENOMINATOR, 1e-7, whole))
-        for (int i = 0; i < count; i++)
-            whole[i] = (int64_t)nearbyint(weight[i] / largest * LARGE_PRICE);
-    banyan_free(weight);
-    *out = whole;
-    return BANYAN_SUCCESS;
-}
-
-/* What the arc must cost at least, so that the cuts' weights are paid: as a part of the reduce, or of the broadcast. */
-static int64_t must_cost(const divider *d, const int64_t *whole, int arc, int reduce)
-{
-    const banyan_graph *graph = d->graph;
-    const int *potential = d->potential + reduce * graph->node_count;
-    int from = reduce ? graph->arcs[arc].src : graph->arcs[arc].dst,
-        to = reduce ? graph->arcs[arc].dst : graph->arcs[arc].src, before = d->first_limit;
-    int64_t cost = 0;
-
-    for (size_t k = 0; k < d->cut_count; k++) {
-        const unsigned char *cut = d->cuts + k * cut_bytes(d), *inside = cut + 1;
-
-        if (*cut == reduce && inside[from] && !inside[to])
-            cost += whole[(size_t)(d->first_cut - before) + k];
-    }
-    cost += potential[from] < 0 ? 0 : most_copies(graph, from, reduce) * whole[potential[from] - before];
-    return cost - (potential[to] < 0 ? 0 : whole[potential[to] - before]);
-}
-
-/* What a root that is not active itself adds to the limits of helpers. */
-static int64_t spent_on_helpers(const divider *d, const int64_t *whole, int root)
-{
-    const banyan_graph *graph = d->graph;
-    int64_t sum = 0;
-
-    for (int i = 0; i < 2 * graph->node_count && !(graph->role[root] & BANYAN_NODE_ACTIVE); i++) {
-        int v = i % graph->node_count;
-
-        if (d->potential[i] >= 0 && !forwards(graph, v, i / graph->node_count))
-            sum += (v == root ? graph->active_count : 1) * whole[d->potential[i] - d->first_limit];
-    }
-    return sum;
-}
-
-/* Where nodes help that are not active: every pair of trees crosses each cut, so it costs no less than the cuts that a root
- * is outside of weigh together, if each arc costs what the cuts over it do. Whole numbers, so it holds exactly. */
-static banyan_status prove_by_cuts(const divider *d, int64_t *price, banyan_wide *worth, banyan_wide *least,
-                                   banyan_error *err)
-{
-    const banyan_graph *graph = d->graph;
-    int64_t *whole;
-    banyan_status status = make_whole(d, &whole, err);
-
-    *worth = 0;
-    *least = -1;
-    if (status)
-        return status;
-    for (int i = 0; i < graph->arc_count; i++) {
-        int64_t sent = must_cost(d, whole, i, 0), summed = must_cost(d, whole, i, 1);
-
-        price[i] = sent > summed ? sent : summed;
-        price[i] = price[i] > 0 ? price[i] : 0;
-        *worth += (banyan_wide)graph->arcs[i].capacity * price[i];
-    }
-    for (int i = 0; i < d->root_count; i++) {
-        banyan_wide cost = -spent_on_helpers(d, whole, d->root_node[i]);
-
-        for (size_t k = 0; k < d->cut_count; k++)
-            if (!d->cuts[k * cut_bytes(d) + 1 + (size_t)d->root_node[i]])
-                cost += whole[(size_t)(d->first_cut - d->first_limit) + k];
-        *least = *least < 0 || cost < *least ? cost : *least;
-    }
-    banyan_free(whole);
-    if (*least <= 0 || *worth <= 0)
-        return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the weights of %d cuts prove nothing",
-                           (int)d->cut_count);
-    return BANYAN_SUCCESS;
-}
-
 /* What the prices prove, as whole numbers. */
-static banyan_status prove(const divider *d, banyan_division *out, banyan_error *err)
+static banyan_status prove(const banyan_divider *d, banyan_division *out, banyan_error *err)
 {
     const banyan_graph *graph = d->graph;
     double *price = d->value, largest = 0;
@@ -542,15 +407,15 @@ static banyan_status prove(const divider *d, banyan_division *out, banyan_error 
     int proven;
 
     if (banyan_graph_has_helpers(graph)) {
-        status = prove_by_cuts(d, out->price, &num, &den, err);
+        status = banyan_divide_prove_by_cuts(d, out->price, &num, &den, err);
         goto out;
     }
     price_arcs(d, price);
     for (int i = 0; i < graph->arc_count; i++)
         largest = fmax(largest, price[i]);
-    if (!banyan_fraction_small_integers(price, graph->arc_count, SMALL_DENOMINATOR, 1e-7, out->price))
+    if (!banyan_fraction_small_integers(price, graph->arc_count, BANYAN_DIVIDE_SMALL, 1e-7, out->price))
         for (int i = 0; i < graph->arc_count; i++)
-            out->price[i] = (int64_t)nearbyint(price[i] / largest * LARGE_PRICE);
+            out->price[i] = (int64_t)nearbyint(price[i] / largest * BANYAN_DIVIDE_LARGE);
     status = banyan_coupled_check(graph, out->price, &num, &den, &proven, err);
     if (!status && den <= 0)
         status =
@@ -563,7 +428,7 @@ out:
     return BANYAN_SUCCESS;
 }
 
-static void hand_over(divider *d, banyan_division *out)
+static void hand_over(banyan_divider *d, banyan_division *out)
 {
     if (!out->is_settled) { /* the program's answer is nearer */
         mix(d, 1);
@@ -585,7 +450,7 @@ static void hand_over(divider *d, banyan_division *out)
 static banyan_status divide(const banyan_graph *graph, double tolerance, int round_limit, int patience,
                             banyan_division *out, banyan_error *err)
 {
-    divider d;
+    banyan_divider d;
     banyan_status status = divider_init(&d, graph, NULL, err);
 
     memset(out, 0, sizeof *out);
@@ -626,7 +491,7 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
     int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
     banyan_wide worth = 0, least = 0, value = 0;
     banyan_division division = {0};
-    divider d;
+    banyan_divider d;
     banyan_status status = divider_init(&d, graph, price, err);
 
     if (!status && !needed)
@@ -636,7 +501,7 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
     if (!status)
         status = close_in(&d, CHECKED, MOST_ROUNDS, MUCH_PATIENCE, &division, err);
     if (!status)
-        status = prove_by_cuts(&d, needed, &worth, &least, err);
+        status = banyan_divide_prove_by_cuts(&d, needed, &worth, &least, err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         value += (banyan_wide)graph->arcs[i].capacity * price[i];
     if (!status) /* the cuts prove a bound by themselves; the prices are worth as much as that */
