@@ -77,8 +77,14 @@ static banyan_status sleep_until(banyan_crew *crew, int place, const _Atomic uin
             break;
         }
         status = runner->transport->wait(runner->endpoint, crew->deadline_ns, err);
-        if (status == BANYAN_TIMEOUT && !runner->transport->failure(runner->endpoint, err))
-            crew->late = place;
+        if (status == BANYAN_TIMEOUT) {
+            banyan_status failure = runner->transport->failure(runner->endpoint, err);
+
+            if (failure)
+                status = failure;
+            else
+                crew->late = place;
+        }
         if (status)
             break;
     }

@@ -224,10 +224,11 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
         else if (banyan_clock_ns() > deadline_ns)
             status = BANYAN_TIMEOUT;
     }
-    /* Ours, or the group's already? */
-    if (status == BANYAN_TIMEOUT && !runner->transport->failure(runner->endpoint, err))
-        return banyan_run_time_out(runner, err);
-    return status;
+    if (status != BANYAN_TIMEOUT)
+        return status;
+    /* Ours, or has the group failed already, of something else? */
+    status = runner->transport->failure(runner->endpoint, err);
+    return status ? status : banyan_run_time_out(runner, err);
 }
 
 /* Pieces that no receive touches here come into the result by a copy, while the first sends are on their way. */
