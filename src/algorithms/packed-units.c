@@ -73,15 +73,12 @@ static banyan_status fill(const banyan_graph *graph, const banyan_units_problem 
 static banyan_status pack_coins(const banyan_graph *graph, const banyan_units_problem *like, banyan_few *out,
                                 banyan_error *err)
 {
-    banyan_coins_problem problem = {.price = like->price,
-                                    .bound = like->bound,
-                                    .enough = COINS_ENOUGH,
-                                    .tree_limit = like->tree_limit,
-                                    .round_limit = COINS_ROUNDS,
-                                    .oracle = like->oracle,
-                                    .context = like->context};
-    banyan_status status = banyan_coins_pack(graph, &problem, &out->trees, &out->weight, &out->total, err);
+    banyan_units_problem problem = *like;
+    banyan_status status;
 
+    problem.enough = COINS_ENOUGH;
+    problem.round_limit = COINS_ROUNDS;
+    status = banyan_coins_pack(graph, &problem, &out->trees, &out->weight, &out->total, err);
     if (!status && out->trees.tree_count && out->total < ENOUGH * like->bound)
         status = fill(graph, like, out, err);
     return status;

@@ -32,7 +32,7 @@
 
 typedef struct {
     const banyan_graph *graph;
-    const banyan_coins_problem *problem;
+    const banyan_units_problem *problem;
     double *left, *room; /* per arc: quanta of its share that are left; whole times of the weight at hand */
     double *ones;        /* weights of trees that are placed */
     int64_t *price;      /* per arc: the bound's, and those of partitions that were short of room */
@@ -406,7 +406,7 @@ static banyan_status place_weight(purse *p, double weight, banyan_error *err)
     return status;
 }
 
-banyan_status banyan_coins_pack(const banyan_graph *graph, const banyan_coins_problem *problem,
+banyan_status banyan_coins_pack(const banyan_graph *graph, const banyan_units_problem *problem,
                                 banyan_trees *trees, double **weight, double *total, banyan_error *err)
 {
     purse p = {.graph = graph, .problem = problem, .trees = trees};

@@ -160,7 +160,10 @@ static banyan_status wait_on_both(endpoint *e, int64_t deadline_ns, banyan_error
             return failure(&e->base, err);
         }
         status = e->far_one->transport->wait(e->far_one, 0, err);
-        if (status != BANYAN_TIMEOUT || e->far_one->transport->failure(e->far_one, err))
+        if (status != BANYAN_TIMEOUT)
+            return status;
+        status = e->far_one->transport->failure(e->far_one, err);
+        if (status) /* since that look */
             return status;
         now_ns = banyan_clock_ns();
         if (now_ns >= deadline_ns)

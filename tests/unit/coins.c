@@ -55,9 +55,9 @@ static void close_network(network *n)
     banyan_graph_destroy(n->graph);
 }
 
-static banyan_coins_problem problem_of(const network *n, int tree_limit)
+static banyan_units_problem problem_of(const network *n, int tree_limit)
 {
-    return (banyan_coins_problem){.price = n->bound.price,
+    return (banyan_units_problem){.price = n->bound.price,
                                   .bound = n->bound.value,
                                   .enough = 0.995,
                                   .tree_limit = tree_limit,
@@ -83,7 +83,7 @@ static double fullest_cable(const banyan_graph *graph, const banyan_trees *trees
 static void check_network(int workers, int switches, int seed, double wanted)
 {
     network n = open_network(workers, switches, seed);
-    banyan_coins_problem problem = problem_of(&n, 64);
+    banyan_units_problem problem = problem_of(&n, 64);
     double *weight = NULL, total, sum = 0;
     banyan_trees trees;
 
@@ -122,7 +122,7 @@ TEST(nearly_as_much_is_reached_behind_switches)
 TEST(too_few_trees_for_so_many_widths_are_not_looked_for)
 {
     network n = open_network(24, 0, 1);
-    banyan_coins_problem problem = problem_of(&n, 8);
+    banyan_units_problem problem = problem_of(&n, 8);
     double *weight = NULL, total;
     banyan_trees trees;
 
@@ -138,7 +138,7 @@ TEST(too_few_trees_for_so_many_widths_are_not_looked_for)
 TEST(coins_are_packed_or_memory_is_said_to_be_short)
 {
     network n = open_network(8, 0, 3);
-    banyan_coins_problem problem = problem_of(&n, 64);
+    banyan_units_problem problem = problem_of(&n, 64);
     banyan_status status = BANYAN_SYSTEM_ERROR;
     double *weight = NULL, total;
     banyan_trees trees;
