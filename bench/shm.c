@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/value.h"
 #include "execute/run.h"
+#include "transport/shared.h"
 #include "transport/shm.h"
 
 enum { MOST_RANKS = 64, MOST_ITERATIONS = 4096 };
@@ -102,14 +103,14 @@ static void check(const float *buffer, size_t count, int ranks)
             fail("a wrong sum");
 }
 
-static void *allocate(const job *j, banyan_endpoint *endpoint)
+static void *allocate(const job *j)
 {
     banyan_error err;
     void *memory;
 
     if (!j->regions)
         return malloc(j->bytes);
-    if (banyan_shm_region_create(endpoint, j->bytes, &memory, &err))
+    if (banyan_shared_alloc(j->bytes, &memory, &err))
         fail(err.text);
     return memory;
 }
@@ -142,11 +143,11 @@ static void work(const job *j, const banyan_schedule *schedule, seat *s)
         banyan_program_compile(schedule, dependencies, s->rank, &program, &err) ||
         banyan_runner_create(program, endpoint, 0, 60000, &runner, &err))
         fail(err.text);
-    request.buffer = allocate(j, endpoint);
+    request.buffer = allocate(j);
     fill(request.buffer, request.count, s->rank);
     if (j->is_apart) {
         request.input = request.buffer;
-        request.buffer = allocate(j, endpoint);
+        request.buffer = allocate(j);
         memset(request.buffer, 1, j->bytes);
     }
     for (int i = -1; i < j->iterations; i++) { /* the first one warms up */
