@@ -20,6 +20,7 @@
 #define SAME 1e-6
 #define MOST_TREES 64
 #define FEWEST_TREES 16
+#define FEWEST_WITH_HUBS 0.75 /* of the limit: idle hubs are the better the more trees they can be shared out to */
 #define ATTEMPTS 200000
 #define STEPS 64               /* rates tried for one number of units */
 #define MOST_WEIGHT 3          /* units of a tree */
@@ -58,14 +59,16 @@ static int choose_units(const banyan_graph *graph, const banyan_allreduce_bound 
                         double *rate)
 {
     double worth = 0, tree_cost;
-    int best = tree_limit;
+    int best = tree_limit, fewest = tree_limit < FEWEST_TREES ? tree_limit : FEWEST_TREES;
+
+    if (banyan_graph_has_idle_adders(graph))
+        fewest = (int)ceil(FEWEST_WITH_HUBS * tree_limit);
 
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)graph->arcs[i].capacity * (double)bound->price[i];
     tree_cost = worth / bound->value;
     *rate = 0;
-    for (int units = tree_limit < FEWEST_TREES ? tree_limit : FEWEST_TREES; units <= MOST_WEIGHT * tree_limit;
-         units++) {
+    for (int units = fewest; units <= MOST_WEIGHT * tree_limit; units++) {
         double found = rate_of_units(graph, bound, tree_cost, units, *rate * (1 + 1e-6));
 
         if (found > 0) {
@@ -230,6 +233,14 @@ static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_packe
     if (!status && *rate < GOOD * bound->value && !first_unequal && !options->max_depth)
         status = pack_unequal(graph, options, bound, flows, rate, err);
     return status;
+}
+
+banyan_status banyan_packed_equal(const banyan_graph *graph, const banyan_packed_options *options,
+                                  const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
+{
+    double rate = 0;
+
+    return pack_equal(graph, options, bound, flows, &rate, err);
 }
 
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,

@@ -249,8 +249,10 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         status = pack_plain(topology, &plain, options, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
-    if (!status && rate < NEARLY * bound.value * graph->unit && !banyan_network_has_many_helpers(graph)) {
-        status = banyan_packed_helped(graph, options, &bound, &helped, err);
+    if (!status && rate < NEARLY * bound.value * graph->unit) {
+        status = banyan_network_has_many_helpers(graph)
+                     ? banyan_packed_equal(graph, options, &bound, &helped, err)
+                     : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
