@@ -20,7 +20,8 @@
 #define SAME 1e-6
 #define MOST_TREES 64
 #define FEWEST_TREES 16
-#define FEWEST_WITH_HUBS 0.75 /* of the limit: idle hubs are the better the more trees they can be shared out to */
+#define FEWEST_WITH_HUBS 0.8    /* of the limit: with more trees idle hubs can be shared out better */
+#define ENOUGH_WITH_HUBS 0.9903 /* of the bound */
 #define ATTEMPTS 200000
 #define STEPS 64               /* rates tried for one number of units */
 #define MOST_WEIGHT 3          /* units of a tree */
@@ -54,21 +55,44 @@ static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bo
     return 0;
 }
 
+/* Idle hubs cost a tree one edge more each, of which prices know nothing: the number of units that leaves the most room for
+ * that, for a rate that will do. */
+static int choose_with_hubs(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
+                            double *rate)
+{
+    double most = 0;
+    int best = tree_limit;
+
+    *rate = ENOUGH_WITH_HUBS * bound->value;
+    for (int units = (int)ceil(FEWEST_WITH_HUBS * tree_limit); units <= tree_limit; units++) {
+        double room = 0;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            room += (double)bound->price[i] * floor((double)graph->arcs[i].capacity * units / *rate + 1e-9);
+        if (room / units > most * (1 - 1e-4)) {
+            most = fmax(most, room / units);
+            best = units;
+        }
+    }
+    return best;
+}
+
 /* The number of units that can reach the most; as few as will do. */
 static int choose_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
                         double *rate)
 {
     double worth = 0, tree_cost;
-    int best = tree_limit, fewest = tree_limit < FEWEST_TREES ? tree_limit : FEWEST_TREES;
+    int best = tree_limit;
 
     if (banyan_graph_has_idle_adders(graph))
-        fewest = (int)ceil(FEWEST_WITH_HUBS * tree_limit);
+        return choose_with_hubs(graph, bound, tree_limit, rate);
 
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)graph->arcs[i].capacity * (double)bound->price[i];
     tree_cost = worth / bound->value;
     *rate = 0;
-    for (int units = fewest; units <= MOST_WEIGHT * tree_limit; units++) {
+    for (int units = tree_limit < FEWEST_TREES ? tree_limit : FEWEST_TREES; units <= MOST_WEIGHT * tree_limit;
+         units++) {
         double found = rate_of_units(graph, bound, tree_cost, units, *rate * (1 + 1e-6));
 
         if (found > 0) {

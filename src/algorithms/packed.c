@@ -227,6 +227,16 @@ static banyan_status pack_plain(const banyan_topology *topology, const banyan_gr
     return pack_switched(topology, graph, options, flows, err);
 }
 
+/* No more can be packed, in bytes per second, if idle workers do not add: each of a tree's edges has two ends at active ones. */
+static double most_without_help(const banyan_graph *graph)
+{
+    double width = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        width += graph->role[graph->arcs[i].src] & BANYAN_NODE_ACTIVE ? (double)graph->arcs[i].capacity : 0;
+    return width / (2.0 * (graph->active_count - 1)) * graph->unit;
+}
+
 /* Idle workers behind switches seldom have anything to add: often they do as much by forwarding, and the bound,
  * which counts their adding in, says so. */
 static banyan_status pack_forwarding(const banyan_topology *topology, const banyan_graph *graph,
@@ -245,7 +255,7 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     for (int v = 0; !status && v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
-    if (!status)
+    if (!status && most_without_help(graph) >= NEARLY * bound.value * graph->unit)
         status = pack_plain(topology, &plain, options, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
@@ -256,6 +266,8 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
+    if (!status && flows->flow_count == 0)
+        status = pack_plain(topology, &plain, options, flows, err);
     banyan_free(plain.role);
     banyan_free(bound.price);
     return status;

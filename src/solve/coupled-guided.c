@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/coupled-oracle.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/fewer.h"
@@ -17,8 +18,8 @@
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
 #define SETTLED 1e-7 /* and trees, which show that it is the right one */
 #define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
-#define LESS 0.5     /* or they are taken if nothing else is found */
 #define MORE 1.0005  /* times that, and it is worth it */
+#define SURELY 0.999 /* of what all pairs carry some must be able to */
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
 #define FEW 0.991    /* what few pairs should reach */
@@ -54,6 +55,7 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, const ban
 {
     banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value}, *best;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
+    double least;
     int found = 0;
 
     if (status || out->trees.tree_count / 2 <= (size_t)limit)
@@ -64,11 +66,13 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, const ban
         status = banyan_fewer_add_pairs(out, &equal, err);
         if (!status && few->trees.tree_count)
             status = banyan_fewer_add_pairs(out, few, err);
-        if (!status)
-            status = banyan_fewer_weigh(graph, limit, fmax(FEW * out->bound_value, best->total * MORE), out,
-                                        &found, err);
+        least = fmax(FEW * fmin(out->total, out->bound_value), best->total * MORE);
+        if (!status && least < SURELY * out->total)
+            status = banyan_fewer_weigh(graph, limit, least, out, &found, err);
     }
-    if (!status && !found && best->total >= LESS * out->bound_value)
+    if (!status && !found)
+        status = banyan_fewer_thin_out(graph, limit, out, err);
+    if (!status && best->total > out->total)
         take_trees(out, best);
     equal.price = NULL; /* the division's */
     banyan_coupled_fini(&equal);
@@ -132,20 +136,38 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     return status;
 }
 
-/* Mostly trees soon show that the division has come to the right bound. */
+/* Whether trees can be the cheapest, so that columns may find a lower bound than cuts. */
+static banyan_status is_exact(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    banyan_coupled_oracle oracle;
+    banyan_status status = banyan_coupled_oracle_init(&oracle, graph, err);
+
+    *out = !status && banyan_coupled_oracle_is_exact(&oracle);
+    banyan_coupled_oracle_fini(&oracle);
+    return status;
+}
+
+/* Mostly trees soon show that the division has come to the right bound. Where only the bound is asked for, and trees are not
+ * the cheapest, some hundred have to do for that: if they do not show it, the division goes on until it does by itself.
+ * Whoever wants trees has them, a bound that is a little too high or not. */
 banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
                                                const banyan_coupled_problem *problem, banyan_coupled *out,
                                                banyan_error *err)
 {
+    banyan_coupled_problem shorter = *problem;
     banyan_twins twins;
-    int settled = 0;
+    int settled = 0, exact = 0;
     banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
 
     if (!status)
-        status = divide_and_fill(graph, &twins, problem, 1, &settled, out, err);
-    if (!status && !settled && out->total < out->bound_value * (1 - SETTLED)) {
+        status = is_exact(graph, &exact, err);
+    if (!exact && problem->tree_limit == 0)
+        shorter.round_limit = 1;
+    if (!status)
+        status = divide_and_fill(graph, &twins, &shorter, 1, &settled, out, err);
+    if (!status && !settled && problem->tree_limit == 0 && out->total < out->bound_value * (1 - SETTLED)) {
         banyan_coupled_fini(out);
-        status = divide_and_fill(graph, &twins, problem, 0, &settled, out, err);
+        status = divide_and_fill(graph, &twins, &shorter, 0, &settled, out, err);
     }
     banyan_twins_fini(&twins);
     return status;

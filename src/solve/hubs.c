@@ -24,6 +24,7 @@
 #include "solve/closure.h"
 
 #define STEEPNESS 10 /* doublings of the price */
+#define NEARLY 0.9  /* of a group have a place on idle hubs: another is not worth it */
 
 typedef struct {
     const banyan_graph *graph;
@@ -117,6 +118,25 @@ static void find_levels(packer *p)
             p->level[p->group[i]] = fmax(p->level[p->group[i]], p->tree_count / p->width[i]);
 }
 
+/* Idle workers behind a switch without active ones are lent to the group that has the least width for its size. */
+static void lend_hubs(packer *p)
+{
+    for (int i = 0; i < p->worker_count; i++)
+        p->idle_width[p->group[i]] += p->width[i]; /* here: of all of them */
+    for (int i = 0; i < p->worker_count; i++) {
+        int from = p->group[i], to = -1;
+
+        for (int g = 0; g < p->group_count && p->group_size[from] == 0; g++)
+            if (p->group_size[g] && (to < 0 || p->idle_width[g] * p->group_size[to] < p->idle_width[to] * p->group_size[g]))
+                to = g;
+        if (to < 0)
+            continue;
+        p->group[i] = to;
+        p->idle_width[to] += p->width[i];
+    }
+    memset(p->idle_width, 0, (size_t)p->worker_count * sizeof(double));
+}
+
 static banyan_status find_groups(packer *p, banyan_error *err)
 {
     int *number = banyan_alloc((size_t)p->graph->node_count, sizeof *number);
@@ -131,6 +151,7 @@ static banyan_status find_groups(packer *p, banyan_error *err)
         p->group[i] = number[home] - 1;
         p->group_size[p->group[i]] += !is_idle(p, i);
     }
+    lend_hubs(p);
     for (int g = 0; g < p->group_count; g++) {
         p->hubs_wanted[g] = (2 * p->group_size[g] + p->tree_count - 1) / p->tree_count;
         if (p->hubs_wanted[g] < 1 && p->group_size[g])
@@ -237,7 +258,7 @@ static void choose_sides(packer *p, int tree)
 /* Whether the group wants a hub more: so many, or idle ones until everybody has a place. */
 static int wants_hub(const packer *p, int g)
 {
-    return p->idly[g] ? p->room[g] < p->group_size[g] : p->taken[g] < p->hubs_wanted[g];
+    return p->idly[g] ? p->room[g] < NEARLY * p->group_size[g] : p->taken[g] < p->hubs_wanted[g];
 }
 
 static void choose_hubs(packer *p)

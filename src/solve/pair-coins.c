@@ -26,15 +26,16 @@
 #define MOST_SPARE 2.0 /* pairs of a weight that each arc could bear in addition */
 #define MOST_LOSS 20.0 /* times what is allowed, if the pairs are too few for it */
 #define MOST_DOUBLINGS 12
+#define FEW_HELPERS 6
 #define ROUNDS 20          /* that pairs of a weight are grown anew, */
 #define IDLE_ROUNDS 5      /* but no more than so many without a better fit */
 #define HALF_STEP_AFTER 10 /* rounds too full arcs get dearer by half as much */
 #define CHOICE 1.05 /* places for each pair are enough of a choice; where it is less, */
 #define FEWER 4 /* pairs of a weight: one of them may be left to the next */
-#define PRICE_PART 2.0
-#define FLOOR 0.01 /* of the mean price: nothing is free */
-#define MEMORY_FLOOR 0.2
-#define MEMORY_STEP 1.5
+#define PRICE_PART 6.0     /* of an arc's cost is what it costs by the proof's prices, */
+#define FLOOR 0.01         /* with this much of the mean where these are 0, */
+#define MEMORY_FLOOR 0.2   /* and this much where it is dearer for what was before: */
+#define MEMORY_STEP 1.5    /* for each pair too many; */
 #define GENTLE 0.1 /* exponent of e for each pair that an arc has room for, */
 #define STEEPEST 20.0
 #define NO_ROOM 0.6    /* pairs: an arc that should bear none */
@@ -132,6 +133,16 @@ static double capacity(const purse *p, int arc)
     return (double)p->graph->arcs[arc].capacity;
 }
 
+/* So few idle nodes that trees may be tried without each of theirs. */
+static int is_small(const banyan_graph *graph)
+{
+    int helpers = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES));
+    return helpers <= FEW_HELPERS;
+}
+
 static banyan_status purse_init(purse *p, banyan_error *err)
 {
     size_t arcs = (size_t)p->graph->arc_count, nodes = (size_t)p->graph->node_count;
@@ -140,6 +151,7 @@ static banyan_status purse_init(purse *p, banyan_error *err)
 
     banyan_trees_init(&p->trees);
     p->oracle.quick = 1;
+    p->oracle.careful = is_small(p->graph);
     p->left = banyan_alloc(arcs, sizeof(double));
     p->room = banyan_alloc(arcs, sizeof(double));
     p->load = banyan_alloc(arcs, sizeof(double));
