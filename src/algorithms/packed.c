@@ -16,7 +16,8 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
-#define NEARLY 0.995 /* of the bound: nothing else is tried */
+#define NEARLY 0.995 /* of the bound: nothing else is tried, */
+#define GOOD 0.99    /* nor then, if it takes long */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -260,9 +261,13 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
     if (!status && rate < NEARLY * bound.value * graph->unit) {
-        status = banyan_network_has_many_helpers(graph)
-                     ? banyan_packed_equal(graph, options, &bound, &helped, err)
-                     : banyan_packed_helped(graph, options, &bound, &helped, err);
+        status = banyan_packed_equal(graph, options, &bound, &helped, err);
+        if (!status)
+            status = keep_better(topology, options, flows, &helped, &rate, err);
+    }
+    if (!status && rate < GOOD * bound.value * graph->unit && !banyan_network_has_many_helpers(graph) &&
+        graph->active_count <= MANY_WORKERS) {
+        status = banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
