@@ -260,14 +260,10 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         status = pack_plain(topology, &plain, options, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
-    if (!status && rate < NEARLY * bound.value * graph->unit) {
-        status = banyan_packed_equal(graph, options, &bound, &helped, err);
-        if (!status)
-            status = keep_better(topology, options, flows, &helped, &rate, err);
-    }
-    if (!status && rate < GOOD * bound.value * graph->unit && !banyan_network_has_many_helpers(graph) &&
-        graph->active_count <= MANY_WORKERS) {
-        status = banyan_packed_helped(graph, options, &bound, &helped, err);
+    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = 0;
+         !status && i < 2 - hubs && rate < (i ? GOOD : NEARLY) * bound.value * graph->unit; i++) {
+        status = hubs || i ? banyan_packed_equal(graph, options, &bound, &helped, err)
+                           : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
