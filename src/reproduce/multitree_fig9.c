@@ -148,9 +148,13 @@ static const char *why_apart(int n, int rival, double ratio)
         return NULL;
     switch (rival) {
     case RIVAL_RING_2D:
-        return "theirs simulates one dimension and doubles the time; ours runs both dimensions at once, on "
-               "all "
-               "links";
+        return "in theirs the order of a table's entries, and with it the port of each cable, changes from "
+               "step "
+               "to step, at both ends, so that messages wait behind others for other cables; with such "
+               "tables "
+               "our engine takes 410,542 cycles on 8x8 at 4 MiB, 262,250 on 4x4; that theirs doubles the "
+               "time "
+               "of one dimension changes nothing";
     case RIVAL_DOUBLE_TREE:
         return "theirs lies between ours with whole halves, which pay for every level of the tree, and ours "
                "in "
@@ -160,11 +164,13 @@ static const char *why_apart(int n, int rival, double ratio)
     case RIVAL_MULTITREE_MSG:
         return n == 2 || n == 3 ? "Algorithm 1 as printed takes 8 and 32 steps a phase on the meshes; their "
                                   "program ends steps early and takes 10 and 33"
-               : is_grid
-                   ? "in their interface the ports of a node hold each other up and trees interleave on "
-                     "links; not deterministic, 1.3 % from run to run"
-                   : "their nodes have one port; ours one for each cable, which is one here too, and "
-                     "begin a step once the last packets are buffered";
+               : is_grid ? "in their interface the ports of a node hold each other up: entries take ports in "
+                           "the order of "
+                           "flows, another cable in every step, at both ends; with such tables our engine "
+                           "takes 266,289 "
+                           "(packets) and 232,797 cycles (messages) on 8x8 at 4 MiB"
+                         : "their nodes have one port; ours one for each cable, which is one here too, and "
+                           "begin a step once the last packets are buffered";
     case RIVAL_HDRM:
         return "their halving-doubling crosses switches in another order";
     default:
