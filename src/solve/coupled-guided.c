@@ -22,7 +22,7 @@
 #define SURELY 0.999 /* of what all pairs carry some must be able to */
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
-#define FEW 0.991    /* what few pairs should reach */
+#define FEW 0.991 /* what few pairs should reach */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
 static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
