@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/packed-units.c: where the best packing has more trees than are allowed, trees that are found for that
- * number from the beginning lose less than the heaviest of the packing do: of one weight each where all cables can be
- * filled by such, else of weights that halve from one to the next. A linear program weighs them in the end. */
+ * number from the beginning lose less than the heaviest of the packing do: of weights that fall from one to the next, or halve, or
+ * of one weight each. A linear program weighs them in the end where that is needed. */
 #include <math.h>
 
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
 #include "solve/coins.h"
+#include "solve/fitted.h"
 #include "solve/units.h"
 #include "solve/weighing.h"
 
@@ -14,9 +15,11 @@
 #define ROUNDS 24          /* after so many at most; */
 #define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
 #define COINS_ROUNDS 5
-#define GOOD 0.99      /* of the bound; */
-#define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
-#define LEAST 0.5      /* down to this */
+#define FITTED_ENOUGH 0.997 /* and for weights that fall */
+#define MANY_WIDTHS 12      /* of cables */
+#define GOOD 0.99           /* of the bound; */
+#define MANY_ARCS 2000      /* nothing else is found in good time for so many, so that less will do, */
+#define LEAST 0.5           /* down to this */
 
 static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees, double *weight,
                            double *total, banyan_error *err)
@@ -70,21 +73,44 @@ static banyan_status fill(const banyan_graph *graph, const banyan_units_problem 
     return status;
 }
 
-static banyan_status pack_coins(const banyan_graph *graph, const banyan_units_problem *like, banyan_few *out,
-                                banyan_error *err)
+/* In the place of what is there, if they reach more; the others go. */
+static void keep_better(banyan_few *few, banyan_few *out)
+{
+    if (few->total > out->total) {
+        banyan_few before = *out;
+
+        *out = *few;
+        *few = before;
+    }
+    banyan_few_fini(few);
+}
+
+typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_units_problem *problem,
+                                banyan_trees *trees, double **weight, double *total, banyan_error *err);
+
+/* Trees of unlike weights, if what is there is not good. */
+static banyan_status try_unlike(packer pack, double enough, const banyan_graph *graph,
+                                const banyan_units_problem *like, banyan_few *out, banyan_error *err)
 {
     banyan_units_problem problem = *like;
+    banyan_few few = {.total = 0};
     banyan_status status;
 
-    problem.enough = COINS_ENOUGH;
+    if (out->total >= GOOD * like->bound)
+        return BANYAN_SUCCESS;
+    problem.enough = enough;
     problem.round_limit = COINS_ROUNDS;
-    status = banyan_coins_pack(graph, &problem, &out->trees, &out->weight, &out->total, err);
-    if (!status && out->trees.tree_count && out->total < ENOUGH * like->bound)
-        status = fill(graph, like, out, err);
+    banyan_trees_init(&few.trees);
+    status = pack(graph, &problem, &few.trees, &few.weight, &few.total, err);
+    if (!status && few.trees.tree_count && few.total < ENOUGH * like->bound)
+        status = fill(graph, like, &few, err);
+    if (status)
+        banyan_few_fini(&few);
+    else
+        keep_better(&few, out);
     return status;
 }
 
-/* In the place of what is there, if they reach more. */
 static banyan_status try_units(const banyan_graph *graph, const banyan_units_problem *problem,
                                banyan_few *out, banyan_error *err)
 {
@@ -92,17 +118,16 @@ static banyan_status try_units(const banyan_graph *graph, const banyan_units_pro
     int fits;
     banyan_status status;
 
+    if (out->total >= GOOD * problem->bound)
+        return BANYAN_SUCCESS;
     banyan_trees_init(&few.trees);
     status = banyan_units_pack(graph, problem, &few.trees, &few.weight, &fits, err);
     if (!status && few.trees.tree_count)
         status = weigh(graph, &few.trees, few.weight, &few.total, err);
-    if (!status && few.total > out->total) {
-        banyan_few before = *out;
-
-        *out = few;
-        few = before;
-    }
-    banyan_few_fini(&few);
+    if (status)
+        banyan_few_fini(&few);
+    else
+        keep_better(&few, out);
     return status;
 }
 
@@ -139,6 +164,22 @@ static int is_for_units(const banyan_graph *graph)
     return banyan_graph_has_idle_adders(graph);
 }
 
+/* Weights that fall from one to the next fit best, but each tree is found once only, as it would be among very many. */
+static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem, banyan_few *out,
+                             banyan_error *err)
+{
+    int units_first = is_for_units(graph);
+    banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
+
+    if (!status && !banyan_graph_has_idle_adders(graph))
+        status = try_unlike(banyan_fitted_pack, FITTED_ENOUGH, graph, problem, out, err);
+    if (!status)
+        status = try_unlike(banyan_coins_pack, COINS_ENOUGH, graph, problem, out, err);
+    if (!status && !units_first)
+        status = try_units(graph, problem, out, err);
+    return status;
+}
+
 banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price, double bound,
                                 const banyan_packed_options *options, banyan_tree_oracle oracle,
                                 void *context, banyan_few *out, banyan_error *err)
@@ -154,13 +195,7 @@ banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price,
 
     *out = (banyan_few){.total = 0};
     banyan_trees_init(&out->trees);
-    status = is_for_units(graph) ? try_units(graph, &problem, out, err) : BANYAN_SUCCESS;
-    if (!status && out->total < GOOD * bound) {
-        banyan_few_fini(out);
-        status = pack_coins(graph, &problem, out, err);
-        if (!status && out->total < GOOD * bound && !is_for_units(graph))
-            status = try_units(graph, &problem, out, err);
-    }
+    status = try_all(graph, &problem, out, err);
     if (!status)
         status = drop_weightless(out, err);
     if (status)

@@ -17,9 +17,12 @@
  * deterministic; every accepted swap lowers the sum, so it ends. */
 #include "solve/flatten.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
+
+#define SAME 1e-9 /* weights as far apart at most are equal */
 
 typedef struct {
     const banyan_graph *graph;
@@ -29,8 +32,10 @@ typedef struct {
     int *via;    /* the cable to the parent */
     int *depth;
     double *weight;
-    long *excess; /* per tree: sum over nodes of depth beyond the limit */
-    double *room; /* per cable */
+    long *excess;        /* per tree: sum over nodes of depth beyond the limit */
+    double *room;        /* per cable */
+    int swaps;           /* the tree at hand can swap edges with others */
+    long *tried, search; /* per node: the search that it was last tried to move in */
     int *stack, *child_first, *child_next, *new_depth, *new_parent, *new_via;
     int failed;
 } pool;
@@ -43,6 +48,7 @@ static void pool_fini(pool *p)
     banyan_free(p->weight);
     banyan_free(p->excess);
     banyan_free(p->room);
+    banyan_free(p->tried);
     banyan_free(p->stack);
     banyan_free(p->child_first);
     banyan_free(p->child_next);
@@ -63,14 +69,15 @@ static banyan_status pool_init(pool *p, const banyan_graph *graph, size_t capaci
     p->weight = banyan_alloc(capacity, sizeof(double));
     p->excess = banyan_alloc(capacity, sizeof(long));
     p->room = banyan_alloc((size_t)graph->arc_count, sizeof(double));
+    p->tried = banyan_alloc(nodes, sizeof(long));
     p->stack = banyan_alloc(nodes, sizeof(int));
     p->child_first = banyan_alloc(nodes, sizeof(int));
     p->child_next = banyan_alloc(nodes, sizeof(int));
     p->new_depth = banyan_alloc(nodes, sizeof(int));
     p->new_parent = banyan_alloc(nodes, sizeof(int));
     p->new_via = banyan_alloc(nodes, sizeof(int));
-    if (!p->parent || !p->via || !p->depth || !p->weight || !p->excess || !p->room || !p->stack ||
-        !p->child_first || !p->child_next || !p->new_depth || !p->new_parent || !p->new_via)
+    if (!p->parent || !p->via || !p->depth || !p->weight || !p->excess || !p->room || !p->tried ||
+        !p->stack || !p->child_first || !p->child_next || !p->new_depth || !p->new_parent || !p->new_via)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
 }
@@ -222,7 +229,7 @@ static int swap_with_some(pool *p, size_t a, int x, int b, int cable, long gain)
 
     for (size_t partner = 0; partner < p->count; partner++) {
         double least = p->weight[a] < p->weight[partner] ? p->weight[a] : p->weight[partner];
-        int equal = p->weight[a] - p->weight[partner] < 1e-9 && p->weight[partner] - p->weight[a] < 1e-9;
+        int equal = fabs(p->weight[a] - p->weight[partner]) < SAME;
         size_t giver = partner, taker = a;
         long excess;
 
@@ -243,6 +250,17 @@ static int swap_with_some(pool *p, size_t a, int x, int b, int cable, long gain)
     return 0;
 }
 
+/* Whether the tree can give an edge for another tree's: one of its own weight, or else a part of one of them becomes a tree. */
+static int can_swap(const pool *p, size_t a)
+{
+    if (p->count < p->capacity)
+        return 1;
+    for (size_t t = 0; t < p->count; t++)
+        if (t != a && fabs(p->weight[t] - p->weight[a]) < SAME)
+            return 1;
+    return 0;
+}
+
 static int improve_at(pool *p, size_t a, int x)
 {
     const banyan_graph *graph = p->graph;
@@ -253,12 +271,13 @@ static int improve_at(pool *p, size_t a, int x)
         int rise = depth[x] - depth[b] - 1, freed = row(p->via, p, a)[x];
         long gain;
 
-        if (rise <= 0 || b == parent[x] || is_below(parent, b, x))
+        if (rise <= 0 || b == parent[x] || (!p->swaps && p->room[cable] < p->weight[a] - SAME) ||
+            is_below(parent, b, x))
             continue;
         gain = gain_of(p, a, x, rise);
         if (gain <= 0)
             continue;
-        if (p->room[cable] >= p->weight[a] - 1e-9) {
+        if (p->room[cable] >= p->weight[a] - SAME) {
             p->room[cable] -= p->weight[a];
             p->room[freed] += p->weight[a];
             move(p, a, x, b, cable);
@@ -273,12 +292,17 @@ static int improve_at(pool *p, size_t a, int x)
 /* Any node above one that hangs too low may be the one to move. */
 static int improve_tree(pool *p, size_t a)
 {
+    p->swaps = can_swap(p, a);
+    p->search++;
     for (int v = 0; v < p->node_count; v++) {
         if (row(p->parent, p, a)[v] < 0 || row(p->depth, p, a)[v] <= p->limit)
             continue;
-        for (int x = v; row(p->parent, p, a)[x] >= 0; x = row(p->parent, p, a)[x])
+        for (int x = v; row(p->parent, p, a)[x] >= 0 && p->tried[x] < p->search;
+             x = row(p->parent, p, a)[x]) {
             if (improve_at(p, a, x))
                 return 1;
+            p->tried[x] = p->search;
+        }
     }
     return 0;
 }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/fit.c: what is left of a cable when all trees are done is lost, and with 64 trees between all pairs of 48 workers a cable
+ * is in two or three of them. Trees of weights that fall by some per cent from one to the next have, two and three
+ * at a time, sums very near to any width. So each cable plays a game of its own: it is offered one weight after the other, and
+ * takes it or not; what it has left in the end it loses. Whoever knows all weights plays that best by
+ *
+ *     loss(t, left) = the less of  loss(t + 1, left)  and  fee(t) + loss(t + 1, left - weight(t)),   loss(end, left) = left
+ *
+ * where fees see to it that of all cables as many want a weight as a tree takes: where more do it rises. A tree cannot have
+ * just the cables that want it, but it is the cheapest one with what it makes them lose as costs. Cost: trees times
+ * (steps of the table + cables), some times over. */
+#include "solve/fit.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+
+#define STEPS 2048      /* of the table, up to the widest */
+#define FEE_ROUNDS 16   /* in which fees are found, */
+#define FIRST_FEE 0.3   /* from this part of the weight on, */
+#define FEE_STEP 0.3    /* by this part for each tree that wants to be one more, */
+#define MOST_STEP 0.2   /* but no more */
+#define FINER 0.9       /* steps in which weights are looked for, */
+#define HALVINGS 25     /* of which they are found, */
+#define LEAST 1e-4      /* down to this part of the widest */
+#define USUAL_TREES 64. /* for which falls are given */
+
+/* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one before. */
+static const struct {
+    double choice, fall;
+} ways[] = {{0.68, 0.92}, {0.6, 0.91}, {0.65, 0.935}};
+
+_Static_assert(sizeof ways / sizeof *ways == BANYAN_FIT_ATTEMPTS, "one way each");
+
+struct banyan_fit {
+    int count, tree_count, tree;
+    double *left, *price;
+    double *weight, *fee, *wanted; /* per tree */
+    double choice, fall;           /* as above */
+    double tree_cost, step, rest;
+    float *loss; /* [tree * (STEPS + 1) + left in steps], of one unit of price; one more for the end */
+};
+
+void banyan_fit_destroy(banyan_fit *fit)
+{
+    if (!fit)
+        return;
+    banyan_free(fit->left);
+    banyan_free(fit->price);
+    banyan_free(fit->weight);
+    banyan_free(fit->fee);
+    banyan_free(fit->wanted);
+    banyan_free(fit->loss);
+    banyan_free(fit);
+}
+
+static double loss_of(const banyan_fit *fit, int tree, double left)
+{
+    double at = left / fit->step + 1e-6;
+
+    return at < STEPS ? (double)fit->loss[(size_t)tree * (STEPS + 1) + (size_t)at]
+                      : (double)fit->loss[(size_t)tree * (STEPS + 1) + STEPS];
+}
+
+static void set_losses(banyan_fit *fit)
+{
+    for (int i = 0; i <= STEPS; i++)
+        fit->loss[(size_t)fit->tree_count * (STEPS + 1) + (size_t)i] = (float)(i * fit->step);
+    for (int t = fit->tree_count - 1; t >= 0; t--) {
+        float *now = fit->loss + (size_t)t * (STEPS + 1), *next = now + STEPS + 1;
+        int whole = (int)ceil(fit->weight[t] / fit->step - 1e-6);
+
+        for (int i = 0; i <= STEPS; i++) {
+            float taken = i < whole ? HUGE_VALF : next[i - whole] + (float)fit->fee[t];
+
+            now[i] = taken < next[i] ? taken : next[i];
+        }
+    }
+}
+
+/* What things want if each could choose for itself, in prices for each tree. */
+static void count_wanted(banyan_fit *fit)
+{
+    for (int t = 0; t < fit->tree_count; t++)
+        fit->wanted[t] = 0;
+    for (int i = 0; i < fit->count; i++) {
+        double left = fit->left[i];
+
+        for (int t = 0; t < fit->tree_count && fit->price[i] > 0; t++)
+            if (left >= fit->weight[t] &&
+                fit->fee[t] + loss_of(fit, t + 1, left - fit->weight[t]) < loss_of(fit, t + 1, left)) {
+                left -= fit->weight[t];
+                fit->wanted[t] += fit->price[i];
+            }
+    }
+}
+
+static void find_fees(banyan_fit *fit)
+{
+    for (int t = 0; t < fit->tree_count; t++)
+        fit->fee[t] = FIRST_FEE * fit->weight[t];
+    for (int round = 0; round < FEE_ROUNDS; round++) {
+        set_losses(fit);
+        count_wanted(fit);
+        for (int t = 0; t < fit->tree_count; t++) {
+            double part = FEE_STEP / (1 + 0.1 * round) * (fit->wanted[t] / fit->tree_cost - 1);
+
+            fit->fee[t] += fit->weight[t] * fmax(-MOST_STEP, fmin(MOST_STEP, part));
+        }
+    }
+    set_losses(fit);
+}
+
+/* Trees of the weight that all things together have room for. */
+static double places_for(const banyan_fit *fit, double weight)
+{
+    double places = 0;
+
+    for (int i = 0; i < fit->count; i++)
+        places += fit->price[i] * floor(fit->left[i] / weight * (1 + 1e-9));
+    return places / fit->tree_cost;
+}
+
+/* The heaviest weight of which there are so many places; between least and most. */
+static double heaviest_with(const banyan_fit *fit, double places, double least, double most)
+{
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (least + most) / 2;
+
+        *(fit->choice * places_for(fit, middle) < places ? &most : &least) = middle;
+    }
+    return least;
+}
+
+/* The heaviest that each tree can be: of as many trees that are as heavy all things together hold no more than a part. */
+static void find_heaviest(banyan_fit *fit, double widest)
+{
+    double weight = widest, places = fit->choice * places_for(fit, weight);
+
+    for (int t = 0; t < fit->tree_count; t++) {
+        double before = weight;
+
+        for (; places < t + 1 && weight > LEAST * widest; places = fit->choice * places_for(fit, weight)) {
+            before = weight;
+            weight *= FINER;
+        }
+        if (before > weight) {
+            weight = heaviest_with(fit, t + 1, weight, before);
+            places = fit->choice * places_for(fit, weight);
+        }
+        fit->weight[t] = weight;
+    }
+}
+
+/* From some weight on each is lighter than the one before by the same part, but none heavier than it can be, so that all come
+ * to the rate. */
+static void choose_weights(banyan_fit *fit, double rate, double widest)
+{
+    double part = pow(fit->fall, USUAL_TREES / fit->tree_count), least = 0, most = rate;
+
+    find_heaviest(fit, widest);
+    for (int i = 0; i < 50; i++) {
+        double first = (least + most) / 2, falling = first, sum = 0;
+
+        for (int t = 0; t < fit->tree_count; t++, falling *= part)
+            sum += fmin(falling, fit->weight[t]);
+        *(sum < rate ? &least : &most) = first;
+    }
+    fit->rest = 0;
+    for (int t = 0; t < fit->tree_count; t++, most *= part)
+        fit->rest += fit->weight[t] = fmin(most, fit->weight[t]);
+}
+
+static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem, banyan_error *err)
+{
+    size_t count = (size_t)problem->count, trees = (size_t)problem->tree_limit;
+    double worth = 0, widest = 0;
+
+    fit->choice = ways[problem->attempt].choice;
+    fit->fall = ways[problem->attempt].fall;
+    fit->count = problem->count;
+    fit->tree_count = problem->tree_limit;
+    fit->left = banyan_alloc(count, sizeof(double));
+    fit->price = banyan_alloc(count, sizeof(double));
+    fit->weight = banyan_alloc(trees, sizeof(double));
+    fit->fee = banyan_alloc(trees, sizeof(double));
+    fit->wanted = banyan_alloc(trees, sizeof(double));
+    fit->loss = banyan_alloc((trees + 1) * (STEPS + 1), sizeof(float));
+    if (!fit->left || !fit->price || !fit->weight || !fit->fee || !fit->wanted || !fit->loss)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        fit->left[i] = problem->width[i];
+        fit->price[i] = problem->price[i];
+        worth += problem->width[i] * problem->price[i];
+        widest = fmax(widest, problem->width[i]);
+    }
+    fit->tree_cost = worth / problem->bound;
+    fit->step = widest / STEPS;
+    choose_weights(fit, problem->bound * problem->enough, widest);
+    find_fees(fit);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_fit_create(const banyan_fit_problem *problem, banyan_fit **out, banyan_error *err)
+{
+    banyan_fit *fit = banyan_alloc(1, sizeof *fit);
+    banyan_status status = fit ? fit_init(fit, problem, err) : banyan_fail_memory(err);
+
+    *out = NULL;
+    if (status)
+        banyan_fit_destroy(fit);
+    else
+        *out = fit;
+    return status;
+}
+
+double banyan_fit_weight(const banyan_fit *fit)
+{
+    return fit->tree < fit->tree_count ? fit->weight[fit->tree] : 0;
+}
+
+double banyan_fit_rest(const banyan_fit *fit)
+{
+    return fit->rest;
+}
+
+double banyan_fit_left(const banyan_fit *fit, int thing)
+{
+    return fit->left[thing];
+}
+
+double banyan_fit_cost(const banyan_fit *fit, int thing)
+{
+    double weight = fit->weight[fit->tree], left = fit->left[thing];
+
+    if (left < weight * (1 - 1e-9))
+        return -1;
+    return fit->price[thing] * fmax(0, 1 + (loss_of(fit, fit->tree + 1, fmax(0, left - weight)) -
+                                            loss_of(fit, fit->tree + 1, left)) /
+                                               weight);
+}
+
+void banyan_fit_take(banyan_fit *fit, int thing, double weight)
+{
+    fit->left[thing] = fmax(0, fit->left[thing] - weight);
+}
+
+void banyan_fit_next(banyan_fit *fit)
+{
+    fit->rest -= fit->weight[fit->tree++];
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/fitted.c: one tree after the other, from the heaviest on, each the cheapest under costs that say what of its cables would
+ * be left over in the end (solve/fit.h). Besides, each tree to come needs a cable of every worker: where these
+ * have little more left than that together, they are dearer, so that trees have few branches there. Cost: a cheapest tree each. */
+#include "solve/fitted.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+#include "core/random.h"
+#include "solve/fit.h"
+
+#define PLENTY 1.95    /* times of what is to come are left at a worker: its cables get no dearer, */
+#define SCARCE 1.0     /* else by this, times the square of what is missing */
+#define FLOOR 0.01     /* of the mean price: cables without one */
+#define COST_SCALE 1e6 /* of the mean price */
+#define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where cables are */
+#define WELL 3.0       /* times the loss that was aimed at: no other weights are tried, */
+#define NEAR 0.95      /* nor below this part of the bound */
+#define NO_ROOM 1e12   /* and more, the less there is */
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_units_problem *problem;
+    banyan_fit *fit;
+    int *cable; /* per arc: its number */
+    int *arc;   /* per cable: its first arc */
+    int cable_count;
+    double mean_price;
+    banyan_random random;
+    double *dearer;               /* per node */
+    double *width, *price, *uses; /* per cable */
+    int64_t *cost;                /* per arc */
+} fitter;
+
+static void fitter_fini(fitter *f)
+{
+    banyan_free(f->cable);
+    banyan_free(f->arc);
+    banyan_free(f->dearer);
+    banyan_free(f->width);
+    banyan_free(f->price);
+    banyan_free(f->uses);
+    banyan_free(f->cost);
+}
+
+static banyan_status fitter_init(fitter *f, banyan_error *err)
+{
+    const banyan_graph *graph = f->graph;
+    size_t arcs = (size_t)graph->arc_count;
+    double priced = 0;
+
+    f->cable = banyan_alloc(arcs, sizeof *f->cable);
+    f->arc = banyan_alloc(arcs, sizeof *f->arc);
+    f->dearer = banyan_alloc((size_t)graph->node_count, sizeof *f->dearer);
+    f->width = banyan_alloc(arcs, sizeof(double));
+    f->price = banyan_alloc(arcs, sizeof(double));
+    f->uses = banyan_alloc(arcs, sizeof(double));
+    f->cost = banyan_alloc(arcs, sizeof *f->cost);
+    if (!f->cable || !f->arc || !f->dearer || !f->width || !f->price || !f->uses || !f->cost)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++) {
+        if (banyan_graph_cable(graph, i) != i) {
+            f->cable[i] = f->cable[graph->arcs[i].twin];
+            continue;
+        }
+        f->cable[i] = f->cable_count;
+        f->arc[f->cable_count] = i;
+        f->width[f->cable_count] = (double)graph->arcs[i].capacity;
+        f->price[f->cable_count] = (double)f->problem->price[i];
+        priced += f->problem->price[i] > 0;
+        f->mean_price += f->price[f->cable_count++];
+    }
+    f->mean_price /= fmax(1, priced);
+    return BANYAN_SUCCESS;
+}
+
+/* Where the cables of a worker have little more left than all trees to come need. */
+static void find_scarce(fitter *f)
+{
+    const banyan_graph *graph = f->graph;
+
+    for (int i = 0; i < graph->active_count; i++) {
+        int v = graph->active[i];
+        double left = 0, missing;
+
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+            left += banyan_fit_left(f->fit, f->cable[graph->out_arc[j]]);
+        missing = fmax(0, PLENTY - left / banyan_fit_rest(f->fit));
+        f->dearer[v] = SCARCE * f->mean_price * missing * missing;
+    }
+}
+
+static void set_costs(fitter *f)
+{
+    find_scarce(f);
+    for (int i = 0; i < f->cable_count; i++) {
+        const banyan_arc *arc = &f->graph->arcs[f->arc[i]];
+        double cost = banyan_fit_cost(f->fit, i);
+
+        cost = cost < 0 ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
+                        : COST_SCALE / f->mean_price *
+                              (cost + (FLOOR + CHANCE * banyan_random_unit(&f->random)) * f->mean_price +
+                               f->dearer[arc->src] + f->dearer[arc->dst]);
+        f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)cost;
+    }
+}
+
+/* The latest tree gets as much of its weight as its cables have room for, and they have less then. */
+static double take(fitter *f, const banyan_trees *trees)
+{
+    size_t begin = banyan_trees_arcs_begin(trees, trees->tree_count - 1);
+    double weight = banyan_fit_weight(f->fit);
+
+    for (size_t a = begin; a < trees->arc_count; a++)
+        f->uses[f->cable[trees->arcs[a]]]++;
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        int cable = f->cable[trees->arcs[a]];
+
+        weight = fmin(weight, banyan_fit_left(f->fit, cable) / f->uses[cable]);
+    }
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        banyan_fit_take(f->fit, f->cable[trees->arcs[a]], weight);
+        f->uses[f->cable[trees->arcs[a]]] = 0;
+    }
+    return weight;
+}
+
+static banyan_status pack(fitter *f, banyan_trees *trees, double *weight, double *total, banyan_error *err)
+{
+    for (; banyan_fit_weight(f->fit) > 0; banyan_fit_next(f->fit)) {
+        double got;
+
+        set_costs(f);
+        if (f->problem->oracle(f->problem->context, f->cost, trees) < 0)
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+        if (trees->failed)
+            return banyan_fail_memory(err);
+        got = take(f, trees);
+        if (got > 0)
+            *total += weight[trees->tree_count - 1] = got;
+        else
+            banyan_trees_drop_last(trees);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* In the place of what is there, if they reach more. */
+static banyan_status attempt(fitter *f, int number, banyan_trees *trees, double **weight, double *total,
+                             banyan_error *err)
+{
+    banyan_fit_problem problem = {
+        f->cable_count,         f->width, f->price, f->problem->bound, f->problem->enough,
+        f->problem->tree_limit, number};
+    double *each = banyan_alloc((size_t)problem.tree_limit, sizeof *each), sum = 0;
+    banyan_trees found;
+    banyan_status status = each ? banyan_fit_create(&problem, &f->fit, err) : banyan_fail_memory(err);
+
+    banyan_trees_init(&found);
+    if (!status)
+        status = pack(f, &found, each, &sum, err);
+    if (!status && sum > *total) {
+        banyan_trees before = *trees;
+        double *weight_before = *weight;
+
+        *trees = found;
+        *weight = each;
+        *total = sum;
+        found = before;
+        each = weight_before;
+    }
+    banyan_trees_fini(&found);
+    banyan_free(each);
+    banyan_fit_destroy(f->fit);
+    f->fit = NULL;
+    return status;
+}
+
+banyan_status banyan_fitted_pack(const banyan_graph *graph, const banyan_units_problem *problem,
+                                 banyan_trees *trees, double **weight, double *total, banyan_error *err)
+{
+    fitter f = {.graph = graph, .problem = problem};
+    banyan_status status = fitter_init(&f, err);
+
+    *weight = NULL;
+    *total = 0;
+    for (int i = 0;
+         !status && i < BANYAN_FIT_ATTEMPTS && *total < (1 - WELL * (1 - problem->enough)) * problem->bound &&
+         (i == 0 || *total > NEAR * problem->bound);
+         i++)
+        status = attempt(&f, i, trees, weight, total, err);
+    if (status) {
+        banyan_trees_fini(trees);
+        banyan_free(*weight);
+        *weight = NULL;
+    }
+    fitter_fini(&f);
+    return status;
+}
