@@ -143,11 +143,12 @@ static void add_star(maker *m, int v)
 static banyan_status weigh_latest(maker *m, int *taken, banyan_error *err)
 {
     banyan_trees *trees = &m->stars->trees;
-    size_t tree = trees->tree_count - 1, begin = banyan_trees_arcs_begin(trees, tree);
+    size_t tree = trees->tree_count - 1, begin;
     double weight = HUGE_VAL;
 
     if (trees->failed || !banyan_grow((void **)&m->stars->weight, tree, &m->weight_capacity, sizeof weight))
         return banyan_fail_memory(err);
+    begin = banyan_trees_arcs_begin(trees, tree);
     for (size_t a = begin; a < trees->arc_count; a++)
         weight = fmin(weight, m->left[trees->arcs[a]]);
     *taken = weight > LEAST * m->stars->total && weight > 0;
