@@ -15,6 +15,8 @@
 #define GOOD 0.99      /* of what can be reached; */
 #define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
 #define LESS 0.9
+#define MOST_FEW 256 /* with more trees than these everything can be reached, and so */
+#define BEST 0.999
 
 static int find_top(int *top, int v)
 {
@@ -108,7 +110,10 @@ banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_
                                   const banyan_packed_options *options, banyan_flows *flows, int *good,
                                   banyan_error *err)
 {
-    double rate = 0, most = 0, reached, enough = graph->arc_count > MANY_ARCS ? LESS : GOOD;
+    double rate = 0, most = 0, reached,
+           enough = options->max_trees > MOST_FEW  ? BEST
+                    : graph->arc_count > MANY_ARCS ? LESS
+                                                   : GOOD;
     banyan_stars stars;
     banyan_status status = banyan_stars_find(graph, &stars, good, err);
 
