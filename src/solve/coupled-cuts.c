@@ -10,6 +10,7 @@
 #include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
+#include "solve/easy.h"
 #include "solve/pairs.h"
 #include "solve/shallow.h"
 
@@ -19,6 +20,7 @@
 #define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more; */
 #define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
+#define FEW_ARCS 64       /* so that the best is soon found, too */
 #define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
 
@@ -57,6 +59,17 @@ static banyan_status take_both(const banyan_branches *in, const banyan_branches 
     status = take(in, BANYAN_TREE_IN, out, err);
     out->total = fmin(in->total, sent->total);
     return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
+}
+
+/* Pairs of a limited number are enough. */
+static int is_limited(const banyan_coupled_problem *problem)
+{
+    return problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS;
+}
+
+static int most_pairs(const banyan_coupled_problem *problem)
+{
+    return is_limited(problem) ? problem->tree_limit : MANY_PAIRS;
 }
 
 /* How many times more pairs than the limit there are, less 1. */
@@ -123,15 +136,14 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
                                 const banyan_division *division, banyan_coupled *out, banyan_error *err)
 {
     double bound = out->bound_value;
-    int pair_limit =
-        problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS ? problem->tree_limit : MANY_PAIRS;
+    int pair_limit = most_pairs(problem);
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
 
     if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
     status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess), out, err);
-    if (status || out->total >= (pair_limit < MANY_PAIRS ? GOOD : BETTER) * bound)
+    if (status || out->total >= (is_limited(problem) ? GOOD : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
@@ -168,9 +180,16 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_cou
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                      banyan_coupled *out, banyan_error *err)
 {
-    int settled;
-    banyan_status status = divide_and_fill(graph, problem, 1, &settled, out, err);
+    int settled = 0;
+    banyan_status status = BANYAN_SUCCESS;
 
+    if (!problem->depth_limit)
+        status = banyan_easy_pairs(graph, most_pairs(problem),
+                                   is_limited(problem) && graph->arc_count > FEW_ARCS ? GOOD : BETTER,
+                                   &settled, out, err);
+    if (status || settled)
+        return status;
+    status = divide_and_fill(graph, problem, 1, &settled, out, err);
     if (status || settled || out->total >= ENOUGH * out->bound_value)
         return status;
     banyan_coupled_fini(out);
