@@ -5,6 +5,8 @@
 Every network is made once, by `banyan run --net`; inside it all contestants take turns, repetition by repetition, each
 with real-time priority, float32 sums, separate send buffers where the interface has them, and data checked in every
 run. Of each rival several variants run and the best one counts, picked after the fact for each network and size.
+Within a host Banyan runs twice: with buffers of banyan_mem_alloc, which ranks reach in place, and with private ones; MPI's
+are of MPI_Alloc_mem.
 What is printed is time / bound: the bound is what `banyan bound` says for the network (payload at line rate; TCP/IP
 headers alone cost 1.046), and for shared memory the time to copy the vector once for each rank.
 
@@ -201,7 +203,7 @@ def rows(output):
     return found
 
 
-def run_banyan(lab, algorithm, sizes):
+def run_banyan(lab, algorithm, sizes, is_shared=True):
     found = {}
     lab.port += 1
     root, secret = f"{lab.address()}:{lab.port}", os.urandom(16).hex()
@@ -217,7 +219,8 @@ def run_banyan(lab, algorithm, sizes):
         root = f"{lab.address()}:{lab.port}"
         lab.port += 1
         command = [lab.banyan, "bench", "-b", str(size), "-e", str(size), "--iters", str(calls_for(lab, size)),
-                   "--warmup_iters", "20" if calls_for(lab, size) > 50 else "0", "--algo", algorithm, "--json"]
+                   "--warmup_iters", "20" if calls_for(lab, size) > 50 else "0", "--algo", algorithm,
+                   "--local_register", str(int(is_shared)), "--json"]
         output = lab.run_ranks(command, environment, 120)
         if output:
             row = json.loads(output)["results"][0]
@@ -336,9 +339,15 @@ def measure_network(lab, listed, sizes, repeat, tools):
         for who, variant in listed:
             if who == "banyan":
                 found = {}
-                for size, (apart, in_place) in run_banyan(lab, variant, sizes).items():
-                    times.setdefault((who, variant + ", in place", size), []).append(in_place)
-                    found[size] = apart
+                for name, is_shared in ((variant, True), (variant + ", private", False)):
+                    if not is_shared and not lab.is_local:
+                        continue
+                    for size, (apart, in_place) in run_banyan(lab, variant, sizes, is_shared).items():
+                        times.setdefault((who, name + ", in place", size), []).append(in_place)
+                        if is_shared:
+                            found[size] = apart
+                        else:
+                            times.setdefault((who, name, size), []).append(apart)
             elif who == "openmpi":
                 found = run_openmpi(lab, variant, sizes, tools)
             elif who == "mpich":
@@ -405,18 +414,21 @@ def cell(entry, is_small):
 
 
 def markdown(rows_, names):
-    lines = ["| network | size | bound | Banyan apart / in place | Open MPI best | MPICH best | Gloo (PyTorch) | best rival / Banyan |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| network | size | bound | Banyan apart / in place | with private buffers | Open MPI best | MPICH best | Gloo (PyTorch) | "
+             "best rival / Banyan apart, private |",
+             "|---|---|---|---|---|---|---|---|---|"]
     for row in rows_:
         small = row["bytes"] < MIB
         own, apart = row["banyan"].get("auto, in place"), row["banyan"].get("auto")
+        private = row["banyan"].get("auto, private"), row["banyan"].get("auto, private, in place")
         rivals = row["rivals"]
         named = [f"{cell(rivals.get(w), small)}" + (f" ({rivals[w]['variant']})" if w in rivals and w != "gloo" else "")
                  for w in ("openmpi", "mpich", "gloo")]
         lead = min((r["seconds"] for r in rivals.values()), default=0)
-        ratio = f"{lead / apart['seconds']:.2f}" if apart and lead else "-"
+        ratio = ", ".join(f"{lead / one['seconds']:.2f}" for one in (apart, private[0]) if one and lead) or "-"
+        shown = f"{cell(private[0], small)} / {cell(private[1], small)}" if any(private) else "-"
         lines.append(f"| {row['network']} | {show_bytes(row['bytes'])} | {show_time(row['bound_s'])} | {cell(apart, small)} / {cell(own, small)} | "
-                     + " | ".join(named) + f" | {ratio} |")
+                     f"{shown} | " + " | ".join(named) + f" | {ratio} |")
     return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names]) + "\n"
 
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/shm.c: all-reduce between processes of this machine, held against the speed of a plain copy.
  *
- *   bench_shm [--slots|--read|--regions] [--apart] [--algo NAME] [--iterations N] [--bytes SIZE] [RANKS...]
+ *   bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] [--iterations N] [--bytes SIZE] [RANKS...]
  *
  * For 2, 4 and 8 ranks and 1, 16 and 64 MiB (or SIZE) of float32: the median and the least time of a call at the slowest
  * rank, and the median's ratio to p n / copy bandwidth: the time in which one core copies all ranks' vectors once. The
  * copy is measured between the runs, on vectors that are as cold. Calls are in place unless --apart. Without a way
- * (--slots, --read, --regions) ranks work at a board, as they do for banyan.h. Results are checked. */
+ * (--slots, --read, --regions) ranks work at a board, as they do for banyan.h; with --lent and --regions vectors lie in shared
+ * memory. With --used each rank writes its input before each call and reads its result after it, as programs do: then they
+ * are in that core's cache, and in no other's. Results are checked. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include "core/clock.h"
 #include "core/value.h"
 #include "execute/run.h"
+#include "transport/shared.h"
 #include "transport/shm.h"
 
 enum { MOST_RANKS = 64, MOST_ITERATIONS = 4096 };
@@ -29,7 +32,7 @@ typedef struct {
     int ranks, iterations;
     size_t bytes;
     banyan_shm_way way;
-    int regions, is_apart;
+    int is_shared, is_apart, is_used;
 } job;
 
 /* Where the processes meet and leave their times. */
@@ -102,14 +105,14 @@ static void check(const float *buffer, size_t count, int ranks)
             fail("a wrong sum");
 }
 
-static void *allocate(const job *j, banyan_endpoint *endpoint)
+static void *allocate(const job *j)
 {
     banyan_error err;
     void *memory;
 
-    if (!j->regions)
+    if (!j->is_shared)
         return malloc(j->bytes);
-    if (banyan_shm_region_create(endpoint, j->bytes, &memory, &err))
+    if (banyan_shared_alloc(j->bytes, &memory, &err))
         fail(err.text);
     return memory;
 }
@@ -123,6 +126,19 @@ static void note(seat *s, int iteration, double seconds)
             s->table->seconds[iteration] = seconds;
         pthread_barrier_wait(&s->table->barrier);
     }
+}
+
+static void use(const job *j, const banyan_run_request *request, int rank)
+{
+    void *input = (void *)(uintptr_t)(request->input ? request->input : request->buffer);
+    const float *result = request->buffer;
+    float sum = 0;
+
+    for (size_t i = 0; i < request->count && j->is_used; i++)
+        sum += result[i];
+    __asm__ volatile("" ::"x"(sum));
+    if (j->is_used)
+        fill(input, request->count, rank);
 }
 
 static void work(const job *j, const banyan_schedule *schedule, seat *s)
@@ -142,16 +158,18 @@ static void work(const job *j, const banyan_schedule *schedule, seat *s)
         banyan_program_compile(schedule, dependencies, s->rank, &program, &err) ||
         banyan_runner_create(program, endpoint, 0, 60000, &runner, &err))
         fail(err.text);
-    request.buffer = allocate(j, endpoint);
+    request.buffer = allocate(j);
     fill(request.buffer, request.count, s->rank);
     if (j->is_apart) {
         request.input = request.buffer;
-        request.buffer = allocate(j, endpoint);
+        request.buffer = allocate(j);
         memset(request.buffer, 1, j->bytes);
     }
     for (int i = -1; i < j->iterations; i++) { /* the first one warms up */
         double start_s;
 
+        if (i >= 0)
+            use(j, &request, s->rank);
         pthread_barrier_wait(&s->table->barrier);
         start_s = banyan_clock_s();
         if (banyan_runner_run(runner, &request, &err))
@@ -267,8 +285,12 @@ int main(int count, char **words)
             j.way = BANYAN_SHM_READ_PROCESS;
         else if (!strcmp(words[i], "--regions")) {
             j.way = BANYAN_SHM_READ_PROCESS;
-            j.regions = 1;
-        } else if (!strcmp(words[i], "--apart"))
+            j.is_shared = 1;
+        } else if (!strcmp(words[i], "--lent"))
+            j.is_shared = 1;
+        else if (!strcmp(words[i], "--used"))
+            j.is_used = 1;
+        else if (!strcmp(words[i], "--apart"))
             j.is_apart = 1;
         else if (!strcmp(words[i], "--algo") && i + 1 < count)
             j.algorithm = words[++i];
@@ -279,13 +301,14 @@ int main(int count, char **words)
         else if (atoi(words[i]) >= 1 && atoi(words[i]) <= MOST_RANKS && rank_counts < MOST_RANKS)
             ranks[rank_counts++] = atoi(words[i]);
         else
-            fail("usage: bench_shm [--slots|--read|--regions] [--apart] [--algo NAME] [--iterations N] "
-                 "[--bytes SIZE] [RANKS...]");
+            fail("usage: bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] "
+                 "[--iterations N] [--bytes SIZE] [RANKS...]");
     }
     if (j.iterations < 1 || j.iterations > MOST_ITERATIONS)
         fail("from 1 to 4096 iterations");
-    printf("# %s, %s, %s\n# ranks    bytes    median ms     least ms  p n/copy ms    ratio  copy GB/s\n",
-           j.algorithm, j.regions ? "shared regions" : ways[j.way], j.is_apart ? "apart" : "in place");
+    printf("# %s, %s%s, %s%s\n# ranks    bytes    median ms     least ms  p n/copy ms    ratio  copy GB/s\n",
+           j.algorithm, ways[j.way], j.is_shared ? ", shared memory" : "", j.is_apart ? "apart" : "in place",
+           j.is_used ? ", used in between" : "");
     for (int i = 0; i < (rank_counts ? rank_counts : 3); i++) {
         j.ranks = ranks[i];
         measure_ranks(j);

@@ -26,7 +26,8 @@ static const cli_option options[] = {
     {"stream_null", 'y', "0", "only 0"},
     {"cudagraph", 'G', "0", "only 0"},
     {"report_cputime", 'C', "0", "only 0"},
-    {"local_register", 'R', "0", "only 0"},
+    {"local_register", 'R', "0|1",
+     "1: buffers of banyan_mem_alloc, which ranks of a host reach in place; 0: private ones (default: 1)"},
     {"minbytes", 'b', "SIZE", "smallest size (default: 1MiB)"},
     {"maxbytes", 'e', "SIZE", "largest size (default: 16MiB)"},
     {"stepbytes", 'i', "SIZE", "step from size to size"},
@@ -43,7 +44,7 @@ static const cli_option options[] = {
     {"transport", 0, "NAME", "memory, shm, tcp, ucx, mpi or auto, as in banyan bench"},
     {NULL, 0, NULL, NULL}};
 
-enum { FIRST_FIXED = 2, END_FIXED = 11 }; /* options of one value */
+enum { FIRST_FIXED = 2, END_FIXED = 10 }; /* options of one value */
 
 static banyan_status check_fixed(const cli_arguments *arguments, banyan_error *err)
 {

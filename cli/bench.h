@@ -17,6 +17,7 @@ typedef struct {
     double timeout_s;
     bench_format format;
     const char *transport; /* «memory»: ranks are threads of this process */
+    int is_shared;         /* vectors lie in memory of banyan_mem_alloc */
     banyan_comm *own;      /* NULL: ranks are threads; else this process's rank */
     int rank;
 } bench_settings;

@@ -81,12 +81,29 @@ static void measure_rank(worker *w, char *vector, char *result, size_t count)
     w->seconds = (banyan_clock_s() - begin_s) / set->iterations;
 }
 
+static char *allocate(const bench_settings *set, size_t count, size_t width)
+{
+    void *memory = NULL;
+
+    if (!set->is_shared)
+        return banyan_alloc(count, width);
+    return banyan_mem_alloc(&memory, count * width) ? NULL : memory;
+}
+
+static void give_back(const bench_settings *set, char *memory)
+{
+    if (set->is_shared)
+        banyan_mem_free(memory);
+    else
+        banyan_free(memory);
+}
+
 static void *run_rank(void *context)
 {
     worker *w = context;
     const bench_settings *set = w->job->set;
     size_t width = banyan_datatype_bytes(set->task.type), count = w->job->bytes / width;
-    char *vector = banyan_alloc(count + 1, width), *result = banyan_alloc(count + 1, width);
+    char *vector = allocate(set, count + 1, width), *result = allocate(set, count + 1, width);
 
     if (!vector || !result) {
         w->status = banyan_fail(&w->err, BANYAN_SYSTEM_ERROR,
@@ -99,8 +116,8 @@ static void *run_rank(void *context)
         if (w->status)
             banyan_fail(&w->err, w->status, "%s", banyan_last_error(w->comm));
     }
-    banyan_free(vector);
-    banyan_free(result);
+    give_back(set, vector);
+    give_back(set, result);
     return NULL;
 }
 

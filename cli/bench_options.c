@@ -25,6 +25,8 @@ const cli_option bench_options[] = {
     {"root", 'r', "RANK", "root of broadcast and reduce (default: 0)"},
     {"transport", 0, "NAME",
      "shm, tcp, ucx, mpi or auto: ranks are processes; memory: they are threads of this one (default: auto)"},
+    {"local_register", 'R', "0|1",
+     "1: buffers of banyan_mem_alloc, which ranks of a host reach in place; 0: private ones (default: 1)"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};
@@ -147,6 +149,8 @@ banyan_status bench_read_settings(const cli_arguments *arguments, int workers, b
         status = read_int(arguments, "warmup_iters", 0, 1000000, 2, &out->warmups, err);
     if (!status)
         status = read_int(arguments, "check", 0, 1, 1, &out->is_checked, err);
+    if (!status)
+        status = read_int(arguments, "local_register", 0, 1, 1, &out->is_shared, err);
     if (!status)
         status = read_int(arguments, "root", 0, out->task.ranks - 1, 0, &out->task.root, err);
     if (!status)

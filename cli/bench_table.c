@@ -21,6 +21,8 @@ static void print_nccl_head(const bench_table *t)
            banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks,
            set->own ? "processes, transport " : "threads of one process", set->own ? set->transport : "",
            t->topology, t->algorithm);
+    printf("# buffers: %s\n",
+           set->is_shared ? "banyan_mem_alloc, which ranks of a host reach in place" : "private");
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -123,11 +125,12 @@ static banyan_status print_json(bench_table *t, const char *began, double averag
         return status;
     printf("{\"version\":\"%d.%d.%d\",\"start_time\":\"%s\",\"config\":{\"ranks\":%d,\"transport\":"
            "\"%s\",\"topology\":\"%s\","
-           "\"algorithm\":\"%s\"},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,\"okay\":%s},"
+           "\"algorithm\":\"%s\",\"local_register\":%d},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,"
+           "\"okay\":%s},"
            "\"average_bus_bandwidth\":{\"bandwidth\":%.6g,\"okay\":true}}\n",
            BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->task.ranks,
-           t->set->transport, t->topology, t->algorithm, text, t->wrong, t->wrong ? "false" : "true",
-           average);
+           t->set->transport, t->topology, t->algorithm, t->set->is_shared, text, t->wrong,
+           t->wrong ? "false" : "true", average);
     banyan_free(text);
     return BANYAN_SUCCESS;
 }

@@ -102,6 +102,9 @@ void cli_json_number(banyan_text *text, const char *key, double value);
 /* Writes to the file of -o, or to standard output without one. */
 banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan_error *err);
 
+/* Standard output: what was gathered, with the end of its last line if that lacks one. Empties it. */
+banyan_status cli_print(banyan_text *text, banyan_error *err);
+
 /* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json, without a path, and
  * where the file is standard output. */
 void cli_say_written(const cli_arguments *arguments, const char *path);

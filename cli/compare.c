@@ -53,8 +53,6 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
                                 banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&text, "{\"topology\":");
     banyan_text_add_json_string(&text, problem->topology->name);
@@ -64,11 +62,7 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
         cli_plan_json(&text, &plans[i], &problem->problem, bound, "");
     }
     banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

@@ -271,18 +271,12 @@ static const shell shells[] = {{"bash", begin_bash, verb_bash, end_bash},
 static banyan_status print_script(const shell *which, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     which->begin(&text);
     for (int i = 0; i < cli_verb_count(); i++)
         which->verb(&text, cli_verb_at(i));
     which->end(&text);
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        fputs(out, stdout);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

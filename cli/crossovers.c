@@ -90,7 +90,6 @@ banyan_status cli_crossovers(const cli_arguments *arguments, const cli_problem *
     banyan_text text = BANYAN_TEXT_EMPTY;
     banyan_progress bar;
     size_t low, high, total = 1;
-    char *out;
     banyan_status status = read_range(cli_get(arguments, "sizes"), &low, &high, err);
 
     if (status)
@@ -111,9 +110,5 @@ banyan_status cli_crossovers(const cli_arguments *arguments, const cli_problem *
         banyan_text_fini(&text);
         return status;
     }
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        fputs(out, stdout);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }

@@ -31,8 +31,6 @@ static void print_text(const banyan_settings *settings)
 static banyan_status print_json(const banyan_settings *settings, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&text, "{\"version\":\"%d.%d.%d\",\"settings\":[", BANYAN_VERSION_MAJOR,
                     BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH);
@@ -51,11 +49,7 @@ static banyan_status print_json(const banyan_settings *settings, banyan_error *e
         banyan_text_add(&text, "}");
     }
     banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

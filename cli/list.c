@@ -101,8 +101,6 @@ static void add_algorithm(banyan_text *text, const banyan_algorithm *a)
 static banyan_status print_json(banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&text, "{\"algorithms\":[");
     for (int i = 0; i < banyan_algorithm_count(); i++) {
@@ -137,11 +135,7 @@ static banyan_status print_json(banyan_error *err)
         banyan_text_add(&text, "\"available\":%s}", is_there(banyan_transport_at(i)) ? "true" : "false");
     }
     banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

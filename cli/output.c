@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "core/alloc.h"
 #include "core/file.h"
 
 double cli_bus_factor(banyan_collective collective, int workers)
@@ -36,6 +37,18 @@ banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan
     const char *path = cli_get(arguments, "output");
 
     return banyan_file_save(path ? path : "-", text, strlen(text), err);
+}
+
+banyan_status cli_print(banyan_text *text, banyan_error *err)
+{
+    char *out;
+    banyan_status status = banyan_text_take(text, &out, err);
+
+    if (status)
+        return status;
+    printf("%s%s", out, *out && out[strlen(out) - 1] != '\n' ? "\n" : "");
+    banyan_free(out);
+    return status;
 }
 
 void cli_say_written(const cli_arguments *arguments, const char *path)

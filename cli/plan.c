@@ -110,19 +110,13 @@ static banyan_status print_json(const banyan_plan *plan, const cli_problem *prob
                                 double bound, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY, more = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     if (replan->old)
         cli_replan_json(&more, replan);
     cli_plan_json(&text, plan, &problem->problem, bound, more.length ? more.bytes : "");
     text.failed |= more.failed;
     banyan_text_fini(&more);
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static banyan_status write_schedule(const cli_arguments *arguments, const banyan_plan *plan,

@@ -53,17 +53,6 @@ static banyan_status read_algorithms(const cli_arguments *arguments, report_gath
     return status;
 }
 
-static int by_prediction(const void *a, const void *b)
-{
-    const banyan_plan *x = a, *y = b;
-
-    if (!x->schedule != !y->schedule)
-        return x->schedule ? -1 : 1;
-    if (x->schedule && x->predicted_s != y->predicted_s)
-        return x->predicted_s < y->predicted_s ? -1 : 1;
-    return strcmp(x->algorithm->name, y->algorithm->name);
-}
-
 /* An algorithm that does not serve here says so in its plan; anything else that goes wrong is an error. */
 static banyan_status make_plan(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err)
@@ -101,7 +90,7 @@ static banyan_status make_plans(const cli_arguments *arguments, report_gathering
     banyan_progress_end(&progress);
     if (status)
         return status;
-    qsort(g->plans, (size_t)g->count, sizeof *g->plans, by_prediction);
+    qsort(g->plans, (size_t)g->count, sizeof *g->plans, banyan_plan_order);
     if (!g->plans[0].schedule)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", g->plans[0].why_not.text);
     return BANYAN_SUCCESS;

@@ -140,8 +140,6 @@ static void print_text(const request *r, const ranking *found)
 static banyan_status print_json(const request *r, const ranking *found, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&text, "{\"ranks\":%d,\"bytes\":%lld,\"model\":\"%s\",\"layers\":%d,\"rules\":%s,",
                     r->ranks, (long long)r->bytes, r->model_name, r->most_layers,
@@ -160,11 +158,7 @@ static banyan_status print_json(const request *r, const ranking *found, banyan_e
         banyan_text_add(&text, ",\"in_shortlist\":%s}", is_close(found, i) ? "true" : "false");
     }
     banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

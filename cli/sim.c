@@ -289,8 +289,6 @@ static banyan_status simulate_all(sim *s, banyan_error *err)
 static banyan_status print_json(sim *s, banyan_error *err)
 {
     banyan_text whole = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&whole, "{\"topology\":");
     banyan_text_add_json_string(&whole, s->request.problem.topology->name);
@@ -298,11 +296,7 @@ static banyan_status print_json(sim *s, banyan_error *err)
     banyan_text_add_bytes(&whole, s->json.bytes ? s->json.bytes : "", s->json.length);
     whole.failed |= s->json.failed;
     banyan_text_add(&whole, "]}");
-    status = banyan_text_take(&whole, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&whole, err);
 }
 
 static banyan_status work(sim *s, banyan_error *err)

@@ -87,8 +87,6 @@ static void add_row(banyan_text *text, const cli_iterations *r, int k)
 banyan_status cli_iterations_print_json(const cli_iterations *r, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     banyan_text_add(&text, "{\"model\":");
     banyan_text_add_json_string(&text, r->dnn->name);
@@ -107,9 +105,5 @@ banyan_status cli_iterations_print_json(const cli_iterations *r, banyan_error *e
     for (int k = 0; k < r->count; k++)
         add_row(&text, r, k);
     banyan_text_add(&text, "]}");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }

@@ -125,8 +125,6 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
     const banyan_cost *cost = &r->cost.cost;
     banyan_text text = BANYAN_TEXT_EMPTY;
     double bound_s = r->groupings[0]->bound_s;
-    banyan_status status;
-    char *out;
 
     for (int i = 1; i < r->count; i++)
         if (r->groupings[i]->bound_s < bound_s)
@@ -166,9 +164,5 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
         add_live(&text, r->names[i], &r->lives[i]);
     }
     banyan_text_add(&text, "%s}", r->live_count ? "]" : "");
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        printf("%s\n", out);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }

@@ -111,8 +111,6 @@ static banyan_status print_verdict(const cli_arguments *arguments, const char *p
     long shown =
         verdict->problem_count < BANYAN_VERDICT_SHOWN ? verdict->problem_count : BANYAN_VERDICT_SHOWN;
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
-    char *out;
 
     if (cli_has(arguments, "json")) {
         banyan_text_add(&text, "{\"ok\":%s,\"problem_count\":%ld,\"problems\":[",
@@ -133,11 +131,7 @@ static banyan_status print_verdict(const cli_arguments *arguments, const char *p
         if (verdict->problem_count > shown)
             banyan_text_add(&text, "%s: and %ld problems more\n", path, verdict->problem_count - shown);
     }
-    status = banyan_text_take(&text, &out, err);
-    if (!status)
-        fputs(out, stdout);
-    banyan_free(out);
-    return status;
+    return cli_print(&text, err);
 }
 
 static int run(const cli_arguments *arguments)

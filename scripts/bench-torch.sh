@@ -12,8 +12,11 @@ first=
 chrt -r 1 true 2> /dev/null && first="chrt -r 1"
 
 for speed in $speeds; do
+    # Where iterations take a second and scatter, more are seen and counted.
+    many="--rounds 3"
+    [ "$speed" = 1 ] && many="--rounds 6 --profile 10"
     for model in $models; do
         $first "$banyan" run --timeout 5min --net "hosts:2+3,gbps=$speed" \
-            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 --rounds 3 --steps 2
+            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 --steps 2 $many
     done
 done

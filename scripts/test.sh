@@ -38,10 +38,10 @@ for name in $threaded; do
 done
 if [ -n "$targets" ]; then
     build tsan $targets
-    ctest --test-dir build/tsan -j "$jobs" --output-on-failure \
+    ctest --test-dir build/tsan -j "$jobs" --timeout 300 --output-on-failure \
         -R "^(unit|conformance|multi)/($(echo "$threaded" | tr ' ' '|'))"
 fi
 
 say "everything under ASan and UBSan"
 build dev
-ctest --test-dir build/dev -j "$jobs" --output-on-failure
+ctest --test-dir build/dev -j "$jobs" --timeout 300 --output-on-failure

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/rivals/mpi.c: MPI_Allreduce of float32 sums, checked and timed as `banyan bench` does it: a barrier, a row
  * of calls, the mean of the slowest rank. Compiled once for each MPI; sizes are arguments BYTES:CALLS. Rank 0 prints
- * one line of JSON for each. Send and receive buffers are apart. */
+ * one line of JSON for each. Send and receive buffers are apart, and of MPI's own memory. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,11 @@ static double count_wrong(const float *recv, size_t count, int ranks)
 static void measure(size_t bytes, int calls, int rank, int ranks)
 {
     size_t count = bytes / sizeof(float);
-    float *send = malloc(bytes), *recv = malloc(bytes);
+    float *send, *recv;
     double mine[2], worst[2], begin;
 
-    if (!send || !recv)
+    if (MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &send) ||
+        MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &recv))
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (size_t i = 0; i < count; i++) {
         send[i] = input(rank, i);
@@ -44,8 +45,8 @@ static void measure(size_t bytes, int calls, int rank, int ranks)
     if (rank == 0)
         printf("{\"bytes\": %zu, \"seconds\": %.9f, \"wrong\": %.0f}\n", bytes, worst[0], worst[1]);
     fflush(stdout);
-    free(send);
-    free(recv);
+    MPI_Free_mem(send);
+    MPI_Free_mem(recv);
 }
 
 int main(int argc, char **argv)

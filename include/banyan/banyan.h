@@ -252,6 +252,14 @@ BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t coun
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
 
+/* Memory that the ranks of a host reach in place: where the vectors of all ranks of a communicator lie in such memory and all
+ * ranks are on one host, an all-reduce adds straight out of it and writes results straight into it, instead of copying them
+ * from process to process. Everywhere else it is memory as any other; results have the same bits. It belongs to the process
+ * and serves every communicator. It is zeroed, begins with a page, and has a file descriptor, so ask for few large pieces
+ * rather than many small ones. free takes what alloc gave (INVALID_ARGUMENT: it did not), or NULL, while no call uses it. */
+BANYAN_API banyan_status banyan_mem_alloc(void **memory, size_t bytes);
+BANYAN_API banyan_status banyan_mem_free(void *memory);
+
 /* An all-reduce that goes on while the caller does something else. Requests of one communicator, and blocking
  * calls beside them, are done one after the other in the order in which they were made. The buffers are lent
  * until the request is done. Free every request; freeing waits until it is done. */

@@ -11,7 +11,8 @@
  * on them. Cost: 2 S (a + n b/p) for S steps a phase, S at least (p-1) / (links out of a rank).
  *
  * The order in which neighbours are tried matters: 4x4 and 8x8 tori take 5 and 17 steps with the paper's
- * (yx), 4 and 16 with ours (split), which is the least possible.
+ * (yx), 4 and 16 with ours (split), which is the least possible. Square tori have trees that take the least possible
+ * number of steps at any size (pinwheel.h).
  *
  * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, 2021.
  */
@@ -19,6 +20,7 @@
 
 #include <string.h>
 
+#include "algorithms/pinwheel.h"
 #include "core/alloc.h"
 
 typedef struct {
@@ -127,10 +129,8 @@ static banyan_status make_schedule(const banyan_problem *problem, const banyan_g
     return banyan_builder_finish(&builder, out, err);
 }
 
-static banyan_status read_order(const banyan_problem *problem, banyan_grow_order *order, banyan_error *err)
+static banyan_status read_order(const char *text, banyan_grow_order *order, banyan_error *err)
 {
-    const char *text = banyan_problem_parameter(problem, "order", "split");
-
     if (!strcmp(text, "split"))
         *order = BANYAN_GROW_SPLIT;
     else if (!strcmp(text, "yx"))
@@ -138,8 +138,8 @@ static banyan_status read_order(const banyan_problem *problem, banyan_grow_order
     else if (!strcmp(text, "xy"))
         *order = BANYAN_GROW_XY;
     else
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'order' must be split, yx or xy, not '%s'",
-                           text);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "option 'order' must be split, yx, xy or pinwheel, not '%s'", text);
     return BANYAN_SUCCESS;
 }
 
@@ -154,17 +154,25 @@ static banyan_status read_turns(const banyan_problem *problem, int *is_deep_firs
     return BANYAN_SUCCESS;
 }
 
+static banyan_status find_trees(const banyan_problem *problem, banyan_grown_trees *out, banyan_error *err)
+{
+    const char *text = banyan_problem_parameter(problem, "order", "split");
+    banyan_grow_order order = BANYAN_GROW_SPLIT;
+    int is_deep_first = 0;
+    banyan_status status = read_turns(problem, &is_deep_first, err);
+
+    if (!status && !strcmp(text, "pinwheel"))
+        return banyan_pinwheel_trees(problem, out, err);
+    if (!status)
+        status = read_order(text, &order, err);
+    return status ? status : banyan_grow_trees(problem, order, is_deep_first, out, err);
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
-    banyan_grow_order order = BANYAN_GROW_SPLIT;
     banyan_grown_trees trees;
-    int is_deep_first = 0;
-    banyan_status status = read_order(problem, &order, err);
+    banyan_status status = find_trees(problem, &trees, err);
 
-    if (!status)
-        status = read_turns(problem, &is_deep_first, err);
-    if (!status)
-        status = banyan_grow_trees(problem, order, is_deep_first, &trees, err);
     if (status)
         return status;
     status = make_schedule(problem, &trees, out, err);
@@ -173,7 +181,10 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 }
 
 static const banyan_algorithm_option options[] = {
-    {"order", "split|yx|xy", "which neighbours on a grid are tried first (default split; the paper's is yx)"},
+    {"order", "split|yx|xy|pinwheel",
+     "which neighbours on a grid are tried first (default split; the paper's is yx); pinwheel: trees of one "
+     "shape, "
+     "for square tori"},
     {"turns", "number|deep", "trees have their turn by number (default), or those with far ranks first"},
     {NULL, NULL, NULL},
 };

@@ -20,6 +20,8 @@
 #define SAME 1e-6
 #define MOST_TREES 64
 #define FEWEST_TREES 16
+#define FEWEST_WITH_HUBS 0.8    /* of the limit: with more trees idle hubs can be shared out better */
+#define ENOUGH_WITH_HUBS 0.9903 /* of the bound */
 #define ATTEMPTS 200000
 #define STEPS 64               /* rates tried for one number of units */
 #define MOST_WEIGHT 3          /* units of a tree */
@@ -53,12 +55,37 @@ static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bo
     return 0;
 }
 
+/* Idle hubs cost a tree one edge more each, of which prices know nothing: the number of units that leaves the most room for
+ * that, for a rate that will do. */
+static int choose_with_hubs(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
+                            double *rate)
+{
+    double most = 0;
+    int best = tree_limit;
+
+    *rate = ENOUGH_WITH_HUBS * bound->value;
+    for (int units = (int)ceil(FEWEST_WITH_HUBS * tree_limit); units <= tree_limit; units++) {
+        double room = 0;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            room += (double)bound->price[i] * floor((double)graph->arcs[i].capacity * units / *rate + 1e-9);
+        if (room / units > most * (1 - 1e-4)) {
+            most = fmax(most, room / units);
+            best = units;
+        }
+    }
+    return best;
+}
+
 /* The number of units that can reach the most; as few as will do. */
 static int choose_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
                         double *rate)
 {
     double worth = 0, tree_cost;
     int best = tree_limit;
+
+    if (banyan_graph_has_idle_adders(graph))
+        return choose_with_hubs(graph, bound, tree_limit, rate);
 
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)graph->arcs[i].capacity * (double)bound->price[i];
@@ -230,6 +257,14 @@ static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_packe
     if (!status && *rate < GOOD * bound->value && !first_unequal && !options->max_depth)
         status = pack_unequal(graph, options, bound, flows, rate, err);
     return status;
+}
+
+banyan_status banyan_packed_equal(const banyan_graph *graph, const banyan_packed_options *options,
+                                  const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
+{
+    double rate = 0;
+
+    return pack_equal(graph, options, bound, flows, &rate, err);
 }
 
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,

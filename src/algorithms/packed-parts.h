@@ -29,6 +29,11 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
 banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, banyan_error *err);
 
+/* The same where the bound is known, and idle nodes may be hubs. */
+banyan_status banyan_packed_equal(const banyan_graph *graph, const banyan_packed_options *options,
+                                  const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                  banyan_error *err);
+
 /* Idle nodes that add, and too many for cheapest trees: very many good trees, weighed by a linear program. bound: what is
  * known of it already, or NULL. */
 banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,

@@ -16,7 +16,8 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
-#define NEARLY 0.995 /* of the bound: nothing else is tried */
+#define NEARLY 0.995 /* of the bound: nothing else is tried, */
+#define GOOD 0.99    /* nor then, if it takes long */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -227,6 +228,16 @@ static banyan_status pack_plain(const banyan_topology *topology, const banyan_gr
     return pack_switched(topology, graph, options, flows, err);
 }
 
+/* No more can be packed, in bytes per second, if idle workers do not add: each of a tree's edges has two ends at active ones. */
+static double most_without_help(const banyan_graph *graph)
+{
+    double width = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        width += graph->role[graph->arcs[i].src] & BANYAN_NODE_ACTIVE ? (double)graph->arcs[i].capacity : 0;
+    return width / (2.0 * (graph->active_count - 1)) * graph->unit;
+}
+
 /* Idle workers behind switches seldom have anything to add: often they do as much by forwarding, and the bound,
  * which counts their adding in, says so. */
 static banyan_status pack_forwarding(const banyan_topology *topology, const banyan_graph *graph,
@@ -245,15 +256,19 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     for (int v = 0; !status && v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
-    if (!status)
+    if (!status && most_without_help(graph) >= NEARLY * bound.value * graph->unit)
         status = pack_plain(topology, &plain, options, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
-    if (!status && rate < NEARLY * bound.value * graph->unit && !banyan_network_has_many_helpers(graph)) {
-        status = banyan_packed_helped(graph, options, &bound, &helped, err);
+    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = 0;
+         !status && i < 2 - hubs && rate < (i ? GOOD : NEARLY) * bound.value * graph->unit; i++) {
+        status = hubs || i ? banyan_packed_equal(graph, options, &bound, &helped, err)
+                           : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
+    if (!status && flows->flow_count == 0)
+        status = pack_plain(topology, &plain, options, flows, err);
     banyan_free(plain.role);
     banyan_free(bound.price);
     return status;

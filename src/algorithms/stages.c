@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "core/alloc.h"
+#include "schedule/walk.h"
 #include "topology/routes.h"
 
 typedef struct {
@@ -155,55 +156,79 @@ banyan_status banyan_stages_seconds(const banyan_schedule *schedule, const banya
     return status;
 }
 
-/* One transfer: when it arrives. */
-static banyan_status pass(stage_walk *w, const banyan_transfer *t, double bytes, double *free_s,
-                          double *ready_s, double *end_s, banyan_error *err)
+/* Whole messages on their way. */
+typedef struct {
+    stage_walk stages;
+    double bytes;
+    double *free_s;  /* by link */
+    double *ready_s; /* by flow and node */
+    double *end_s;   /* by transfer */
+    double last_s;
+} message_walk;
+
+/* A node's copy of a flow. */
+static double *ready_of(const message_walk *w, int flow, int node)
 {
-    double part = bytes * banyan_schedule_share(w->schedule, t->first_piece, t->piece_count);
-    double *tree_s = ready_s + (size_t)t->flow * (size_t)w->schedule->node_count;
-    double begin_s = tree_s[t->src], slowest_s = 0, latency_s = 0;
+    return &w->ready_s[(size_t)flow * (size_t)w->stages.schedule->node_count + (size_t)node];
+}
+
+static banyan_status send(void *context, size_t transfer, banyan_error *err)
+{
+    message_walk *w = context;
+    const banyan_transfer *t = &w->stages.schedule->transfers[transfer];
+    const banyan_link *all = w->stages.topology->links;
+    double part = w->bytes * banyan_schedule_share(w->stages.schedule, t->first_piece, t->piece_count);
+    double begin_s = *ready_of(w, t->flow, t->src), slowest_s = 0, latency_s = 0;
     const int *links;
     int count;
-    banyan_status status = find_links(w, t, &links, &count, err);
+    banyan_status status = find_links(&w->stages, t, &links, &count, err);
 
     if (status)
         return status;
     for (int k = 0; k < count; k++) {
-        begin_s = fmax(begin_s, free_s[links[k]]);
-        latency_s += w->topology->links[links[k]].latency_s;
+        begin_s = fmax(begin_s, w->free_s[links[k]]);
+        latency_s += all[links[k]].latency_s;
     }
     for (int k = 0; k < count; k++) {
-        double seconds = part / w->topology->links[links[k]].bytes_per_s;
+        double seconds = part / all[links[k]].bytes_per_s;
 
-        free_s[links[k]] = begin_s + seconds;
+        w->free_s[links[k]] = begin_s + seconds;
         slowest_s = fmax(slowest_s, seconds);
     }
-    *end_s = begin_s + slowest_s + latency_s;
-    tree_s[t->dst] = fmax(tree_s[t->dst], *end_s);
+    w->end_s[transfer] = begin_s + slowest_s + latency_s;
     return BANYAN_SUCCESS;
+}
+
+static void apply(void *context, size_t transfer)
+{
+    message_walk *w = context;
+    const banyan_transfer *t = &w->stages.schedule->transfers[transfer];
+    double *ready_s = ready_of(w, t->flow, t->dst);
+
+    *ready_s = fmax(*ready_s, w->end_s[transfer]);
+    w->last_s = fmax(w->last_s, w->end_s[transfer]);
 }
 
 banyan_status banyan_stages_walk(const banyan_schedule *schedule, const banyan_topology *topology,
                                  double bytes, double *seconds, banyan_error *err)
 {
-    stage_walk w = {.schedule = schedule, .topology = topology};
+    static const banyan_walk_steps steps = {send, apply};
     size_t places = (size_t)schedule->flow_count * (size_t)schedule->node_count;
-    double *free_s = banyan_alloc((size_t)topology->link_count, sizeof *free_s);
-    double *ready_s = banyan_alloc(places, sizeof *ready_s), last_s = 0;
-    banyan_status status = free_s && ready_s ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    message_walk w = {.stages = {.schedule = schedule, .topology = topology}, .bytes = bytes};
+    banyan_status status = banyan_routes_create(topology, &w.stages.routes, err);
 
+    w.free_s = banyan_alloc((size_t)topology->link_count, sizeof *w.free_s);
+    w.ready_s = banyan_alloc(places, sizeof *w.ready_s);
+    w.end_s = banyan_alloc(schedule->transfer_count, sizeof *w.end_s);
+    if (!status && (!w.free_s || !w.ready_s || !w.end_s))
+        status = banyan_fail_memory(err);
     if (!status)
-        status = banyan_routes_create(topology, &w.routes, err);
-    for (size_t i = 0; !status && i < schedule->transfer_count; i++) {
-        double end_s = 0;
-
-        status = pass(&w, &schedule->transfers[i], bytes, free_s, ready_s, &end_s, err);
-        last_s = fmax(last_s, end_s);
-    }
+        status = banyan_schedule_walk(schedule, &steps, &w, err);
     if (!status)
-        *seconds = last_s;
-    banyan_free(free_s);
-    banyan_free(ready_s);
-    banyan_routes_destroy(w.routes);
+        *seconds = w.last_s;
+    banyan_free(w.free_s);
+    banyan_free(w.ready_s);
+    banyan_free(w.end_s);
+    banyan_routes_destroy(w.stages.routes);
     return status;
 }

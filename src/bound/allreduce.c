@@ -31,6 +31,7 @@
 #include "solve/strength.h"
 #include "solve/twins.h"
 
+#define SAME 1e-7
 #define ALIKE 8         /* arcs for each group at least, on average */
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
@@ -212,6 +213,26 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
     return status;
 }
 
+/* Where trees without helpers do not reach what that proves, cuts, which count helpers in, may prove less. */
+static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                        banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+
+    if (status || out->value <= out->reached * (1 + SAME))
+        return status;
+    status = banyan_divide_soon(graph, 1e-9, &division, err);
+    if (!status && division.bound_value < out->value) {
+        out->value = division.bound_value;
+        out->fraction = division.bound;
+        memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    }
+    if (!status)
+        banyan_division_fini(&division);
+    return status;
+}
+
 banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                           banyan_error *err)
 {
@@ -237,7 +258,7 @@ banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allr
 
 static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    int good = 0;
+    int good = 0, is_forwarding = 0;
     banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
     if (status || good)
@@ -249,7 +270,7 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
         return status;
     if (good)
         status = by_cuts(graph, out, err);
-    else if (banyan_network_has_many_helpers(graph))
+    else if ((is_forwarding = banyan_network_has_many_helpers(graph)))
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
         status = by_division(graph, out, err);
@@ -257,6 +278,8 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
         status = by_strength(graph, out, err);
     else
         status = by_trees(graph, out, err);
+    if (!status && is_forwarding)
+        return by_cuts_of_helpers(graph, out, err);
 prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
@@ -293,6 +316,14 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
     return status;
 }
 
+static int is_even(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
 /* The least that a reduce tree and a broadcast tree with one root cost together, over all roots. */
 static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                 banyan_error *err)
@@ -311,7 +342,8 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
         return status;
     }
     if (graph->symmetric && banyan_network_has_many_helpers(graph))
-        return banyan_ascent_bound(graph, price, out, err);
+        return is_even(graph, price) ? banyan_ascent_bound(graph, price, out, err)
+                                     : banyan_divide_check(graph, price, out, err);
     if (graph->symmetric || banyan_network_is_searched(graph)) {
         status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
         if (status || proven)

@@ -76,7 +76,7 @@ static void observe(banyan_train *train)
 static int is_settled(const banyan_train *train)
 {
     return train->plan_number == 1 && train->config.drift >= 0 && !*train->cost_text &&
-           train->iterations > train->planned_at + BANYAN_ENGINE_WINDOW;
+           train->iterations > train->planned_at + (uint64_t)train->observed.window;
 }
 
 /* All ranks decide alike: they count the same iterations, and the votes came to the same. */

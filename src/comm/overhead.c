@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "core/alloc.h"
+#include "schedule/walk.h"
 #include "simulate/paths.h"
 
 #define FAR_BUSY_S 4e-6
@@ -47,33 +48,50 @@ static double find_heads(const banyan_schedule *schedule, const banyan_topology 
     return longest_s;
 }
 
+typedef struct {
+    const banyan_schedule *schedule;
+    const banyan_topology *topology;
+    double *ready_s; /* by node */
+    double *left_s;  /* by transfer */
+    double busy_s;   /* of all nodes together */
+} message_walk;
+
+static banyan_status send(void *context, size_t transfer, banyan_error *err)
+{
+    message_walk *w = context;
+    const banyan_transfer *t = &w->schedule->transfers[transfer];
+    double busy_s = is_far(w->topology, t) ? FAR_BUSY_S : NEAR_BUSY_S;
+
+    (void)err;
+    w->busy_s += 2 * busy_s;
+    w->ready_s[t->src] += busy_s;
+    w->left_s[transfer] = w->ready_s[t->src];
+    return BANYAN_SUCCESS;
+}
+
+static void apply(void *context, size_t transfer)
+{
+    message_walk *w = context;
+    const banyan_transfer *t = &w->schedule->transfers[transfer];
+    int far = is_far(w->topology, t);
+    double there_s = w->left_s[transfer] + (far ? FAR_UNDER_WAY_S : NEAR_UNDER_WAY_S);
+
+    w->ready_s[t->dst] = fmax(there_s, w->ready_s[t->dst]) + (far ? FAR_BUSY_S : NEAR_BUSY_S);
+}
+
 banyan_comm_overhead banyan_comm_overhead_of(const banyan_schedule *schedule, const banyan_topology *topology)
 {
-    double *ready_s = banyan_alloc((size_t)schedule->node_count, sizeof *ready_s);
-    double *left_s = banyan_alloc(schedule->transfer_count, sizeof *left_s), last_s = 0, busy_s = 0;
+    static const banyan_walk_steps steps = {send, apply};
+    message_walk w = {.schedule = schedule, .topology = topology};
+    double last_s = 0;
 
-    for (size_t begin = 0, end; ready_s && left_s && begin < schedule->transfer_count; begin = end) {
-        for (end = begin; end < schedule->transfer_count; end++) {
-            const banyan_transfer *t = &schedule->transfers[end];
-
-            if (t->round != schedule->transfers[begin].round)
-                break;
-            busy_s += 2 * (is_far(topology, t) ? FAR_BUSY_S : NEAR_BUSY_S);
-            ready_s[t->src] += is_far(topology, t) ? FAR_BUSY_S : NEAR_BUSY_S;
-            left_s[end] = ready_s[t->src];
-        }
-        for (size_t i = begin; i < end; i++) {
-            const banyan_transfer *t = &schedule->transfers[i];
-            int far = is_far(topology, t);
-            double there_s = left_s[i] + (far ? FAR_UNDER_WAY_S : NEAR_UNDER_WAY_S);
-
-            ready_s[t->dst] =
-                (there_s > ready_s[t->dst] ? there_s : ready_s[t->dst]) + (far ? FAR_BUSY_S : NEAR_BUSY_S);
-        }
-    }
-    for (int i = 0; ready_s && left_s && i < schedule->node_count; i++)
-        last_s = ready_s[i] > last_s ? ready_s[i] : last_s;
-    banyan_free(ready_s);
-    banyan_free(left_s);
-    return (banyan_comm_overhead){last_s, busy_s / schedule->active_count, find_heads(schedule, topology)};
+    w.ready_s = banyan_alloc((size_t)schedule->node_count, sizeof *w.ready_s);
+    w.left_s = banyan_alloc(schedule->transfer_count, sizeof *w.left_s);
+    if (w.ready_s && w.left_s)
+        banyan_schedule_walk(schedule, &steps, &w, NULL);
+    for (int i = 0; w.ready_s && w.left_s && i < schedule->node_count; i++)
+        last_s = fmax(last_s, w.ready_s[i]);
+    banyan_free(w.ready_s);
+    banyan_free(w.left_s);
+    return (banyan_comm_overhead){last_s, w.busy_s / schedule->active_count, find_heads(schedule, topology)};
 }

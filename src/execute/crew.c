@@ -3,6 +3,7 @@
  *
  *     short    stage all ─> wait for all ─> add up everything                          one wait, one line a rank
  *     two      the same, chunk by chunk, while those to come are staged: crew_pair.c
+ *     lent     where all ranks' vectors lie in memory that the others have mapped: one share each: crew_lent.c
  *     long     chunk by chunk:
  *              stage the others' shares ─> wait ─> add up the own share ─> wait ─> copy the others' sums
  *                        slot of rank 1:   | input for 0 | own sums | input for 2 | input for 3 |
@@ -10,8 +11,8 @@
  * The schedule decides what is added to what (execute/sums.h), so the bits are the same as over streams; who computes
  * a sum and how it travels is decided here. Two things make it fast: chunks are so small that what is staged or added
  * up is in a cache when it is read, and each element is touched as often as it must be: an input is read once from
- * memory, a result is written once. A rank writes its own memory only, and nobody else reads it: a failed call
- * leaves nothing behind.
+ * memory, a result is written once. Unless memory is lent, a rank writes its own only, and nobody else reads it: a failed
+ * call leaves nothing behind.
  *
  * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS. Why nothing
  * stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they wait for on the way (t - 3
@@ -82,14 +83,14 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void find_share(const banyan_chunk *c, int place, size_t *begin, size_t *end)
+void banyan_crew_find_share(const banyan_chunk *c, int place, size_t *begin, size_t *end)
 {
     *begin = c->begin + least((size_t)place * c->share, c->end - c->begin);
     *end = c->begin + least((size_t)(place + 1) * c->share, c->end - c->begin);
 }
 
 /* Shares begin with a line of the cache. */
-static void cut_chunk(const banyan_crew *crew, banyan_chunk *c, size_t begin, size_t end)
+void banyan_crew_cut_chunk(const banyan_crew *crew, banyan_chunk *c, size_t begin, size_t end)
 {
     size_t bytes = crew->runner->element_bytes, ranks = (size_t)crew->board->count;
     size_t line = BANYAN_BOARD_LINE / bytes;
@@ -101,7 +102,7 @@ static void cut_chunk(const banyan_crew *crew, banyan_chunk *c, size_t begin, si
 
 /* ---- The steps of a chunk. */
 
-static banyan_status wait_for_slot(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
+banyan_status banyan_crew_wait_for_slot(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
@@ -115,7 +116,7 @@ static banyan_status wait_for_slot(banyan_crew *crew, const banyan_chunk *c, ban
 }
 
 /* What is in the slot is told, and what we have taken meanwhile. */
-static void show(banyan_crew *crew, const banyan_chunk *c)
+void banyan_crew_show(banyan_crew *crew, const banyan_chunk *c)
 {
     const banyan_run_request *request = crew->runner->request;
 
@@ -131,18 +132,19 @@ static banyan_status stage(banyan_crew *crew, const banyan_chunk *c, size_t hidd
 {
     banyan_board_slot *slot = banyan_crew_slot(crew, crew->board->place, c);
     size_t bytes = crew->runner->element_bytes;
-    banyan_status status = wait_for_slot(crew, c, err);
+    banyan_status status = banyan_crew_wait_for_slot(crew, c, err);
 
     if (status)
         return status;
     slot->phase = crew->phase;
+    slot->is_lent = 0;
     banyan_crew_gather(crew, c->begin, hidden, banyan_crew_data(slot));
     banyan_crew_gather(crew, hidden_end, c->end, banyan_crew_data(slot) + (hidden_end - c->begin) * bytes);
-    show(crew, c);
+    banyan_crew_show(crew, c);
     return BANYAN_SUCCESS;
 }
 
-static banyan_status wait_for_inputs(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
+banyan_status banyan_crew_wait_for_inputs(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
 {
     const banyan_run_request *request = crew->runner->request;
     banyan_board *board = crew->board;
@@ -176,7 +178,7 @@ static banyan_status take_sums(banyan_crew *crew, const banyan_chunk *c, banyan_
 
         if (status)
             return status;
-        find_share(c, place, &begin, &end);
+        banyan_crew_find_share(c, place, &begin, &end);
         banyan_crew_scatter(crew, begin, end,
                             banyan_crew_data(banyan_crew_slot(crew, place, c)) +
                                 (begin - c->begin) * crew->runner->element_bytes);
@@ -196,7 +198,7 @@ static banyan_status run_short(banyan_crew *crew, banyan_error *err)
 
     status = stage(crew, &c, c.end, c.end, err);
     if (!status)
-        status = wait_for_inputs(crew, &c, err);
+        status = banyan_crew_wait_for_inputs(crew, &c, err);
     if (status)
         return status;
     banyan_crew_add_up(crew, &c, 0, c.end, 0);
@@ -210,8 +212,8 @@ static banyan_status stage_shares(banyan_crew *crew, banyan_chunk *c, size_t beg
     size_t own_begin, own_end;
 
     c->number = crew->board->filled++;
-    cut_chunk(crew, c, begin, end);
-    find_share(c, crew->board->place, &own_begin, &own_end);
+    banyan_crew_cut_chunk(crew, c, begin, end);
+    banyan_crew_find_share(c, crew->board->place, &own_begin, &own_end);
     return stage(crew, c, own_begin, own_end, err);
 }
 
@@ -227,25 +229,24 @@ static size_t most_elements(const banyan_crew *crew)
 static banyan_status sum_share(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
 {
     size_t begin, end;
-    banyan_status status = wait_for_inputs(crew, c, err);
+    banyan_status status = banyan_crew_wait_for_inputs(crew, c, err);
 
     if (status)
         return status;
-    find_share(c, crew->board->place, &begin, &end);
+    banyan_crew_find_share(c, crew->board->place, &begin, &end);
     banyan_crew_add_up(crew, c, begin, end, 1);
     banyan_crew_publish(crew->runner, &crew->own->summed, c->number + 1);
     return BANYAN_SUCCESS;
 }
 
 /* While one chunk is added up the next is on show already, and the sums of the one before are taken: whatever is waited
- * for should have happened a chunk ago. */
-static banyan_status run_long(banyan_crew *crew, banyan_error *err)
+ * for should have happened a chunk ago. The first one is on show. */
+static banyan_status run_long(banyan_crew *crew, const banyan_chunk *first, banyan_error *err)
 {
     size_t count = crew->runner->request->count, most = most_elements(crew);
-    banyan_chunk before = {0}, now = {0}, next = {0}; /* empty: there is none */
-    banyan_status status;
+    banyan_chunk before = {0}, now = {0}, next = *first; /* empty: there is none */
+    banyan_status status = BANYAN_SUCCESS;
 
-    status = stage_shares(crew, &next, 0, least(most, count), err);
     while (!status && (now.begin < now.end || next.begin < next.end)) {
         before = now;
         now = next;
@@ -271,43 +272,83 @@ static banyan_chunk next_chunk(banyan_crew *crew, size_t begin)
 }
 
 /* While one chunk is added up the one after the next is put on show (crew_pair.c): what is waited for should have happened a
- * chunk ago. */
-static banyan_status run_pair(banyan_crew *crew, banyan_error *err)
+ * chunk ago. The first one is on show. */
+static banyan_status run_pair(banyan_crew *crew, const banyan_chunk *first, banyan_error *err)
 {
-    banyan_chunk now = next_chunk(crew, 0), next = next_chunk(crew, now.end), after;
-    banyan_status status;
+    banyan_chunk now = *first, next = next_chunk(crew, now.end), after;
+    banyan_status status = BANYAN_SUCCESS;
 
-    crew->phase = banyan_crew_pair_phase(crew);
-    status = stage(crew, &now, now.end, now.end, err);
-    if (!status && next.begin < next.end)
+    if (next.begin < next.end)
         status = stage(crew, &next, next.end, next.end, err);
     while (!status && now.begin < now.end) {
         after = next_chunk(crew, next.end);
-        status = wait_for_inputs(crew, &now, err);
+        status = banyan_crew_wait_for_inputs(crew, &now, err);
         if (!status && after.begin < after.end)
-            status = wait_for_slot(crew, &after, err);
+            status = banyan_crew_wait_for_slot(crew, &after, err);
         if (status)
             return status;
         banyan_crew_add_pair(crew, &now, &after);
         crew->board->taken = now.number + 1;
         if (after.begin < after.end)
-            show(crew, &after);
+            banyan_crew_show(crew, &after);
         now = next;
         next = after;
     }
     return status;
 }
 
+static banyan_status stage_first(banyan_crew *crew, banyan_chunk *out, banyan_error *err)
+{
+    if (crew->board->count > 2)
+        return stage_shares(crew, out, 0, least(most_elements(crew), crew->runner->request->count), err);
+    crew->phase = banyan_crew_pair_phase(crew);
+    *out = next_chunk(crew, 0);
+    return stage(crew, out, out->end, out->end, err);
+}
+
+/* Instead of the first chunk. */
+static banyan_status lend(banyan_crew *crew, banyan_chunk *out, banyan_error *err)
+{
+    banyan_status status;
+
+    *out = (banyan_chunk){.number = crew->board->filled};
+    status = banyan_crew_wait_for_slot(crew, out, err);
+    if (status || !banyan_crew_lend(crew, banyan_crew_slot(crew, crew->board->place, out)))
+        return status ? status : stage_first(crew, out, err);
+    crew->board->filled++;
+    banyan_crew_show(crew, out);
+    return BANYAN_SUCCESS;
+}
+
+/* Everybody begins with a slot that holds its first chunk, or says where its vector is. Where all lend, nothing is staged;
+ * where some do, all begin again: what is in the slots decides, so it is the same for all. */
 static banyan_status run_chunks(banyan_crew *crew, banyan_error *err)
 {
     size_t count = crew->runner->request->count;
+    banyan_chunk first;
+    banyan_status status;
+    int lenders = 0, is_done = 0;
 
     crew->deadline_ns = banyan_clock_ns() + (int64_t)crew->runner->request->timeout_ms * 1000000;
     crew->is_far = count * crew->runner->element_bytes >= FAR_BYTES;
     crew->is_past_cache =
         crew->is_far && banyan_vector_parts_apart(&crew->runner->vector) > 0 &&
         count >= PAST_CACHE_BYTES / crew->runner->element_bytes / (size_t)crew->board->count;
-    return crew->board->count == 2 ? run_pair(crew, err) : run_long(crew, err);
+    status = lend(crew, &first, err);
+    if (!status)
+        status = banyan_crew_wait_for_inputs(crew, &first, err);
+    if (!status)
+        lenders = banyan_crew_count_lenders(crew, &first);
+    if (lenders == crew->board->count)
+        status = banyan_crew_run_lent(crew, &first, &is_done, err);
+    if (!status && lenders && !is_done) {
+        crew->board->lent = NULL; /* nobody has written there */
+        crew->board->taken = crew->board->filled;
+        status = stage_first(crew, &first, err);
+    }
+    if (status || is_done)
+        return status;
+    return crew->board->count == 2 ? run_pair(crew, &first, err) : run_long(crew, &first, err);
 }
 
 /* ---- Ends. */
@@ -357,6 +398,8 @@ banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_e
         status = meet_stranger(crew, err);
     else if (crew->late >= 0)
         status = time_out(crew, err);
+    if (status && crew->board->lent)
+        runner->transport->withdraw(runner->endpoint);
     crew->board->calls++;
     crew->runner = NULL;
     return status;

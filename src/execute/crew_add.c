@@ -69,9 +69,8 @@ void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, cons
 
 /* ---- Additions. */
 
-/* One block of one piece: offset is that of the block in everybody's slot, mine is where our own input lies. */
-static void add_block(const banyan_crew *crew, int piece, const banyan_chunk *c, size_t offset,
-                      const char *mine, char *into, size_t elements)
+void banyan_crew_sum(const banyan_crew *crew, int piece, const char *const *inputs, char *into,
+                     size_t elements)
 {
     const banyan_sums *sums = crew->sums;
     int first = sums->first[piece], end = sums->first[piece + 1];
@@ -86,10 +85,9 @@ static void add_block(const banyan_crew *crew, int piece, const banyan_chunk *c,
         for (int k = 0; k < 2; k++) {
             int value = k ? addition->b : addition->a;
 
-            operands[k] =
-                value >= sums->ranks ? crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES
-                : value == crew->board->place ? mine
-                                              : banyan_crew_data(banyan_crew_slot(crew, value, c)) + offset;
+            operands[k] = value < sums->ranks
+                              ? inputs[value]
+                              : crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES;
         }
         if (operands[1] == sum) /* a + b is b + a, and a kernel may overwrite a only */
             crew->runner->kernel(sum, operands[1], operands[0], elements);
@@ -104,22 +102,24 @@ void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t b
                         int is_shown)
 {
     const banyan_vector *vector = &crew->runner->vector;
+    const char *inputs[BANYAN_BOARD_MOST_MEMBERS];
     size_t bytes = vector->element_bytes;
-    int piece = 0;
+    int piece = 0, place = crew->board->place;
 
     while (begin < end) {
         size_t elements = least(end - begin, BANYAN_CREW_BLOCK_BYTES / bytes),
                offset = (begin - c->begin) * bytes;
-        const char *mine;
         char *into;
 
         while (crew->piece_begin[piece + 1] <= begin)
             piece++;
         elements = least(elements, crew->piece_begin[piece + 1] - begin);
-        mine = banyan_vector_from(vector, begin, &elements);
-        into = is_shown ? banyan_crew_data(banyan_crew_slot(crew, crew->board->place, c)) + offset
+        for (int i = 0; i < crew->board->count; i++)
+            inputs[i] = banyan_crew_data(banyan_crew_slot(crew, i, c)) + offset;
+        into = is_shown ? banyan_crew_data(banyan_crew_slot(crew, place, c)) + offset
                         : banyan_vector_into(vector, begin, &elements);
-        add_block(crew, piece, c, offset, mine, into, elements);
+        inputs[place] = banyan_vector_from(vector, begin, &elements);
+        banyan_crew_sum(crew, piece, inputs, into, elements);
         if (is_shown)
             banyan_crew_scatter(crew, begin, begin + elements, into);
         begin += elements;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/crew_internal.h: what the parts of a crew share: waiting (crew_wait.c), copies and additions
- * (crew_add.c), and the order of things (crew.c). */
+ * (crew_add.c), memory that ranks lend each other (crew_lent.c), and the order of things (crew.c). */
 #ifndef BANYAN_EXECUTE_CREW_INTERNAL_H
 #define BANYAN_EXECUTE_CREW_INTERNAL_H
 
@@ -29,6 +29,9 @@ struct banyan_crew {
     int is_past_cache; /* results go to memory that is in no cache and will not fit */
     uint32_t phase;    /* that our slots get */
     int late;          /* the place of one that did not come in time, or -1 */
+    /* where all lend their memory: everybody's vectors as they lie here, by place */
+    const char *inputs[BANYAN_BOARD_MOST_MEMBERS];
+    char *results[BANYAN_BOARD_MOST_MEMBERS];
 };
 
 typedef struct {
@@ -58,9 +61,26 @@ void banyan_crew_bind(banyan_crew *crew, size_t count);
 /* Elements begin..end-1 of the user's vector into a slot, or out of one. */
 void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char *into);
 void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, const char *from);
+/* One block of a piece: the inputs by place, each where its block begins. */
+void banyan_crew_sum(const banyan_crew *crew, int piece, const char *const *inputs, char *into,
+                     size_t elements);
 /* Adds up elements begin..end-1 of the chunk: in the user's memory, or with is_shown in our slot and then there. */
 void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
                         int is_shown);
+
+/* crew.c: shows what the slot holds by now; and waits until the others do, for this call. */
+void banyan_crew_show(banyan_crew *crew, const banyan_chunk *c);
+banyan_status banyan_crew_wait_for_slot(banyan_crew *crew, const banyan_chunk *c, banyan_error *err);
+banyan_status banyan_crew_wait_for_inputs(banyan_crew *crew, const banyan_chunk *c, banyan_error *err);
+void banyan_crew_find_share(const banyan_chunk *c, int place, size_t *begin, size_t *end);
+void banyan_crew_cut_chunk(const banyan_crew *crew, banyan_chunk *c, size_t begin, size_t end);
+
+/* crew_lent.c: whether our vector can be lent: the slot then says where it is. */
+int banyan_crew_lend(banyan_crew *crew, banyan_board_slot *slot);
+/* How many have lent theirs, as the slots of the chunk say. */
+int banyan_crew_count_lenders(const banyan_crew *crew, const banyan_chunk *c);
+/* All have. *is_done is 0 after success where somebody cannot reach another's memory. */
+banyan_status banyan_crew_run_lent(banyan_crew *crew, const banyan_chunk *c, int *is_done, banyan_error *err);
 
 /* crew_pair.c: of two ranks: adds up the chunk, and shows the next one (which may be empty); and elements of a chunk. */
 void banyan_crew_add_pair(const banyan_crew *crew, const banyan_chunk *now, const banyan_chunk *next);

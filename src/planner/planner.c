@@ -91,7 +91,7 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
     return make(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
 }
 
-static int by_prediction(const void *a, const void *b)
+int banyan_plan_order(const void *a, const void *b)
 {
     const banyan_plan *x = a, *y = b;
 
@@ -205,7 +205,7 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
     }
-    qsort(plans, (size_t)all, sizeof *plans, by_prediction);
+    qsort(plans, (size_t)all, sizeof *plans, banyan_plan_order);
     *out = plans;
     *count = all;
     return BANYAN_SUCCESS;

@@ -45,6 +45,9 @@ banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_sched
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count,
                               banyan_error *err);
 
+/* That order, for qsort. */
+int banyan_plan_order(const void *a, const void *b);
+
 /* The same with the effort chosen; banyan_plan_all measures. */
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);

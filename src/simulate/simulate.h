@@ -8,7 +8,7 @@
 #include "topology/topology.h"
 
 /* The simple judge: one walk over the dependency graph, a transfer costs latency + bytes / bandwidth of its
- * slowest link, links serve one transfer after the other, slices of slice_bytes follow one another (0: 64
+ * slowest link, links serve one transfer after the other, slices of slice_bytes follow one another (0: 128
  * KiB). */
 banyan_status banyan_walk(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                           size_t slice_bytes, banyan_timeline **out, banyan_error *err);

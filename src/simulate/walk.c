@@ -12,6 +12,7 @@
  * With one slice a piece this is store and forward: a ring takes exactly 2(p-1)(latency + n/p / bandwidth).
  * Links serve in the order of rounds and are never shared, so the walk is an upper estimate under contention.
  * Cost: the number of pieces moved. */
+#include "schedule/walk.h"
 #include "core/alloc.h"
 #include "simulate/paths.h"
 #include "simulate/simulate.h"
@@ -27,8 +28,9 @@ typedef struct {
     double bytes, slice_bytes;
     moment *cells;       /* by node, then piece */
     double *link_free_s; /* by link */
-    moment *arrived;     /* this round's arrivals, piece by piece in the order of transfers */
-    size_t arrived_capacity;
+    banyan_timeline *timeline;
+    moment *arrived; /* this round's arrivals, piece by piece in the order of transfers */
+    size_t arrived_count, applied_count, arrived_capacity;
 } walker;
 
 static moment *cell_of(const walker *w, int node, int piece)
@@ -65,84 +67,81 @@ static void occupy_path(walker *w, int path, double begin_s, double bytes)
     }
 }
 
-/* Sends one transfer; its pieces' arrivals go to arrived[]. */
-static void send(walker *w, size_t transfer, moment *arrived, banyan_timeline *timeline)
+static banyan_status make_room(walker *w, size_t pieces, banyan_error *err)
 {
+    size_t capacity = 2 * (w->arrived_count + pieces);
+    moment *bigger;
+
+    if (w->arrived_count + pieces <= w->arrived_capacity)
+        return BANYAN_SUCCESS;
+    bigger = banyan_realloc(w->arrived, capacity, sizeof *bigger);
+    if (!bigger)
+        return banyan_fail_memory(err);
+    w->arrived = bigger;
+    w->arrived_capacity = capacity;
+    return BANYAN_SUCCESS;
+}
+
+/* Sends one transfer; its pieces' arrivals go behind those of the round so far. */
+static banyan_status send(void *context, size_t transfer, banyan_error *err)
+{
+    walker *w = context;
     const banyan_transfer *t = &w->schedule->transfers[transfer];
     int path = w->paths->path_of[transfer];
     double s_per_byte, latency_s, now_s, bytes = 0, begin_s = 0;
+    banyan_status status = make_room(w, (size_t)t->piece_count, err);
 
+    if (status)
+        return status;
     look_at_path(w, path, &s_per_byte, &latency_s, &now_s);
     for (int i = 0; i < t->piece_count; i++) {
         const moment *from = cell_of(w, t->src, t->first_piece + i);
+        moment *arrived = &w->arrived[w->arrived_count++];
         double piece_bytes = w->bytes * banyan_schedule_share(w->schedule, t->first_piece + i, 1);
         double slice = (piece_bytes < w->slice_bytes ? piece_bytes : w->slice_bytes) * s_per_byte;
 
         now_s = later(now_s, from->first_s);
         if (i == 0)
             begin_s = now_s;
-        arrived[i].first_s = now_s + latency_s + slice;
+        arrived->first_s = now_s + latency_s + slice;
         now_s = later(now_s + piece_bytes * s_per_byte, from->last_s + slice);
-        arrived[i].last_s = now_s + latency_s;
+        arrived->last_s = now_s + latency_s;
         bytes += piece_bytes;
     }
     occupy_path(w, path, begin_s, bytes);
-    timeline->begin_s[transfer] = begin_s;
+    w->timeline->begin_s[transfer] = begin_s;
+    return BANYAN_SUCCESS;
 }
 
-static void apply(walker *w, size_t transfer, const moment *arrived, banyan_timeline *timeline)
+static void apply(void *context, size_t transfer)
 {
+    walker *w = context;
     const banyan_transfer *t = &w->schedule->transfers[transfer];
+    double *end_s = &w->timeline->end_s[transfer];
 
     for (int i = 0; i < t->piece_count; i++) {
+        const moment *arrived = &w->arrived[w->applied_count++];
         moment *cell = cell_of(w, t->dst, t->first_piece + i);
 
-        cell->first_s = later(cell->first_s, arrived[i].first_s);
-        cell->last_s = later(cell->last_s, arrived[i].last_s);
-        timeline->end_s[transfer] = later(timeline->end_s[transfer], cell->last_s);
+        cell->first_s = later(cell->first_s, arrived->first_s);
+        cell->last_s = later(cell->last_s, arrived->last_s);
+        *end_s = later(*end_s, cell->last_s);
     }
-    timeline->total_s = later(timeline->total_s, timeline->end_s[transfer]);
+    w->timeline->total_s = later(w->timeline->total_s, *end_s);
+    if (w->applied_count == w->arrived_count)
+        w->applied_count = w->arrived_count = 0; /* the round is over */
 }
 
-static int walk_round(walker *w, size_t begin, size_t end, banyan_timeline *timeline)
+static banyan_status walk(walker *w, banyan_error *err)
 {
-    const banyan_transfer *transfers = w->schedule->transfers;
-    size_t pieces = 0;
-
-    for (size_t i = begin; i < end; i++)
-        pieces += (size_t)transfers[i].piece_count;
-    if (pieces > w->arrived_capacity) {
-        moment *bigger = banyan_realloc(w->arrived, pieces, sizeof *bigger);
-
-        if (!bigger)
-            return 0;
-        w->arrived = bigger;
-        w->arrived_capacity = pieces;
-    }
-    pieces = 0;
-    for (size_t i = begin; i < end; pieces += (size_t)transfers[i++].piece_count)
-        send(w, i, w->arrived + pieces, timeline);
-    pieces = 0;
-    for (size_t i = begin; i < end; pieces += (size_t)transfers[i++].piece_count)
-        apply(w, i, w->arrived + pieces, timeline);
-    return 1;
-}
-
-static banyan_status walk(walker *w, banyan_timeline *timeline, banyan_error *err)
-{
-    const banyan_schedule *schedule = w->schedule;
-    size_t cells = (size_t)schedule->node_count * (size_t)schedule->piece_count;
+    static const banyan_walk_steps steps = {send, apply};
+    size_t cells = (size_t)w->schedule->node_count * (size_t)w->schedule->piece_count;
 
     w->cells = banyan_alloc(cells, sizeof *w->cells);
     w->link_free_s = banyan_alloc((size_t)w->topology->link_count, sizeof *w->link_free_s);
     if (!w->cells || !w->link_free_s)
         return banyan_fail_memory(err);
-    for (size_t begin = 0, end; begin < schedule->transfer_count; begin = end) {
-        end = banyan_schedule_round_end(schedule, begin);
-        if (!walk_round(w, begin, end, timeline))
-            return banyan_fail_memory(err);
-    }
-    return BANYAN_SUCCESS;
+    return banyan_schedule_walk(w->schedule, &steps, w, err);
 }
 
 banyan_status banyan_walk(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
@@ -153,21 +152,20 @@ banyan_status banyan_walk(const banyan_schedule *schedule, const banyan_topology
                 .bytes = (double)bytes,
                 .slice_bytes = slice_bytes ? (double)slice_bytes : 131072};
     banyan_paths *paths = NULL;
-    banyan_timeline *timeline = NULL;
     banyan_status status;
 
     *out = NULL;
     status = banyan_paths_find(schedule, topology, &paths, err);
     w.paths = paths;
     if (!status)
-        status = banyan_timeline_create(schedule->transfer_count, &timeline, err);
+        status = banyan_timeline_create(schedule->transfer_count, &w.timeline, err);
     if (!status)
-        status = walk(&w, timeline, err);
+        status = walk(&w, err);
     if (!status) {
-        *out = timeline;
-        timeline = NULL;
+        *out = w.timeline;
+        w.timeline = NULL;
     }
-    banyan_timeline_destroy(timeline);
+    banyan_timeline_destroy(w.timeline);
     banyan_paths_destroy(paths);
     banyan_free(w.cells);
     banyan_free(w.link_free_s);

@@ -4,18 +4,24 @@
  * which good trees are cheap, so that a few hundred of them mostly reach the bound. Column generation goes on from there if
  * they do not. */
 #include <math.h>
+#include <string.h>
 
 #include "core/alloc.h"
+#include "solve/coupled-oracle.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/fewer.h"
+#include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/twins.h"
 
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
 #define SETTLED 1e-7 /* and trees, which show that it is the right one */
 #define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
-#define LESS 0.985   /* or they are taken if nothing else is found */
+#define MORE 1.0005  /* times that, and it is worth it */
+#define SURELY 0.999 /* of what all pairs carry some must be able to */
+#define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
+#define MOST_COINS 256
 #define FEW 0.991    /* what few pairs should reach */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
@@ -35,28 +41,67 @@ static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *t
     return BANYAN_SUCCESS;
 }
 
-/* Where there are more pairs than are of use: few of them, and of pairs of equal weight that are made beside them. */
-static banyan_status limit_pairs(const banyan_graph *graph, int limit, const banyan_division *division,
-                                 banyan_coupled *out, banyan_error *err)
+/* Other trees in the place of the packing's. */
+static void take_trees(banyan_coupled *packing, banyan_coupled *from)
 {
-    banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value};
+    banyan_coupled_replace(packing, from->kind, from->root, from->weight, &from->trees);
+    from->kind = NULL, from->root = NULL, from->weight = NULL;
+}
+
+/* Where there are more pairs than are of use: few of them, of those of weights that halve, and of pairs of equal weight that
+ * are made beside them. few is none or has the second sort. */
+static banyan_status limit_pairs(const banyan_graph *graph, int limit, const banyan_division *division,
+                                 banyan_coupled *few, banyan_coupled *out, banyan_error *err)
+{
+    banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value}, *best;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
+    double least;
     int found = 0;
 
     if (status || out->trees.tree_count / 2 <= (size_t)limit)
         return status;
     status = banyan_pairs_find(graph, division->root, limit, 0, &equal, err);
-    if (!status && equal.total < ENOUGH * out->bound_value) {
+    best = few->total > equal.total ? few : &equal;
+    if (!status && best->total < ENOUGH * out->bound_value) {
         status = banyan_fewer_add_pairs(out, &equal, err);
-        if (!status)
-            status = banyan_fewer_weigh(graph, limit, FEW * out->bound_value, out, &found, err);
+        if (!status && few->trees.tree_count)
+            status = banyan_fewer_add_pairs(out, few, err);
+        least = fmax(FEW * fmin(out->total, out->bound_value), best->total * MORE);
+        if (!status && least < SURELY * out->total)
+            status = banyan_fewer_weigh(graph, limit, least, out, &found, err);
     }
-    if (!status && !found && equal.total >= LESS * out->bound_value) {
-        banyan_coupled_replace(out, equal.kind, equal.root, equal.weight, &equal.trees);
-        equal.kind = NULL, equal.root = NULL, equal.weight = NULL;
-    }
+    if (!status && !found)
+        status = banyan_fewer_thin_out(graph, limit, out, err);
+    if (!status && best->total > out->total)
+        take_trees(out, best);
     equal.price = NULL; /* the division's */
     banyan_coupled_fini(&equal);
+    return status;
+}
+
+/* Pairs of weights that halve: where these are good, no columns are needed. */
+static banyan_status try_coins(const banyan_graph *graph, int limit, const banyan_division *division,
+                               banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
+{
+    banyan_coupled found = {.price = division->price, .bound_value = division->bound_value};
+    banyan_status status = banyan_pair_coins_find(graph, division->root, limit, 0, &found, err);
+
+    found.price = NULL;
+    *good = !status && found.total >= GOOD * division->bound_value;
+    if (*good) {
+        *out = found;
+        out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
+        if (!out->price) {
+            banyan_coupled_fini(out);
+            return banyan_fail_memory(err);
+        }
+        memcpy(out->price, division->price, (size_t)graph->arc_count * sizeof *out->price);
+        out->bound = division->bound;
+        out->proven = 1;
+        out->rounds = division->rounds;
+    } else {
+        *few = found;
+    }
     return status;
 }
 
@@ -67,37 +112,62 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
 {
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
+    banyan_coupled few = {0};
+    int good = 0;
     banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
                                 : banyan_divide(merged, DIVIDED, 1000, &division, err);
 
     *settled = division.is_settled;
     if (!status && twins->graph)
         status = spread_out(graph, twins, &division, err);
-    if (!status)
+    if (!status && problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS)
+        status = try_coins(graph, problem->tree_limit, &division, &few, out, &good, err);
+    if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
-    if (!status && problem->tree_limit > 0) {
-        status = limit_pairs(graph, problem->tree_limit, &division, out, err);
-        if (status)
-            banyan_coupled_fini(out);
+        if (!status && problem->tree_limit > 0) {
+            status = limit_pairs(graph, problem->tree_limit, &division, &few, out, err);
+            if (status)
+                banyan_coupled_fini(out);
+        }
     }
+    *settled |= good;
+    banyan_coupled_fini(&few);
     banyan_division_fini(&division);
     return status;
 }
 
-/* Mostly trees soon show that the division has come to the right bound. */
+/* Whether trees can be the cheapest, so that columns may find a lower bound than cuts. */
+static banyan_status is_exact(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    banyan_coupled_oracle oracle;
+    banyan_status status = banyan_coupled_oracle_init(&oracle, graph, err);
+
+    *out = !status && banyan_coupled_oracle_is_exact(&oracle);
+    banyan_coupled_oracle_fini(&oracle);
+    return status;
+}
+
+/* Mostly trees soon show that the division has come to the right bound. Where only the bound is asked for, and trees are not
+ * the cheapest, some hundred have to do for that: if they do not show it, the division goes on until it does by itself.
+ * Whoever wants trees has them, a bound that is a little too high or not. */
 banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
                                                const banyan_coupled_problem *problem, banyan_coupled *out,
                                                banyan_error *err)
 {
+    banyan_coupled_problem shorter = *problem;
     banyan_twins twins;
-    int settled = 0;
+    int settled = 0, exact = 0;
     banyan_status status = banyan_twins_merge(graph, NULL, &twins, err);
 
     if (!status)
-        status = divide_and_fill(graph, &twins, problem, 1, &settled, out, err);
-    if (!status && !settled && out->total < out->bound_value * (1 - SETTLED)) {
+        status = is_exact(graph, &exact, err);
+    if (!exact && problem->tree_limit == 0)
+        shorter.round_limit = 1;
+    if (!status)
+        status = divide_and_fill(graph, &twins, &shorter, 1, &settled, out, err);
+    if (!status && !settled && problem->tree_limit == 0 && out->total < out->bound_value * (1 - SETTLED)) {
         banyan_coupled_fini(out);
-        status = divide_and_fill(graph, &twins, problem, 0, &settled, out, err);
+        status = divide_and_fill(graph, &twins, &shorter, 0, &settled, out, err);
     }
     banyan_twins_fini(&twins);
     return status;

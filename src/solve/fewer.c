@@ -238,6 +238,45 @@ static banyan_status weigh_most(scale *s, banyan_error *err)
     return weigh(s, err);
 }
 
+static void take_scale(const scale *s, banyan_coupled *packing)
+{
+    packing->total = 0;
+    for (size_t k = 0; k < s->count; k++) {
+        packing->weight[2 * k] = packing->weight[2 * k + 1] = s->weight[k];
+        packing->total += s->weight[k];
+    }
+}
+
+/* The lightest pairs, so many of those that weigh something, weigh nothing. */
+static void drop_lightest(scale *s, size_t count)
+{
+    for (; count > 0; count--) {
+        size_t lightest = s->count;
+
+        for (size_t k = 0; k < s->count; k++)
+            if (s->weight[k] > 0 && (lightest == s->count || s->weight[k] < s->weight[lightest]))
+                lightest = k;
+        s->weight[lightest] = 0;
+    }
+}
+
+banyan_status banyan_fewer_thin_out(const banyan_graph *graph, int pair_limit, banyan_coupled *packing,
+                                    banyan_error *err)
+{
+    scale s = {.graph = graph, .packing = packing};
+    banyan_status status = scale_init(&s, 0, err);
+    size_t limit = (size_t)pair_limit;
+
+    for (size_t count = s.count; !status && (count = count_weights(&s)) > limit;) {
+        drop_lightest(&s, (count - limit + 2) / 3);
+        status = weigh_most(&s, err);
+    }
+    if (!status)
+        take_scale(&s, packing);
+    scale_fini(&s);
+    return status;
+}
+
 banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, double least,
                                  banyan_coupled *packing, int *found, banyan_error *err)
 {
@@ -254,13 +293,8 @@ banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, doub
     }
     if (!status && *found)
         status = weigh_most(&s, err);
-    for (size_t k = 0; !status && *found && k < s.count; k++)
-        packing->weight[2 * k] = packing->weight[2 * k + 1] = s.weight[k];
-    if (!status && *found) {
-        packing->total = 0;
-        for (size_t k = 0; k < s.count; k++)
-            packing->total += s.weight[k];
-    }
+    if (!status && *found)
+        take_scale(&s, packing);
     scale_fini(&s);
     return status;
 }

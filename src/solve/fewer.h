@@ -16,4 +16,8 @@ banyan_status banyan_fewer_add_pairs(banyan_coupled *packing, const banyan_coupl
 banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, double least,
                                  banyan_coupled *packing, int *found, banyan_error *err);
 
+/* The lightest pairs go, some at a time, until no more than so many are left; the others are weighed anew. */
+banyan_status banyan_fewer_thin_out(const banyan_graph *graph, int pair_limit, banyan_coupled *packing,
+                                    banyan_error *err);
+
 #endif

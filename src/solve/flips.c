@@ -8,14 +8,17 @@
  *   x --- v --- y        v leaves, with the stretches that end at it: the parts are joined again by the cheapest
  *    `- - - - - ´        cables between them, which are looked for around all parts but the largest.
  *
- * Cost: the length of a few ways, or the size of the smaller parts. */
+ * Where v has many cables, as where all pairs are cabled, all of them are looked at in one pass over the tree, from its leaves on
+ * (Chin and Houck 1978), and no stretch counts for more than its dearest cable.
+ *
+ * Cost: the length of a few ways, or the size of the smaller parts; of the tree, where v has many cables. */
 #include "solve/flips.h"
 
 #include <string.h>
 
 #include "core/alloc.h"
 
-enum { MOST_CABLES = 8 }; /* of a node: those beyond are not looked at */
+enum { MOST_CABLES = 8 }; /* of a node: where it has more, other ways are taken */
 
 struct banyan_flips {
     const banyan_graph *graph;
@@ -27,6 +30,7 @@ struct banyan_flips {
     int *order, *place, *size; /* from the root on, and where what hangs below v ends */
     unsigned char *cut;        /* the cable above v was taken out */
     int *way, *stack, *spare;
+    int64_t *near; /* the dearest cable on the best way from what hangs below to a node that joins; -1: none */
     int node_count;
 };
 
@@ -48,6 +52,7 @@ void banyan_flips_destroy(banyan_flips *f)
     banyan_free(f->way);
     banyan_free(f->stack);
     banyan_free(f->spare);
+    banyan_free(f->near);
     banyan_free(f);
 }
 
@@ -75,8 +80,10 @@ banyan_status banyan_flips_create(const banyan_graph *graph, banyan_flips **out,
     f->way = banyan_alloc(2 * nodes, sizeof *f->way);
     f->stack = banyan_alloc(nodes, sizeof *f->stack);
     f->spare = banyan_alloc(nodes, sizeof *f->spare);
+    f->near = banyan_alloc(nodes, sizeof *f->near);
     if (!f->first || !f->next || !f->half || !f->parent || !f->up || !f->depth || !f->degree || !f->order ||
-        !f->place || !f->size || !f->cut || !f->way || !f->stack || !f->spare) {
+        !f->place || !f->size || !f->cut || !f->way || !f->stack || !f->spare ||
+        !f->near) {
         banyan_flips_destroy(f);
         return banyan_fail_memory(err);
     }
@@ -213,6 +220,36 @@ static int list_inside(const banyan_flips *f, stretch s, int turn, int *list)
     return count;
 }
 
+/* Of the cable above u and the best way from below it to v, the cheaper stays; the other is a way for what is above. */
+static int64_t join_by_all(banyan_flips *f, int v)
+{
+    const banyan_graph *graph = f->graph;
+    int count = f->size[f->order[0]];
+    int64_t gain = 0;
+
+    for (int i = 0; i < count; i++)
+        f->near[f->order[i]] = -1;
+    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++) {
+        int u = graph->arcs[graph->out_arc[i]].dst;
+        int64_t cost = f->cost[graph->out_arc[i]];
+
+        if (f->parent[u] != -2 && (f->near[u] < 0 || cost < f->near[u]))
+            f->near[u] = cost;
+    }
+    for (int i = count - 1; i > 0; i--) {
+        int u = f->order[i], above = f->parent[u];
+        int64_t way = f->near[u];
+
+        if (way >= 0 && way < f->up[u]) {
+            gain += f->up[u] - way;
+            way = f->up[u];
+        }
+        if (way >= 0 && (f->near[above] < 0 || way < f->near[above]))
+            f->near[above] = way;
+    }
+    return f->near[f->order[0]] < 0 ? 0 : gain - f->near[f->order[0]];
+}
+
 int64_t banyan_flips_joining(banyan_flips *f, int v, unsigned char *member)
 {
     int list[MOST_CABLES], joined[MOST_CABLES], cables = list_cables(f, v, list), joints = 1;
@@ -221,6 +258,8 @@ int64_t banyan_flips_joining(banyan_flips *f, int v, unsigned char *member)
 
     if (cables < 2)
         return 0;
+    if (f->graph->out_first[v + 1] - f->graph->out_first[v] > MOST_CABLES)
+        return join_by_all(f, v);
     gain = -f->cost[list[0]];
     joined[0] = f->graph->arcs[list[0]].dst;
     for (int i = 1; i < cables; i++) {
@@ -355,7 +394,7 @@ int64_t banyan_flips_leaving(banyan_flips *f, int v)
     int64_t old = 0, sum;
 
     if (f->degree[v] > MOST_CABLES)
-        return 0;
+        return 1; /* nothing but trying tells */
     memset(r.least, -1, sizeof r.least);
     for (int h = f->first[v]; h >= 0; h = f->next[h]) {
         const banyan_arc *cable = &f->graph->arcs[f->half[h]];

@@ -6,8 +6,8 @@
 
 #include "solve/trees.h"
 
-/* Appends tree_count trees on the active nodes of a symmetric graph whose other nodes forward; none where
- * some group of workers has no way to the others but through workers. */
+/* Appends tree_count trees on the active nodes of a symmetric graph, with idle nodes that add as hubs where these are
+ * behind the same switch; none where some group of workers has no way to the others but through workers. */
 banyan_status banyan_hubs_pack(const banyan_graph *graph, int tree_count, banyan_trees *trees,
                                banyan_error *err);
 

@@ -8,7 +8,9 @@
  *     seat of 1   staged summed copied | slot | slot      and read slots that the counters vouch for
  *
  * Who waits writes down for whom and then sleeps as in transport->wait; who counts up rings those who wait for it.
- * What a seat holds is the owner's own copy: when a call fails nobody reads or writes a user's buffer. */
+ * What a seat holds is the owner's own copy: when a call fails nobody reads or writes a user's buffer. The exception is
+ * memory that its owner lends for the call: a slot then says where it is. Who writes into what others have lent says so in
+ * its seat, and stops when a seat says that its owner has withdrawn; whose call fails withdraws and waits for the writers. */
 #ifndef BANYAN_TRANSPORT_BOARD_H
 #define BANYAN_TRANSPORT_BOARD_H
 
@@ -23,10 +25,19 @@
 #define BANYAN_BOARD_MOST_MEMBERS 64
 #define BANYAN_BOARD_LINE 64 /* of the cache */
 
+/* Where others find a member's memory; see transport->locate. */
+typedef struct {
+    uint32_t region;
+    uint32_t is_new; /* not all members have it mapped yet */
+    uint64_t generation, offset;
+} banyan_place;
+
 typedef struct {
     alignas(
         BANYAN_BOARD_LINE) char label[BANYAN_BOARD_LABEL_BYTES]; /* of the call that the slot belongs to */
-    uint32_t phase; /* where in a line of the cache the data begin */
+    uint32_t phase;   /* where in a line of the cache the data begin */
+    uint32_t is_lent; /* there are no data: the vector is where its owner has it, */
+    alignas(BANYAN_BOARD_LINE) banyan_place input, result; /* namely here */
     alignas(BANYAN_BOARD_LINE) char data[BANYAN_BOARD_SLOT_BYTES];
 } banyan_board_slot;
 
@@ -36,9 +47,11 @@ typedef struct {
     _Atomic uint64_t copied; /* and up to which one the others' slots are done with */
     alignas(BANYAN_BOARD_LINE) _Atomic uint64_t summed;
     alignas(BANYAN_BOARD_LINE) _Atomic uint32_t waits_for; /* a place, plus 1 */
+    _Atomic uint32_t writes;                               /* into what others have lent */
     /* The last call that does not use the board: who waits here for a member that does something else can tell. */
     alignas(BANYAN_BOARD_LINE) _Atomic uint64_t elsewhere; /* its number among all calls, plus 1 */
     _Atomic uint64_t elsewhere_label[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)];
+    alignas(BANYAN_BOARD_LINE) _Atomic uint32_t has_withdrawn; /* for ever: nobody writes into its memory */
     banyan_board_slot slots[BANYAN_BOARD_SLOTS];
 } banyan_seat;
 
@@ -52,6 +65,8 @@ typedef struct {
     uint64_t calls;  /* with or without the board */
     int spins;       /* looks before a wait sleeps */
     int yields;      /* and after those, looks with the core given away: where members crowd */
+    void *lent;      /* where others write while a call goes on; NULL: nowhere */
+    size_t lent_bytes;
 } banyan_board;
 
 #endif

@@ -225,6 +225,27 @@ static void ring(banyan_endpoint *base, int member)
     near_one->transport->ring(near_one, member);
 }
 
+static int locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
+{
+    banyan_endpoint *near_one = own(base)->near_one;
+
+    return near_one->transport->locate && near_one->transport->locate(near_one, memory, bytes, out);
+}
+
+static char *map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes)
+{
+    banyan_endpoint *near_one = own(base)->near_one;
+
+    return near_one->transport->map(near_one, member, place, bytes);
+}
+
+static void settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
+{
+    banyan_endpoint *near_one = own(base)->near_one;
+
+    near_one->transport->settle(near_one, place, is_mapped);
+}
+
 static const char *describe(const banyan_endpoint *base, int peer, char *buffer, size_t size)
 {
     const endpoint *e = (const endpoint *)base;
@@ -253,4 +274,7 @@ static const banyan_transport banyan_transport_several = {
     .describe = describe,
     .board = get_board,
     .ring = ring,
+    .locate = locate,
+    .map = map,
+    .settle = settle,
 };

@@ -42,8 +42,7 @@ static void close_peer(shm_peer *peer)
             banyan_shm_unmap(&peer->own_chunks[way][i]);
             banyan_shm_unmap(&peer->their_chunks[way][i]);
         }
-    for (int i = 0; i < BANYAN_SHM_MAX_REGIONS; i++)
-        banyan_shm_unmap(&peer->regions[i].mapping);
+    banyan_shm_peer_regions_fini(peer);
     banyan_shm_unmap(&peer->seat);
     banyan_shm_segment_fini(&peer->segment);
     if (peer->pidfd >= 0)
@@ -60,10 +59,8 @@ static void close_endpoint(banyan_endpoint *base)
 
     if (!e)
         return;
-    if (e->own.header) {
-        banyan_shm_regions_fini(e);
+    if (e->own.header)
         atomic_store(&e->own.header->is_closed, 1);
-    }
     for (int i = 0; e->peers && i < base->member_count; i++)
         close_peer(&e->peers[i]);
     banyan_shm_segment_fini(&e->own);
@@ -306,7 +303,10 @@ static size_t look_into_region(shm_endpoint *e, int peer, shm_receiver *r, const
     const char *begin;
 
     atomic_store(&r->mine->is_looking, 1);
-    begin = atomic_load(&r->theirs->is_withdrawn) ? NULL : banyan_shm_region_at(&e->peers[peer], entry);
+    begin = atomic_load(&r->theirs->is_withdrawn)
+                ? NULL
+                : banyan_shm_region_at(&e->peers[peer], entry->region, entry->generation, entry->where,
+                                       entry->bytes);
     if (!begin) {
         atomic_store(&r->mine->is_looking, 0);
         if (!atomic_load(&r->theirs->is_withdrawn))
@@ -399,6 +399,7 @@ static void withdraw(banyan_endpoint *base)
             if (s->theirs)
                 wait_for_look(e, peer, s->theirs);
         }
+    banyan_shm_board_withdraw(e);
 }
 
 static void ring(banyan_endpoint *base, int member)
@@ -451,5 +452,8 @@ const banyan_transport banyan_transport_shm = {
     .reaches = reaches,
     .describe = describe,
     .board = banyan_shm_board,
+    .locate = banyan_shm_locate,
+    .map = banyan_shm_map,
+    .settle = banyan_shm_settle,
     .ring = ring,
 };

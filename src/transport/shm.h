@@ -27,12 +27,8 @@ typedef struct {
     banyan_shm_way way;
 } banyan_shm_meeting;
 
-/* Memory that all members of the host can read in place: what is offered from it is never copied on the way.
- * At most BANYAN_SHM_MAX_REGIONS at a time. Free it before the endpoint is closed, and not while any of it is
- * on offer. */
-#define BANYAN_SHM_MAX_REGIONS 16
-banyan_status banyan_shm_region_create(banyan_endpoint *endpoint, size_t bytes, void **out,
-                                       banyan_error *err);
-void banyan_shm_region_destroy(banyan_endpoint *endpoint, void *memory); /* accepts NULL */
+/* So many pieces of shared memory (transport/shared.h), of those that live at a time, can be read in place by the members of
+ * the host; what is offered from them is never copied on the way. Further ones are treated as any other memory. */
+#define BANYAN_SHM_MAX_REGIONS 64
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/shm_board.c: the seats of a board lie in the members' segments, behind the headers. */
+#include <sched.h>
+
 #include "core/alloc.h"
+#include "core/clock.h"
 #include "transport/shm_endpoint.h"
+
+#define WRITERS_PATIENCE_NS INT64_C(200000000)
 
 static int has_place(const shm_endpoint *e, int member)
 {
@@ -56,4 +61,35 @@ banyan_status banyan_shm_board(banyan_endpoint *base, const int *members, int co
         status = sit_down(e, members, count, err);
     *out = e->board;
     return status;
+}
+
+/* Whether anybody who lives writes into what is lent to it. */
+static int is_written(const shm_endpoint *e)
+{
+    const banyan_board *board = e->board;
+
+    for (int i = 0; i < board->count; i++)
+        if (i != board->place && atomic_load(&board->seats[i]->writes) &&
+            !banyan_shm_is_lost(&e->peers[board->members[i]]))
+            return 1;
+    return 0;
+}
+
+/* Writers look at has_withdrawn every few kilobytes, so they are gone in a moment; but one that is stopped in between could
+ * go on at any time, perhaps when our buffer has long been used for something else. It may write where our pages were. */
+void banyan_shm_board_withdraw(shm_endpoint *e)
+{
+    int64_t patience_ns = banyan_clock_ns() + WRITERS_PATIENCE_NS;
+    banyan_board *board = e->board;
+
+    if (!board)
+        return;
+    atomic_store(&board->seats[board->place]->has_withdrawn, 1);
+    if (!board->lent)
+        return;
+    while (is_written(e) && banyan_clock_ns() < patience_ns)
+        sched_yield();
+    if (is_written(e))
+        banyan_shared_cut_off(board->lent, board->lent_bytes);
+    board->lent = NULL;
 }

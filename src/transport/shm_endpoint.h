@@ -3,15 +3,23 @@
 #ifndef BANYAN_TRANSPORT_SHM_ENDPOINT_H
 #define BANYAN_TRANSPORT_SHM_ENDPOINT_H
 
+#include "transport/shared.h"
 #include "transport/shm_segment.h"
 #include "transport/shm_stream.h"
 
-/* A region of ours, or a peer's region that we have mapped. */
+/* A peer's region that we have mapped. */
 typedef struct {
     shm_mapping mapping;
     uint64_t generation;
-    int fd; /* ours */
 } shm_area;
+
+/* A region of ours. */
+typedef struct {
+    uint64_t serial; /* of the memory (transport/shared.h) */
+    uint64_t generation;
+    int is_settled; /* every member at the board has it mapped, */
+    int is_refused; /* or one could not */
+} shm_own_region;
 
 typedef struct {
     shm_segment segment; /* header NULL: not on this host, or in no process */
@@ -25,8 +33,8 @@ typedef struct {
     int to_count, from_count;
     shm_mapping own_chunks[SHM_WAYS][SHM_CHUNKS];
     shm_mapping their_chunks[SHM_WAYS][SHM_CHUNKS];
-    shm_area regions[BANYAN_SHM_MAX_REGIONS];
-    shm_mapping seat; /* also in the own place */
+    shm_area *regions; /* BANYAN_SHM_MAX_REGIONS; NULL: none is mapped yet */
+    shm_mapping seat;  /* also in the own place */
 } shm_peer;
 
 typedef struct {
@@ -44,7 +52,7 @@ typedef struct {
     int is_polling; /* since the last sleep_fd there was no wait */
     int64_t next_check_ns;
     _Atomic int has_aborted;
-    shm_area regions[BANYAN_SHM_MAX_REGIONS];
+    shm_own_region own_regions[BANYAN_SHM_MAX_REGIONS];
     int region_count; /* one past the last in use */
     /* What was last read from a peer's process, and from where: a look that is not used up need not be read
      * again. */
@@ -77,11 +85,19 @@ int banyan_shm_attach_receiver(shm_endpoint *endpoint, int peer, int stream);
 banyan_status banyan_shm_board(banyan_endpoint *base, const int *members, int count, banyan_board **out,
                                banyan_error *err);
 
-/* Where the peer finds this memory. */
-shm_place banyan_shm_place(const shm_endpoint *endpoint, const void *memory, size_t bytes);
+/* Those who write into our memory from their seats have stopped, or write elsewhere. */
+void banyan_shm_board_withdraw(shm_endpoint *endpoint);
 
-/* A peer's region as we see it; NULL when it cannot be mapped. */
-const char *banyan_shm_region_at(shm_peer *peer, const shm_entry *entry);
-void banyan_shm_regions_fini(shm_endpoint *endpoint);
+/* Where the peer finds this memory. */
+shm_place banyan_shm_place(shm_endpoint *endpoint, const void *memory, size_t bytes);
+
+/* A peer's memory as we see it; NULL when it cannot be mapped. */
+char *banyan_shm_region_at(shm_peer *peer, uint32_t region, uint64_t generation, uint64_t offset,
+                           uint64_t bytes);
+void banyan_shm_peer_regions_fini(shm_peer *peer);
+
+int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out);
+void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped);
+char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes);
 
 #endif

@@ -72,9 +72,9 @@ typedef struct {
 } shm_lane;
 
 typedef struct {
-    _Atomic uint64_t generation; /* odd: in use */
+    _Atomic uint64_t generation; /* 0: never used */
     int32_t fd;
-    uint64_t bytes;
+    uint64_t bytes, device, inode;
 } shm_region;
 
 typedef struct {

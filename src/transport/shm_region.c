@@ -1,94 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/shm_region.c: memory of a member that its peers map as well, so that they add straight out of it.
- * A region is a memfd of its own. Its place in the header counts generations, so that a peer which still has
- * an older one mapped there notices and maps anew. */
-#include <errno.h>
+/* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as well, so that they
+ * add straight out of it and, at a board, write straight into it.
+ *
+ * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the member's segment,
+ * where peers find which file to map. Places are used again when their memory has been freed. They count generations, so
+ * that a peer which still has an older one mapped there notices and maps anew. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "transport/shm_endpoint.h"
 
-banyan_status banyan_shm_region_create(banyan_endpoint *endpoint, size_t bytes, void **out, banyan_error *err)
-{
-    shm_endpoint *e = (shm_endpoint *)endpoint;
-    int i = 0, fd;
-    void *memory;
+/* ---- Our own. */
 
-    *out = NULL;
-    while (i < BANYAN_SHM_MAX_REGIONS && e->regions[i].mapping.memory)
+static int find_own(const shm_endpoint *e, uint64_t serial)
+{
+    for (int i = 0; i < e->region_count; i++)
+        if (e->own_regions[i].serial == serial)
+            return i;
+    return -1;
+}
+
+/* -1: there are too many already. */
+static int add_own(shm_endpoint *e, const banyan_shared *shared)
+{
+    shm_own_region *region = NULL;
+    shm_region *facts;
+    int i = 0;
+
+    while (i < e->region_count && banyan_shared_is_alive(e->own_regions[i].serial))
         i++;
-    if (i == BANYAN_SHM_MAX_REGIONS || !bytes || bytes > PTRDIFF_MAX)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "shared memory: %zu bytes, or more than %d regions at a time", bytes,
-                           BANYAN_SHM_MAX_REGIONS);
-    fd = banyan_shm_memory_file("banyan-region", bytes);
-    if (fd < 0)
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "shared memory: %zu bytes: %s", bytes, strerror(errno));
-    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) {
-        close(fd);
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "shared memory: %zu bytes cannot be mapped", bytes);
-    }
-    e->regions[i].mapping = (shm_mapping){memory, bytes};
-    e->regions[i].fd = fd;
-    e->regions[i].generation += 1; /* odd */
-    e->own.header->regions[i].fd = fd;
-    e->own.header->regions[i].bytes = bytes;
-    atomic_store_explicit(&e->own.header->regions[i].generation, e->regions[i].generation,
-                          memory_order_release);
-    if (e->region_count <= i)
-        e->region_count = i + 1;
-    *out = memory;
-    return BANYAN_SUCCESS;
+    if (i == BANYAN_SHM_MAX_REGIONS)
+        return -1;
+    if (i == e->region_count)
+        e->region_count++;
+    region = &e->own_regions[i];
+    *region = (shm_own_region){.serial = shared->serial, .generation = region->generation + 1};
+    facts = &e->own.header->regions[i];
+    facts->fd = shared->fd;
+    facts->bytes = shared->bytes;
+    facts->device = shared->device;
+    facts->inode = shared->inode;
+    atomic_store_explicit(&facts->generation, region->generation, memory_order_release);
+    return i;
 }
 
-static void drop_region(shm_endpoint *e, int i)
+shm_place banyan_shm_place(shm_endpoint *endpoint, const void *memory, size_t bytes)
 {
-    atomic_store_explicit(&e->own.header->regions[i].generation, ++e->regions[i].generation,
-                          memory_order_release);
-    banyan_shm_unmap(&e->regions[i].mapping);
-    close(e->regions[i].fd);
+    banyan_shared shared;
+    int i;
+
+    if (!banyan_shared_find(memory, bytes, &shared))
+        return (shm_place){.kind = SHM_IN_PROCESS};
+    i = find_own(endpoint, shared.serial);
+    if (i < 0)
+        i = add_own(endpoint, &shared);
+    if (i < 0)
+        return (shm_place){.kind = SHM_IN_PROCESS};
+    return (shm_place){SHM_IN_REGION, (uint32_t)i, endpoint->own_regions[i].generation,
+                       (uint64_t)((const char *)memory - shared.begin)};
 }
 
-void banyan_shm_region_destroy(banyan_endpoint *endpoint, void *memory)
+/* ---- The peers'. */
+
+/* Whether the file is the one that its owner spoke of, and cannot become smaller. */
+static int is_region(int fd, const shm_region *facts)
 {
-    shm_endpoint *e = (shm_endpoint *)endpoint;
+    struct stat found;
+    int seals = fcntl(fd, F_GET_SEALS);
 
-    for (int i = 0; memory && i < e->region_count; i++)
-        if (e->regions[i].mapping.memory == memory)
-            drop_region(e, i);
-}
-
-shm_place banyan_shm_place(const shm_endpoint *endpoint, const void *memory, size_t bytes)
-{
-    for (int i = 0; i < endpoint->region_count; i++) {
-        const shm_area *area = &endpoint->regions[i];
-        uintptr_t begin = (uintptr_t)area->mapping.memory, at = (uintptr_t)memory;
-
-        if (begin && at >= begin && at - begin < area->mapping.bytes &&
-            bytes <= area->mapping.bytes - (at - begin))
-            return (shm_place){SHM_IN_REGION, (uint32_t)i, area->generation, at - begin};
-    }
-    return (shm_place){.kind = SHM_IN_PROCESS};
+    return !fstat(fd, &found) && (uint64_t)found.st_dev == facts->device &&
+           (uint64_t)found.st_ino == facts->inode && (uint64_t)found.st_size == facts->bytes && seals >= 0 &&
+           (seals & F_SEAL_SHRINK);
 }
 
 static int map_region(shm_peer *peer, uint32_t i, uint64_t generation)
 {
     const shm_region *facts = &peer->segment.header->regions[i];
     shm_area *area = &peer->regions[i];
-    struct stat size;
-    int fd;
     void *memory = MAP_FAILED;
+    int fd;
 
     banyan_shm_unmap(&area->mapping);
-    fd = banyan_shm_open_descriptor(peer->segment.pid, facts->fd, O_RDONLY);
+    if (atomic_load_explicit(&facts->generation, memory_order_acquire) != generation)
+        return 0;
+    fd = banyan_shm_open_descriptor(peer->segment.pid, facts->fd, O_RDWR);
     if (fd < 0)
         return 0;
-    if (!fstat(fd, &size) && (uint64_t)size.st_size == facts->bytes)
-        memory = mmap(NULL, (size_t)facts->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (is_region(fd, facts))
+        memory = mmap(NULL, (size_t)facts->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (memory == MAP_FAILED)
         return 0;
@@ -97,21 +100,58 @@ static int map_region(shm_peer *peer, uint32_t i, uint64_t generation)
     return 1;
 }
 
-const char *banyan_shm_region_at(shm_peer *peer, const shm_entry *entry)
+char *banyan_shm_region_at(shm_peer *peer, uint32_t region, uint64_t generation, uint64_t offset,
+                           uint64_t bytes)
 {
-    shm_area *area = &peer->regions[entry->region % BANYAN_SHM_MAX_REGIONS];
+    uint32_t i = region % BANYAN_SHM_MAX_REGIONS;
+    shm_area *area;
 
-    if ((!area->mapping.memory || area->generation != entry->generation) &&
-        !map_region(peer, entry->region % BANYAN_SHM_MAX_REGIONS, entry->generation))
+    if (!peer->regions)
+        peer->regions = banyan_alloc(BANYAN_SHM_MAX_REGIONS, sizeof *peer->regions);
+    if (!peer->regions)
         return NULL;
-    if (entry->bytes > area->mapping.bytes || entry->where > area->mapping.bytes - entry->bytes)
+    area = &peer->regions[i];
+    if ((!area->mapping.memory || area->generation != generation) && !map_region(peer, i, generation))
         return NULL;
-    return area->mapping.memory + entry->where;
+    if (bytes > area->mapping.bytes || offset > area->mapping.bytes - bytes)
+        return NULL;
+    return area->mapping.memory + offset;
 }
 
-void banyan_shm_regions_fini(shm_endpoint *endpoint)
+void banyan_shm_peer_regions_fini(shm_peer *peer)
 {
-    for (int i = 0; i < endpoint->region_count; i++)
-        if (endpoint->regions[i].mapping.memory)
-            drop_region(endpoint, i);
+    for (int i = 0; peer->regions && i < BANYAN_SHM_MAX_REGIONS; i++)
+        banyan_shm_unmap(&peer->regions[i].mapping);
+    banyan_free(peer->regions);
+    peer->regions = NULL;
+}
+
+/* ---- At a board. */
+
+int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
+{
+    shm_endpoint *e = (shm_endpoint *)base;
+    shm_place place = banyan_shm_place(e, memory, bytes);
+
+    if (place.kind != SHM_IN_REGION || e->own_regions[place.region].is_refused)
+        return 0;
+    *out = (banyan_place){.region = place.region,
+                          .is_new = !e->own_regions[place.region].is_settled,
+                          .generation = place.generation,
+                          .offset = place.offset};
+    return 1;
+}
+
+void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
+{
+    shm_own_region *region = &((shm_endpoint *)base)->own_regions[place->region];
+
+    region->is_settled = is_mapped;
+    region->is_refused = !is_mapped;
+}
+
+char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes)
+{
+    return banyan_shm_region_at(&((shm_endpoint *)base)->peers[member], place->region, place->generation,
+                                place->offset, bytes);
 }

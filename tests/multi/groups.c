@@ -23,10 +23,11 @@ static int free_port(void)
     return 20000 + (int)(getpid() % 10000);
 }
 
-static int start_by_environment(job_rank *self)
+/* A rank whose variables say who it is. */
+static int start_and_sum(job_rank *self)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    char sentence[512] = "", text[60];
+    char sentence[512] = "";
     banyan_comm *comm = NULL;
     banyan_status status;
     float sum;
@@ -34,15 +35,22 @@ static int start_by_environment(job_rank *self)
     config.error = sentence;
     config.error_bytes = sizeof sentence;
     config.timeout_ms = CALL_MS;
-    snprintf(text, sizeof text, "%d", self->rank);
-    setenv("BANYAN_RANK", text, 1);
-    setenv("BANYAN_SIZE", "4", 1);
-    setenv("BANYAN_SECRET", "nobody knows", 1);
     EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
     sum = sum_of(comm, (float)self->rank, &status);
     EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
     banyan_comm_destroy(comm);
     return 0;
+}
+
+static int start_by_environment(job_rank *self)
+{
+    char text[60];
+
+    snprintf(text, sizeof text, "%d", self->rank);
+    setenv("BANYAN_RANK", text, 1);
+    setenv("BANYAN_SIZE", "4", 1);
+    setenv("BANYAN_SECRET", "nobody knows", 1);
+    return start_and_sum(self);
 }
 
 TEST(our_own_variables_start_a_job)
@@ -57,23 +65,12 @@ TEST(our_own_variables_start_a_job)
 
 static int start_as_torchrun_does(job_rank *self)
 {
-    char text[60], sentence[512] = "";
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    banyan_comm *comm = NULL;
-    banyan_status status;
-    float sum;
+    char text[60];
 
-    config.error = sentence;
-    config.error_bytes = sizeof sentence;
-    config.timeout_ms = CALL_MS;
     snprintf(text, sizeof text, "%d", self->rank);
     setenv("RANK", text, 1);
     setenv("WORLD_SIZE", "4", 1);
-    EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
-    sum = sum_of(comm, (float)self->rank, &status);
-    EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
-    banyan_comm_destroy(comm);
-    return 0;
+    return start_and_sum(self);
 }
 
 TEST(torchruns_variables_start_a_job)

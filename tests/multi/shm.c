@@ -15,6 +15,7 @@
 #include "core/random.h"
 #include "execute/reference.h"
 #include "execute/run.h"
+#include "transport/shared.h"
 #include "transport/shm.h"
 #include "unit/test.h"
 
@@ -151,7 +152,7 @@ static void run_case(const collective *one, int number, banyan_endpoint *endpoin
     REQUIRE(!banyan_runner_create(program, endpoint, one->slice_bytes, TIMEOUT_MS, &runner, &err), "%s",
             err.text);
     if (from_region)
-        REQUIRE(!banyan_shm_region_create(endpoint, bytes + 1, &memory, &err), "%s", err.text);
+        REQUIRE(!banyan_shared_alloc(bytes + 1, &memory, &err), "%s", err.text);
     else
         memory = malloc(bytes + 1);
     request.buffer = memory;
@@ -164,7 +165,7 @@ static void run_case(const collective *one, int number, banyan_endpoint *endpoin
                 one->schedule->algorithm, one->count, banyan_datatype_string(one->type),
                 banyan_op_string(one->op), program->rank);
     if (from_region)
-        banyan_shm_region_destroy(endpoint, memory);
+        banyan_shared_free(memory, NULL);
     else
         free(memory);
     banyan_runner_destroy(runner);

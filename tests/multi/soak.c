@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random moment, the
- * others shrink and go on, until few are left; then the next job begins. Nothing may be left behind: no descriptor,
- * thread or memory in a process, no shared memory, socket or process on the machine.
+ * others shrink and go on, until few are left; then the next job begins. Every second time vectors lie in memory that ranks share.
+ * Nothing may be left behind: no descriptor, thread or memory in a process, no shared memory, socket or process on the machine.
  *
  * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED where
  * it begins. */
 #include "core/random.h"
 #include "jobs.h"
 
-enum { MOST = 6, LEAST_LEFT = 2, ROUND_MS = 8000 };
+enum { MOST = 6, LEAST_LEFT = 2, ROUND_MS = 8000, MOST_COUNT = 50000 };
 
 static uint64_t seed; /* of this job; ranks are forked after it is set */
 static char folder[64];
@@ -29,9 +29,8 @@ static fate draw(banyan_random *random, int size)
                   .is_in_call = banyan_random_below(random, 2)};
 }
 
-static banyan_status compute(banyan_comm *comm, int size, size_t count, int *is_right)
+static banyan_status compute(banyan_comm *comm, float *data, int size, size_t count, int *is_right)
 {
-    static float data[50000];
     int rank = 0;
     banyan_status status;
 
@@ -65,7 +64,7 @@ static void go(const fate *f, banyan_random *random)
 }
 
 /* Computes until the group fails, then shrinks. Returns 0 when the group is as it should be. */
-static int live_a_round(job_rank *self, banyan_comm **comm, int *size, banyan_random *random)
+static int live_a_round(job_rank *self, banyan_comm **comm, float *data, int *size, banyan_random *random)
 {
     fate f = draw(random, *size);
     banyan_status status = BANYAN_SUCCESS;
@@ -76,9 +75,9 @@ static int live_a_round(job_rank *self, banyan_comm **comm, int *size, banyan_ra
     for (; !status && call < 100000; call++) {
         if (call == f.calls && rank == f.victim)
             go(&f, random);
-        status =
-            compute(*comm, *size, (size_t)banyan_random_below(&(banyan_random){seed + (uint64_t)call}, 50000),
-                    &is_right);
+        status = compute(*comm, data, *size,
+                         (size_t)banyan_random_below(&(banyan_random){seed + (uint64_t)call}, MOST_COUNT),
+                         &is_right);
         EXPECT(is_right, "seed %llu: a wrong sum in call %d of %d ranks", (unsigned long long)seed, call,
                *size);
     }
@@ -101,6 +100,8 @@ static int live(job_rank *self)
     int descriptors = job_count_descriptors(), threads = job_count_threads(), size = self->memory->size;
     struct timespec pause = {.tv_nsec = 10000000};
     banyan_random random = {.state = seed};
+    static float private_data[MOST_COUNT];
+    void *shared_data = NULL;
     banyan_comm *comm = NULL;
     banyan_unique_id id = job_id(self);
     char sentence[512] = "";
@@ -110,10 +111,12 @@ static int live(job_rank *self)
     config.error_bytes = sizeof sentence;
     EXPECT(!banyan_comm_init_rank(&comm, size, id, self->rank, &config), "seed %llu: init: %s",
            (unsigned long long)seed, sentence);
+    EXPECT(seed / 3 % 2 == 0 || !banyan_mem_alloc(&shared_data, sizeof private_data), "no memory");
     while (size > LEAST_LEFT)
-        if (live_a_round(self, &comm, &size, &random))
+        if (live_a_round(self, &comm, shared_data ? shared_data : private_data, &size, &random))
             return 1;
     banyan_comm_destroy(comm);
+    banyan_mem_free(shared_data);
     for (int i = 0; i < 300; i++) {
         if (job_count_descriptors() == descriptors && job_count_threads() == threads)
             return 0;
@@ -173,18 +176,19 @@ TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
 {
     static const char *const transports[] = {"tcp", "auto", "shm"};
     double until_s = banyan_clock_s() + (double)setting("BANYAN_SOAK_SECONDS", 2);
-    int shared = job_count_entries("/dev/shm"), jobs = 0;
+    int shared = job_count_entries("/dev/shm"), jobs = 0, losses = 0;
 
     seed = (uint64_t)setting("BANYAN_SEED", 1);
     do {
         setenv("BANYAN_TRANSPORT", transports[seed % 3], 1);
+        losses += 3 + (int)(seed * 2654435761u % (MOST - 2)) - LEAST_LEFT;
         run_job(3 + (int)(seed * 2654435761u % (MOST - 2)));
         seed++;
         jobs++;
     } while (banyan_clock_s() < until_s);
     if (job_count_entries("/dev/shm") > shared)
         fail_msg("%d things are left in /dev/shm", job_count_entries("/dev/shm") - shared);
-    print_message("%d jobs\n", jobs);
+    print_message("%d jobs, %d ranks killed or stopped, as many shrinks\n", jobs, losses);
 }
 
 int main(void)

@@ -50,6 +50,28 @@ class InOneProcess(unittest.TestCase):
         value = (results[0].astype(numpy.uint32) << 16).view(numpy.float32)
         self.assertEqual(value[0], 3.0)
 
+    def test_arrays_of_shared_memory_are_arrays(self):
+        def call(comm):
+            array = banyan.empty((3, 5), "float64")
+            assert array.shape == (3, 5) and array.dtype == numpy.float64 and not array.any()
+            array[:] = comm.rank + 1
+            view = comm.allreduce(array, out=array)[1:]
+            del array
+            return view
+
+        for result in in_threads(self.comms, call):
+            numpy.testing.assert_array_equal(result, numpy.full((2, 5), 6.0))
+        self.assertEqual(banyan.empty(7).dtype, numpy.float32)
+        self.assertEqual(banyan.empty((0, 4)).shape, (0, 4))
+
+    def test_shared_memory_lives_as_long_as_a_view_of_it(self):
+        before = len(os.listdir("/proc/self/fd"))
+        view = banyan.empty(100000)[5:10]
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before + 1)
+        view[:] = 3
+        del view
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
     def test_every_op(self):
         expected = {"sum": 6, "prod": 6, "max": 3, "min": 1, "avg": 2}
         for op, value in expected.items():

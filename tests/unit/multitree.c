@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MultiTree: steps and trees as in the paper, no link twice in a round, and what it does on other networks.
- * Reference steps: Algorithm 1 of Huang et al. 2021 as printed, and (p-1) where each rank has one link. */
+ * Reference steps: Algorithm 1 of Huang et al. 2021 as printed, and (p-1) where each rank has one link; a pinwheel's
+ * are the bound, (p-1)/4. */
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"
@@ -100,6 +101,98 @@ static void the_default_order_reaches_the_bound_on_tori_and_meshes(void **state)
     check_steps(square(8, 1), NULL, 16);
     check_steps(square(4, 0), NULL, 8);
     check_steps(square(8, 0), NULL, 32);
+}
+
+static void a_pinwheel_reaches_the_bound_on_every_square_torus(void **state)
+{
+    (void)state;
+    for (int side = 3; side <= 17; side++)
+        check_steps(square(side, 1), "pinwheel", (side * side + 2) / 4);
+}
+
+static int distance(int a, int b, int side)
+{
+    int apart = a > b ? a - b : b - a;
+
+    return apart < side - apart ? apart : side - apart;
+}
+
+/* Only in the second step, and near the end, is passed on what came in the step before. */
+static void a_pinwheel_hides_latency_and_makes_no_detours(void **state)
+{
+    (void)state;
+    for (int side = 8; side <= 16; side += 4) {
+        network net = square(side, 1);
+        banyan_schedule *schedule = plan(&net, "pinwheel", BANYAN_COLLECTIVE_ALLGATHER);
+        int *came = banyan_alloc((size_t)(side * side), sizeof *came);
+        int *hops = banyan_alloc((size_t)(side * side), sizeof *hops);
+
+        for (size_t i = 0; i < schedule->transfer_count; i++) {
+            const banyan_transfer *t = &schedule->transfers[i];
+
+            if (t->flow != 5)
+                continue;
+            came[t->dst] = t->round;
+            hops[t->dst] = hops[t->src] + 1;
+            if (t->src != 5 && t->round > 1 && t->round < schedule->round_count - 4)
+                assert_true(came[t->src] < t->round - 1);
+            assert_int_equal(hops[t->dst], distance(t->dst % side, 5 % side, side) +
+                                               distance(t->dst / side, 5 / side, side));
+        }
+        banyan_free(came);
+        banyan_free(hops);
+        banyan_schedule_destroy(schedule);
+        banyan_topology_destroy(net.topology);
+    }
+}
+
+static void check_no_pinwheel(network net)
+{
+    banyan_parameter parameter = {"order", "pinwheel"};
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule;
+    banyan_error err;
+
+    problem.parameters = &parameter;
+    problem.parameter_count = 1;
+    assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("multitree"), &problem, &schedule, &err),
+                     BANYAN_UNSUPPORTED);
+    assert_string_equal(err.text,
+                        "a pinwheel needs a square torus with equal cables and all workers, of sides "
+                        "from 3 to 45");
+    banyan_topology_destroy(net.topology);
+}
+
+static void a_pinwheel_needs_a_whole_square_torus(void **state)
+{
+    network idle = square(4, 1);
+
+    (void)state;
+    idle.active_count--;
+    check_no_pinwheel(idle);
+    check_no_pinwheel(square(4, 0));
+    check_no_pinwheel(square(2, 1));
+    check_no_pinwheel(make_grid((banyan_grid){2, {4, 6}, {1, 1}}));
+    check_no_pinwheel(make_star(9, 0));
+}
+
+static void a_pinwheel_survives_the_failure_of_each_allocation(void **state)
+{
+    network net = square(4, 1);
+    banyan_parameter parameter = {"order", "pinwheel"};
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = NULL;
+
+    (void)state;
+    problem.parameters = &parameter;
+    problem.parameter_count = 1;
+    for (long calls = 0; !schedule; calls++) {
+        banyan_alloc_fail_after(calls);
+        banyan_algorithm_build(banyan_algorithm_find("multitree"), &problem, &schedule, NULL);
+    }
+    banyan_alloc_fail_after(-1);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
 }
 
 static void switches_take_one_step_for_each_other_rank(void **state)
@@ -280,7 +373,7 @@ static void unknown_orders_are_refused_with_a_sentence(void **state)
     problem.parameter_count = 1;
     assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("multitree"), &problem, &schedule, &err),
                      BANYAN_INVALID_ARGUMENT);
-    assert_string_equal(err.text, "option 'order' must be split, yx or xy, not 'zigzag'");
+    assert_string_equal(err.text, "option 'order' must be split, yx, xy or pinwheel, not 'zigzag'");
     banyan_topology_destroy(net.topology);
 }
 
@@ -290,6 +383,10 @@ int main(void)
         cmocka_unit_test(steps_on_tori_and_meshes_are_the_papers),
         cmocka_unit_test(steps_with_deep_trees_first_are_the_references),
         cmocka_unit_test(the_default_order_reaches_the_bound_on_tori_and_meshes),
+        cmocka_unit_test(a_pinwheel_reaches_the_bound_on_every_square_torus),
+        cmocka_unit_test(a_pinwheel_hides_latency_and_makes_no_detours),
+        cmocka_unit_test(a_pinwheel_needs_a_whole_square_torus),
+        cmocka_unit_test(a_pinwheel_survives_the_failure_of_each_allocation),
         cmocka_unit_test(switches_take_one_step_for_each_other_rank),
         cmocka_unit_test(ranks_of_the_same_switch_come_first),
         cmocka_unit_test(the_2x2_mesh_has_the_trees_of_figure_3),

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "schedule/build.h"
 #include "schedule/dependencies.h"
+#include "schedule/walk.h"
 
 static const int ranks[] = {0, 1, 2, 3};
 
@@ -218,6 +219,56 @@ TEST(reads_before_it_changes_within_a_round)
     banyan_schedule_destroy(s);
 }
 
+typedef struct {
+    char text[64]; /* «+n» for a send, «-n» for what it changes */
+    int fails_at;
+} diary;
+
+static void note(diary *d, char sign, size_t transfer)
+{
+    size_t used = strlen(d->text);
+
+    snprintf(d->text + used, sizeof d->text - used, "%c%zu", sign, transfer);
+}
+
+static banyan_status note_send(void *context, size_t transfer, banyan_error *err)
+{
+    diary *d = context;
+
+    if ((int)transfer == d->fails_at)
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "transfer %zu goes nowhere", transfer);
+    note(d, '+', transfer);
+    return BANYAN_SUCCESS;
+}
+
+static void note_apply(void *context, size_t transfer)
+{
+    note(context, '-', transfer);
+}
+
+TEST(a_walk_sends_all_of_a_round_before_it_applies_any)
+{
+    static const banyan_walk_steps steps = {note_send, note_apply};
+    banyan_schedule *s;
+    banyan_builder b;
+    banyan_error err;
+    diary whole = {.fails_at = -1}, cut = {.fails_at = 2};
+
+    /* Rounds need not follow one another. */
+    banyan_builder_init(&b, BANYAN_COLLECTIVE_ALLREDUCE, 0, 2, ranks, 2);
+    banyan_builder_cut_evenly(&b, 1);
+    banyan_builder_copy(&b, 5, 0, 1, 0, 1, 0);
+    banyan_builder_reduce(&b, 0, 0, 1, 0, 1, 0);
+    banyan_builder_reduce(&b, 0, 1, 0, 0, 1, 0);
+    assert_int_equal(banyan_builder_finish(&b, &s, NULL), 0);
+    assert_int_equal(banyan_schedule_walk(s, &steps, &whole, NULL), 0);
+    assert_string_equal(whole.text, "+0+1-0-1+2-2");
+    assert_int_equal(banyan_schedule_walk(s, &steps, &cut, &err), BANYAN_UNSUPPORTED);
+    assert_string_equal(cut.text, "+0+1-0-1");
+    assert_string_equal(err.text, "transfer 2 goes nowhere");
+    banyan_schedule_destroy(s);
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     banyan_schedule *s = NULL;
@@ -256,6 +307,7 @@ int main(void)
         cmocka_unit_test(gives_pieces_to_the_rank_whose_share_holds_them),
         cmocka_unit_test(waits_for_what_shares_a_piece_and_for_nothing_else),
         cmocka_unit_test(reads_before_it_changes_within_a_round),
+        cmocka_unit_test(a_walk_sends_all_of_a_round_before_it_applies_any),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

@@ -28,6 +28,7 @@ from .errors import (
     VersionMismatch,
 )
 from .library import version_code as _code
+from .memory import empty
 from .train import Trainer
 
 __version__ = f"{_code // 10000}.{_code // 100 % 100}.{_code % 100}"
@@ -52,6 +53,7 @@ __all__ = [
     "Trainer",
     "Unsupported",
     "VersionMismatch",
+    "empty",
     "init",
     "unique_id",
 ]

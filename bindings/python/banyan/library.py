@@ -133,6 +133,8 @@ _FUNCTIONS = {
     "banyan_broadcast": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p),
     "banyan_reduce": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_int, c_int, c_void_p),
     "banyan_barrier": (c_int, c_void_p),
+    "banyan_mem_alloc": (c_int, POINTER(c_void_p), c_size_t),
+    "banyan_mem_free": (c_int, c_void_p),
     "banyan_allreduce_async": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p, _COMM_OUT),
     "banyan_request_test": (c_int, c_void_p),
     "banyan_request_wait": (c_int, c_void_p, c_int),
