@@ -18,14 +18,17 @@
 #include "core/alloc.h"
 #include "solve/fitted-pairs.h"
 #include "solve/flow.h"
+#include "solve/full.h"
 #include "solve/pairs.h"
 
+#define PAIRS 64 /* of equal weight, by which a bound may be reached */
+#define REACHED (1 - 1e-9)
 #define PARTINGS 16 /* widths, evenly from the narrowest to the widest, that arcs must have to join parts */
 
 typedef struct {
     const banyan_graph *graph;
     banyan_coupled *packing; /* its prices, bound */
-    int is_cut;              /* the least bound is that of a cut */
+    int is_full;             /* the least bound is that of all arcs, of what can be used of them */
     int *side;               /* per node: 0 or 1, where there are two halves */
     int has_sides;
     double *width, *price; /* per arc: what can be used, and the prices for that */
@@ -72,6 +75,7 @@ static int is_less(easy *e, banyan_wide worth, int edges)
         return 0;
     e->packing->bound_value = (double)worth / edges;
     e->packing->bound = banyan_fraction_make(worth, edges);
+    e->is_full = 0;
     return 1;
 }
 
@@ -224,7 +228,6 @@ static void price_cut(easy *e, const banyan_flow *flow)
     for (int i = 0; i < e->graph->arc_count; i++)
         e->packing->price[i] = banyan_flow_reaches(flow, e->graph->arcs[i].src) &&
                                !banyan_flow_reaches(flow, e->graph->arcs[i].dst);
-    e->is_cut = 1;
 }
 
 /* Between one active node and each of the others, both ways: one of them is outside of the narrowest cut. */
@@ -275,6 +278,7 @@ static banyan_status find_bound(easy *e, banyan_error *err)
         status = find_sides(e, err);
     if (!status && e->has_sides)
         try_sides(e);
+    e->is_full = banyan_graph_all_active(graph);
     if (!status)
         status = try_all_parts(e, err);
     return status ? status : try_cuts(e, err);
@@ -291,7 +295,7 @@ banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, doubl
     status = easy_init(&e, err);
     if (!status)
         status = find_bound(&e, err);
-    if (!status && !e.is_cut && banyan_graph_all_active(graph)) {
+    if (!status && e.is_full) {
         banyan_fitted_pairs_problem problem = {e.width, e.price, NULL, pair_limit};
 
         status = banyan_fitted_pairs_find(graph, &problem, 0, out, err);
@@ -301,6 +305,31 @@ banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, doubl
     *good = !status && out->total >= share * out->bound_value;
     if (!*good)
         banyan_coupled_fini(out);
+    easy_fini(&e);
+    return status;
+}
+
+banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,
+                                banyan_error *err)
+{
+    banyan_coupled packing = {0};
+    easy e = {.graph = graph, .packing = &packing};
+    banyan_status status = easy_init(&e, err);
+
+    *good = 0;
+    if (!status)
+        status = find_bound(&e, err);
+    if (!status && e.is_full) {
+        status = banyan_full_find(graph, e.width, good, err);
+    } else if (!status) {
+        status = banyan_pairs_find(graph, e.root, PAIRS, 0, &packing, err);
+        *good = !status && packing.total >= REACHED * packing.bound_value;
+    }
+    if (*good) {
+        memcpy(price, packing.price, (size_t)graph->arc_count * sizeof *price);
+        *value = packing.bound_value;
+    }
+    banyan_coupled_fini(&packing);
     easy_fini(&e);
     return status;
 }
