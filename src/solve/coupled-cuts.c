@@ -21,6 +21,8 @@
 #define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
 #define FEW_ARCS 64       /* so that the best is soon found, too */
+#define MANY_ARCS 1500    /* for which a division takes long, and trees that fill it longer: then */
+#define MUCH 0.97         /* of an easy bound will do */
 #define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
 
@@ -70,6 +72,14 @@ static int is_limited(const banyan_coupled_problem *problem)
 static int most_pairs(const banyan_coupled_problem *problem)
 {
     return is_limited(problem) ? problem->tree_limit : MANY_PAIRS;
+}
+
+/* The share of an easy bound with which nothing else is tried. */
+static double easily_enough(const banyan_graph *graph, const banyan_coupled_problem *problem)
+{
+    if (!is_limited(problem) || graph->arc_count <= FEW_ARCS)
+        return BETTER;
+    return graph->arc_count > MANY_ARCS ? MUCH : GOOD;
 }
 
 /* How many times more pairs than the limit there are, less 1. */
@@ -184,9 +194,8 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     banyan_status status = BANYAN_SUCCESS;
 
     if (!problem->depth_limit)
-        status = banyan_easy_pairs(graph, most_pairs(problem),
-                                   is_limited(problem) && graph->arc_count > FEW_ARCS ? GOOD : BETTER,
-                                   &settled, out, err);
+        status =
+            banyan_easy_pairs(graph, most_pairs(problem), easily_enough(graph, problem), &settled, out, err);
     if (status || settled)
         return status;
     status = divide_and_fill(graph, problem, 1, &settled, out, err);
