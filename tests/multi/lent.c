@@ -322,8 +322,10 @@ static int outlive_a_stopped_one(job_rank *self)
         memcpy(&victim, self->memory->results[0], sizeof victim);
         kill(victim, SIGCONT);
     }
-    if (self->rank == VICTIM)
+    if (self->rank == VICTIM) {
+        pthread_join(thread, NULL);
         atomic_store(&self->memory->step, 1);
+    }
     job_wait_step(self->memory, 1);
     for (int k = 0; k < FAULT_COUNT; k++)
         EXPECT(send[k] == 77 && recv[k] == 77, "element %d was written after the end: %g %g", k,
