@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-stars.c: idle workers with a cable to every active one. Stars at these, and spanning trees of the cables between
+/* algorithms/packed-stars.c: idle workers with cables to most active ones. Stars at these, and spanning trees of the cables between
  * active workers, are packed apart (solve/stars.h); the latter as if there were no idle workers. What both can reach is
  * held against the bound first, so that nothing is lost where other trees are better.
  *
@@ -12,7 +12,9 @@
 #include "core/alloc.h"
 #include "solve/stars.h"
 
-#define GOOD 0.99 /* of what can be reached */
+#define GOOD 0.99      /* of what can be reached; */
+#define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
+#define LESS 0.9
 
 static int find_top(int *top, int v)
 {
@@ -106,7 +108,7 @@ banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_
                                   const banyan_packed_options *options, banyan_flows *flows, int *good,
                                   banyan_error *err)
 {
-    double rate = 0, most = 0, reached;
+    double rate = 0, most = 0, reached, enough = graph->arc_count > MANY_ARCS ? LESS : GOOD;
     banyan_stars stars;
     banyan_status status = banyan_stars_find(graph, &stars, good, err);
 
@@ -115,12 +117,12 @@ banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_
     reached = stars.total * graph->unit + banyan_fraction_value(stars.strength) * stars.rest->unit;
     status = find_most(graph, &stars, options->max_trees, &most, err);
     *good = !status && stars.trees.tree_count < (size_t)options->max_trees &&
-            reached >= GOOD * most * graph->unit;
+            reached >= enough * most * graph->unit;
     if (*good)
         status = span_rest(topology, &stars, options, flows, &rate, err);
     for (size_t t = 0; !status && *good && t < stars.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &stars.trees, t, -1, stars.weight[t] * graph->unit);
-    *good = *good && !status && rate + stars.total * graph->unit >= GOOD * most * graph->unit;
+    *good = *good && !status && rate + stars.total * graph->unit >= enough * most * graph->unit;
     if (!*good)
         flows->flow_count = 0;
     banyan_stars_fini(&stars);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/stars.c: in a network in which every idle node has a cable to every active one, its best use is to be the middle
- * of a star: n cables for n active nodes, one more than a tree without it takes.
+/* solve/stars.c: in a network in which idle nodes have cables to most active ones, their best use is to be the middle of stars:
+ * n cables for n active nodes, one more than a tree without them takes.
  *
- *      a   b             each idle node in the middle of a star as heavy as its narrowest cable; then trees over what
- *       \ /              is left of the idle nodes' cables, one by one, the widest cables first; the cables between
- *        h               active nodes are left to spanning trees, which the strength of that part counts.
- *       / \
- *      c   d             Often that is the optimum, as where all pairs of some machines' GPUs are cabled.
+ *      a   b             each idle node in the middle of a star as heavy as its narrowest cable, where nodes without a
+ *       \ /              cable to it hang elsewhere; then trees over what is left of the idle nodes' cables, one by one,
+ *        h               the widest cables first; what is left of the cables between active nodes is for spanning
+ *       / \              trees, which the strength of that part counts.
+ *      c   d
+ *                        Often that is the optimum, as where all pairs of some machines' GPUs are cabled.
  *
  * Cost: a tree search for each tree. */
 #include "solve/stars.h"
@@ -19,8 +20,11 @@
 #include "solve/strength.h"
 
 #define LEAST 1e-3                /* of what has been packed: lighter trees are not taken */
+#define MOST 0.75                 /* of the active nodes an idle one must have cables to */
+#define LEFT_OVER 0.5             /* of a tree's cables may be between active nodes */
 #define MOST_TREES 256            /* beside the stars */
 #define WIDEST_COST 1e4           /* of the widest cable, the square of which grows as cables get narrower; */
+#define AWAY 64                   /* times as dear: cables between active nodes */
 #define CLOSED ((int64_t)1 << 40) /* and of one that is not to be used */
 
 typedef struct {
@@ -36,8 +40,9 @@ static int is_active(const banyan_graph *graph, int v)
     return graph->role[v] & BANYAN_NODE_ACTIVE;
 }
 
-/* The cables between active nodes. */
-static banyan_status part_active(const banyan_graph *graph, banyan_graph **out, banyan_error *err)
+/* The cables between active nodes, as wide as is left of them. */
+static banyan_status part_active(const banyan_graph *graph, const double *left, banyan_graph **out,
+                                 banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count;
     int *src = banyan_alloc(arcs, sizeof(int)), *dst = banyan_alloc(arcs, sizeof(int)),
@@ -49,12 +54,12 @@ static banyan_status part_active(const banyan_graph *graph, banyan_graph **out, 
     for (int i = 0; !status && i < graph->arc_count; i++) {
         const banyan_arc *arc = &graph->arcs[i];
 
-        if (!is_active(graph, arc->src) || !is_active(graph, arc->dst))
+        if (!is_active(graph, arc->src) || !is_active(graph, arc->dst) || !(left[i] > 0))
             continue;
         src[input.arc_count] = arc->src;
         dst[input.arc_count] = arc->dst;
         link[input.arc_count] = arc->link;
-        capacity[input.arc_count++] = graph->unit * (double)arc->capacity;
+        capacity[input.arc_count++] = graph->unit * left[i];
     }
     if (!status)
         status = banyan_graph_create(&input, out, err);
@@ -88,55 +93,63 @@ static int is_connected(const banyan_graph *graph, int *stack, unsigned char *se
     return found == graph->active_count;
 }
 
-/* How many different active nodes v has cables to. */
-static int count_neighbours(const banyan_graph *graph, int v, unsigned char *seen)
+/* Every idle node has cables to most active ones. */
+static int has_stars(const banyan_graph *graph)
 {
-    int count = 0;
+    for (int v = 0; v < graph->node_count; v++) {
+        int count = 0;
 
-    memset(seen, 0, (size_t)graph->node_count);
-    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++) {
-        int w = graph->arcs[graph->out_arc[i]].dst;
-
-        count += is_active(graph, w) && !seen[w];
-        seen[w] = 1;
+        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+            count += is_active(graph, graph->arcs[graph->out_arc[i]].dst) != 0;
+        if (!is_active(graph, v) && graph->out_first[v] < graph->out_first[v + 1] &&
+            count < MOST * graph->active_count)
+            return 0;
     }
-    return count;
+    return 1;
 }
 
-static banyan_status look(const banyan_graph *graph, const banyan_graph *rest, int *good, banyan_error *err)
+static banyan_status look(const banyan_graph *rest, int *good, banyan_error *err)
 {
-    int *stack = banyan_alloc((size_t)graph->node_count, sizeof *stack);
-    unsigned char *seen = banyan_alloc((size_t)graph->node_count, 1);
+    int *stack = banyan_alloc((size_t)rest->node_count, sizeof *stack);
+    unsigned char *seen = banyan_alloc((size_t)rest->node_count, 1);
     banyan_status status = stack && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     *good = !status && is_connected(rest, stack, seen);
-    for (int v = 0; *good && v < graph->node_count; v++)
-        *good = is_active(graph, v) || graph->out_first[v] == graph->out_first[v + 1] ||
-                count_neighbours(graph, v, seen) == graph->active_count;
     banyan_free(stack);
     banyan_free(seen);
     return status;
 }
 
-/* The widest cable from the idle node to each active one, as a tree. */
-static void add_star(maker *m, int v)
+/* The dearer the less is left; cables between active nodes more often by this factor (0: they are closed). */
+static void set_costs(maker *m, int64_t factor)
 {
     const banyan_graph *graph = m->graph;
-    banyan_trees *trees = &m->stars->trees;
+    double widest = 0;
 
-    banyan_trees_begin(trees);
-    for (int k = 0; k < graph->active_count; k++) {
-        int best = -1;
+    for (int i = 0; i < graph->arc_count; i++)
+        widest = fmax(widest, m->left[i]);
+    for (int i = 0; i < graph->arc_count; i++) {
+        double narrow = m->left[i] > 0 ? widest / m->left[i] : HUGE_VAL;
+        int between = is_active(graph, graph->arcs[i].src) && is_active(graph, graph->arcs[i].dst);
 
-        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++) {
-            int arc = graph->out_arc[i];
-
-            if (graph->arcs[arc].dst == graph->active[k] && (best < 0 || m->left[arc] > m->left[best]))
-                best = arc;
-        }
-        banyan_trees_add_edge(trees, v, graph->active[k]);
-        banyan_trees_add_arc(trees, best);
+        m->cost[i] =
+            narrow < WIDEST_COST && (!between || factor) ? (int64_t)(WIDEST_COST * narrow * narrow) : CLOSED;
+        if (between && m->cost[i] < CLOSED)
+            m->cost[i] *= factor;
     }
+}
+
+/* A star at the idle node, as far as it has cables: they cost next to nothing; who has none hangs where there is most left. */
+static int add_star(maker *m, int v, banyan_helpers *helpers)
+{
+    const banyan_graph *graph = m->graph;
+
+    set_costs(m, AWAY);
+    for (int i = 0; i < graph->arc_count; i++)
+        if ((graph->arcs[i].src == v || graph->arcs[i].dst == v) && m->cost[i] < CLOSED)
+            m->cost[i] =
+                is_active(graph, graph->arcs[i].src) || is_active(graph, graph->arcs[i].dst) ? 1 : AWAY;
+    return banyan_helpers_tree(helpers, m->cost, &m->stars->trees) >= 0;
 }
 
 /* The latest tree takes all that its narrowest cable has left; if that is nothing, or it goes over other cables, it goes. */
@@ -145,12 +158,19 @@ static banyan_status weigh_latest(maker *m, int *taken, banyan_error *err)
     banyan_trees *trees = &m->stars->trees;
     size_t tree = trees->tree_count - 1, begin;
     double weight = HUGE_VAL;
+    int between = 0;
 
     if (trees->failed || !banyan_grow((void **)&m->stars->weight, tree, &m->weight_capacity, sizeof weight))
         return banyan_fail_memory(err);
     begin = banyan_trees_arcs_begin(trees, tree);
-    for (size_t a = begin; a < trees->arc_count; a++)
+    for (size_t a = begin; a < trees->arc_count; a++) {
+        const banyan_arc *arc = &m->graph->arcs[trees->arcs[a]];
+
+        between += is_active(m->graph, arc->src) && is_active(m->graph, arc->dst);
         weight = fmin(weight, m->left[trees->arcs[a]]);
+    }
+    if (between > LEFT_OVER * m->graph->active_count)
+        weight = 0;
     *taken = weight > LEAST * m->stars->total && weight > 0;
     if (!*taken) {
         banyan_trees_drop_last(trees);
@@ -165,19 +185,6 @@ static banyan_status weigh_latest(maker *m, int *taken, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static void set_costs(maker *m)
-{
-    double widest = 0;
-
-    for (int i = 0; i < m->graph->arc_count; i++)
-        widest = fmax(widest, m->left[i]);
-    for (int i = 0; i < m->graph->arc_count; i++) {
-        double narrow = m->left[i] > 0 ? widest / m->left[i] : HUGE_VAL;
-
-        m->cost[i] = narrow < WIDEST_COST ? (int64_t)(WIDEST_COST * narrow * narrow) : CLOSED;
-    }
-}
-
 static banyan_status find_trees(maker *m, banyan_error *err)
 {
     const banyan_graph *graph = m->graph;
@@ -185,18 +192,14 @@ static banyan_status find_trees(maker *m, banyan_error *err)
     banyan_status status = banyan_helpers_create(graph, &helpers, err);
     int taken = 1;
 
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        m->left[i] = is_active(graph, graph->arcs[i].src) && is_active(graph, graph->arcs[i].dst)
-                         ? 0
-                         : (double)graph->arcs[i].capacity;
     for (int v = 0; !status && v < graph->node_count; v++)
         if (!is_active(graph, v) && graph->out_first[v] < graph->out_first[v + 1]) {
-            add_star(m, v);
-            status = weigh_latest(m, &taken, err);
+            if (add_star(m, v, helpers) || m->stars->trees.failed)
+                status = weigh_latest(m, &taken, err);
         }
     taken = 1;
     for (int i = 0; !status && taken && i < MOST_TREES; i++) {
-        set_costs(m);
+        set_costs(m, AWAY);
         if (banyan_helpers_tree(helpers, m->cost, &m->stars->trees) < 0)
             break;
         status = weigh_latest(m, &taken, err);
@@ -215,14 +218,18 @@ banyan_status banyan_stars_find(const banyan_graph *graph, banyan_stars *out, in
     m.left = banyan_alloc((size_t)graph->arc_count, sizeof *m.left);
     m.cost = banyan_alloc((size_t)graph->arc_count, sizeof *m.cost);
     out->part = banyan_alloc((size_t)graph->node_count, sizeof *out->part);
-    status = m.left && m.cost && out->part ? part_active(graph, &out->rest, err) : banyan_fail_memory(err);
-    *good = 0;
-    if (!status)
-        status = look(graph, out->rest, good, err);
-    if (!status && *good)
-        status = banyan_strength(out->rest, &out->strength, out->part, &out->part_count, err);
+    status = m.left && m.cost && out->part ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    *good = !status && has_stars(graph);
+    for (int i = 0; *good && i < graph->arc_count; i++)
+        m.left[i] = (double)graph->arcs[i].capacity;
     if (!status && *good)
         status = find_trees(&m, err);
+    if (!status && *good)
+        status = part_active(graph, m.left, &out->rest, err);
+    if (!status && *good)
+        status = look(out->rest, good, err);
+    if (!status && *good)
+        status = banyan_strength(out->rest, &out->strength, out->part, &out->part_count, err);
     banyan_free(m.left);
     banyan_free(m.cost);
     if (status || !*good)

@@ -9,13 +9,13 @@
 typedef struct {
     banyan_trees trees;       /* over cables of idle nodes only */
     double *weight, total;    /* per tree, and their sum, in the graph's units */
-    banyan_graph *rest;       /* the cables between active nodes; its nodes and units are the graph's */
+    banyan_graph *rest;       /* what is left of the cables between active nodes; its nodes are the graph's */
     banyan_fraction strength; /* of the rest, and the partition that attains it */
     int *part, part_count;
 } banyan_stars;
 
-/* Of a symmetric graph without nodes that only forward. *good: every idle node has a cable to every active one, and those
- * are connected without it; else out is empty. */
+/* Of a symmetric graph without nodes that only forward. *good: every idle node has cables to most active ones, and these are
+ * connected without it; else out is empty. */
 banyan_status banyan_stars_find(const banyan_graph *graph, banyan_stars *out, int *good, banyan_error *err);
 void banyan_stars_fini(banyan_stars *stars);
 

@@ -81,9 +81,11 @@ TEST(idle_workers_behind_one_switch_are_hubs)
     }
 }
 
-/* All pairs cabled, three times as wide inside machines of 8; unlike: every third cable at half its width one way. */
-static banyan_topology *all_pairs(int workers, int unlike)
+/* All pairs cabled, three times as wide inside machines of 8; unlike: every third cable at half its width one way. dgx: only some
+ * pairs inside, as in a DGX-1. */
+static banyan_topology *all_pairs(int workers, int unlike, int dgx)
 {
+    static const unsigned char joined[8] = {0x1e, 0x2d, 0x4b, 0x87, 0xe1, 0xd2, 0xb4, 0x78};
     banyan_topology_builder builder;
     banyan_topology *topology;
     banyan_error err;
@@ -96,6 +98,8 @@ static banyan_topology *all_pairs(int workers, int unlike)
         for (int w = v + 1; w < workers; w++) {
             double width = v / 8 == w / 8 ? 300 : 100;
 
+            if (dgx && v / 8 == w / 8 && !(joined[v % 8] >> w % 8 & 1))
+                continue;
             count++;
             banyan_topology_add_link(&builder, v, w, unlike && count % 3 == 0 ? width / 2 : width, 0);
             banyan_topology_add_link(&builder, w, v, unlike && count % 6 == 1 ? width / 2 : width, 0);
@@ -118,7 +122,7 @@ static int pick(int workers, int of_each, int *active)
 TEST(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled)
 {
     static const int of_each[] = {6, 4};
-    banyan_topology *topology = all_pairs(64, 0);
+    banyan_topology *topology = all_pairs(64, 0, 0);
     int active[64];
 
     for (int i = 0; i < 2; i++) {
@@ -130,10 +134,29 @@ TEST(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled)
     banyan_topology_destroy(topology);
 }
 
+/* In a DGX-1 an idle GPU has cables to half of the others; those without one hang elsewhere. */
+TEST(stars_fill_machines_in_which_not_all_pairs_are_cabled)
+{
+    static const struct {
+        int of_each;
+        double share;
+    } cases[] = {{6, 0.97}, {4, 0.99}};
+    banyan_topology *topology = all_pairs(64, 0, 1);
+    int active[64];
+
+    for (int i = 0; i < 2; i++) {
+        planned got = plan(topology, active, pick(64, cases[i].of_each, active), BANYAN_RELAYS_ADD, NULL, 0);
+
+        if (got.share < cases[i].share)
+            fail_msg("%d of 8 active: %g of the bound", cases[i].of_each, got.share);
+    }
+    banyan_topology_destroy(topology);
+}
+
 /* Between machines no cable is wider than 100, so no tree carries more: 64 trees reach 6400 at most, whatever the bound. */
 TEST(stars_reach_what_so_few_trees_can)
 {
-    banyan_topology *topology = all_pairs(64, 0);
+    banyan_topology *topology = all_pairs(64, 0, 0);
     int active[64];
     planned got = plan(topology, active, pick(64, 2, active), BANYAN_RELAYS_ADD, NULL, 0);
 
@@ -145,7 +168,7 @@ TEST(stars_reach_what_so_few_trees_can)
 TEST(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions)
 {
     const banyan_parameter forward = {"relays", "forward"};
-    banyan_topology *topology = all_pairs(16, 1);
+    banyan_topology *topology = all_pairs(16, 1, 0);
     int active[16], count = pick(16, 6, active);
     planned got = plan(topology, active, count, BANYAN_RELAYS_FORWARD, &forward, 1);
 
@@ -252,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_workers_behind_one_switch_are_hubs),
         cmocka_unit_test(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled),
+        cmocka_unit_test(stars_fill_machines_in_which_not_all_pairs_are_cabled),
         cmocka_unit_test(stars_reach_what_so_few_trees_can),
         cmocka_unit_test(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions),
         cmocka_unit_test(depth_is_limited_where_idle_workers_relay),
