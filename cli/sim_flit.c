@@ -69,6 +69,8 @@ static banyan_status read_clock(const char *value, double *out, banyan_error *er
     snprintf(plain, sizeof plain, "%.*s", (int)(length < sizeof plain ? length : sizeof plain - 1), value);
     status = read_real(plain, out, err);
     *out *= factor;
+    if (!status && *out == 0) /* which would mean: derived */
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a clock of 0 Hz is impossible");
     return status;
 }
 

@@ -188,6 +188,7 @@ static banyan_status build(training *t, const char *name, size_t bytes, banyan_s
     banyan_plan plan;
 
     problem.bytes = bytes;
+    problem.is_size_open = 0;
     if (algorithm) {
         if (t->algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
             problem.parameter_count = 0;

@@ -28,6 +28,7 @@ static banyan_status predict(const char *algorithm, cli_problem *problem, double
     banyan_plan plan;
 
     problem->problem.bytes = (size_t)bytes;
+    problem->problem.is_size_open = 0;
     status = banyan_plan_choose(algorithm, &problem->problem, &plan, err);
     if (status)
         return status;

@@ -27,7 +27,7 @@ say "the commands that the documents show"
 bash tests/docs_commands.sh . build/clang/banyan
 
 say "TSan: the tests with threads"
-threaded='execute transport comm log shm'
+threaded='execute transport comm log shm shared lent'
 targets=
 for name in $threaded; do
     for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do

@@ -55,7 +55,7 @@ void banyan_iterate(const banyan_accelerator *accelerator, const banyan_dnn *dnn
         free_s = now_s + out->communication_s;
     }
     end_s = free_s > now_s ? free_s : now_s;
-    out->exposed_s = end_s - now_s;
+    out->exposed_s = is_overlapped ? end_s - now_s : out->communication_s;
     out->overlapped_s = out->communication_s - out->exposed_s;
     if (out->overlapped_s < 0)
         out->overlapped_s = 0; /* but for rounding */

@@ -20,6 +20,7 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
+#define GOOD 0.99       /* of the bound, with stars: nothing else is tried */
 #define EXCHANGES 6     /* after so many turns at most, */
 #define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
 #define ATTEMPTS 4000   /* and so many attempts in each */

@@ -41,6 +41,8 @@ typedef struct {
     int64_t *key;           /* per worker outside the tree: what joining it costs */
     double *width;          /* per worker: bandwidth of its cables */
     double *duty;           /* per worker: children so far, over width */
+    int *reach;             /* per worker: hops to the farthest, at least */
+    int by_level;           /* nobody hangs deeper than need be */
 } grower;
 
 static void grower_fini(grower *g)
@@ -54,6 +56,7 @@ static void grower_fini(grower *g)
     banyan_free(g->key);
     banyan_free(g->width);
     banyan_free(g->duty);
+    banyan_free(g->reach);
 }
 
 static banyan_status grower_init(grower *g, const banyan_graph *graph, const int64_t *price,
@@ -75,7 +78,9 @@ static banyan_status grower_init(grower *g, const banyan_graph *graph, const int
     g->key = banyan_alloc(workers, sizeof *g->key);
     g->width = banyan_alloc(workers, sizeof *g->width);
     g->duty = banyan_alloc(workers, sizeof *g->duty);
-    if (!g->price || !g->cost || !g->load || !g->parent || !g->depth || !g->key || !g->width || !g->duty)
+    g->reach = banyan_alloc(workers, sizeof *g->reach);
+    if (!g->price || !g->cost || !g->load || !g->parent || !g->depth || !g->key || !g->width || !g->duty ||
+        !g->reach)
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->active_count; v++)
         for (int j = graph->out_first[g->closure.node[v]]; j < graph->out_first[g->closure.node[v] + 1]; j++)
@@ -85,6 +90,41 @@ static banyan_status grower_init(grower *g, const banyan_graph *graph, const int
     for (size_t i = 0; i < arcs; i++)
         g->price[i] = (int64_t)nearbyint((double)price[i] / (double)highest * PRICE_STEPS);
     return BANYAN_SUCCESS;
+}
+
+/* Hops from each worker to the farthest, over ways that do not go through other workers. */
+static void measure_reach(grower *g)
+{
+    int count = g->closure.count;
+
+    banyan_closure_measure(&g->closure, g->price);
+    for (int root = 0; root < count; root++) {
+        for (int v = 0; v < count; v++)
+            g->depth[v] = v == root ? 0 : -1;
+        g->reach[root] = 0;
+        for (int hops = 0, found = 1; found; hops++) {
+            found = 0;
+            for (int v = 0; v < count; v++)
+                for (int w = 0; g->depth[v] == hops && w < count; w++)
+                    if (g->depth[w] < 0 &&
+                        g->closure.distance[(size_t)v * (size_t)count + (size_t)w] < BANYAN_FAR) {
+                        g->depth[w] = hops + 1;
+                        g->reach[root] = hops + 1;
+                        found = 1;
+                    }
+        }
+    }
+}
+
+/* The limit, or what the best root needs. */
+static int least_depth(grower *g, int limit)
+{
+    int least = g->closure.count;
+
+    measure_reach(g);
+    for (int v = 0; v < g->closure.count; v++)
+        least = g->reach[v] < least ? g->reach[v] : least;
+    return limit > least ? limit : least;
 }
 
 static void set_costs(grower *g)
@@ -114,7 +154,8 @@ static void offer_places(grower *g, int worker)
 
     banyan_closure_measure_from(&g->closure, g->cost, worker);
     for (int v = 0; v < g->closure.count; v++)
-        if (g->depth[v] < 0 && distance[v] < BANYAN_FAR && without_loads(distance[v]) < g->key[v]) {
+        if (g->depth[v] < 0 && distance[v] < BANYAN_FAR && without_loads(distance[v]) < g->key[v] &&
+            (!g->by_level || g->key[v] == BANYAN_FAR || g->depth[g->parent[v]] == g->depth[worker])) {
             g->key[v] = without_loads(distance[v]);
             g->parent[v] = worker;
         }
@@ -130,7 +171,13 @@ static int cheapest_outside(const grower *g, int root)
 
         if (g->depth[v] >= 0 || g->key[v] == BANYAN_FAR)
             continue;
-        if (best < 0 || g->key[v] < g->key[best] || (g->key[v] == g->key[best] && g->duty[v] < g->duty[best]))
+        if (best < 0 || (g->by_level && g->depth[g->parent[v]] < g->depth[g->parent[best]])) {
+            best = v;
+            continue;
+        }
+        if (g->by_level && g->depth[g->parent[v]] > g->depth[g->parent[best]])
+            continue;
+        if (g->key[v] < g->key[best] || (g->key[v] == g->key[best] && g->duty[v] < g->duty[best]))
             best = v;
     }
     return best;
@@ -173,21 +220,35 @@ static int grow(grower *g, int root, int depth_limit, banyan_trees *trees)
     return !trees->failed;
 }
 
-/* Each tree from the worker that has done the least so far. */
+/* Each tree from the worker that has done the least so far, of those from which all are in reach. */
 static int grow_all(grower *g, int tree_count, int depth_limit, banyan_trees *trees)
 {
     memset(g->load, 0, (size_t)g->graph->arc_count * sizeof *g->load);
     memset(g->duty, 0, (size_t)g->closure.count * sizeof *g->duty);
     for (int t = 0; t < tree_count; t++) {
-        int root = 0;
+        int root = -1;
 
-        for (int v = 1; v < g->closure.count; v++)
-            if (g->duty[v] < g->duty[root])
+        for (int v = 0; v < g->closure.count; v++)
+            if ((!g->by_level || g->reach[v] <= depth_limit) && (root < 0 || g->duty[v] < g->duty[root]))
                 root = v;
-        if (!grow(g, root, depth_limit, trees))
+        if (root < 0 || !grow(g, root, depth_limit, trees))
             return 0;
     }
     return 1;
+}
+
+/* What is cheap may lie so deep that not all find a place: then the trees are grown level by level. */
+static int grow_or_level(grower *g, int tree_count, int depth_limit, int is_needed, banyan_trees *trees)
+{
+    g->by_level = 0;
+    if (grow_all(g, tree_count, depth_limit, trees))
+        return 1;
+    if (!is_needed || trees->failed)
+        return 0;
+    banyan_trees_fini(trees);
+    banyan_trees_init(trees);
+    g->by_level = 1;
+    return grow_all(g, tree_count, depth_limit, trees);
 }
 
 static void add_flows(const banyan_graph *graph, const banyan_trees *trees, const banyan_weighing *weighing,
@@ -240,7 +301,7 @@ static banyan_status try_depth(grower *g, const banyan_topology *topology, int d
     *rate = 0;
     banyan_trees_init(&trees);
     banyan_flows_init(&shallow);
-    if (grow_all(g, tree_count, depth_limit, &trees))
+    if (grow_or_level(g, tree_count, depth_limit, whatever, &trees))
         status = take_equal(topology, g->graph, &trees, enough, &shallow, rate, err);
     else if (trees.failed)
         status = banyan_fail_memory(err);
@@ -279,6 +340,8 @@ static banyan_status make_shallow(const banyan_topology *topology, const banyan_
     if (by_bound)
         best = packing->bound_value * graph->unit;
     status = grower_init(&g, graph, packing->price, err);
+    if (!status && is_limited)
+        deepest = least_depth(&g, deepest);
     for (int depth = 1; !status && !good && depth <= deepest; depth++) {
         if (fruitless >= MOST_FRUITLESS && (!is_limited || depth < deepest))
             continue;

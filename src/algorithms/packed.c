@@ -282,6 +282,13 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (!banyan_graph_has_idle_adders(graph))
         return pack_plain(topology, graph, options, flows, err);
+    if (!banyan_graph_has_forwarders(graph) && !options->max_depth) {
+        int good;
+        banyan_status status = banyan_packed_stars(topology, graph, options, flows, &good, err);
+
+        if (status || good)
+            return status;
+    }
     if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
         banyan_network_is_searched(graph))
         return pack_switched(topology, graph, options, flows, err);

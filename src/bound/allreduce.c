@@ -28,6 +28,7 @@
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/spanning.h"
+#include "solve/stars.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
 #include "solve/twins.h"
@@ -122,6 +123,25 @@ static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_err
     if (*cuts && banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS)
         status = looks_alike(graph, &alike, err);
     *cuts &= !alike;
+    return status;
+}
+
+/* Where nearly all pairs are cabled, stars at idle nodes may be known to be the best. */
+static banyan_status by_stars(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                              banyan_error *err)
+{
+    banyan_stars stars;
+    double reached;
+    banyan_status status = banyan_stars_find(graph, &stars, good, err);
+
+    if (status || !*good)
+        return status;
+    banyan_stars_price(graph, &stars, out->price);
+    reached = stars.total + banyan_fraction_value(stars.strength) * stars.rest->unit / graph->unit;
+    status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+    *good = !status && reached >= out->value * (1 - SAME);
+    out->reached = reached;
+    banyan_stars_fini(&stars);
     return status;
 }
 
@@ -269,6 +289,10 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))
         return by_coupled_trees(graph, out, err);
+    if (graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph))
+        status = by_stars(graph, out, &good, err);
+    if (status || good)
+        return status;
     status = needs_cuts(graph, &good, err);
     if (status)
         return status;

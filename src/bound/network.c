@@ -322,7 +322,8 @@ int banyan_network_is_searched(const banyan_graph *graph)
 
     if (graph->active_count <= BANYAN_STEINER_TERMINALS)
         return 1;
-    if (nodes > BANYAN_MANY_NODES && !banyan_graph_has_forwarders(graph))
+    if ((nodes > BANYAN_MANY_NODES || graph->arc_count > BANYAN_MANY_ARCS) &&
+        !banyan_graph_has_forwarders(graph))
         return 0;
     return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= BANYAN_MANY_SETS / nodes;
 }

@@ -24,7 +24,8 @@ enum {
     BANYAN_MANY_HELPERS_OF_FEW = 260, /* and few active workers */
     BANYAN_MANY_HELPERS_UNLIKE = 20,
     BANYAN_MANY_PAIRS = 1600, /* helpers times active workers, directions alike */
-    BANYAN_MANY_NODES = 40,   /* cuts and trees of whole units take less time, where they are good */
+    BANYAN_MANY_NODES = 40,   /* cuts and trees of whole units take less time, where they are good; */
+    BANYAN_MANY_ARCS = 400,   /* the same, as a program over trees would be a large one */
     BANYAN_MANY_SETS = 450000 /* sets of helpers times nodes squared: a tree for each takes long */
 };
 

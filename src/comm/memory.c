@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/memory.c: memory for vectors that the ranks of a host reach in place (transport/shared.h). */
-#include "banyan/banyan.h"
+#include <banyan/banyan.h>
+
 #include "transport/shared.h"
 
 banyan_status banyan_mem_alloc(void **memory, size_t bytes)

@@ -130,7 +130,7 @@ static banyan_status find_all(banyan_crew *crew, const banyan_chunk *c, int *is_
 static int has_anybody_withdrawn(const banyan_board *board)
 {
     for (int i = 0; i < board->count; i++)
-        if (atomic_load_explicit(&board->seats[i]->has_withdrawn, memory_order_relaxed))
+        if (atomic_load(&board->seats[i]->has_withdrawn))
             return 1;
     return 0;
 }
@@ -187,7 +187,7 @@ static int add_share(const banyan_crew *crew, size_t begin, size_t end)
     return 1;
 }
 
-/* Either we see that one has withdrawn, or it sees that we write. */
+/* Either we see that one has withdrawn, or it sees that we write: all are sequentially consistent. */
 static banyan_status write_share(banyan_crew *crew, banyan_error *err)
 {
     banyan_chunk whole = {0};
@@ -198,7 +198,6 @@ static banyan_status write_share(banyan_crew *crew, banyan_error *err)
     banyan_crew_cut_chunk(crew, &whole, 0, crew->runner->request->count);
     banyan_crew_find_share(&whole, crew->board->place, &begin, &end);
     atomic_store(&crew->own->writes, 1);
-    atomic_thread_fence(memory_order_seq_cst);
     is_done = add_share(crew, begin, end);
     atomic_store(&crew->own->writes, 0);
     if (is_done)

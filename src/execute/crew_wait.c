@@ -77,6 +77,10 @@ static banyan_status sleep_until(banyan_crew *crew, int place, const _Atomic uin
             break;
         }
         status = runner->transport->wait(runner->endpoint, crew->deadline_ns, err);
+        if (status && atomic_load(counter) >= value) { /* the group has failed, but in a later call */
+            status = BANYAN_SUCCESS;
+            break;
+        }
         if (status == BANYAN_TIMEOUT) {
             banyan_status failure = runner->transport->failure(runner->endpoint, err);
 

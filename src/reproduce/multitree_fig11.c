@@ -103,7 +103,9 @@ static double most_speedup(const trainings *t, int from, int to, int over, int o
 
 static const char ports[] =
     "the steps alone give 63 / 17 = 3.71, and head flits 17 / 16 more; our interfaces come "
-    "near that, in theirs ports hold each other up (Fig. 9, 8x8 torus)";
+    "near that, in theirs ports hold each other up (Fig. 9, 8x8 torus): with tables as theirs our engine "
+    "gives 601,232 / "
+    "266,289 = 2.26 for the all-reduce of 4 MiB";
 static const char two_d[] =
     "the authors' simulator gives 2.14 at 1 MiB and 1.86 at 4 MiB for the all-reduce alone";
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/multitree_fig9.c: Fig. 9 of the MultiTree paper: bandwidth over size on eight networks.
  *
- * A simulation costs in proportion to the flits that it moves one by one. Messages are simulated up to 4
- * or 16 MiB, packets up to the size at which one simulation takes seconds, and beyond it we go along
- * the line through the two largest: from there on every step only grows longer. */
+ * A simulation costs in proportion to the flits that it moves one by one. Each is simulated up to the size at which that
+ * takes some seconds, and beyond it we go along the line through the two largest: from there on every step only
+ * grows longer. At 64 MiB on the 8x8 torus that is 0.1 to 1.2 % from what a simulation gives. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,14 +19,14 @@ typedef struct {
 } network;
 
 static const network networks[NETWORKS] = {
-    {"fig9a-torus-4x4", "Fig. 9a: 4x4 torus", "torus:4x4", (size_t)4 << 20, (size_t)16 << 20},
-    {"fig9a-torus-8x8", "Fig. 9a: 8x8 torus", "torus:8x8", (size_t)1 << 20, (size_t)16 << 20},
-    {"fig9b-mesh-4x4", "Fig. 9b: 4x4 mesh", "mesh:4x4", (size_t)4 << 20, (size_t)16 << 20},
-    {"fig9b-mesh-8x8", "Fig. 9b: 8x8 mesh", "mesh:8x8", (size_t)1 << 20, (size_t)4 << 20},
-    {"fig9c-fattree-16", "Fig. 9c: fat-tree of 16", "fattree:2x8", (size_t)4 << 20, (size_t)16 << 20},
-    {"fig9c-fattree-64", "Fig. 9c: fat-tree of 64", "fattree:8x8", (size_t)1 << 20, (size_t)4 << 20},
-    {"fig9d-bigraph-32", "Fig. 9d: BiGraph of 32", "bigraph:4x8", (size_t)1 << 20, (size_t)4 << 20},
-    {"fig9d-bigraph-64", "Fig. 9d: BiGraph of 64", "bigraph:4x16", (size_t)1 << 20, (size_t)4 << 20}};
+    {"fig9a-torus-4x4", "Fig. 9a: 4x4 torus", "torus:4x4", (size_t)16 << 20, (size_t)64 << 20},
+    {"fig9a-torus-8x8", "Fig. 9a: 8x8 torus", "torus:8x8", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9b-mesh-4x4", "Fig. 9b: 4x4 mesh", "mesh:4x4", (size_t)16 << 20, (size_t)64 << 20},
+    {"fig9b-mesh-8x8", "Fig. 9b: 8x8 mesh", "mesh:8x8", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9c-fattree-16", "Fig. 9c: fat-tree of 16", "fattree:2x8", (size_t)16 << 20, (size_t)64 << 20},
+    {"fig9c-fattree-64", "Fig. 9c: fat-tree of 64", "fattree:8x8", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9d-bigraph-32", "Fig. 9d: BiGraph of 32", "bigraph:4x8", (size_t)4 << 20, (size_t)16 << 20},
+    {"fig9d-bigraph-64", "Fig. 9d: BiGraph of 64", "bigraph:4x16", (size_t)4 << 20, (size_t)16 << 20}};
 
 /* Cycles of the authors' simulator (farabimahmud/accelerator, b241ca1), with its 4 ports on tori and meshes
  * and 1 elsewhere. */
@@ -148,9 +148,13 @@ static const char *why_apart(int n, int rival, double ratio)
         return NULL;
     switch (rival) {
     case RIVAL_RING_2D:
-        return "theirs simulates one dimension and doubles the time; ours runs both dimensions at once, on "
-               "all "
-               "links";
+        return "in theirs the order of a table's entries, and with it the port of each cable, changes from "
+               "step "
+               "to step, at both ends, so that messages wait behind others for other cables; with such "
+               "tables "
+               "our engine takes 410,542 cycles on 8x8 at 4 MiB, 262,250 on 4x4; that theirs doubles the "
+               "time "
+               "of one dimension changes nothing";
     case RIVAL_DOUBLE_TREE:
         return "theirs lies between ours with whole halves, which pay for every level of the tree, and ours "
                "in "
@@ -160,11 +164,13 @@ static const char *why_apart(int n, int rival, double ratio)
     case RIVAL_MULTITREE_MSG:
         return n == 2 || n == 3 ? "Algorithm 1 as printed takes 8 and 32 steps a phase on the meshes; their "
                                   "program ends steps early and takes 10 and 33"
-               : is_grid
-                   ? "in their interface the ports of a node hold each other up and trees interleave on "
-                     "links; not deterministic, 1.3 % from run to run"
-                   : "their nodes have one port; ours one for each cable, which is one here too, and "
-                     "begin a step once the last packets are buffered";
+               : is_grid ? "in their interface the ports of a node hold each other up: entries take ports in "
+                           "the order of "
+                           "flows, another cable in every step, at both ends; with such tables our engine "
+                           "takes 266,289 "
+                           "(packets) and 232,797 cycles (messages) on 8x8 at 4 MiB"
+                         : "their nodes have one port; ours one for each cable, which is one here too, and "
+                           "begin a step once the last packets are buffered";
     case RIVAL_HDRM:
         return "their halving-doubling crosses switches in another order";
     default:

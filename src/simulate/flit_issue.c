@@ -12,6 +12,8 @@
 
 #include "core/alloc.h"
 
+enum { ISSUE_CYCLES = 2 }; /* from the table to the first flit; nothing where lockstep is to cost nothing */
+
 /* The sends of the next step in the table, and the NOPs before it. */
 static void begin_step(flit_interface *i)
 {
@@ -104,10 +106,11 @@ static void give(flit_interface *i, flit_port *port, int transfer, int64_t now)
 {
     const flit_job *job = i->job;
     int64_t units = (job->bytes[transfer] + job->settings.packet_bytes - 1) / job->settings.packet_bytes;
+    int64_t wait = job->settings.lockstep == BANYAN_LOCKSTEP_IDEAL ? 0 : ISSUE_CYCLES;
 
     if (!flit_queue_push(
             &port->messages,
-            (flit_message){.transfer = transfer, .bytes_left = job->bytes[transfer], .from = now + 2}))
+            (flit_message){.transfer = transfer, .bytes_left = job->bytes[transfer], .from = now + wait}))
         i->fabric->has_failed = 1;
     port->queued += flit_job_flits(job, transfer);
     port->handing = transfer;

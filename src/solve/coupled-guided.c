@@ -22,6 +22,7 @@
 #define SURELY 0.999 /* of what all pairs carry some must be able to */
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
+#define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
 #define FEW 0.991    /* what few pairs should reach */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
@@ -48,10 +49,47 @@ static void take_trees(banyan_coupled *packing, banyan_coupled *from)
     from->kind = NULL, from->root = NULL, from->weight = NULL;
 }
 
+/* Pairs of weights that halve, into few, which is empty; *good: they are enough. */
+static banyan_status find_coins(const banyan_graph *graph, int limit, const banyan_division *division,
+                                banyan_coupled *few, int *good, banyan_error *err)
+{
+    banyan_status status;
+
+    few->price = division->price; /* lent */
+    few->bound_value = division->bound_value;
+    status = banyan_pair_coins_find(graph, division->root, limit, 0, few, err);
+    few->price = NULL;
+    *good = !status && few->total >= GOOD * division->bound_value;
+    return status;
+}
+
+/* Where these are good, no columns are needed. */
+static banyan_status try_coins(const banyan_graph *graph, int limit, const banyan_division *division,
+                               banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
+{
+    banyan_status status = find_coins(graph, limit, division, few, good, err);
+
+    if (status || !*good)
+        return status;
+    *out = *few;
+    *few = (banyan_coupled){0};
+    out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
+    if (!out->price) {
+        banyan_coupled_fini(out);
+        return banyan_fail_memory(err);
+    }
+    memcpy(out->price, division->price, (size_t)graph->arc_count * sizeof *out->price);
+    out->bound = division->bound;
+    out->proven = 1;
+    out->rounds = division->rounds;
+    return BANYAN_SUCCESS;
+}
+
 /* Where there are more pairs than are of use: few of them, of those of weights that halve, and of pairs of equal weight that
- * are made beside them. few is none or has the second sort. */
-static banyan_status limit_pairs(const banyan_graph *graph, int limit, const banyan_division *division,
-                                 banyan_coupled *few, banyan_coupled *out, banyan_error *err)
+ * are made beside them. few has the second sort, or none: these are then looked for if new_coins says so. */
+static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_coins,
+                                 const banyan_division *division, banyan_coupled *few, banyan_coupled *out,
+                                 banyan_error *err)
 {
     banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value}, *best;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
@@ -59,6 +97,12 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, const ban
     int found = 0;
 
     if (status || out->trees.tree_count / 2 <= (size_t)limit)
+        return status;
+    if (new_coins)
+        status = find_coins(graph, limit, division, few, &found, err);
+    if (!status && found)
+        take_trees(out, few);
+    if (status || found)
         return status;
     status = banyan_pairs_find(graph, division->root, limit, 0, &equal, err);
     best = few->total > equal.total ? few : &equal;
@@ -79,32 +123,6 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, const ban
     return status;
 }
 
-/* Pairs of weights that halve: where these are good, no columns are needed. */
-static banyan_status try_coins(const banyan_graph *graph, int limit, const banyan_division *division,
-                               banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
-{
-    banyan_coupled found = {.price = division->price, .bound_value = division->bound_value};
-    banyan_status status = banyan_pair_coins_find(graph, division->root, limit, 0, &found, err);
-
-    found.price = NULL;
-    *good = !status && found.total >= GOOD * division->bound_value;
-    if (*good) {
-        *out = found;
-        out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
-        if (!out->price) {
-            banyan_coupled_fini(out);
-            return banyan_fail_memory(err);
-        }
-        memcpy(out->price, division->price, (size_t)graph->arc_count * sizeof *out->price);
-        out->bound = division->bound;
-        out->proven = 1;
-        out->rounds = division->rounds;
-    } else {
-        *few = found;
-    }
-    return status;
-}
-
 /* A division by cuts, soon or until it is the best, and columns that begin with it. */
 static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twins *twins,
                                      const banyan_coupled_problem *problem, int soon, int *settled,
@@ -113,19 +131,20 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
     banyan_coupled few = {0};
-    int good = 0;
+    int good = 0, has_coins = problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS;
     banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
                                 : banyan_divide(merged, DIVIDED, 1000, &division, err);
 
     *settled = division.is_settled;
     if (!status && twins->graph)
         status = spread_out(graph, twins, &division, err);
-    if (!status && problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS)
+    if (!status && has_coins && graph->arc_count > FEW_ARCS)
         status = try_coins(graph, problem->tree_limit, &division, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
         if (!status && problem->tree_limit > 0) {
-            status = limit_pairs(graph, problem->tree_limit, &division, &few, out, err);
+            status = limit_pairs(graph, problem->tree_limit, has_coins && graph->arc_count <= FEW_ARCS,
+                                 &division, &few, out, err);
             if (status)
                 banyan_coupled_fini(out);
         }

@@ -446,9 +446,8 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int i = 0; i < g->oracle.root_count; i++)
         g->out_cost[i] = 0; /* pairs so far, here */
     g->oracle.quick = banyan_coupled_oracle_is_slow(&g->oracle);
-    for (int turn = 0;
-         !status && turn < TURNS && g->packing->rounds < g->problem->round_limit &&
-         g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
+    for (int turn = 0; !status && turn < TURNS && g->packing->rounds < g->problem->round_limit &&
+                       g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
         g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);

@@ -30,7 +30,8 @@ struct banyan_flips {
     int *order, *place, *size; /* from the root on, and where what hangs below v ends */
     unsigned char *cut;        /* the cable above v was taken out */
     int *way, *stack, *spare;
-    int64_t *near; /* the dearest cable on the best way from what hangs below to a node that joins; -1: none */
+    int64_t
+        *near; /* the dearest cable on the best way from what hangs below to a node that joins; -1: none */
     int node_count;
 };
 
@@ -82,8 +83,7 @@ banyan_status banyan_flips_create(const banyan_graph *graph, banyan_flips **out,
     f->spare = banyan_alloc(nodes, sizeof *f->spare);
     f->near = banyan_alloc(nodes, sizeof *f->near);
     if (!f->first || !f->next || !f->half || !f->parent || !f->up || !f->depth || !f->degree || !f->order ||
-        !f->place || !f->size || !f->cut || !f->way || !f->stack || !f->spare ||
-        !f->near) {
+        !f->place || !f->size || !f->cut || !f->way || !f->stack || !f->spare || !f->near) {
         banyan_flips_destroy(f);
         return banyan_fail_memory(err);
     }

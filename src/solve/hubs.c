@@ -24,7 +24,7 @@
 #include "solve/closure.h"
 
 #define STEEPNESS 10 /* doublings of the price */
-#define NEARLY 0.9  /* of a group have a place on idle hubs: another is not worth it */
+#define NEARLY 0.9   /* of a group have a place on idle hubs: another is not worth it */
 
 typedef struct {
     const banyan_graph *graph;
@@ -39,9 +39,9 @@ typedef struct {
     double *served;      /* per group: so many have hung on idle hubs so far */
     double *room;        /* per group: so many can hang on the hubs of the tree at hand */
     unsigned char *idly; /* per group: the hubs of the tree at hand are idle */
-    double *load;     /* per cable: uses so far over capacity */
-    int64_t *price;   /* per arc */
-    double *busy;     /* per worker: the fullest of its cables */
+    double *load;        /* per cable: uses so far over capacity */
+    int64_t *price;      /* per arc */
+    double *busy;        /* per worker: the fullest of its cables */
     int *hub, hub_count;
     unsigned char *is_hub;
     int *children; /* per worker, in the tree at hand */
@@ -127,7 +127,8 @@ static void lend_hubs(packer *p)
         int from = p->group[i], to = -1;
 
         for (int g = 0; g < p->group_count && p->group_size[from] == 0; g++)
-            if (p->group_size[g] && (to < 0 || p->idle_width[g] * p->group_size[to] < p->idle_width[to] * p->group_size[g]))
+            if (p->group_size[g] &&
+                (to < 0 || p->idle_width[g] * p->group_size[to] < p->idle_width[to] * p->group_size[g]))
                 to = g;
         if (to < 0)
             continue;
@@ -196,8 +197,8 @@ static banyan_status packer_init(packer *p, const banyan_graph *graph, int tree_
     p->path = banyan_alloc(cells, sizeof(size_t));
     p->path_length = banyan_alloc(cells, sizeof(int));
     if (!p->group || !p->width || !p->group_size || !p->hubs_wanted || !p->level || !p->idle_width ||
-        !p->served || !p->room || !p->idly || !p->load || !p->price || !p->busy || !p->hub ||
-        !p->is_hub || !p->children || !p->parent || !p->taken || !p->path || !p->path_length)
+        !p->served || !p->room || !p->idly || !p->load || !p->price || !p->busy || !p->hub || !p->is_hub ||
+        !p->children || !p->parent || !p->taken || !p->path || !p->path_length)
         return banyan_fail_memory(err);
     for (size_t c = 0; c < cells; c++)
         p->parent[c] = -1;

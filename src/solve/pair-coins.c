@@ -30,13 +30,13 @@
 #define ROUNDS 20          /* that pairs of a weight are grown anew, */
 #define IDLE_ROUNDS 5      /* but no more than so many without a better fit */
 #define HALF_STEP_AFTER 10 /* rounds too full arcs get dearer by half as much */
-#define CHOICE 1.05 /* places for each pair are enough of a choice; where it is less, */
-#define FEWER 4 /* pairs of a weight: one of them may be left to the next */
+#define CHOICE 1.05        /* places for each pair are enough of a choice; where it is less, */
+#define FEWER 4            /* pairs of a weight: one of them may be left to the next */
 #define PRICE_PART 6.0     /* of an arc's cost is what it costs by the proof's prices, */
 #define FLOOR 0.01         /* with this much of the mean where these are 0, */
 #define MEMORY_FLOOR 0.2   /* and this much where it is dearer for what was before: */
 #define MEMORY_STEP 1.5    /* for each pair too many; */
-#define GENTLE 0.1 /* exponent of e for each pair that an arc has room for, */
+#define GENTLE 0.1         /* exponent of e for each pair that an arc has room for, */
 #define STEEPEST 20.0
 #define NO_ROOM 0.6    /* pairs: an arc that should bear none */
 #define ATTEMPTS 600   /* a pair, of moving edges */
@@ -139,7 +139,8 @@ static int is_small(const banyan_graph *graph)
     int helpers = 0;
 
     for (int v = 0; v < graph->node_count; v++)
-        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES));
+        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
+                   (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES));
     return helpers <= FEW_HELPERS;
 }
 
@@ -395,7 +396,8 @@ static banyan_status keep_fitting(purse *p, lot *l, banyan_error *err)
 
             for (int t = 2 * k; !gone[k] && t < 2 * k + 2; t++)
                 for (size_t a = 0; a < l->tree[t].arc_count; a++)
-                    much += fmax(0, p->load[l->tree[t].arcs[a]] * l->weight - p->left[l->tree[t].arcs[a]] - 1e-6);
+                    much +=
+                        fmax(0, p->load[l->tree[t].arcs[a]] * l->weight - p->left[l->tree[t].arcs[a]] - 1e-6);
             if (much > most) {
                 most = much;
                 worst = k;
@@ -429,7 +431,8 @@ static double room_of(const purse *p, int arc, double weight, int count)
 static void keep_for_the_rest(purse *p, double weight, int count, int into)
 {
     const banyan_graph *graph = p->graph;
-    const int *first = into ? graph->in_first : graph->out_first, *list = into ? graph->in_arc : graph->out_arc;
+    const int *first = into ? graph->in_first : graph->out_first,
+              *list = into ? graph->in_arc : graph->out_arc;
 
     for (int i = 0; i < graph->active_count; i++) {
         int v = graph->active[i];

@@ -2,10 +2,13 @@
 /* transport/shm.c: members are processes of one host; the receiver reads the sender's memory where it can.
  *
  *   what is offered          how the receiver gets it                                copies
- *   a region of the sender   it has the region mapped: added where it lies           none
+ *   shared memory            it has it mapped: added where it lies                   none
  *   a long piece             process_vm_readv, into the cache or where it belongs    one
  *   a short piece            slots in shared memory; sent at once                    two, in the cache
  *   where reading another process is forbidden, or slower: everything through slots  two
+ *
+ * Shared memory is read in place where all of the group are on this host. Where some are not, who waits for a reader before it may
+ * go on also keeps the network waiting: 16 MiB between 2+3 ranks took 5 % longer than through slots.
  *
  * Taking memory back (withdraw): what is read across processes is looked at again afterwards and thrown away
  * if the sender has withdrawn meanwhile. For regions both raise a flag and then look at the other's, as in
@@ -144,10 +147,13 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
     int local = 0;
 
     e->first_member = -1;
+    e->is_whole = 1;
     status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
     for (int i = 0; i < e->base.member_count && !status; i++) {
-        if (names[i].magic != mine->magic || names[i].host != mine->host || names[i].is_broken)
+        if (names[i].magic != mine->magic || names[i].host != mine->host || names[i].is_broken) {
+            e->is_whole &= names[i].magic == 0; /* in no process */
             continue;
+        }
         local++;
         if (e->first_member < 0)
             e->first_member = i;
@@ -237,7 +243,7 @@ static size_t offer(banyan_endpoint *base, int peer, int stream, const void *mem
 
     if (!banyan_shm_attach_sender(e, peer, stream))
         return 0;
-    place = banyan_shm_place(e, memory, bytes);
+    place = e->is_whole ? banyan_shm_place(e, memory, bytes) : (shm_place){.kind = SHM_IN_PROCESS};
     taken = banyan_shm_stream_offer(&e->peers[peer].to[stream], memory, bytes, &place);
     if (taken)
         banyan_shm_ring(e, peer);

@@ -43,6 +43,7 @@ typedef struct {
     shm_segment own;
     shm_peer *peers;  /* by member; the own place has the rank only */
     int first_member; /* of this host; in its header stands who aborted first */
+    int is_whole;     /* every process of the group is on this host */
     banyan_shm_way way;
     int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
     int spins, yields;

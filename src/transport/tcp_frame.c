@@ -191,7 +191,7 @@ static banyan_status begin_data(banyan_tcp_link *link, uint32_t stream, uint32_t
 
     if (stream >= (uint32_t)peer->in_count)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "data for stream %u, which nobody asked for", stream);
-    if (!banyan_tcp_claim(peer->in[stream], at, bytes))
+    if (!banyan_tcp_claim(peer->in[stream], link->index, at, bytes))
         return banyan_fail(err, BANYAN_REMOTE_ERROR,
                            "%u bytes for stream %u at %llu, out of order or beyond what was granted", bytes,
                            stream, (unsigned long long)at);

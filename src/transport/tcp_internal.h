@@ -50,6 +50,7 @@ typedef struct {
 
 typedef struct {
     uint32_t claimed, come; /* bytes that its link has begun to send, and that are here */
+    int link;               /* whose it is, once it has begun */
 } banyan_tcp_stripe;
 
 typedef struct {
@@ -166,7 +167,7 @@ banyan_status banyan_tcp_widen_out(banyan_tcp_peer *peer, int count, banyan_erro
 banyan_status banyan_tcp_widen_in(banyan_tcp_peer *peer, int count, size_t window, banyan_error *err);
 void banyan_tcp_retire(banyan_tcp_out *out, int links);
 size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, const char **memory);
-int banyan_tcp_claim(banyan_tcp_in *in, uint64_t at, uint64_t bytes); /* 0: they cannot come now */
+int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes); /* 0: they cannot come now */
 void banyan_tcp_arrive(banyan_tcp_in *in, uint64_t at, uint64_t bytes);
 void banyan_tcp_free_streams(banyan_tcp_peer *peer);
 

@@ -179,18 +179,23 @@ static banyan_tcp_stripe *stripe_at(const banyan_tcp_in *in, uint64_t at)
     return &in->stripes[at / BANYAN_TCP_STRIPE_BYTES % in->stripe_count];
 }
 
-/* With one link bytes come in order. With several each stripe does, whose link has said so much of it already. */
-int banyan_tcp_claim(banyan_tcp_in *in, uint64_t at, uint64_t bytes)
+/* With one link bytes come in order. With several each stripe does, whose link has said so much of it already: one that
+ * came over two would be taken for complete as far as the faster has come. */
+int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes)
 {
     uint64_t offset = at % BANYAN_TCP_STRIPE_BYTES;
+    banyan_tcp_stripe *stripe;
 
     if (!bytes || at < in->arrived || at > in->granted || bytes > in->granted - at)
         return 0;
     if (!in->stripes)
         return at == in->arrived;
-    if (stripe_at(in, at)->claimed != offset || offset + bytes > BANYAN_TCP_STRIPE_BYTES)
+    stripe = stripe_at(in, at);
+    if (stripe->claimed != offset || offset + bytes > BANYAN_TCP_STRIPE_BYTES ||
+        (offset && stripe->link != link))
         return 0;
-    stripe_at(in, at)->claimed += (uint32_t)bytes;
+    stripe->claimed += (uint32_t)bytes;
+    stripe->link = link;
     return 1;
 }
 

@@ -35,6 +35,7 @@ has "expected KEY=VALUE, not 'vcs'" mesh:2x2 --algo ring --model flit --flit vcs
 has 'must be from 1 to 32, not 0' mesh:2x2 --algo ring --model flit --flit vcs=0
 has 'are smaller than a packet of 17' mesh:2x2 --algo ring --model flit --flit buffer=3
 has 'is impossible' mesh:2x2 --algo ring --model flit --flit clock=-1Hz
+has 'is impossible' mesh:2x2 --algo ring --model flit --flit clock=0GHz
 has 'is not for --model flit' mesh:2x2 --algo ring --model flit --overhead 1us
 has 'too few for 16 pieces' $torus --algo ring --model flit --bytes 7
 

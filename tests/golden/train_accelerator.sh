@@ -43,6 +43,14 @@ awk -v a="$(value ring single communication_s)" 'BEGIN { b = 30 * (150e-9 + 6294
     complain "the ring takes $(value ring single communication_s)"
 head -c 4 "$place/svg" | grep -q '<svg' || complain "--svg does not draw"
 
+# Forest is made for each size: trees that hide latency for short vectors.
+"$banyan" train --accelerator default --model alphagozero --topo $torus --algo multitree,forest --json > "$place/json" || complain "forest fails"
+for policy in single layers; do
+    awk -v a="$(value forest $policy communication_s)" -v b="$(value multitree $policy communication_s)" 'BEGIN { exit !(a <= b) }' ||
+        complain "forest takes $(value forest $policy communication_s), multitree $(value multitree $policy communication_s)"
+done
+[ "$(value forest single overlapped_comm_s)" = 0 ] || complain "what is not overlapped hides $(value forest single overlapped_comm_s) s"
+
 "$banyan" train --accelerator 8x8x2,clock=500MHz --model alphagozero --topo $torus --algo ring --overlap none --samples 4 \
     > "$place/log" || complain "text fails"
 grep -q 'ring, not overlapped .*#=*' "$place/log" || complain "there are no bars: $(cat "$place/log")"

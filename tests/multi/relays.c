@@ -56,9 +56,11 @@ static int compute(job_rank *self)
     banyan_config config = configure(CALL_MS);
     double expected[COUNT], data[COUNT];
     banyan_comm *comm = NULL, *half = NULL;
+    void *shared = NULL;
 
     if (self->rank >= RANKS)
         return serve(self, BANYAN_SUCCESS);
+    EXPECT(!banyan_mem_alloc(&shared, sizeof data), "no memory");
     EXPECT(!banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, &config), "%s", sentence);
     for (int t = 0; t < TYPES; t++)
         for (int again = 0; again < 3; again++) {
@@ -68,7 +70,13 @@ static int compute(job_rank *self)
                    banyan_last_error(comm));
             EXPECT(!memcmp(data, expected, COUNT * banyan_datatype_bytes(types[t])), "other bits for %s",
                    banyan_datatype_string(types[t]));
+            fill(self->rank, types[t], shared);
+            EXPECT(!banyan_allreduce(shared, shared, COUNT, types[t], BANYAN_SUM, comm), "%s",
+                   banyan_last_error(comm));
+            EXPECT(!memcmp(shared, expected, COUNT * banyan_datatype_bytes(types[t])),
+                   "other bits in shared memory for %s", banyan_datatype_string(types[t]));
         }
+    banyan_mem_free(shared);
     EXPECT(!banyan_allreduce(data, data, 0, BANYAN_INT8, BANYAN_SUM, comm), "%s", banyan_last_error(comm));
     EXPECT(banyan_broadcast(data, data, COUNT, BANYAN_FLOAT64, 3, comm) == BANYAN_UNSUPPORTED,
            "forest broadcasts");

@@ -235,7 +235,9 @@ TEST(long_vectors_are_read_from_the_senders_process_or_go_through_slots)
         launch(&c, "one of the ways");
     }
     c.from_region = 1;
-    launch(&c, "regions");
+    launch(&c, "shared memory, streams");
+    c.way = BANYAN_SHM_BEST;
+    launch(&c, "shared memory, side by side");
     end(&c);
 }
 

@@ -432,6 +432,27 @@ TEST(frames_that_are_not_ours_are_refused)
     assert_int_equal(parse(fine, 20, &err), BANYAN_SUCCESS);
 }
 
+/* Its second half may come before its first: what has come would not be what is there. */
+TEST(a_stripe_that_comes_over_two_connections_is_refused)
+{
+    banyan_tcp_peer peer = {.member = 1, .link_count = 2};
+    banyan_tcp_in *in;
+
+    assert_int_equal(banyan_tcp_widen_in(&peer, 1, 3 * BANYAN_TCP_STRIPE_BYTES, NULL), 0);
+    in = peer.in[0];
+    in->granted = 3 * BANYAN_TCP_STRIPE_BYTES;
+    assert_true(banyan_tcp_claim(in, 0, 0, 100));
+    assert_false(banyan_tcp_claim(in, 1, 100, 100));
+    assert_true(banyan_tcp_claim(in, 1, BANYAN_TCP_STRIPE_BYTES, 100));
+    assert_true(banyan_tcp_claim(in, 0, 100, BANYAN_TCP_STRIPE_BYTES - 100));
+    banyan_tcp_arrive(in, BANYAN_TCP_STRIPE_BYTES, 100);
+    assert_int_equal(in->arrived, 0);
+    banyan_tcp_arrive(in, 0, BANYAN_TCP_STRIPE_BYTES);
+    assert_int_equal(in->arrived, BANYAN_TCP_STRIPE_BYTES + 100);
+    assert_false(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 100, 1));
+    banyan_tcp_free_streams(&peer);
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     couple c;
@@ -466,6 +487,7 @@ int main(void)
         cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),
         cmocka_unit_test(a_door_that_is_shut_makes_the_peer_lost),
         cmocka_unit_test(frames_that_are_not_ours_are_refused),
+        cmocka_unit_test(a_stripe_that_comes_over_two_connections_is_refused),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

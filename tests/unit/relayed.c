@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/relayed.c: idle workers as hubs and as the middles of stars, pairs of trees of weights that halve, and limits to the
+ * depth with idle workers: shares of the bound of whole networks, planned and verified. */
+#include "test.h"
+
+#include <math.h>
+
+#include "algorithms/algorithms.h"
+#include "bound/bound.h"
+#include "core/alloc.h"
+#include "core/random.h"
+#include "simulate/simulate.h"
+#include "solve/divide.h"
+#include "solve/pair-coins.h"
+#include "solve/stars.h"
+#include "topology/build.h"
+#include "verify/verify.h"
+
+typedef struct {
+    double share; /* of the bound */
+    double bytes_per_s;
+    int trees, depth;
+} planned;
+
+static planned plan(const banyan_topology *topology, const int *active, int active_count,
+                    banyan_relays relays, const banyan_parameter *parameters, int parameter_count)
+{
+    banyan_problem problem = {.topology = topology,
+                              .active = active,
+                              .active_count = active_count,
+                              .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                              .parameters = parameters,
+                              .parameter_count = parameter_count};
+    banyan_schedule *schedule = NULL;
+    banyan_verdict verdict;
+    banyan_limits limits;
+    banyan_bound bound;
+    banyan_error err;
+    planned result;
+
+    if (banyan_bound_find(topology, active, active_count, relays, &bound, &err) ||
+        banyan_bound_check_certificate(topology, active, active_count, &bound, &err) ||
+        banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err) ||
+        banyan_verify(schedule, topology, &verdict, &err) || banyan_verdict_status(&verdict, &err) ||
+        banyan_bandwidth_limit(schedule, topology, &limits, &err))
+        fail_msg("%s: %s", topology->name, err.text);
+    result = (planned){limits.bytes_per_s / bound.allreduce.bytes_per_s, limits.bytes_per_s,
+                       schedule->flow_count, limits.depth};
+    assert_true(result.share <= 1 + 1e-6 && result.trees <= 64);
+    banyan_schedule_destroy(schedule);
+    banyan_bound_fini(&bound);
+    return result;
+}
+
+static planned plan_spec(const char *spec, int active_count)
+{
+    banyan_topology *topology;
+    banyan_error err;
+    planned result;
+
+    if (banyan_topology_load(spec, &topology, &err))
+        fail_msg("%s: %s", spec, err.text);
+    result = plan(topology, topology->workers, active_count, BANYAN_RELAYS_ADD, NULL, 0);
+    banyan_topology_destroy(topology);
+    return result;
+}
+
+/* Without them it is 78 % for three quarters of 256 workers, and half for fewer. */
+TEST(idle_workers_behind_one_switch_are_hubs)
+{
+    static const struct {
+        const char *spec;
+        int active;
+    } networks[] = {{"switch:256", 200}, {"switch:256", 250}, {"switch:200", 150}, {"switch:128", 50}};
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        planned got = plan_spec(networks[i].spec, networks[i].active);
+
+        if (got.share < 0.99)
+            fail_msg("%s with %d active: %g of the bound", networks[i].spec, networks[i].active, got.share);
+    }
+}
+
+/* All pairs cabled, three times as wide inside machines of 8; unlike: every third cable at half its width one way. dgx: only some
+ * pairs inside, as in a DGX-1. */
+static banyan_topology *all_pairs(int workers, int unlike, int dgx)
+{
+    static const unsigned char joined[8] = {0x1e, 0x2d, 0x4b, 0x87, 0xe1, 0xd2, 0xb4, 0x78};
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_error err;
+    int count = 0;
+
+    banyan_topology_builder_init(&builder, "all pairs");
+    for (int v = 0; v < workers; v++)
+        banyan_topology_add_worker_f(&builder, -1, "w%d", v);
+    for (int v = 0; v < workers; v++)
+        for (int w = v + 1; w < workers; w++) {
+            double width = v / 8 == w / 8 ? 300 : 100;
+
+            if (dgx && v / 8 == w / 8 && !(joined[v % 8] >> w % 8 & 1))
+                continue;
+            count++;
+            banyan_topology_add_link(&builder, v, w, unlike && count % 3 == 0 ? width / 2 : width, 0);
+            banyan_topology_add_link(&builder, w, v, unlike && count % 6 == 1 ? width / 2 : width, 0);
+        }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
+    return topology;
+}
+
+/* The first so many of each machine. */
+static int pick(int workers, int of_each, int *active)
+{
+    int count = 0;
+
+    for (int v = 0; v < workers; v++)
+        if (v % 8 < of_each)
+            active[count++] = v;
+    return count;
+}
+
+TEST(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled)
+{
+    static const int of_each[] = {6, 4};
+    banyan_topology *topology = all_pairs(64, 0, 0);
+    int active[64];
+
+    for (int i = 0; i < 2; i++) {
+        planned got = plan(topology, active, pick(64, of_each[i], active), BANYAN_RELAYS_ADD, NULL, 0);
+
+        if (got.share < 0.99)
+            fail_msg("%d of 8 active: %g of the bound", of_each[i], got.share);
+    }
+    banyan_topology_destroy(topology);
+}
+
+/* In a DGX-1 an idle GPU has cables to half of the others; those without one hang elsewhere. */
+TEST(stars_fill_machines_in_which_not_all_pairs_are_cabled)
+{
+    static const struct {
+        int of_each;
+        double share;
+    } cases[] = {{6, 0.97}, {4, 0.99}};
+    banyan_topology *topology = all_pairs(64, 0, 1);
+    int active[64];
+
+    for (int i = 0; i < 2; i++) {
+        planned got = plan(topology, active, pick(64, cases[i].of_each, active), BANYAN_RELAYS_ADD, NULL, 0);
+
+        if (got.share < cases[i].share)
+            fail_msg("%d of 8 active: %g of the bound", cases[i].of_each, got.share);
+    }
+    banyan_topology_destroy(topology);
+}
+
+/* Between machines no cable is wider than 100, so no tree carries more: 64 trees reach 6400 at most, whatever the bound. */
+TEST(stars_reach_what_so_few_trees_can)
+{
+    banyan_topology *topology = all_pairs(64, 0, 0);
+    int active[64];
+    planned got = plan(topology, active, pick(64, 2, active), BANYAN_RELAYS_ADD, NULL, 0);
+
+    if (got.bytes_per_s < 0.99 * 6400)
+        fail_msg("%g bytes/s of 6400", got.bytes_per_s);
+    banyan_topology_destroy(topology);
+}
+
+TEST(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions)
+{
+    const banyan_parameter forward = {"relays", "forward"};
+    banyan_topology *topology = all_pairs(16, 1, 0);
+    int active[16], count = pick(16, 6, active);
+    planned got = plan(topology, active, count, BANYAN_RELAYS_FORWARD, &forward, 1);
+
+    if (got.share < 0.99)
+        fail_msg("%d of 16 active, the others forward: %g of the bound", count, got.share);
+    banyan_topology_destroy(topology);
+}
+
+/* A 3x5 mesh with 3 idle workers: the middle is 3 hops from everybody. */
+TEST(depth_is_limited_where_idle_workers_relay)
+{
+    static const int active[] = {0, 1, 2, 4, 5, 6, 7, 8, 9, 11, 13, 14};
+    static const char *const relays[] = {"add", "forward"};
+    banyan_topology *topology;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("mesh:3x5", &topology, &err), BANYAN_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        const banyan_parameter parameters[] = {{"relays", relays[i]}, {"max-depth", "3"}};
+        planned got =
+            plan(topology, active, 12, i ? BANYAN_RELAYS_FORWARD : BANYAN_RELAYS_ADD, parameters, 2);
+
+        if (got.depth > 3)
+            fail_msg("relays %s: %d hops", relays[i], got.depth);
+    }
+    banyan_topology_destroy(topology);
+}
+
+/* All pairs of 9 nodes, the last 3 idle; widths by chance, each way its own or not. */
+static banyan_graph *small_graph(int unlike)
+{
+    banyan_random random = {17};
+    int src[72], dst[72], count = 0;
+    unsigned char role[9];
+    double capacity[72];
+    banyan_graph_input input = {9, role, 72, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v < 9; v++)
+        role[v] = v < 6 ? BANYAN_NODE_ACTIVE : BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    for (int v = 0; v < 9; v++)
+        for (int w = v + 1; w < 9; w++) {
+            double width = 1 + banyan_random_below(&random, 4);
+
+            src[count] = v, dst[count] = w, capacity[count++] = width;
+            src[count] = w, dst[count] = v;
+            capacity[count++] = unlike ? 1 + banyan_random_below(&random, 4) : width;
+        }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+TEST(stars_survive_the_failure_of_each_allocation)
+{
+    banyan_graph *graph = small_graph(0);
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_stars stars;
+    int good = 0;
+
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_stars_find(graph, &stars, &good, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    assert_true(good && stars.total > 0 && stars.trees.tree_count >= 3);
+    banyan_stars_fini(&stars);
+    banyan_graph_destroy(graph);
+}
+
+/* No arc bears more than it can, and each pair has one root. Allocations are many: later ones fail by turns. */
+TEST(pairs_of_weights_that_halve_survive_the_failure_of_each_allocation)
+{
+    banyan_graph *graph = small_graph(1);
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_coupled packing = {0};
+    banyan_division division;
+    double load[72] = {0};
+
+    assert_int_equal(banyan_divide(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    for (long calls = 0; status; calls += 1 + calls / 40) {
+        packing = (banyan_coupled){.price = division.price, .bound_value = division.bound_value};
+        banyan_alloc_fail_after(calls);
+        status = banyan_pair_coins_find(graph, division.root, 40, 0, &packing, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    assert_true(packing.total > 0.9 * division.bound_value);
+    assert_true(packing.trees.tree_count <= 80);
+    for (size_t t = 0; t < packing.trees.tree_count; t++) {
+        assert_true(packing.root[t] == packing.root[t ^ 1]);
+        for (size_t a = banyan_trees_arcs_begin(&packing.trees, t);
+             a < banyan_trees_arcs_close(&packing.trees, t); a++)
+            load[packing.trees.arcs[a]] += packing.weight[t];
+    }
+    for (int i = 0; i < graph->arc_count; i++)
+        assert_true(load[i] <= (double)graph->arcs[i].capacity * (1 + 1e-6));
+    packing.price = NULL; /* the division's */
+    banyan_coupled_fini(&packing);
+    banyan_division_fini(&division);
+    banyan_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_workers_behind_one_switch_are_hubs),
+        cmocka_unit_test(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled),
+        cmocka_unit_test(stars_fill_machines_in_which_not_all_pairs_are_cabled),
+        cmocka_unit_test(stars_reach_what_so_few_trees_can),
+        cmocka_unit_test(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions),
+        cmocka_unit_test(depth_is_limited_where_idle_workers_relay),
+        cmocka_unit_test(stars_survive_the_failure_of_each_allocation),
+        cmocka_unit_test(pairs_of_weights_that_halve_survive_the_failure_of_each_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
