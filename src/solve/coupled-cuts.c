@@ -85,6 +85,15 @@ static double easily_enough(const banyan_graph *graph, const banyan_coupled_prob
     return graph->arc_count > MANY_ARCS ? MUCH : GOOD;
 }
 
+/* In small networks, and behind few switches, a division takes no longer than to find that there is none of the easy bounds. */
+static int may_be_easy(const banyan_graph *graph, const banyan_coupled_problem *problem)
+{
+    if (problem->depth_limit)
+        return 0;
+    return banyan_graph_all_active(graph) ? graph->arc_count >= VERY_FEW_ARCS
+                                          : graph->active_count > FEW_WORKERS;
+}
+
 /* How many times more pairs than the limit there are, less 1. */
 static double excess_of(size_t count, int pair_limit)
 {
@@ -199,7 +208,7 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     int settled = 0;
     banyan_status status = BANYAN_SUCCESS;
 
-    if (!problem->depth_limit)
+    if (may_be_easy(graph, problem))
         status =
             banyan_easy_pairs(graph, most_pairs(problem), easily_enough(graph, problem), &settled, out, err);
     if (status || settled)
