@@ -15,11 +15,10 @@
 #define ROUNDS 24          /* after so many at most; */
 #define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
 #define COINS_ROUNDS 5
-#define FITTED_ENOUGH 0.997 /* and for weights that fall */
-#define MANY_WIDTHS 12      /* of cables */
-#define GOOD 0.99           /* of the bound; */
-#define MANY_ARCS 2000      /* nothing else is found in good time for so many, so that less will do, */
-#define LEAST 0.5           /* down to this */
+#define FITTED_ENOUGH 0.9997 /* and for weights that fall */
+#define GOOD 0.99            /* of the bound; */
+#define MANY_ARCS 2000       /* nothing else is found in good time for so many, so that less will do, */
+#define LEAST 0.5            /* down to this */
 
 static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees, double *weight,
                            double *total, banyan_error *err)

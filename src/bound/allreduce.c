@@ -23,6 +23,7 @@
 #include "solve/coupled.h"
 #include "solve/cuts.h"
 #include "solve/divide.h"
+#include "solve/easy.h"
 #include "solve/groups.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
@@ -174,9 +175,12 @@ static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduc
 static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_division division;
-    banyan_status status = banyan_divide_soon(graph, 1e-10, &division, err);
     int is_settled;
+    banyan_status status = banyan_easy_bound(graph, &is_settled, out->price, &out->reached, err);
 
+    if (status || is_settled)
+        return status;
+    status = banyan_divide_soon(graph, 1e-10, &division, err);
     if (status)
         return status;
     out->reached = division.total;
@@ -368,7 +372,7 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     if (graph->symmetric && banyan_network_has_many_helpers(graph))
         return is_even(graph, price) ? banyan_ascent_bound(graph, price, out, err)
                                      : banyan_divide_check(graph, price, out, err);
-    if (graph->symmetric || banyan_network_is_searched(graph)) {
+    if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph)) {
         status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
         if (status || proven)
             return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/coupled-cuts.c: pipelined trees where no node helps that is not active: cuts divide the arcs between reduce and
- * broadcast (solve/divide.h), which gives the bound. Shallow trees are tried first (solve/shallow.h); where these fall
+ * broadcast (solve/divide.h), which gives the bound, unless an easy one does (solve/easy.h). Shallow trees are tried first (solve/shallow.h); where these fall
  * short or are too many, pairs of equal weight (solve/pairs.h), and of weights that halve (solve/pair-coins.h). Where these
  * fall short, too, and all nodes are active, trees fill each part (solve/branch.h), and reach the bound however deep they
  * must be for that. */
@@ -11,6 +11,7 @@
 #include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
+#include "solve/easy.h"
 #include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/shallow.h"
@@ -21,6 +22,9 @@
 #define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more; */
 #define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
+#define VERY_FEW_ARCS 64  /* so that the best is soon found, too */
+#define MANY_ARCS 1500    /* for which a division takes long, and trees that fill it longer: then */
+#define MUCH 0.97         /* of an easy bound will do */
 #define FEW_WORKERS 24    /* so that columns are soon found, */
 #define FEW_ARCS 128      /* and these are mostly few enough */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
@@ -60,6 +64,34 @@ static banyan_status take_both(const banyan_branches *in, const banyan_branches 
     status = take(in, BANYAN_TREE_IN, out, err);
     out->total = fmin(in->total, sent->total);
     return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
+}
+
+/* Pairs of a limited number are enough. */
+static int is_limited(const banyan_coupled_problem *problem)
+{
+    return problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS;
+}
+
+static int most_pairs(const banyan_coupled_problem *problem)
+{
+    return is_limited(problem) ? problem->tree_limit : MANY_PAIRS;
+}
+
+/* The share of an easy bound with which nothing else is tried. */
+static double easily_enough(const banyan_graph *graph, const banyan_coupled_problem *problem)
+{
+    if (!is_limited(problem) || graph->arc_count <= VERY_FEW_ARCS)
+        return BETTER;
+    return graph->arc_count > MANY_ARCS ? MUCH : GOOD;
+}
+
+/* In small networks, and behind few switches, a division takes no longer than to find that there is none of the easy bounds. */
+static int may_be_easy(const banyan_graph *graph, const banyan_coupled_problem *problem)
+{
+    if (problem->depth_limit)
+        return 0;
+    return banyan_graph_all_active(graph) ? graph->arc_count >= VERY_FEW_ARCS
+                                          : graph->active_count > FEW_WORKERS;
 }
 
 /* How many times more pairs than the limit there are, less 1. */
@@ -126,18 +158,17 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
                                 const banyan_division *division, banyan_coupled *out, banyan_error *err)
 {
     double bound = out->bound_value;
-    int pair_limit =
-        problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS ? problem->tree_limit : MANY_PAIRS;
+    int pair_limit = most_pairs(problem);
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
 
     if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
     status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess), out, err);
-    if (!status && pair_limit < MANY_PAIRS && out->total < GOOD * bound && graph->arc_count > FEW_ARCS)
+    if (!status && is_limited(problem) && out->total < GOOD * bound && graph->arc_count > FEW_ARCS)
         status = banyan_pair_coins_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess),
                                         out, err);
-    if (status || out->total >= (pair_limit < MANY_PAIRS ? GOOD : BETTER) * bound)
+    if (status || out->total >= (is_limited(problem) ? GOOD : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
@@ -174,9 +205,15 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_cou
 banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                      banyan_coupled *out, banyan_error *err)
 {
-    int settled;
-    banyan_status status = divide_and_fill(graph, problem, 1, &settled, out, err);
+    int settled = 0;
+    banyan_status status = BANYAN_SUCCESS;
 
+    if (may_be_easy(graph, problem))
+        status =
+            banyan_easy_pairs(graph, most_pairs(problem), easily_enough(graph, problem), &settled, out, err);
+    if (status || settled)
+        return status;
+    status = divide_and_fill(graph, problem, 1, &settled, out, err);
     if (status || settled || out->total >= ENOUGH * out->bound_value)
         return status;
     banyan_coupled_fini(out);

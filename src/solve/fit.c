@@ -15,14 +15,16 @@
 
 #include "core/alloc.h"
 
-#define STEPS 2048      /* of the table, up to the widest */
-#define FEE_ROUNDS 16   /* in which fees are found, */
-#define FIRST_FEE 0.3   /* from this part of the weight on, */
-#define FEE_STEP 0.3    /* by this part for each tree that wants to be one more, */
-#define MOST_STEP 0.2   /* but no more */
-#define FINER 0.9       /* steps in which weights are looked for, */
-#define HALVINGS 25     /* of which they are found, */
-#define LEAST 1e-4      /* down to this part of the widest */
+#define STEPS 2048    /* of the table, up to the widest */
+#define FEE_ROUNDS 16 /* in which fees are found, */
+#define FIRST_FEE 0.3 /* from this part of the weight on, */
+#define FEE_STEP 0.3  /* by this part for each tree that wants to be one more, */
+#define MOST_STEP 0.2 /* but no more */
+#define FINER 0.9     /* steps in which weights are looked for, */
+#define HALVINGS 25   /* of which they are found, */
+#define LEAST 1e-4    /* down to this part of the widest */
+#define OVERUSED                                                                                             \
+    1.0 /* times the mean price: a thing without one that has nothing left where it should have */
 #define USUAL_TREES 64. /* for which falls are given */
 
 /* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one before. */
@@ -34,10 +36,11 @@ _Static_assert(sizeof ways / sizeof *ways == BANYAN_FIT_ATTEMPTS, "one way each"
 
 struct banyan_fit {
     int count, tree_count, tree;
-    double *left, *price;
+    double *width, *left, *price;
     double *weight, *fee, *wanted; /* per tree */
     double choice, fall;           /* as above */
-    double tree_cost, step, rest;
+    double mean_price;             /* of those with one */
+    double tree_cost, step, all, rest;
     float *loss; /* [tree * (STEPS + 1) + left in steps], of one unit of price; one more for the end */
 };
 
@@ -45,6 +48,7 @@ void banyan_fit_destroy(banyan_fit *fit)
 {
     if (!fit)
         return;
+    banyan_free(fit->width);
     banyan_free(fit->left);
     banyan_free(fit->price);
     banyan_free(fit->weight);
@@ -174,29 +178,34 @@ static void choose_weights(banyan_fit *fit, double rate, double widest)
 static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem, banyan_error *err)
 {
     size_t count = (size_t)problem->count, trees = (size_t)problem->tree_limit;
-    double worth = 0, widest = 0;
+    double worth = 0, widest = 0, priced = 0;
 
     fit->choice = ways[problem->attempt].choice;
     fit->fall = ways[problem->attempt].fall;
     fit->count = problem->count;
     fit->tree_count = problem->tree_limit;
+    fit->width = banyan_alloc(count, sizeof(double));
     fit->left = banyan_alloc(count, sizeof(double));
     fit->price = banyan_alloc(count, sizeof(double));
     fit->weight = banyan_alloc(trees, sizeof(double));
     fit->fee = banyan_alloc(trees, sizeof(double));
     fit->wanted = banyan_alloc(trees, sizeof(double));
     fit->loss = banyan_alloc((trees + 1) * (STEPS + 1), sizeof(float));
-    if (!fit->left || !fit->price || !fit->weight || !fit->fee || !fit->wanted || !fit->loss)
+    if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->fee || !fit->wanted || !fit->loss)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
-        fit->left[i] = problem->width[i];
+        fit->width[i] = fit->left[i] = problem->width[i];
         fit->price[i] = problem->price[i];
         worth += problem->width[i] * problem->price[i];
+        fit->mean_price += problem->price[i];
+        priced += problem->price[i] > 0;
         widest = fmax(widest, problem->width[i]);
     }
+    fit->mean_price /= fmax(1, priced);
     fit->tree_cost = worth / problem->bound;
     fit->step = widest / STEPS;
     choose_weights(fit, problem->bound * problem->enough, widest);
+    fit->all = fit->rest;
     find_fees(fit);
     return BANYAN_SUCCESS;
 }
@@ -235,6 +244,8 @@ double banyan_fit_cost(const banyan_fit *fit, int thing)
 
     if (left < weight * (1 - 1e-9))
         return -1;
+    if (fit->price[thing] <= 0)
+        return fit->mean_price * OVERUSED * fmax(0, 1 - left / fit->rest * fit->all / fit->width[thing]);
     return fit->price[thing] * fmax(0, 1 + (loss_of(fit, fit->tree + 1, fmax(0, left - weight)) -
                                             loss_of(fit, fit->tree + 1, left)) /
                                                weight);
@@ -242,7 +253,7 @@ double banyan_fit_cost(const banyan_fit *fit, int thing)
 
 void banyan_fit_take(banyan_fit *fit, int thing, double weight)
 {
-    fit->left[thing] = fmax(0, fit->left[thing] - weight);
+    fit->left[thing] -= weight;
 }
 
 void banyan_fit_next(banyan_fit *fit)

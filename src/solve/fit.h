@@ -36,7 +36,7 @@ double banyan_fit_left(const banyan_fit *fit, int thing);
  * is used up just so. Below 0: it has no room for the tree. */
 double banyan_fit_cost(const banyan_fit *fit, int thing);
 
-/* The tree takes so much of the thing; and the next one is at hand. */
+/* The tree takes so much of the thing, or gives it back (below 0); and the next one is at hand. */
 void banyan_fit_take(banyan_fit *fit, int thing, double weight);
 void banyan_fit_next(banyan_fit *fit);
 

@@ -15,7 +15,7 @@
 #define FLOOR 0.01     /* of the mean price: cables without one */
 #define COST_SCALE 1e6 /* of the mean price */
 #define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where cables are */
-#define WELL 3.0       /* times the loss that was aimed at: no other weights are tried, */
+#define WELL 0.991     /* of the bound: no other weights are tried, */
 #define NEAR 0.95      /* nor below this part of the bound */
 #define NO_ROOM 1e12   /* and more, the less there is */
 
@@ -184,9 +184,8 @@ banyan_status banyan_fitted_pack(const banyan_graph *graph, const banyan_units_p
 
     *weight = NULL;
     *total = 0;
-    for (int i = 0;
-         !status && i < BANYAN_FIT_ATTEMPTS && *total < (1 - WELL * (1 - problem->enough)) * problem->bound &&
-         (i == 0 || *total > NEAR * problem->bound);
+    for (int i = 0; !status && i < BANYAN_FIT_ATTEMPTS && *total < WELL * problem->bound &&
+                    (i == 0 || *total > NEAR * problem->bound);
          i++)
         status = attempt(&f, i, trees, weight, total, err);
     if (status) {

@@ -352,11 +352,13 @@ static int call_differently(job_rank *self)
     EXPECT(!banyan_mem_alloc((void **)&data, COUNT * sizeof *data), "alloc");
     EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, NULL),
            "init");
-    EXPECT(!banyan_allreduce(data, data, COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm), "%s",
-           banyan_last_error(comm));
-    status =
-        banyan_allreduce(data, data, COUNT - (size_t)(self->rank == 2), BANYAN_FLOAT32, BANYAN_SUM, comm);
-    EXPECT(status == BANYAN_MISMATCH, "%s: %s", banyan_status_string(status), banyan_last_error(comm));
+    /* Who is still on the way out of the first call when the others are in the second may hear of it there. */
+    status = banyan_allreduce(data, data, COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm);
+    if (!status)
+        status =
+            banyan_allreduce(data, data, COUNT - (size_t)(self->rank == 2), BANYAN_FLOAT32, BANYAN_SUM, comm);
+    EXPECT(status == BANYAN_MISMATCH && strstr(banyan_last_error(comm), "call 1 differs"), "%s: %s",
+           banyan_status_string(status), banyan_last_error(comm));
     banyan_comm_destroy(comm);
     banyan_mem_free(data);
     return 0;

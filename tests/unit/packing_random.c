@@ -189,6 +189,99 @@ TEST(cables_of_all_widths_are_filled_with_at_most_64_trees)
         }
 }
 
+/* A share of the bound for networks that once fell short: many widths of very many cables, directions unlike without switches,
+ * clusters with slower links. The larger ones are for the long check. */
+typedef struct {
+    const char *spec;
+    double narrowest; /* links are by chance from this times their width to all of it, */
+    int unlike;       /* each direction by itself, */
+    int one_in;       /* one in so many of them */
+    int is_long;
+} uneven;
+
+static void make_uneven(banyan_topology *topology, const uneven *how, int seed)
+{
+    banyan_random random = {(uint64_t)seed * 7919};
+
+    for (int k = 0; k < topology->link_count; k++) {
+        banyan_link *link = &topology->links[k];
+        double factor = how->narrowest + (1 - how->narrowest) * banyan_random_unit(&random);
+
+        if (banyan_random_below(&random, how->one_in) || (!how->unlike && link->src > link->dst))
+            continue;
+        link->bytes_per_s *= factor;
+        if (!how->unlike)
+            topology->links[banyan_topology_find_link(topology, link->dst, link->src)].bytes_per_s =
+                link->bytes_per_s;
+    }
+}
+
+TEST(uneven_networks_keep_their_share_of_the_bound)
+{
+    static const uneven all[] = {
+        {"full:16", 0.5, 1, 1, 0},     {"full:16", 0.5, 1, 240, 0},      {"full:32", 0.1, 0, 1, 0},
+        {"full:32", 0.5, 0, 6, 0},     {"torus:4x4", 0.5, 1, 1, 0},      {"dgxa100:2", 0.5, 1, 1, 0},
+        {"switch:32", 0.5, 1, 1, 0},   {"hosts:4x8", 0.5, 1, 1, 0},      {"fattree:4x8", 0.5, 1, 3, 0},
+        {"dgxa100:4", 0.5, 0, 4, 0},   {"full:48", 0.1, 0, 1, 1},        {"full:48", 0.5, 1, 1, 1},
+        {"full:64", 0.5, 0, 4, 1},     {"torus:8x8", 0.5, 1, 1, 1},      {"torus:4x4x4", 0.5, 1, 3, 1},
+        {"racks:4x4x4", 0.5, 1, 3, 1}, {"abci:64", 0.5, 1, 100, 1},      {"fattree:8x8", 0.5, 1, 3, 1},
+        {"dgxa100:32", 0.5, 0, 3, 1},  {"fattree:16x16:4", 0.5, 0, 1, 1}};
+    int is_long = getenv("BANYAN_TEST_ALL") != NULL;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int seed = 1; seed <= (is_long ? 3 : 1) && all[i].is_long <= is_long; seed++) {
+            banyan_topology *topology;
+            banyan_schedule *schedule;
+            banyan_bound bound;
+            banyan_error err;
+            double share;
+
+            if (banyan_topology_load(all[i].spec, &topology, &err))
+                fail_msg("%s", err.text);
+            make_uneven(topology, &all[i], seed);
+            if (banyan_bound_find(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                  &bound, &err))
+                fail_msg("%s", err.text);
+            schedule = plan(topology, topology->worker_count, BANYAN_RELAYS_ADD, "64", seed);
+            share = share_of(schedule, topology, &bound);
+            if (!(share >= 0.99) || !(share <= 1 + 1e-6) || schedule->flow_count > 64)
+                fail_msg("seed %d: %s (case %zu): %.6g of the bound with %d trees", seed, all[i].spec, i,
+                         share, schedule->flow_count);
+            banyan_schedule_destroy(schedule);
+            banyan_bound_fini(&bound);
+            banyan_topology_destroy(topology);
+        }
+}
+
+/* All arcs can be full: what the division by cuts came to only after many rounds, and not always to the end. */
+TEST(bounds_of_unlike_tori_are_those_of_all_links)
+{
+    static const char *const specs[] = {"torus:3x3", "torus:5x5", "torus:3x5"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+        banyan_error err;
+        double all = 0;
+        uneven how = {specs[i], 0.8, 1, 1, 0};
+
+        if (banyan_topology_load(specs[i], &topology, &err))
+            fail_msg("%s", err.text);
+        make_uneven(topology, &how, 3);
+        for (int k = 0; k < topology->link_count; k++)
+            all += topology->links[k].bytes_per_s / (2 * (topology->worker_count - 1));
+        if (banyan_bound_find(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD, &bound,
+                              &err))
+            fail_msg("%s", err.text);
+        if (!(fabs(bound.allreduce.bytes_per_s / all - 1) < 1e-6))
+            fail_msg("%s: %.9g, all links allow %.9g", specs[i], bound.allreduce.bytes_per_s, all);
+        if (banyan_bound_check_certificate(topology, topology->workers, topology->worker_count, &bound, &err))
+            fail_msg("%s: %s", specs[i], err.text);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* The least crossing capacity over parts less one, over every partition: what Tutte and Nash-Williams say. */
 static double worst_partition(const banyan_topology *topology, int *part, int node, int parts)
 {
@@ -283,6 +376,8 @@ int main(void)
         cmocka_unit_test(random_networks_are_filled_with_at_most_64_trees_and_always_alike),
         cmocka_unit_test(larger_random_networks_are_filled_too),
         cmocka_unit_test(cables_of_all_widths_are_filled_with_at_most_64_trees),
+        cmocka_unit_test(uneven_networks_keep_their_share_of_the_bound),
+        cmocka_unit_test(bounds_of_unlike_tori_are_those_of_all_links),
         cmocka_unit_test(bounds_of_tiny_networks_are_those_of_their_worst_partition),
         cmocka_unit_test(bandwidths_from_one_byte_to_a_terabyte_a_second_are_no_trouble),
         cmocka_unit_test(workers_without_a_way_between_them_are_named),

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/easy.c: bounds that hold for each pair of an in-tree and an out-tree with one root, n active nodes:
+ *
+ *   cut    it leaves every set of nodes with active ones inside and outside, so at most the narrowest cut: 2 n maximum flows
+ *   ends   its 2 (n - 1) edges each leave an active node and enter one, so at most what leaves (enters) all of them over that
+ *   parts  the same with p sets of nodes in the place of active nodes, one inside each at least: such as wide arcs join
+ *   sides  where all cables join one half of the nodes to the other: a node but the root sends one edge up and gets one down, so
+ *          n - 1 edges of the pair run from the one half to the other, and as many back
+ *
+ * A narrow cut leaves room elsewhere: pairs of equal weight fill it. Where ends or sides are the least, everything is full, and
+ * pairs of falling weights fit best; of the wider direction between halves just as much as of the other can be used. */
+#include "solve/easy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/fitted-pairs.h"
+#include "solve/flow.h"
+#include "solve/full.h"
+#include "solve/pairs.h"
+
+#define PAIRS 64 /* of equal weight, by which a bound may be reached */
+#define REACHED (1 - 1e-9)
+#define PARTINGS 16 /* widths, evenly from the narrowest to the widest, that arcs must have to join parts */
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_coupled *packing; /* its prices, bound */
+    int is_full;             /* the least bound is that of all arcs, of what can be used of them */
+    int *side;               /* per node: 0 or 1, where there are two halves */
+    int has_sides;
+    double *width, *price; /* per arc: what can be used, and the prices for that */
+    double *root;
+    int *part;
+    unsigned char *holds, *crosses; /* per part: an active node; per arc: a bound at hand counts it */
+} easy;
+
+static void easy_fini(easy *e)
+{
+    banyan_free(e->side);
+    banyan_free(e->width);
+    banyan_free(e->price);
+    banyan_free(e->root);
+    banyan_free(e->part);
+    banyan_free(e->holds);
+    banyan_free(e->crosses);
+}
+
+static banyan_status easy_init(easy *e, banyan_error *err)
+{
+    size_t arcs = (size_t)e->graph->arc_count, nodes = (size_t)e->graph->node_count;
+
+    e->packing->bound_value = HUGE_VAL;
+    e->packing->proven = 1;
+    e->packing->price = banyan_alloc(arcs, sizeof *e->packing->price);
+    e->side = banyan_alloc(nodes, sizeof *e->side);
+    e->width = banyan_alloc(arcs, sizeof(double));
+    e->price = banyan_alloc(arcs, sizeof(double));
+    e->root = banyan_alloc(nodes, sizeof(double));
+    e->part = banyan_alloc(nodes, sizeof *e->part);
+    e->holds = banyan_alloc(nodes, 1);
+    e->crosses = banyan_alloc(arcs, 1);
+    return e->packing->price && e->side && e->width && e->price && e->root && e->part && e->holds &&
+                   e->crosses
+               ? BANYAN_SUCCESS
+               : banyan_fail_memory(err);
+}
+
+/* A bound of so much over that number of edges; whether it is less than what was known. */
+static int is_less(easy *e, banyan_wide worth, int edges)
+{
+    if ((double)worth / edges >= e->packing->bound_value)
+        return 0;
+    e->packing->bound_value = (double)worth / edges;
+    e->packing->bound = banyan_fraction_make(worth, edges);
+    e->is_full = 0;
+    return 1;
+}
+
+/* What leaves (enters) active nodes, all together. */
+static void try_ends(easy *e, int entering)
+{
+    const banyan_graph *graph = e->graph;
+    banyan_wide worth = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < graph->arc_count; i++) {
+            int end = entering ? graph->arcs[i].dst : graph->arcs[i].src;
+            int counts = (graph->role[end] & BANYAN_NODE_ACTIVE) != 0;
+
+            worth += pass == 0 && counts ? graph->arcs[i].capacity : 0;
+            if (pass == 1)
+                e->packing->price[i] = counts;
+        }
+        if (pass == 0 && !is_less(e, worth, 2 * (graph->active_count - 1)))
+            return;
+    }
+}
+
+/* Halves of the nodes between which all arcs run. */
+static banyan_status find_sides(easy *e, banyan_error *err)
+{
+    const banyan_graph *graph = e->graph;
+    int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue), count = 1;
+
+    if (!queue)
+        return banyan_fail_memory(err);
+    for (int v = 0; v < graph->node_count; v++)
+        e->side[v] = -1;
+    queue[0] = graph->active[0];
+    e->side[queue[0]] = 0;
+    e->has_sides = 1;
+    for (int i = 0; i < count && e->has_sides; i++)
+        for (int j = graph->out_first[queue[i]]; j < graph->out_first[queue[i] + 1]; j++) {
+            int w = graph->arcs[graph->out_arc[j]].dst;
+
+            if (e->side[w] < 0) {
+                e->side[w] = !e->side[queue[i]];
+                queue[count++] = w;
+            }
+            e->has_sides &= e->side[w] != e->side[queue[i]];
+        }
+    e->has_sides &= count == graph->active_count;
+    banyan_free(queue);
+    return BANYAN_SUCCESS;
+}
+
+static void try_sides(easy *e)
+{
+    const banyan_graph *graph = e->graph;
+    banyan_wide worth[2] = {0, 0};
+    int narrow;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        worth[e->side[graph->arcs[i].src]] += graph->arcs[i].capacity;
+    narrow = worth[1] < worth[0];
+    for (int i = 0; i < graph->arc_count; i++)
+        if (e->side[graph->arcs[i].src] != narrow)
+            e->width[i] *= (double)worth[narrow] / (double)worth[!narrow];
+    if (is_less(e, worth[narrow], graph->active_count - 1))
+        for (int i = 0; i < graph->arc_count; i++)
+            e->packing->price[i] = e->side[graph->arcs[i].src] == narrow;
+}
+
+static int find_part(int *part, int v)
+{
+    while (part[v] != v)
+        v = part[v] = part[part[v]];
+    return v;
+}
+
+/* The part of each node, named by one of its nodes, where arcs of at least this width join nodes; returns how many have an active
+ * node. */
+static int join_parts(easy *e, int64_t width)
+{
+    const banyan_graph *graph = e->graph;
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++) {
+        e->part[v] = v;
+        e->holds[v] = 0;
+    }
+    for (int i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].capacity >= width)
+            e->part[find_part(e->part, graph->arcs[i].src)] = find_part(e->part, graph->arcs[i].dst);
+    for (int i = 0; i < graph->active_count; i++) {
+        int v = find_part(e->part, graph->active[i]);
+
+        count += !e->holds[v];
+        e->holds[v] = 1;
+    }
+    return count;
+}
+
+/* What leaves (enters) the parts that wide arcs join. */
+static void try_parts(easy *e, int64_t width)
+{
+    const banyan_graph *graph = e->graph;
+    int parts = join_parts(e, width);
+
+    for (int entering = 0; entering < 2 && parts > 1; entering++) {
+        banyan_wide worth = 0;
+
+        for (int i = 0; i < graph->arc_count; i++) {
+            int from = find_part(e->part, graph->arcs[i].src), to = find_part(e->part, graph->arcs[i].dst);
+
+            e->crosses[i] = from != to && e->holds[entering ? to : from];
+            worth += e->crosses[i] ? graph->arcs[i].capacity : 0;
+        }
+        if (is_less(e, worth, 2 * (parts - 1)))
+            for (int i = 0; i < graph->arc_count; i++)
+                e->packing->price[i] = e->crosses[i];
+    }
+}
+
+static int compare_widths(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static banyan_status try_all_parts(easy *e, banyan_error *err)
+{
+    int count = e->graph->arc_count;
+    int64_t *width = banyan_alloc((size_t)count, sizeof *width), before = -1;
+
+    if (!width)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < count; i++)
+        width[i] = e->graph->arcs[i].capacity;
+    qsort(width, (size_t)count, sizeof *width, compare_widths);
+    for (int k = 1; k < PARTINGS; k++) {
+        int64_t at = width[(size_t)count * (size_t)k / PARTINGS];
+
+        if (at > before)
+            try_parts(e, at);
+        before = at;
+    }
+    banyan_free(width);
+    return BANYAN_SUCCESS;
+}
+
+static void price_cut(easy *e, const banyan_flow *flow)
+{
+    for (int i = 0; i < e->graph->arc_count; i++)
+        e->packing->price[i] = banyan_flow_reaches(flow, e->graph->arcs[i].src) &&
+                               !banyan_flow_reaches(flow, e->graph->arcs[i].dst);
+}
+
+/* Between one active node and each of the others, both ways: one of them is outside of the narrowest cut. */
+static banyan_status try_cuts(easy *e, banyan_error *err)
+{
+    const banyan_graph *graph = e->graph;
+    int *src = banyan_alloc((size_t)graph->arc_count, sizeof *src);
+    int *dst = banyan_alloc((size_t)graph->arc_count, sizeof *dst);
+    banyan_flow *flow = NULL;
+    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        src[i] = graph->arcs[i].src;
+        dst[i] = graph->arcs[i].dst;
+    }
+    if (!status)
+        status = banyan_flow_create(graph->node_count, graph->arc_count, src, dst, &flow, err);
+    for (int k = 0; !status && k < 2 * (graph->active_count - 1); k++) {
+        int one = graph->active[0], other = graph->active[1 + k / 2];
+        int64_t found, limit = (int64_t)ceil(e->packing->bound_value);
+
+        for (int i = 0; i < graph->arc_count; i++)
+            banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
+        found = banyan_flow_run(flow, k % 2 ? other : one, k % 2 ? one : other, limit);
+        if (found < limit && is_less(e, found, 1))
+            price_cut(e, flow);
+    }
+    banyan_flow_destroy(flow);
+    banyan_free(src);
+    banyan_free(dst);
+    return status;
+}
+
+static banyan_status find_bound(easy *e, banyan_error *err)
+{
+    const banyan_graph *graph = e->graph;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; i < graph->arc_count; i++) {
+        e->width[i] = (double)graph->arcs[i].capacity;
+        e->price[i] = 1;
+    }
+    for (int i = 0; i < graph->active_count; i++)
+        e->root[graph->active[i]] = 1;
+    try_ends(e, 0);
+    try_ends(e, 1);
+    if (banyan_graph_all_active(graph))
+        status = find_sides(e, err);
+    if (!status && e->has_sides)
+        try_sides(e);
+    e->is_full = banyan_graph_all_active(graph);
+    if (!status)
+        status = try_all_parts(e, err);
+    return status ? status : try_cuts(e, err);
+}
+
+banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double share, int *good,
+                                banyan_coupled *out, banyan_error *err)
+{
+    easy e = {.graph = graph, .packing = out};
+    banyan_status status;
+
+    *good = 0;
+    memset(out, 0, sizeof *out);
+    status = easy_init(&e, err);
+    if (!status)
+        status = find_bound(&e, err);
+    if (!status && e.is_full) {
+        banyan_fitted_pairs_problem problem = {e.width, e.price, NULL, pair_limit};
+
+        status = banyan_fitted_pairs_find(graph, &problem, 0, out, err);
+    } else if (!status) {
+        status = banyan_pairs_find(graph, e.root, pair_limit, 0, out, err);
+    }
+    *good = !status && out->total >= share * out->bound_value;
+    if (!*good)
+        banyan_coupled_fini(out);
+    easy_fini(&e);
+    return status;
+}
+
+banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,
+                                banyan_error *err)
+{
+    banyan_coupled packing = {0};
+    easy e = {.graph = graph, .packing = &packing};
+    banyan_status status = easy_init(&e, err);
+
+    *good = 0;
+    if (!status)
+        status = find_bound(&e, err);
+    if (!status && e.is_full) {
+        status = banyan_full_find(graph, e.width, good, err);
+    } else if (!status) {
+        status = banyan_pairs_find(graph, e.root, PAIRS, 0, &packing, err);
+        *good = !status && packing.total >= REACHED * packing.bound_value;
+    }
+    if (*good) {
+        memcpy(price, packing.price, (size_t)graph->arc_count * sizeof *price);
+        *value = packing.bound_value;
+    }
+    banyan_coupled_fini(&packing);
+    easy_fini(&e);
+    return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/easy.h: links unlike in the two directions, and no node helps that is not active: bounds that are easily found, and pairs of
+ * trees that come near to them. Most networks have one of these bounds, and then need no division (solve/divide.h). */
+#ifndef BANYAN_SOLVE_EASY_H
+#define BANYAN_SOLVE_EASY_H
+
+#include "solve/coupled.h"
+
+/* At most pair_limit pairs of trees, and the least of the easy bounds with prices that prove it. *good: they reach that share of
+ * it, and out is the caller's; else it is empty. */
+banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double share, int *good,
+                                banyan_coupled *out, banyan_error *err);
+
+/* The least of the easy bounds, if it is known to be reached (to within 1e-9): *good, and the prices that prove it, per arc. */
+banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,
+                                banyan_error *err);
+
+#endif

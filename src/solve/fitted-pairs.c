@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/fitted-pairs.c: one pair after the other, from the heaviest on, each tree the cheapest under costs that say what of its
+ * arcs would be left over in the end (solve/fit.h). Besides, every pair to come has to leave each active node at least once,
+ * and to enter it: where arcs have little more left than that together, they are dearer. Cost: two cheapest trees a pair. */
+#include "solve/fitted-pairs.h"
+
+#include <math.h>
+
+#include "core/alloc.h"
+#include "core/random.h"
+#include "solve/coupled-oracle.h"
+#include "solve/fit.h"
+
+#define AIM 0.9999     /* of the bound */
+#define WELL 0.9922    /* of the bound: no other weights are tried, */
+#define NEAR 0.95      /* nor below this part of it */
+#define PLENTY 1.95    /* times of what is to come are left at a node: its arcs get no dearer, */
+#define SCARCE 1.0     /* else by this, times the square of what is missing */
+#define FLOOR 0.01     /* of the mean price: arcs without one */
+#define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where arcs are */
+#define COST_SCALE 1e6 /* of the mean price */
+#define NO_ROOM 1e12   /* and more, the less there is */
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_coupled_oracle oracle;
+    banyan_fit *fit;
+    const double *part; /* per node: what should be summed there; NULL: no matter */
+    double *summed;     /* and what is */
+    double parts;       /* all together */
+    double mean_price;
+    double *uses; /* per arc */
+    double *sends,
+        *gets; /* per node: what its arcs have left, over what is to come; then what they are dearer by */
+    int64_t *cost;
+    banyan_random random;
+    banyan_trees trees; /* in, out, in, out, ... */
+    int *root;          /* per tree */
+    double *weight, total;
+} fitter;
+
+static void fitter_fini(fitter *f)
+{
+    banyan_coupled_oracle_fini(&f->oracle);
+    banyan_fit_destroy(f->fit);
+    banyan_trees_fini(&f->trees);
+    banyan_free(f->summed);
+    banyan_free(f->uses);
+    banyan_free(f->sends);
+    banyan_free(f->gets);
+    banyan_free(f->cost);
+    banyan_free(f->root);
+    banyan_free(f->weight);
+}
+
+static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const banyan_fit_problem *problem,
+                                 banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count,
+           trees = 2 * (size_t)problem->tree_limit;
+    double priced = 0;
+    banyan_status status;
+
+    banyan_trees_init(&f->trees);
+    f->graph = graph;
+    f->summed = banyan_alloc(nodes, sizeof(double));
+    f->sends = banyan_alloc(nodes, sizeof(double));
+    f->gets = banyan_alloc(nodes, sizeof(double));
+    f->uses = banyan_alloc(arcs, sizeof(double));
+    f->cost = banyan_alloc(arcs, sizeof *f->cost);
+    f->root = banyan_alloc(trees, sizeof *f->root);
+    f->weight = banyan_alloc(trees, sizeof *f->weight);
+    if (!f->summed || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++) {
+        priced += problem->price[i] > 0;
+        f->mean_price += problem->price[i];
+    }
+    f->mean_price /= fmax(1, priced);
+    for (int v = 0; v < graph->node_count && f->part; v++)
+        f->parts += f->part[v];
+    status = banyan_coupled_oracle_init(&f->oracle, graph, err);
+    f->oracle.quick = 1;
+    return status ? status : banyan_fit_create(problem, &f->fit, err);
+}
+
+/* What the arcs of nodes have left, as times of what is to come. */
+static void measure_nodes(fitter *f)
+{
+    double rest = banyan_fit_rest(f->fit);
+
+    for (int v = 0; v < f->graph->node_count; v++)
+        f->sends[v] = f->gets[v] = 0;
+    for (int i = 0; i < f->graph->arc_count; i++) {
+        f->sends[f->graph->arcs[i].src] += banyan_fit_left(f->fit, i) / rest;
+        f->gets[f->graph->arcs[i].dst] += banyan_fit_left(f->fit, i) / rest;
+    }
+}
+
+/* Where most is missing of what should be summed there, or else most is left. */
+static int choose_root(const fitter *f)
+{
+    double most = -HUGE_VAL, done = f->total + banyan_fit_weight(f->fit);
+    int best = f->oracle.root[0];
+
+    for (int i = 0; i < f->oracle.root_count; i++) {
+        int v = f->oracle.root[i];
+        double lag = f->part ? f->part[v] / f->parts * done - f->summed[v] : fmin(f->sends[v], f->gets[v]);
+
+        if (lag > most) {
+            most = lag;
+            best = v;
+        }
+    }
+    return best;
+}
+
+static double dearer(const fitter *f, double times, int node)
+{
+    double missing = fmax(0, PLENTY - times);
+
+    return f->graph->role[node] & BANYAN_NODE_ACTIVE ? SCARCE * missing * missing : 0;
+}
+
+static void set_costs(fitter *f)
+{
+    measure_nodes(f);
+    for (int i = 0; i < f->graph->arc_count; i++) {
+        const banyan_arc *arc = &f->graph->arcs[i];
+        double cost = banyan_fit_cost(f->fit, i);
+
+        cost = cost < 0
+                   ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
+                   : COST_SCALE *
+                         (cost / f->mean_price + FLOOR + CHANCE * banyan_random_unit(&f->random) +
+                          dearer(f, f->sends[arc->src], arc->src) + dearer(f, f->gets[arc->dst], arc->dst));
+        f->cost[i] = 1 + (int64_t)cost;
+    }
+}
+
+/* Takes so much of what the tree uses, or gives it back. */
+static void take(fitter *f, size_t tree, double weight)
+{
+    for (size_t a = banyan_trees_arcs_begin(&f->trees, tree); a < banyan_trees_arcs_close(&f->trees, tree);
+         a++)
+        banyan_fit_take(f->fit, f->trees.arcs[a], weight);
+}
+
+static banyan_status grow(fitter *f, int towards, int root, banyan_error *err)
+{
+    int64_t cost;
+
+    set_costs(f);
+    if (towards)
+        banyan_coupled_measure_in(&f->oracle, f->cost);
+    else
+        banyan_coupled_measure_out(&f->oracle, f->cost);
+    cost = towards ? banyan_coupled_in_tree(&f->oracle, root, &f->trees)
+                   : banyan_coupled_out_tree(&f->oracle, root, &f->trees);
+    if (cost < 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+    return f->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+/* What the latest pair can weigh: its arcs have that much left for each use. */
+static double weight_of_pair(fitter *f, size_t first_tree)
+{
+    size_t begin = banyan_trees_arcs_begin(&f->trees, first_tree);
+    double weight = banyan_fit_weight(f->fit);
+
+    for (size_t a = begin; a < f->trees.arc_count; a++)
+        f->uses[f->trees.arcs[a]]++;
+    for (size_t a = begin; a < f->trees.arc_count; a++)
+        weight = fmin(weight, banyan_fit_left(f->fit, f->trees.arcs[a]) / f->uses[f->trees.arcs[a]]);
+    for (size_t a = begin; a < f->trees.arc_count; a++)
+        f->uses[f->trees.arcs[a]] = 0;
+    return weight;
+}
+
+static banyan_status add_pair(fitter *f, banyan_error *err)
+{
+    size_t first = f->trees.tree_count;
+    double weight = banyan_fit_weight(f->fit), got;
+    int root;
+    banyan_status status;
+
+    measure_nodes(f);
+    root = choose_root(f);
+    status = grow(f, 1, root, err);
+    if (status)
+        return status;
+    take(f, first, weight);
+    status = grow(f, 0, root, err);
+    if (status)
+        return status;
+    take(f, first, -weight);
+    got = weight_of_pair(f, first);
+    if (got > 0) {
+        take(f, first, got);
+        take(f, first + 1, got);
+        f->root[first] = f->root[first + 1] = root;
+        f->weight[first] = f->weight[first + 1] = got;
+        f->summed[root] += got;
+        f->total += got;
+    } else {
+        banyan_trees_drop_last(&f->trees);
+        banyan_trees_drop_last(&f->trees);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* The pairs become the packing's trees. */
+static banyan_status give(fitter *f, banyan_coupled *packing, banyan_error *err)
+{
+    banyan_tree_kind *kind = banyan_alloc(f->trees.tree_count, sizeof *kind);
+
+    if (!kind)
+        return banyan_fail_memory(err);
+    for (size_t t = 0; t < f->trees.tree_count; t++)
+        kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
+    banyan_coupled_replace(packing, kind, f->root, f->weight, &f->trees);
+    f->root = NULL;
+    f->weight = NULL;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status attempt(const banyan_graph *graph, const double *root, const banyan_fit_problem *problem,
+                             double *least, banyan_coupled *packing, banyan_error *err)
+{
+    fitter f = {.part = root};
+    banyan_status status = fitter_init(&f, graph, problem, err);
+
+    for (; !status && banyan_fit_weight(f.fit) > 0; banyan_fit_next(f.fit))
+        status = add_pair(&f, err);
+    if (!status && f.total > *least) {
+        *least = f.total;
+        status = give(&f, packing, err);
+    }
+    fitter_fini(&f);
+    return status;
+}
+
+banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_fitted_pairs_problem *problem,
+                                       double least, banyan_coupled *packing, banyan_error *err)
+{
+    banyan_fit_problem fit = {.count = graph->arc_count,
+                              .width = problem->width,
+                              .price = problem->price,
+                              .bound = packing->bound_value,
+                              .enough = AIM,
+                              .tree_limit = problem->pair_limit};
+    double reached = least;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (; !status && fit.attempt < BANYAN_FIT_ATTEMPTS && reached < WELL * packing->bound_value &&
+           (fit.attempt == 0 || reached > NEAR * packing->bound_value);
+         fit.attempt++)
+        status = attempt(graph, problem->root, &fit, &reached, packing, err);
+    return status;
+}

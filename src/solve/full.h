@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/full.h: links unlike in the two directions, every node active: whether all of them can be full at once. */
+#ifndef BANYAN_SOLVE_FULL_H
+#define BANYAN_SOLVE_FULL_H
+
+#include "solve/graph.h"
+
+/* width, per arc, is what of it is to be used, in the graph's units. *full: trees that use it all are known to be there; they come to
+ * all widths together over 2 (n - 1). Else nothing is said. */
+banyan_status banyan_full_find(const banyan_graph *graph, const double *width, int *full, banyan_error *err);
+
+#endif
