@@ -3,7 +3,8 @@
  *
  * A simulation costs in proportion to the flits that it moves one by one. Each is simulated up to the size at which that
  * takes some seconds, and beyond it we go along the line through the two largest: from there on every step only
- * grows longer. At 64 MiB on the 8x8 torus that is 0.1 to 1.2 % from what a simulation gives. */
+ * grows longer. At 64 MiB on the 8x8 torus packets of ring, 2D-ring and MultiTree are 0, 1.2 and 1.2 % faster so than
+ * when simulated. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
