@@ -4,7 +4,7 @@
 #include "core/random.h"
 #include "jobs.h"
 
-enum { MOST_COUNT = 100003 };
+enum { MOST_COUNT = 50021 };
 
 static const char *const variants[] = {"all in place",      "all apart",         "one byte into a page",
                                        "rank 0 in private", "rank 1 in private", "inputs in private",
@@ -101,7 +101,7 @@ static int compare(job_rank *self, banyan_comm *comm, const memory *m, int varia
 
 static int compute_everywhere(job_rank *self)
 {
-    static const size_t counts[] = {1, 17, 8191, 40000, MOST_COUNT};
+    static const size_t counts[] = {1, 8191, MOST_COUNT};
     static const char *const algorithms[] = {"ring", "auto"};
     int descriptors = job_count_descriptors();
     memory m;
@@ -116,7 +116,7 @@ static int compute_everywhere(job_rank *self)
         EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, &config),
                "init");
         for (int variant = 0; variant < VARIANTS; variant++)
-            for (unsigned i = 0; i < 5; i++)
+            for (unsigned i = 0; i < 3; i++)
                 if (compare(self, comm, &m, variant, BANYAN_FLOAT32, BANYAN_SUM, counts[i], i) ||
                     compare(self, comm, &m, variant, BANYAN_BFLOAT16, BANYAN_AVG, counts[i], i) ||
                     compare(self, comm, &m, variant, BANYAN_INT8, BANYAN_MAX, counts[i], i) ||
@@ -134,8 +134,9 @@ static int compute_everywhere(job_rank *self)
 
 TEST(wherever_vectors_lie_the_bits_are_the_same)
 {
-    for (int size = 2; size <= 5; size++)
-        job_run(size, compute_everywhere);
+    job_run(2, compute_everywhere);
+    job_run(3, compute_everywhere);
+    job_run(5, compute_everywhere);
 }
 
 /* More pieces, one after the other, than can be in use at a time. */
