@@ -61,24 +61,6 @@ static void family_fini(family *f)
     banyan_parting_destroy(f->parting);
 }
 
-static banyan_status make_flow(family *f, banyan_error *err)
-{
-    const banyan_graph *graph = f->graph;
-    size_t arcs = (size_t)graph->arc_count;
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++) {
-        src[i] = graph->arcs[i].src;
-        dst[i] = graph->arcs[i].dst;
-    }
-    if (!status)
-        status = banyan_flow_create(graph->node_count, graph->arc_count, src, dst, &f->flow, err);
-    banyan_free(src);
-    banyan_free(dst);
-    return status;
-}
-
 /* Rows: the arcs, then what cables are worth. The first columns are the cables' prices. */
 static banyan_status make_program(family *f, banyan_error *err)
 {
@@ -127,7 +109,7 @@ static banyan_status family_init(family *f, const banyan_graph *graph, banyan_er
     }
     status = banyan_parting_create(graph, &f->parting, err);
     if (!status)
-        status = make_flow(f, err);
+        status = banyan_graph_make_flow(f->graph, 0, &f->flow, err);
     return status ? status : make_program(f, err);
 }
 

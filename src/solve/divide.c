@@ -54,25 +54,6 @@ static void divider_fini(banyan_divider *d)
     banyan_free(d->value);
 }
 
-static banyan_status make_flow(banyan_divider *d, banyan_error *err)
-{
-    const banyan_graph *graph = d->graph;
-    int nodes = graph->node_count, arcs = graph->arc_count;
-    size_t edges = (size_t)(arcs + nodes);
-    int *src = banyan_alloc(edges, sizeof *src), *dst = banyan_alloc(edges, sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < arcs + nodes; i++) {
-        src[i] = i < arcs ? graph->arcs[i].src : nodes;
-        dst[i] = i < arcs ? graph->arcs[i].dst : i - arcs;
-    }
-    if (!status)
-        status = banyan_flow_create(nodes + 1, arcs + nodes, src, dst, &d->flow, err);
-    banyan_free(src);
-    banyan_free(dst);
-    return status;
-}
-
 static double capacity_of(const banyan_divider *d, int arc)
 {
     return (double)d->graph->arcs[arc].capacity / d->unit;
@@ -198,7 +179,7 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
     for (int v = 0; v < graph->node_count; v++)
         if ((graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
             d->root_node[d->root_count++] = v;
-    status = make_flow(d, err);
+    status = banyan_graph_make_flow(d->graph, 1, &d->flow, err);
     return status ? status : make_program(d, err);
 }
 

@@ -46,25 +46,6 @@ static void divider_fini(divider *d)
     banyan_flow_destroy(d->flow);
 }
 
-static banyan_status make_flow(divider *d, banyan_error *err)
-{
-    const banyan_graph *graph = d->graph;
-    int nodes = graph->node_count, arcs = graph->arc_count;
-    int *src = banyan_alloc((size_t)(arcs + nodes), sizeof *src);
-    int *dst = banyan_alloc((size_t)(arcs + nodes), sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < arcs + nodes; i++) {
-        src[i] = i < arcs ? graph->arcs[i].src : nodes;
-        dst[i] = i < arcs ? graph->arcs[i].dst : i - arcs;
-    }
-    if (!status)
-        status = banyan_flow_create(nodes + 1, arcs + nodes, src, dst, &d->flow, err);
-    banyan_free(src);
-    banyan_free(dst);
-    return status;
-}
-
 static banyan_status divider_init(divider *d, banyan_error *err)
 {
     size_t nodes = (size_t)d->graph->node_count;
@@ -82,7 +63,7 @@ static banyan_status divider_init(divider *d, banyan_error *err)
         d->rate += d->width[i] / (2 * (d->graph->active_count - 1));
         d->give[i] = d->width[i] / 2;
     }
-    return make_flow(d, err);
+    return banyan_graph_make_flow(d->graph, 1, &d->flow, err);
 }
 
 /* What potentials move at each end. */

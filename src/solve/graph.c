@@ -229,3 +229,21 @@ banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *ro
     view.symmetric = is_symmetric(&view);
     return view;
 }
+
+banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
+                                     banyan_error *err)
+{
+    int nodes = graph->node_count, arcs = graph->arc_count, edges = arcs + (has_source ? nodes : 0);
+    int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
+    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < edges; i++) {
+        src[i] = i < arcs ? graph->arcs[i].src : nodes;
+        dst[i] = i < arcs ? graph->arcs[i].dst : i - arcs;
+    }
+    if (!status)
+        status = banyan_flow_create(nodes + !!has_source, edges, src, dst, out, err);
+    banyan_free(src);
+    banyan_free(dst);
+    return status;
+}

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
+#include "solve/flow.h"
 
 enum { BANYAN_NODE_ACTIVE = 1, BANYAN_NODE_ADDS = 2, BANYAN_NODE_COPIES = 4 };
 
@@ -65,6 +66,11 @@ int banyan_graph_has_forwarders(const banyan_graph *graph);
 /* The same graph, but nodes that only add or only copy just forward. A view: role (node_count bytes, the
  * caller's) and the original must live on; it is not destroyed. */
 banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role);
+
+/* A flow network of its arcs, edge for arc; with a source, which is the node after the last, an edge from there to every node
+ * follows. */
+banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
+                                     banyan_error *err);
 
 /* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
 static inline int banyan_graph_cable(const banyan_graph *graph, int arc)
