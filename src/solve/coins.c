@@ -16,18 +16,13 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/coin-weights.h"
 #include "solve/place.h"
 #include "solve/strength.h"
 
-#define ROUNDING 0.35  /* of the loss that is allowed is the finest weight's, if there can be so many trees */
-#define SURELY 0.9     /* of the trees that are allowed are expected at most */
-#define HEAVIEST 3.0   /* times the mean weight */
-#define MOST_SPARE 2.0 /* trees of a weight that each cable could bear in addition */
-#define CHOICE 1.05    /* places for each tree are enough of a choice; where it is less, */
-#define FEWER 4        /* trees of a weight: one of them may be left to the next */
-#define TRIES 3        /* to place trees of a weight so that there is room for the rest */
-#define MOST_LOSS 20.0 /* times what is allowed, if the trees are too few for it */
-#define MOST_DOUBLINGS 12
+#define CHOICE 1.05 /* places for each tree are enough of a choice; where it is less, */
+#define FEWER 4     /* trees of a weight: one of them may be left to the next */
+#define TRIES 3     /* to place trees of a weight so that there is room for the rest */
 #define QUANTUM_PARTS 256.0
 
 typedef struct {
@@ -41,9 +36,8 @@ typedef struct {
     int *part;                     /* per node */
     double tree_cost;              /* of a cheapest tree, by the prices */
     double half;                   /* trees that half a quantum on each cable with a price could bear */
-    double quanta, rest;           /* of all trees; not placed yet */
-    double spare;                  /* times that a cable's room for a weight is not used by it */
-    int doublings;
+    banyan_coin_weights weights;
+    double rest; /* quanta that are not placed yet */
     banyan_trees *trees;
     double *weight; /* per tree, in quanta */
 } purse;
@@ -58,40 +52,6 @@ static void purse_fini(purse *p)
     banyan_free(p->whole);
     banyan_free(p->part);
     banyan_free(p->weight);
-}
-
-/* About how many trees there will be: what is left over of a weight is twice as much in the next. */
-static double expected_trees(const purse *p, double quanta, int doublings, double spare)
-{
-    double heavy = quanta / exp2(doublings) - (2 * spare + 1) * p->half * (1 - exp2(-doublings));
-
-    return (2 * spare + 1) * p->half * doublings + fmax(1, heavy);
-}
-
-/* The fewest doublings that do with the number of trees, if any. */
-static int choose_doublings(purse *p, double quanta, double spare)
-{
-    for (int k = 0; k <= MOST_DOUBLINGS && p->quanta <= 0; k++)
-        if (exp2(k) * p->problem->tree_limit <= HEAVIEST * quanta &&
-            expected_trees(p, quanta, k, spare) <= SURELY * p->problem->tree_limit) {
-            p->quanta = p->rest = ceil(quanta);
-            p->doublings = k;
-            p->spare = spare;
-        }
-    return p->quanta > 0;
-}
-
-/* As much to spare and as little loss as the number of trees allows; none where the loss is far too much. */
-static void choose_weights(purse *p)
-{
-    double loss = 1 - p->problem->enough, wanted = fmax(4, p->half / (ROUNDING * loss));
-
-    for (double spare = MOST_SPARE; spare > 0.1; spare /= 2)
-        if (choose_doublings(p, wanted, spare))
-            return;
-    for (double quanta = wanted; quanta >= fmax(4, p->half / (MOST_LOSS * loss)); quanta *= 0.9)
-        if (choose_doublings(p, quanta, 0))
-            return;
 }
 
 static banyan_status purse_init(purse *p, banyan_error *err)
@@ -116,9 +76,11 @@ static banyan_status purse_init(purse *p, banyan_error *err)
     }
     p->tree_cost = worth / p->problem->bound; /* both arcs of a cable counted, here and below */
     p->half = 0.5 * prices / p->tree_cost;
-    choose_weights(p);
+    p->weights = banyan_coin_weights_choose(p->half, 1 - p->problem->enough, p->problem->tree_limit);
+    p->rest = p->weights.quanta;
     for (size_t i = 0; i < arcs; i++)
-        p->left[i] = (double)graph->arcs[i].capacity * p->quanta / (p->problem->bound * p->problem->enough);
+        p->left[i] =
+            (double)graph->arcs[i].capacity * p->weights.quanta / (p->problem->bound * p->problem->enough);
     for (size_t t = 0; t < trees; t++)
         p->ones[t] = 1;
     return banyan_graph_all_active(graph) ? banyan_partitions_create(graph, &p->partitions, err)
@@ -360,7 +322,7 @@ static double places_for(const purse *p, double weight, int count)
  * choice. */
 static int count_places(purse *p, double weight)
 {
-    double worth = weight > 1 ? -2 * p->half * p->spare * p->tree_cost : 0, most = 0;
+    double worth = weight > 1 ? -2 * p->half * p->weights.spare * p->tree_cost : 0, most = 0;
     int limit, least, count;
 
     for (int i = 0; i < p->graph->arc_count; i++)
@@ -414,12 +376,12 @@ banyan_status banyan_coins_pack(const banyan_graph *graph, const banyan_units_pr
 
     *weight = NULL;
     *total = 0;
-    for (int k = p.doublings; !status && k >= 0 && p.rest > 0; k--)
+    for (int k = p.weights.doublings; !status && k >= 0 && p.rest > 0; k--)
         status = place_weight(&p, exp2(k), err);
     if (status) {
         banyan_trees_fini(trees);
     } else {
-        double unit = problem->bound * problem->enough / p.quanta;
+        double unit = problem->bound * problem->enough / p.weights.quanta;
 
         for (size_t t = 0; t < trees->tree_count; t++)
             *total += p.weight[t] *= unit;

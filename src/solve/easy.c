@@ -234,17 +234,9 @@ static void price_cut(easy *e, const banyan_flow *flow)
 static banyan_status try_cuts(easy *e, banyan_error *err)
 {
     const banyan_graph *graph = e->graph;
-    int *src = banyan_alloc((size_t)graph->arc_count, sizeof *src);
-    int *dst = banyan_alloc((size_t)graph->arc_count, sizeof *dst);
     banyan_flow *flow = NULL;
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = banyan_graph_make_flow(graph, 0, &flow, err);
 
-    for (int i = 0; !status && i < graph->arc_count; i++) {
-        src[i] = graph->arcs[i].src;
-        dst[i] = graph->arcs[i].dst;
-    }
-    if (!status)
-        status = banyan_flow_create(graph->node_count, graph->arc_count, src, dst, &flow, err);
     for (int k = 0; !status && k < 2 * (graph->active_count - 1); k++) {
         int one = graph->active[0], other = graph->active[1 + k / 2];
         int64_t found, limit = (int64_t)ceil(e->packing->bound_value);
@@ -256,8 +248,6 @@ static banyan_status try_cuts(easy *e, banyan_error *err)
             price_cut(e, flow);
     }
     banyan_flow_destroy(flow);
-    banyan_free(src);
-    banyan_free(dst);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "solve/coupled-oracle.h"
 #include "solve/fit.h"
+#include "solve/pairing.h"
 
 #define AIM 0.9999     /* of the bound */
 #define WELL 0.9922    /* of the bound: no other weights are tried, */
@@ -36,7 +37,8 @@ typedef struct {
     banyan_random random;
     banyan_trees trees; /* in, out, in, out, ... */
     int *root;          /* per tree */
-    double *weight, total;
+    double *weight;     /* per pair */
+    double total;
 } fitter;
 
 static void fitter_fini(fitter *f)
@@ -69,7 +71,7 @@ static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const ban
     f->uses = banyan_alloc(arcs, sizeof(double));
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
     f->root = banyan_alloc(trees, sizeof *f->root);
-    f->weight = banyan_alloc(trees, sizeof *f->weight);
+    f->weight = banyan_alloc(trees / 2, sizeof *f->weight);
     if (!f->summed || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++) {
@@ -148,18 +150,12 @@ static void take(fitter *f, size_t tree, double weight)
 
 static banyan_status grow(fitter *f, int towards, int root, banyan_error *err)
 {
-    int64_t cost;
-
     set_costs(f);
     if (towards)
         banyan_coupled_measure_in(&f->oracle, f->cost);
     else
         banyan_coupled_measure_out(&f->oracle, f->cost);
-    cost = towards ? banyan_coupled_in_tree(&f->oracle, root, &f->trees)
-                   : banyan_coupled_out_tree(&f->oracle, root, &f->trees);
-    if (cost < 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
-    return f->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+    return banyan_pairing_grow(&f->oracle, !towards, root, &f->trees, err);
 }
 
 /* What the latest pair can weigh: its arcs have that much left for each use. */
@@ -199,28 +195,13 @@ static banyan_status add_pair(fitter *f, banyan_error *err)
         take(f, first, got);
         take(f, first + 1, got);
         f->root[first] = f->root[first + 1] = root;
-        f->weight[first] = f->weight[first + 1] = got;
+        f->weight[first / 2] = got;
         f->summed[root] += got;
         f->total += got;
     } else {
         banyan_trees_drop_last(&f->trees);
         banyan_trees_drop_last(&f->trees);
     }
-    return BANYAN_SUCCESS;
-}
-
-/* The pairs become the packing's trees. */
-static banyan_status give(fitter *f, banyan_coupled *packing, banyan_error *err)
-{
-    banyan_tree_kind *kind = banyan_alloc(f->trees.tree_count, sizeof *kind);
-
-    if (!kind)
-        return banyan_fail_memory(err);
-    for (size_t t = 0; t < f->trees.tree_count; t++)
-        kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
-    banyan_coupled_replace(packing, kind, f->root, f->weight, &f->trees);
-    f->root = NULL;
-    f->weight = NULL;
     return BANYAN_SUCCESS;
 }
 
@@ -234,7 +215,7 @@ static banyan_status attempt(const banyan_graph *graph, const double *root, cons
         status = add_pair(&f, err);
     if (!status && f.total > *least) {
         *least = f.total;
-        status = give(&f, packing, err);
+        status = banyan_pairing_hand_over(packing, &f.trees, &f.root, f.weight, err);
     }
     fitter_fini(&f);
     return status;

@@ -14,18 +14,14 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/coin-weights.h"
 #include "solve/coupled-oracle.h"
 #include "solve/lp.h"
+#include "solve/pairing.h"
 #include "solve/rehang.h"
 
-#define AIM 0.995      /* of the bound */
-#define ENOUGH 0.9905  /* of the bound: no more pairs are added */
-#define ROUNDING 0.35  /* of the loss that is allowed is the finest weight's */
-#define SURELY 0.9     /* of the pairs that are allowed are expected at most */
-#define HEAVIEST 3.0   /* times the mean weight */
-#define MOST_SPARE 2.0 /* pairs of a weight that each arc could bear in addition */
-#define MOST_LOSS 20.0 /* times what is allowed, if the pairs are too few for it */
-#define MOST_DOUBLINGS 12
+#define AIM 0.995     /* of the bound */
+#define ENOUGH 0.9905 /* of the bound: no more pairs are added */
 #define FEW_HELPERS 6
 #define ROUNDS 20          /* that pairs of a weight are grown anew, */
 #define IDLE_ROUNDS 5      /* but no more than so many without a better fit */
@@ -50,12 +46,14 @@ typedef struct {
     const double *part;          /* per node: of the vector is summed there */
     int limit;
     banyan_coupled_oracle oracle;
-    double *left, *room, *load, *memory, *price; /* per arc: in quanta; in pairs; the program's */
+    double *left, *room, *load, *memory; /* per arc: in quanta; in pairs */
     int64_t *cost;
     double *given; /* per node: quanta of pairs that are rooted there */
     int *above;    /* per node, of the tree at hand */
-    double worth, capacities, pair_cost, half, quanta, rest, spare;
-    int doublings;
+    double worth, capacities, pair_cost;
+    double half; /* pairs that half a quantum on each arc with a price could bear */
+    banyan_coin_weights weights;
+    double rest;        /* quanta that are not placed yet */
     banyan_trees trees; /* in, out, in, out, ... */
     int *root;          /* per tree */
     double *weight;     /* per pair, in the graph's units */
@@ -79,7 +77,6 @@ static void purse_fini(purse *p)
     banyan_free(p->room);
     banyan_free(p->load);
     banyan_free(p->memory);
-    banyan_free(p->price);
     banyan_free(p->cost);
     banyan_free(p->given);
     banyan_free(p->above);
@@ -93,39 +90,6 @@ static void lot_fini(lot *l)
         banyan_trees_fini(&l->tree[t]);
     banyan_free(l->tree);
     banyan_free(l->root);
-}
-
-/* About how many pairs there will be: what is left over of a weight is twice as much in the next. */
-static double expected_pairs(const purse *p, double quanta, int doublings, double spare)
-{
-    double heavy = quanta / exp2(doublings) - (2 * spare + 1) * p->half * (1 - exp2(-doublings));
-
-    return (2 * spare + 1) * p->half * doublings + fmax(1, heavy);
-}
-
-static int choose_doublings(purse *p, double quanta, double spare)
-{
-    for (int k = 0; k <= MOST_DOUBLINGS && p->quanta <= 0; k++)
-        if (exp2(k) * p->limit <= HEAVIEST * quanta &&
-            expected_pairs(p, quanta, k, spare) <= SURELY * p->limit) {
-            p->quanta = p->rest = ceil(quanta);
-            p->doublings = k;
-            p->spare = spare;
-        }
-    return p->quanta > 0;
-}
-
-/* As much to spare and as little loss as the number of pairs allows; none where the loss is far too much. */
-static void choose_weights(purse *p)
-{
-    double loss = 1 - AIM, wanted = fmax(4, p->half / (ROUNDING * loss));
-
-    for (double spare = MOST_SPARE; spare > 0.1; spare /= 2)
-        if (choose_doublings(p, wanted, spare))
-            return;
-    for (double quanta = wanted; quanta >= fmax(4, p->half / (MOST_LOSS * loss)); quanta *= 0.9)
-        if (choose_doublings(p, quanta, 0))
-            return;
 }
 
 static double capacity(const purse *p, int arc)
@@ -157,14 +121,13 @@ static banyan_status purse_init(purse *p, banyan_error *err)
     p->room = banyan_alloc(arcs, sizeof(double));
     p->load = banyan_alloc(arcs, sizeof(double));
     p->memory = banyan_alloc(arcs, sizeof(double));
-    p->price = banyan_alloc(arcs, sizeof(double));
     p->cost = banyan_alloc(arcs, sizeof *p->cost);
     p->given = banyan_alloc(nodes, sizeof(double));
     p->above = banyan_alloc(nodes, sizeof(int));
     p->root = banyan_alloc(2 * (size_t)p->limit, sizeof(int));
     p->weight = banyan_alloc((size_t)p->limit, sizeof(double));
-    if (!status && (!p->left || !p->room || !p->load || !p->memory || !p->price || !p->cost || !p->given ||
-                    !p->above || !p->root || !p->weight))
+    if (!status && (!p->left || !p->room || !p->load || !p->memory || !p->cost || !p->given || !p->above ||
+                    !p->root || !p->weight))
         status = banyan_fail_memory(err);
     if (status)
         return status;
@@ -175,9 +138,10 @@ static banyan_status purse_init(purse *p, banyan_error *err)
     }
     p->pair_cost = p->worth / p->proof->bound_value;
     p->half = 0.5 * prices / p->pair_cost;
-    choose_weights(p);
+    p->weights = banyan_coin_weights_choose(p->half, 1 - AIM, p->limit);
+    p->rest = p->weights.quanta;
     for (size_t i = 0; i < arcs; i++)
-        p->left[i] = capacity(p, (int)i) * p->quanta / (p->proof->bound_value * AIM);
+        p->left[i] = capacity(p, (int)i) * p->weights.quanta / (p->proof->bound_value * AIM);
     return BANYAN_SUCCESS;
 }
 
@@ -204,9 +168,8 @@ static int next_root(purse *p, double quanta)
     return best;
 }
 
-static void count_tree(const purse *p, const banyan_trees *trees, size_t tree, double *load, double amount)
+static void count_tree(const banyan_trees *trees, size_t tree, double *load, double amount)
 {
-    (void)p;
     for (size_t a = banyan_trees_arcs_begin(trees, tree); a < banyan_trees_arcs_close(trees, tree); a++)
         load[trees->arcs[a]] += amount;
 }
@@ -232,17 +195,11 @@ static void set_costs(purse *p, double due)
 
 static banyan_status grow_tree(purse *p, int is_out, int root, banyan_trees *tree, banyan_error *err)
 {
-    int64_t cost;
-
     if (is_out)
         banyan_coupled_measure_out(&p->oracle, p->cost);
     else
         banyan_coupled_measure_in(&p->oracle, p->cost);
-    cost = is_out ? banyan_coupled_out_tree(&p->oracle, root, tree)
-                  : banyan_coupled_in_tree(&p->oracle, root, tree);
-    if (cost < 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
-    return tree->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+    return banyan_pairing_grow(&p->oracle, is_out, root, tree, err);
 }
 
 /* All trees anew, one after the other, each in what the others leave. */
@@ -252,35 +209,14 @@ static banyan_status grow_all(purse *p, lot *l, int is_first, banyan_error *err)
 
     for (int t = 0; !status && t < 2 * l->count; t++) {
         if (l->tree[t].tree_count)
-            count_tree(p, &l->tree[t], 0, p->load, -1);
+            count_tree(&l->tree[t], 0, p->load, -1);
         banyan_trees_fini(&l->tree[t]);
         set_costs(p, is_first ? (t + 1) / (2.0 * l->count) * (1 - 1e-9) : 1);
         status = grow_tree(p, t % 2, l->root[t], &l->tree[t], err);
         if (!status)
-            count_tree(p, &l->tree[t], 0, p->load, 1);
+            count_tree(&l->tree[t], 0, p->load, 1);
     }
     return status;
-}
-
-static int deepest(const purse *p, const banyan_trees *trees)
-{
-    int most = 0;
-
-    for (size_t t = 0; t < trees->tree_count; t++) {
-        for (int v = 0; v < p->graph->node_count; v++)
-            p->above[v] = -1;
-        for (size_t e = trees->first_edge[t]; e < banyan_trees_edges_end(trees, t); e++)
-            p->above[t % 2 ? trees->edges[e].dst : trees->edges[e].src] =
-                t % 2 ? trees->edges[e].src : trees->edges[e].dst;
-        for (int v = 0; v < p->graph->node_count; v++) {
-            int depth = 0;
-
-            for (int u = v; p->above[u] >= 0; u = p->above[u])
-                depth++;
-            most = depth > most ? depth : most;
-        }
-    }
-    return most;
 }
 
 static double find_over(const purse *p)
@@ -314,12 +250,12 @@ static banyan_status save(const lot *l, banyan_trees *best, banyan_error *err)
 static banyan_status take(purse *p, lot *l, const banyan_trees *trees, banyan_error *err)
 {
     for (int t = 0; t < 2 * l->count; t++) {
-        count_tree(p, &l->tree[t], 0, p->load, -1);
+        count_tree(&l->tree[t], 0, p->load, -1);
         banyan_trees_fini(&l->tree[t]);
         banyan_trees_copy(&l->tree[t], trees, (size_t)t);
         if (l->tree[t].failed)
             return banyan_fail_memory(err);
-        count_tree(p, &l->tree[t], 0, p->load, 1);
+        count_tree(&l->tree[t], 0, p->load, 1);
     }
     return BANYAN_SUCCESS;
 }
@@ -341,7 +277,7 @@ static banyan_status rehang(purse *p, lot *l, banyan_error *err)
     if (!status && all.failed)
         status = banyan_fail_memory(err);
     if (!status) {
-        problem.depth_limit = deepest(p, &all) + MORE_HOPS;
+        problem.depth_limit = banyan_pairing_depth(p->graph, &all, p->above) + MORE_HOPS;
         status = banyan_rehang(p->graph, &problem, &all, &fullest, err);
     }
     if (!status)
@@ -407,13 +343,13 @@ static banyan_status keep_fitting(purse *p, lot *l, banyan_error *err)
             break;
         gone[worst] = 1;
         p->given[l->root[2 * worst]] -= l->weight;
-        count_tree(p, &l->tree[2 * worst], 0, p->load, -1);
-        count_tree(p, &l->tree[2 * worst + 1], 0, p->load, -1);
+        count_tree(&l->tree[2 * worst], 0, p->load, -1);
+        count_tree(&l->tree[2 * worst + 1], 0, p->load, -1);
     }
     for (int t = 0; t < 2 * l->count; t++) {
         if (gone[t / 2])
             continue;
-        count_tree(p, &l->tree[t], 0, p->left, -l->weight);
+        count_tree(&l->tree[t], 0, p->left, -l->weight);
         p->root[p->trees.tree_count] = l->root[t];
         banyan_trees_copy(&p->trees, &l->tree[t], 0);
         p->rest -= t % 2 ? l->weight : 0;
@@ -482,7 +418,7 @@ static int with_choice(const purse *p, double weight, int count)
 /* How many pairs of the weight there can be, with some room to spare but for the last. */
 static int count_places(purse *p, double weight)
 {
-    double worth = weight > 1 ? -2 * p->half * p->spare * p->pair_cost : 0;
+    double worth = weight > 1 ? -2 * p->half * p->weights.spare * p->pair_cost : 0;
     int count;
 
     for (int i = 0; i < p->graph->arc_count; i++)
@@ -543,8 +479,8 @@ static banyan_status add_pair(const purse *p, banyan_lp *lp, size_t pair, banyan
     banyan_status status = row && value ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     memset(p->load, 0, (size_t)p->graph->arc_count * sizeof *p->load);
-    count_tree(p, &p->trees, 2 * pair, p->load, 1);
-    count_tree(p, &p->trees, 2 * pair + 1, p->load, 1);
+    count_tree(&p->trees, 2 * pair, p->load, 1);
+    count_tree(&p->trees, 2 * pair + 1, p->load, 1);
     for (int i = 0; !status && i < p->graph->arc_count; i++)
         if (p->load[i] > 0) {
             row[count] = i;
@@ -566,9 +502,9 @@ static banyan_status grow_more(purse *p, banyan_lp *lp, banyan_error *err)
     banyan_status status = BANYAN_SUCCESS;
 
     for (int i = 0; i < p->graph->arc_count; i++)
-        highest = fmax(highest, p->price[i] = banyan_lp_price(lp, i));
+        highest = fmax(highest, banyan_lp_price(lp, i));
     for (int i = 0; i < p->graph->arc_count; i++)
-        p->cost[i] = 1 + (int64_t)(fmax(0, p->price[i]) / highest * COST_SCALE);
+        p->cost[i] = 1 + (int64_t)(fmax(0, banyan_lp_price(lp, i)) / highest * COST_SCALE);
     for (int k = 0; !status && k < 2; k++) {
         p->root[2 * pair + (size_t)k] = root;
         status = grow_tree(p, k, root, &p->trees, err);
@@ -597,38 +533,18 @@ static banyan_status weigh(purse *p, banyan_error *err)
     return status;
 }
 
-static banyan_status hand_over(purse *p, banyan_coupled *packing, banyan_error *err)
-{
-    size_t count = p->trees.tree_count;
-    banyan_tree_kind *kind = banyan_alloc(count, sizeof *kind);
-    double *weight = banyan_alloc(count, sizeof *weight);
-
-    if (!kind || !weight) {
-        banyan_free(kind);
-        banyan_free(weight);
-        return banyan_fail_memory(err);
-    }
-    for (size_t t = 0; t < count; t++) {
-        kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
-        weight[t] = p->weight[t / 2];
-    }
-    banyan_coupled_replace(packing, kind, p->root, weight, &p->trees);
-    p->root = NULL;
-    return BANYAN_SUCCESS;
-}
-
 banyan_status banyan_pair_coins_find(const banyan_graph *graph, const double *root, int pair_limit,
                                      double least, banyan_coupled *packing, banyan_error *err)
 {
     purse p = {.graph = graph, .proof = packing, .part = root, .limit = pair_limit};
     banyan_status status = purse_init(&p, err);
 
-    for (int k = p.doublings; !status && p.quanta > 0 && k >= 0 && p.rest > 0; k--)
+    for (int k = p.weights.doublings; !status && p.weights.quanta > 0 && k >= 0 && p.rest > 0; k--)
         status = place_weight(&p, exp2(k), err);
     if (!status && p.trees.tree_count)
         status = weigh(&p, err);
     if (!status && p.total > least)
-        status = hand_over(&p, packing, err);
+        status = banyan_pairing_hand_over(packing, &p.trees, &p.root, p.weight, err);
     purse_fini(&p);
     return status;
 }

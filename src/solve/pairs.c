@@ -13,6 +13,7 @@
 #include "core/alloc.h"
 #include "solve/coupled-oracle.h"
 #include "solve/lp.h"
+#include "solve/pairing.h"
 #include "solve/rehang.h"
 
 #define PROOF 0.5                /* share of the proof's prices in those that trees are grown under */
@@ -142,13 +143,10 @@ static void set_prices(maker *m, const banyan_coupled *packing)
 
 static banyan_status grow_tree(maker *m, int tree, banyan_error *err)
 {
-    int64_t cost = tree % 2 == 0 ? banyan_coupled_in_tree(&m->oracle, m->root[tree], &m->trees)
-                                 : banyan_coupled_out_tree(&m->oracle, m->root[tree], &m->trees);
+    banyan_status status = banyan_pairing_grow(&m->oracle, tree % 2, m->root[tree], &m->trees, err);
 
-    if (cost < 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
-    if (m->trees.failed)
-        return banyan_fail_memory(err);
+    if (status)
+        return status;
     for (size_t a = banyan_trees_arcs_begin(&m->trees, (size_t)tree); a < m->trees.arc_count; a++)
         m->load[m->trees.arcs[a]]++;
     return BANYAN_SUCCESS;
@@ -164,27 +162,6 @@ static banyan_status grow_trees(maker *m, const banyan_coupled *packing, banyan_
         status = grow_tree(m, t, err);
     }
     return status;
-}
-
-static int deepest(const maker *m)
-{
-    int most = 0;
-
-    for (size_t t = 0; t < m->trees.tree_count; t++) {
-        for (int v = 0; v < m->graph->node_count; v++)
-            m->above[v] = -1;
-        for (size_t e = m->trees.first_edge[t]; e < banyan_trees_edges_end(&m->trees, t); e++)
-            m->above[t % 2 ? m->trees.edges[e].dst : m->trees.edges[e].src] =
-                t % 2 ? m->trees.edges[e].src : m->trees.edges[e].dst;
-        for (int v = 0; v < m->graph->node_count; v++) {
-            int depth = 0;
-
-            for (int u = v; m->above[u] >= 0; u = m->above[u])
-                depth++;
-            most = depth > most ? depth : most;
-        }
-    }
-    return most;
 }
 
 static banyan_status weigh(maker *m, double *weight, banyan_error *err)
@@ -228,28 +205,6 @@ static banyan_status weigh(maker *m, double *weight, banyan_error *err)
     return status;
 }
 
-/* The pairs, of these weights in parts of the rate, become the packing's trees. */
-static banyan_status take_pairs(maker *m, const double *part, double rate, banyan_coupled *packing,
-                                banyan_error *err)
-{
-    size_t count = m->trees.tree_count;
-    banyan_tree_kind *kind = banyan_alloc(count, sizeof *kind);
-    double *weight = banyan_alloc(count, sizeof *weight);
-
-    if (!kind || !weight) {
-        banyan_free(kind);
-        banyan_free(weight);
-        return banyan_fail_memory(err);
-    }
-    for (size_t t = 0; t < count; t++) {
-        kind[t] = t % 2 ? BANYAN_TREE_OUT : BANYAN_TREE_IN;
-        weight[t] = part[t / 2] * rate;
-    }
-    banyan_coupled_replace(packing, kind, m->root, weight, &m->trees);
-    m->root = NULL;
-    return BANYAN_SUCCESS;
-}
-
 banyan_status banyan_pairs_find(const banyan_graph *graph, const double *root, int pair_limit, double least,
                                 banyan_coupled *packing, banyan_error *err)
 {
@@ -269,7 +224,8 @@ banyan_status banyan_pairs_find(const banyan_graph *graph, const double *root, i
     if (!status) {
         banyan_rehang_problem problem = {.root = m.root,
                                          .limit = m.limit,
-                                         .depth_limit = deepest(&m) + MORE_HOPS,
+                                         .depth_limit =
+                                             banyan_pairing_depth(graph, &m.trees, m.above) + MORE_HOPS,
                                          .attempt_limit = (long)ATTEMPTS * m.pair_count};
 
         status = banyan_rehang(graph, &problem, &m.trees, &fullest, err);
@@ -278,8 +234,10 @@ banyan_status banyan_pairs_find(const banyan_graph *graph, const double *root, i
         status = weigh(&m, part, err);
     for (int k = 0; !status && k < m.pair_count; k++)
         sum += part[k];
+    for (int k = 0; !status && k < m.pair_count; k++)
+        part[k] *= rate;
     if (!status && sum * rate > least)
-        status = take_pairs(&m, part, rate, packing, err);
+        status = banyan_pairing_hand_over(packing, &m.trees, &m.root, part, err);
     maker_fini(&m);
     banyan_free(part);
     return status;
