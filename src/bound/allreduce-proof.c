@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
  *
+ * Nodes that free cables join are one node first. Then
+ *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
  *   else, prices alike both ways       a dual ascent (directions unlike: in the mean network, solve/mean.h)
@@ -11,6 +13,7 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/ascent.h"
+#include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/mean.h"
@@ -109,6 +112,32 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     return status;
 }
 
+/* Nodes that free cables join are one: often all that are left are active then, or few are idle. */
+static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err)
+{
+    banyan_contraction joined;
+    int64_t *least = NULL;
+    banyan_status status = banyan_contract(graph, price, &joined, err);
+
+    if (!status && (!joined.graph || joined.graph->active_count < 2)) {
+        status = least_cost(graph, price, hoped, out, err);
+    } else if (!status) {
+        least = banyan_alloc((size_t)joined.graph->arc_count, sizeof *least);
+        status = least ? BANYAN_SUCCESS : banyan_fail_memory(err);
+        for (int i = 0; least && i < joined.graph->arc_count; i++)
+            least[i] = INT64_MAX;
+        for (int i = 0; least && i < graph->arc_count; i++)
+            if (joined.arc[i] >= 0 && price[i] < least[joined.arc[i]])
+                least[joined.arc[i]] = price[i];
+        if (!status)
+            status = least_cost(joined.graph, least, hoped, out, err);
+    }
+    banyan_free(least);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
 /* Twins are taken together where they have the same prices. */
 static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                           banyan_wide *out, banyan_error *err)
@@ -118,12 +147,13 @@ static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64
     banyan_status status = banyan_twins_merge(graph, price, &twins, err);
 
     if (!status && !twins.graph)
-        status = least_cost(graph, price, hoped, out, err);
+        status = least_cost_of_joined(graph, price, hoped, out, err);
     else if (!status) {
         merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
         for (int i = 0; merged && i < graph->arc_count; i++)
             merged[twins.arc[i]] = price[i];
-        status = merged ? least_cost(twins.graph, merged, hoped, out, err) : banyan_fail_memory(err);
+        status =
+            merged ? least_cost_of_joined(twins.graph, merged, hoped, out, err) : banyan_fail_memory(err);
     }
     banyan_free(merged);
     banyan_twins_fini(&twins);

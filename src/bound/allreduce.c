@@ -19,6 +19,7 @@
 
 #include "bound/network.h"
 #include "core/alloc.h"
+#include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/cuts.h"
 #include "solve/divide.h"
@@ -322,6 +323,39 @@ static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allred
     return status;
 }
 
+/* Prices alike both ways prove as much, and free cables are free in both. */
+static void make_even(const banyan_graph *graph, int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].twin > i)
+            price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
+}
+
+/* Where a bound may not be tight: without its free cables the network is a smaller one, for which a lower bound may be found. */
+static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_contraction joined;
+    banyan_allreduce_bound found = {0};
+    banyan_status status;
+
+    make_even(graph, out->price);
+    status = banyan_contract(graph, out->price, &joined, err);
+    if (status || !joined.graph || joined.graph->active_count < 2)
+        goto out;
+    found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);
+    status = found.price ? banyan_allreduce_solve(joined.graph, &found, err) : banyan_fail_memory(err);
+    found.value *= joined.graph->unit / graph->unit;
+    if (!status && found.value < out->value * (1 - SETTLED)) {
+        out->value = found.value;
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = joined.arc[i] < 0 ? 0 : found.price[joined.arc[i]];
+    }
+    banyan_free(found.price);
+out:
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
 banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                           banyan_error *err)
 {
@@ -373,6 +407,8 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
         status = by_trees(graph, out, err);
     if (!status && is_forwarding)
         status = by_cuts_of_helpers(graph, out, err);
+    if (!status && is_forwarding && out->value > out->reached * (1 + SAME))
+        status = by_joining(graph, out, err);
 prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, out->value, &out->fraction, &out->value, err);
