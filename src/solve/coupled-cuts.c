@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/coupled-cuts.c: pipelined trees where no node helps that is not active: cuts divide the arcs between reduce and
  * broadcast (solve/divide.h), which gives the bound, unless an easy one does (solve/easy.h). Shallow trees are tried first (solve/shallow.h); where these fall
- * short or are too many, pairs of equal weight (solve/pairs.h), and of weights that halve (solve/pair-coins.h). Where these
+ * short or are too many, pairs of equal or falling weights (solve/pairs.h). Where these
  * fall short, too, and all nodes are active, trees fill each part (solve/branch.h), and reach the bound however deep they
  * must be for that. */
 #include <math.h>
@@ -12,7 +12,6 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
-#include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/shallow.h"
 
@@ -25,8 +24,7 @@
 #define VERY_FEW_ARCS 64  /* so that the best is soon found, too */
 #define MANY_ARCS 1500    /* for which a division takes long, and trees that fill it longer: then */
 #define MUCH 0.97         /* of an easy bound will do */
-#define FEW_WORKERS 24    /* so that columns are soon found, */
-#define FEW_ARCS 128      /* and these are mostly few enough */
+#define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
 
 static banyan_status take(const banyan_branches *branches, banyan_tree_kind kind, banyan_coupled *out,
@@ -161,13 +159,15 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     int pair_limit = most_pairs(problem);
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
+    banyan_pairs_problem pairs;
 
     if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
-    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess), out, err);
-    if (!status && is_limited(problem) && out->total < GOOD * bound && graph->arc_count > FEW_ARCS)
-        status = banyan_pair_coins_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess),
-                                        out, err);
+    pairs = (banyan_pairs_problem){.root = division->root,
+                                   .pair_limit = pair_limit,
+                                   .least = out->total * (1 - LOST * excess),
+                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound};
+    status = banyan_pairs_find(graph, &pairs, out, err);
     if (status || out->total >= (is_limited(problem) ? GOOD : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))

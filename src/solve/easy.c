@@ -290,7 +290,10 @@ banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, doubl
 
         status = banyan_fitted_pairs_find(graph, &problem, 0, out, err);
     } else if (!status) {
-        status = banyan_pairs_find(graph, e.root, pair_limit, 0, out, err);
+        banyan_pairs_problem problem = {
+            .root = e.root, .pair_limit = pair_limit, .enough = share * out->bound_value};
+
+        status = banyan_pairs_find(graph, &problem, out, err);
     }
     *good = !status && out->total >= share * out->bound_value;
     if (!*good)
@@ -312,7 +315,9 @@ banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *p
     if (!status && e.is_full) {
         status = banyan_full_find(graph, e.width, good, err);
     } else if (!status) {
-        status = banyan_pairs_find(graph, e.root, PAIRS, 0, &packing, err);
+        banyan_pairs_problem problem = {.root = e.root, .pair_limit = PAIRS};
+
+        status = banyan_pairs_find(graph, &problem, &packing, err);
         *good = !status && packing.total >= REACHED * packing.bound_value;
     }
     if (*good) {

@@ -295,8 +295,8 @@ static void make_unlike(banyan_topology *topology, uint64_t seed)
 
 TEST(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many)
 {
-    static const char *const specs[] = {"switch:24", "fattree:4x8:2", "racks:2x4x4", "hosts:6x4",
-                                        "dgxa100:3"};
+    static const char *const specs[] = {"switch:24", "fattree:4x8:2", "racks:2x4x4",
+                                        "hosts:6x4", "dgxa100:3",     "dgxa100:8"};
     static const double share[] = {0.99, 0.999};
     banyan_parameter trees[] = {{"max-trees", "64"}, {"max-trees", "1000"}};
 
