@@ -16,7 +16,7 @@ static banyan_status judge(const char *name, const banyan_rate *rate, double pro
     if (proven <= rate->bytes_per_s * (1 + 1e-9))
         return BANYAN_SUCCESS;
     return banyan_fail(err, BANYAN_PLAN_INVALID,
-                       "the certificate proves that %s cannot pass %.10g bytes/s, but the bound claims %.10g",
+                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
                        name, proven, rate->bytes_per_s);
 }
 
