@@ -18,8 +18,9 @@
 #include "solve/pairing.h"
 #include "solve/rehang.h"
 
-#define ATTEMPTS 400    /* to move an edge, a pair, */
-#define MORE_ATTEMPTS 3 /* or for each node, if that is more */
+#define ATTEMPTS 400      /* to move an edge, a pair, */
+#define MORE_ATTEMPTS 3   /* or for each node, if that is more; */
+#define QUICK_ATTEMPTS 10 /* and without forwarders, for each node */
 #define LEAST_WEIGHT                                                                                         \
     1e-4 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
@@ -117,7 +118,11 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
 
 static long count_attempts(const settler *s)
 {
-    return (long)s->pair_count * (long)fmax(ATTEMPTS, MORE_ATTEMPTS * s->graph->node_count);
+    int nodes = s->graph->node_count;
+
+    return (long)s->pair_count * (banyan_graph_all_active(s->graph)
+                                      ? QUICK_ATTEMPTS * nodes
+                                      : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * nodes));
 }
 
 /* The best so far, in the place of what was. */
@@ -174,5 +179,22 @@ banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_probl
     banyan_trees_fini(&best);
     banyan_free(found);
     settler_fini(&s);
+    return status;
+}
+
+banyan_status banyan_settle_packing(const banyan_graph *graph, const banyan_settle_problem *problem,
+                                    banyan_coupled *packing, banyan_error *err)
+{
+    size_t count = packing->trees.tree_count;
+    double *weight = banyan_alloc(count / 2, sizeof *weight);
+    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (size_t k = 0; !status && k < count / 2; k++)
+        weight[k] = packing->weight[2 * k];
+    if (!status)
+        status = banyan_settle(graph, problem, &packing->trees, packing->root, weight, &packing->total, err);
+    for (size_t t = 0; !status && t < count; t++)
+        packing->weight[t] = weight[t / 2];
+    banyan_free(weight);
     return status;
 }
