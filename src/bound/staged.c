@@ -29,6 +29,15 @@ banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_e
                        "stages is «%s»; it can be pipelined, sequential or overlap", text);
 }
 
+double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const banyan_staged *staged)
+{
+    double rounding =
+        staged->price ? banyan_graph_rounding(graph, staged->price, stages == BANYAN_STAGES_PIPELINED ? 1 : 2)
+                      : 1;
+
+    return staged->chi * graph->unit * rounding;
+}
+
 void banyan_staged_fini(banyan_staged *staged)
 {
     banyan_free(staged->price);
@@ -44,7 +53,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
 
     if (stages == BANYAN_STAGES_PIPELINED) { /* the all-reduce bound, which knows more kinds of networks */
         *proven = 1;
-        return banyan_allreduce_prove(graph, price, &fraction, value, err);
+        return banyan_allreduce_prove(graph, price, 0, &fraction, value, err);
     }
     status = banyan_coupled_check_stages(graph, stages, price, &num, &den, proven, err);
     if (!status)
