@@ -12,6 +12,7 @@ and held against the iterations that follow.
 
 An iteration counts from the end of the one before to its own: the mean of all ranks, of that the median. Ranks follow one
 another without a barrier, as in training, so it does not matter which of those that share a processor has its turn first.
+The worst iteration of each is told, too, and the share of the processors that a hypervisor gave to others meanwhile.
 """
 import argparse
 import dataclasses
@@ -71,6 +72,16 @@ class Contestant:
         self.times = (times / dist.get_world_size()).tolist()
 
 
+def read_processors():
+    """Clock ticks of all processors since the machine began, and those of them that other machines on the same host had."""
+    try:
+        with open("/proc/stat") as file:
+            ticks = [int(word) for word in file.readline().split()[1:9]]
+    except OSError:
+        return 0, 0
+    return sum(ticks), ticks[7]
+
+
 def compete(options):
     options.gloo = dist.new_group(backend="gloo")
     contestants = []
@@ -88,10 +99,13 @@ def compete(options):
         other.run(options, options.warm)
     wait_for_plan(options, ours, schedule)
     promised = schedule.stats()
+    ticks, stolen = read_processors()
     for _ in range(options.rounds):
         for one in contestants:
             one.run(options, options.steps, is_counted=True)
     stats = mean_of_ranks(promised, schedule.stats())
+    ticks_after, stolen_after = read_processors()
+    options.stolen = (stolen_after - stolen) / max(ticks_after - ticks, 1)
     for one in contestants:
         one.share_times()
     schedule.close()
@@ -99,9 +113,9 @@ def compete(options):
 
 
 def wait_for_plan(options, ours, schedule):
-    """Steps until all ranks have so many plans, and one more. Some at a time, for those that count have no barrier either."""
+    """Steps until all ranks have so many plans, and one more; as many between two barriers as when they count."""
     for _ in range(20):
-        ours.run(options, 3)
+        ours.run(options, options.steps + 1)
         stats = schedule.stats()
         plan = torch.tensor(stats.plan if stats else 0)
         dist.all_reduce(plan, op=dist.ReduceOp.MIN, group=options.gloo)
@@ -143,6 +157,7 @@ def tell(options, gloo, ours, stats, others):
         "other_s": stats.other_s,
         "start_s": stats.start_s,
         "s_per_byte": stats.s_per_byte,
+        "stolen": options.stolen,
     }
     for other in others:
         result[f"{other.name}_s"] = statistics.median(other.times)
@@ -155,7 +170,8 @@ def tell(options, gloo, ours, stats, others):
         f"{result['model']:>6} {result['parameters'] / 1e6:5.1f} M  {result['network']:<20} gloo {theirs_s:6.3f} s  "
         f"banyan {ours_s:6.3f} s  {result['ratio']:5.2f}x  hidden {100 * stats.hidden_share:3.0f} %  exposed "
         f"{stats.measured_exposed_s:.3f} s (predicted {stats.predicted_exposed_s:.3f})  {stats.groups} groups, "
-        f"{stats.streams} at a time  losses within {drift:.0e}",
+        f"{stats.streams} at a time  losses within {drift:.0e}  worst {max(gloo.times):.3f} and {max(ours.times):.3f} s  "
+        f"stolen {100 * options.stolen:.1f} %",
         flush=True,
     )
 
