@@ -34,7 +34,8 @@ static banyan_status check_allreduce(const banyan_graph *graph, const banyan_rat
                                  graph->arcs[i].link);
     }
     if (!status)
-        status = banyan_allreduce_prove(graph, price, &fraction, &value, err);
+        status =
+            banyan_allreduce_prove(graph, price, rate->bytes_per_s / graph->unit, &fraction, &value, err);
     if (!status)
         status = judge("all-reduce", rate, value * graph->unit * banyan_graph_rounding(graph, price, 1), err);
     banyan_free(price);

@@ -54,7 +54,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
 
     if (stages == BANYAN_STAGES_PIPELINED) { /* the all-reduce bound, which knows more kinds of networks */
         *proven = 1;
-        return banyan_allreduce_prove(graph, price, &fraction, value, err);
+        return banyan_allreduce_prove(graph, price, 0, &fraction, value, err);
     }
     status = banyan_coupled_check_stages(graph, stages, price, &num, &den, proven, err);
     if (!status)

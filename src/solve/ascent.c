@@ -2,7 +2,8 @@
 /* solve/ascent.c: dual ascent for directed Steiner trees (Wong 1984). While some active node cannot be
  * reached from the root over arcs of no cost left, every tree must still enter the set of nodes from which it
  * can be reached so: charge the cheapest entering arc to the bound, and lower all entering arcs by as much.
- * Sets never overlap in what they charge, so the sum is a lower bound on every tree.
+ * Sets never overlap in what they charge, so the sum is a lower bound on every tree. The smallest set is always charged
+ * first: a large one, charged before those it will swallow, would pay for what they could have been charged for.
  *
  * All nodes count as branching in that. A switch that only forwards does not branch: two branches that meet there
  * pay its cables twice. So with such nodes, and prices alike both ways, we look at the network of the others, each
@@ -26,15 +27,16 @@ typedef struct {
     int64_t *left; /* cost not yet charged, per arc */
     int *stack;
     unsigned char *in;
+    int *size; /* per active node: of its set, at least; -1: the root is in it */
 } ascent;
 
-/* The nodes from which t (towards: which t) can be reached over free arcs; 1 if the root is among them. */
-static int collect(ascent *a, int t, int root, int towards)
+/* The nodes from which t (towards: which t) can be reached over free arcs; returns how many. */
+static int collect(ascent *a, int t, int towards)
 {
     const banyan_graph *graph = a->graph;
     const int *first = towards ? graph->out_first : graph->in_first;
     const int *list = towards ? graph->out_arc : graph->in_arc;
-    int count = 0;
+    int count = 0, size = 1;
 
     memset(a->in, 0, (size_t)graph->node_count);
     a->in[t] = 1;
@@ -49,10 +51,11 @@ static int collect(ascent *a, int t, int root, int towards)
             if (a->left[list[i]] == 0 && !a->in[u]) {
                 a->in[u] = 1;
                 a->stack[count++] = u;
+                size++;
             }
         }
     }
-    return a->in[root];
+    return size;
 }
 
 /* Charges the cheapest arc that enters the collected set; -1 if none does. */
@@ -76,24 +79,39 @@ static int64_t charge(ascent *a, int towards)
     return least;
 }
 
+/* The node whose set was the smallest when it was last looked at: sets only grow. -1: all are joined to the root. */
+static int smallest(const ascent *a)
+{
+    int best = -1;
+
+    for (int i = 0; i < a->graph->active_count; i++)
+        if (a->size[i] >= 0 && (best < 0 || a->size[i] < a->size[best]))
+            best = i;
+    return best;
+}
+
 static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int towards)
 {
     const banyan_graph *graph = a->graph;
     banyan_wide sum = 0;
+    int next;
 
     memcpy(a->left, price, (size_t)graph->arc_count * sizeof *price);
-    for (int again = 1; again;) {
-        again = 0;
-        for (int i = 0; i < graph->active_count; i++) { /* in turn, so that sets grow side by side */
-            int64_t amount;
+    for (int i = 0; i < graph->active_count; i++)
+        a->size[i] = graph->active[i] == root ? -1 : 0;
+    while ((next = smallest(a)) >= 0) {
+        int size = collect(a, graph->active[next], towards);
+        int64_t amount;
 
-            if (graph->active[i] == root || collect(a, graph->active[i], root, towards))
-                continue;
+        if (a->in[root]) {
+            a->size[next] = -1;
+        } else if (size > a->size[next]) {
+            a->size[next] = size;
+        } else {
             amount = charge(a, towards);
             if (amount < 0)
                 return -1;
             sum += amount;
-            again = 1;
         }
     }
     return sum;
@@ -232,7 +250,8 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     }
     a.stack = banyan_alloc((size_t)graph->node_count, sizeof *a.stack);
     a.in = banyan_alloc((size_t)graph->node_count, 1);
-    status = a.left && a.stack && a.in ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    a.size = banyan_alloc((size_t)graph->active_count, sizeof *a.size);
+    status = a.left && a.stack && a.in && a.size ? BANYAN_SUCCESS : banyan_fail_memory(err);
     *out = -1;
     if (!status && is_even(graph, price)) {
         *out = bound_of_trees(&a, price);
@@ -256,5 +275,6 @@ out:
     banyan_free(a.left);
     banyan_free(a.stack);
     banyan_free(a.in);
+    banyan_free(a.size);
     return status;
 }

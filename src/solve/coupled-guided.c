@@ -104,7 +104,8 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
         take_trees(out, few);
     if (status || found)
         return status;
-    status = banyan_pairs_find(graph, division->root, limit, 0, &equal, err);
+    status = banyan_pairs_find(graph, &(banyan_pairs_problem){.root = division->root, .pair_limit = limit},
+                               &equal, err);
     best = few->total > equal.total ? few : &equal;
     if (!status && best->total < ENOUGH * out->bound_value) {
         status = banyan_fewer_add_pairs(out, &equal, err);

@@ -141,6 +141,34 @@ TEST(halves_of_tori_have_the_bound_of_their_cuts)
     }
 }
 
+/* A worker that the largest part of the network does not touch, and links of half width in one direction: the proofs of both
+ * once fell short of what had been found. */
+TEST(damaged_tori_with_idle_workers_have_bounds_that_are_proven)
+{
+    static const struct {
+        const char *spec, *active;
+        double bytes_per_s;
+    } cases[] = {
+        {"torus:8x8,down=g0-g1",
+         "0,1,2,4,5,7,8,11,13,14,15,17,19,20,21,22,24,25,26,30,31,33,35,40,41,46,47,51,56,58,60,63",
+         12.5e9 * 16 / 6},
+        {"torus:8x8,degrade=g0->g1:0.5",
+         "0,1,3,4,9,10,11,12,13,15,16,19,20,21,23,24,25,29,34,36,37,38,41,42,43,45,47,49,51,59,62,63",
+         34.375e9},
+        {"torus:8x8,degrade=g0->g1:0.5,degrade=g9->g10:0.5", "0-15,17,19,21,23,25-60", 0},
+        {"torus:4x4,degrade=g0->g1:0.5", "0-12", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_bound bound;
+
+        banyan_free(explain(cases[i].spec, cases[i].active, BANYAN_RELAYS_ADD, &bound));
+        if (cases[i].bytes_per_s > 0)
+            CHECK_RATE(cases[i].spec, "all-reduce", bound.allreduce.bytes_per_s, cases[i].bytes_per_s);
+        banyan_bound_fini(&bound);
+    }
+}
+
 /* Four machines behind a switch that only forwards: three ways of two cables each, as with fewer workers, where the
  * cheapest trees are found. */
 TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
@@ -294,6 +322,26 @@ TEST(prices_that_a_tree_can_avoid_prove_nothing)
     banyan_topology_destroy(topology);
 }
 
+/* A price on one direction is paid once a byte, not twice. */
+TEST(prices_of_one_direction_prove_no_more_than_that_direction)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    const int active[] = {0, 1};
+
+    assert_int_equal(banyan_topology_load("full:2", &topology, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
+    for (int l = 0; l < topology->link_count; l++)
+        bound.allreduce.certificate.price[l] = topology->links[l].src == 0;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_SUCCESS);
+    bound.allreduce.bytes_per_s *= 0.5;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "all-reduce cannot pass");
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
 TEST(ten_thousand_thin_links_are_no_trouble)
 {
     banyan_topology_builder builder;
@@ -318,10 +366,11 @@ TEST(ten_thousand_thin_links_are_no_trouble)
 
 TEST(survives_the_failure_of_each_allocation)
 {
-    static const char *const specs[] = {"hosts:2+3", "torus:3x3", "dgx1", "line:3,degrade=g0->g1:0.5",
-                                        "torus:4x5"};
+    static const char *const specs[] = {"hosts:2+3", "torus:3x3",
+                                        "dgx1",      "line:3,degrade=g0->g1:0.5",
+                                        "torus:4x5", "dgx1,degrade=g0->g1:0.5"};
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         banyan_topology *topology;
         banyan_bound bound;
         banyan_error err;
@@ -348,6 +397,7 @@ int main(void)
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),
         cmocka_unit_test(halves_of_tori_have_the_bound_of_their_cuts),
+        cmocka_unit_test(damaged_tori_with_idle_workers_have_bounds_that_are_proven),
         cmocka_unit_test(a_switch_that_only_forwards_does_not_branch_in_the_proof),
         cmocka_unit_test(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding),
         cmocka_unit_test(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named),
@@ -355,6 +405,7 @@ int main(void)
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),
         cmocka_unit_test(prices_that_a_tree_can_avoid_prove_nothing),
+        cmocka_unit_test(prices_of_one_direction_prove_no_more_than_that_direction),
         cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
