@@ -126,7 +126,7 @@ static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allre
 
     if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph))
         return BANYAN_SUCCESS;
-    status = banyan_allreduce_prove(graph, found->price, &fraction, &value, err);
+    status = banyan_allreduce_prove(graph, found->price, found->value, &fraction, &value, err);
     if (!status && value > found->value && value <= found->value * (1 + ROUNDED)) {
         found->value = value;
         found->fraction = fraction;
