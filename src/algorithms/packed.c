@@ -17,7 +17,8 @@
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
 #define NEARLY 0.995 /* of the bound: nothing else is tried, */
-#define GOOD 0.99    /* nor then, if it takes long */
+#define GOOD 0.99    /* nor then, if it takes long, */
+#define MUCH 0.97    /* nor then, if that will not do better */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -256,14 +257,24 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     for (int v = 0; !status && v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
-    if (!status && most_without_help(graph) >= NEARLY * bound.value * graph->unit)
-        status = pack_plain(topology, &plain, options, flows, err);
+    if (!status && !options->max_depth)
+        status = banyan_packed_joined(graph, options, &bound, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
-    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = 0;
-         !status && i < 2 - hubs && rate < (i ? GOOD : NEARLY) * bound.value * graph->unit; i++) {
-        status = hubs || i ? banyan_packed_equal(graph, options, &bound, &helped, err)
-                           : banyan_packed_helped(graph, options, &bound, &helped, err);
+    if (!status && rate < (graph->active_count > MANY_WORKERS ? GOOD : NEARLY) * bound.value * graph->unit &&
+        most_without_help(graph) >= NEARLY * bound.value * graph->unit)
+        status = pack_plain(topology, &plain, options, &helped, err);
+    if (!status)
+        status = keep_better(topology, options, flows, &helped, &rate, err);
+    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = hubs;
+         !status && i < 2 &&
+         rate < (hubs ? MUCH
+                 : i  ? GOOD
+                      : NEARLY) *
+                    bound.value * graph->unit;
+         i++) {
+        status = i ? banyan_packed_equal(graph, options, &bound, &helped, err)
+                   : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
@@ -274,9 +285,9 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     return status;
 }
 
-static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
-                                    const banyan_packed_options *options, banyan_flows *flows,
-                                    banyan_error *err)
+banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err)
 {
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
@@ -370,7 +381,7 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
     if (!status && narrow->symmetric)
         status = easy_bound(narrow, &most, err);
     if (!status && narrow->symmetric && most >= 0.99 * bound) {
-        status = pack_symmetric(topology, narrow, options, flows, err);
+        status = banyan_packed_symmetric(topology, narrow, options, flows, err);
         if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
             status = BANYAN_SUCCESS;
             flows->flow_count = 0;
@@ -405,7 +416,7 @@ static banyan_status try_narrow(const banyan_topology *topology, const banyan_gr
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);
     if (!status && narrow->symmetric)
-        status = pack_symmetric(topology, narrow, options, &other, err);
+        status = banyan_packed_symmetric(topology, narrow, options, &other, err);
     if (!status)
         status = keep_better(topology, options, flows, &other, &rate, err);
     else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
@@ -430,7 +441,7 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
     if (!status && *good) {
         banyan_graph even = banyan_graph_even_view(graph, role);
 
-        status = pack_symmetric(topology, &even, options, flows, err);
+        status = banyan_packed_symmetric(topology, &even, options, flows, err);
     }
     banyan_free(role);
     banyan_free(bound.price);
@@ -451,7 +462,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     if (options->by_ellipsoid) {
         status = pack_by_ellipsoid(graph, flows, err);
     } else if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
-        status = pack_symmetric(problem->topology, graph, options, flows, err);
+        status = banyan_packed_symmetric(problem->topology, graph, options, flows, err);
     } else {
         if (options->stages == BANYAN_STAGES_PIPELINED && !graph->symmetric)
             status = pack_even(problem->topology, graph, options, flows, &good, err);
