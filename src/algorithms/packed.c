@@ -450,7 +450,7 @@ static banyan_status try_narrow(const banyan_topology *topology, const banyan_gr
 
     if (!status)
         status = banyan_flows_rate(flows, topology, &rate, err);
-    if (status || rate >= NEARLY * bound)
+    if (status || rate >= GOOD * bound)
         return status;
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);

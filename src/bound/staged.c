@@ -29,6 +29,15 @@ banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_e
                        "stages is «%s»; it can be pipelined, sequential or overlap", text);
 }
 
+double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const banyan_staged *staged)
+{
+    double rounding =
+        staged->price ? banyan_graph_rounding(graph, staged->price, stages == BANYAN_STAGES_PIPELINED ? 1 : 2)
+                      : 1;
+
+    return staged->chi * graph->unit * rounding;
+}
+
 void banyan_staged_fini(banyan_staged *staged)
 {
     banyan_free(staged->price);

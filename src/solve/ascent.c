@@ -20,6 +20,8 @@
 
 #define MOST_JOINED 400 /* nodes that add: the network of ways has an arc for each two of them */
 
+#define ROOTS 4 /* to begin with, at most */
+
 typedef struct {
     const banyan_graph *graph;
     int64_t *left; /* cost not yet charged, per arc */
@@ -115,6 +117,55 @@ static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int tow
     return sum;
 }
 
+static int find_top(int *top, int v)
+{
+    while (top[v] != v)
+        v = top[v] = top[top[v]];
+    return v;
+}
+
+/* Cables without a price join nodes to parts; between those that hold active nodes a tree takes as many cables as there are,
+ * less one, and each costs the least price or more. */
+static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    int *top = a->stack, parts = 0;
+    int64_t least = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] == 0)
+            top[find_top(top, graph->arcs[i].src)] = find_top(top, graph->arcs[i].dst);
+        else
+            least = least == 0 || price[i] < least ? price[i] : least;
+    memset(a->in, 0, (size_t)graph->node_count);
+    for (int i = 0; i < graph->active_count; i++) {
+        int part = find_top(top, graph->active[i]);
+
+        parts += !a->in[part];
+        a->in[part] = 1;
+    }
+    return (banyan_wide)least * (parts - 1);
+}
+
+/* One tree serves both ways, and any active node can be its root; which one is the best to begin with is not known. */
+static banyan_wide bound_of_trees(ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    banyan_wide best = bound_of_parts(a, price);
+    int step = (graph->active_count + ROOTS - 1) / ROOTS;
+
+    for (int i = 0; i < graph->active_count; i += step) {
+        banyan_wide sum = bound_from(a, price, graph->active[i], 0);
+
+        if (sum < 0)
+            return -1;
+        best = sum > best ? sum : best;
+    }
+    return 2 * best;
+}
+
 static int is_even(const banyan_graph *graph, const int64_t *price)
 {
     for (int i = 0; i < graph->arc_count; i++)
@@ -202,10 +253,8 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     a.size = banyan_alloc((size_t)graph->active_count, sizeof *a.size);
     status = a.left && a.stack && a.in && a.size ? BANYAN_SUCCESS : banyan_fail_memory(err);
     *out = -1;
-    if (!status &&
-        is_even(graph, price)) { /* one tree serves both ways, and any active node can be its root */
-        *out = bound_from(&a, price, graph->active[0], 0);
-        *out = *out < 0 ? -1 : 2 * *out;
+    if (!status && is_even(graph, price)) {
+        *out = bound_of_trees(&a, price);
         goto out;
     }
     for (int v = 0; !status && v < graph->node_count; v++) {

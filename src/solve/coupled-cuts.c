@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/coupled-cuts.c: pipelined trees where no node helps that is not active: cuts divide the arcs between reduce and
  * broadcast (solve/divide.h), which gives the bound, unless an easy one does (solve/easy.h). Shallow trees are tried first (solve/shallow.h); where these fall
- * short or are too many, pairs of equal weight (solve/pairs.h), and of weights that halve (solve/pair-coins.h). Where these
+ * short or are too many, pairs of equal or falling weights (solve/pairs.h). Where these
  * fall short, too, and all nodes are active, trees fill each part (solve/branch.h), and reach the bound however deep they
  * must be for that. */
 #include <math.h>
@@ -12,21 +12,20 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
-#include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/shallow.h"
 
 #define ENOUGH 0.9995     /* of the bound: then shallow trees are taken */
-#define GOOD 0.992        /* of the bound: nothing else is tried after pairs, */
+#define GOOD 0.992        /* of the bound: pairs should reach that; */
+#define ASKED 0.9902      /* nothing else is tried after them, */
 #define BETTER 0.9993     /* or after very many */
 #define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more; */
 #define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
 #define VERY_FEW_ARCS 64  /* so that the best is soon found, too */
-#define MANY_ARCS 1500    /* for which a division takes long, and trees that fill it longer: then */
+#define MANY_ARCS 1000    /* for which a division takes long, and trees that fill it longer: then */
 #define MUCH 0.97         /* of an easy bound will do */
-#define FEW_WORKERS 24    /* so that columns are soon found, */
-#define FEW_ARCS 128      /* and these are mostly few enough */
+#define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
 
 static banyan_status take(const banyan_branches *branches, banyan_tree_kind kind, banyan_coupled *out,
@@ -82,7 +81,7 @@ static double easily_enough(const banyan_graph *graph, const banyan_coupled_prob
 {
     if (!is_limited(problem) || graph->arc_count <= VERY_FEW_ARCS)
         return BETTER;
-    return graph->arc_count > MANY_ARCS ? MUCH : GOOD;
+    return graph->arc_count > MANY_ARCS ? MUCH : ASKED;
 }
 
 /* In small networks, and behind few switches, a division takes no longer than to find that there is none of the easy bounds. */
@@ -161,14 +160,16 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     int pair_limit = most_pairs(problem);
     banyan_status status = banyan_shallow_pairs(graph, problem->depth_limit, ENOUGH * bound, out, err);
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
+    banyan_pairs_problem pairs;
 
     if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
-    status = banyan_pairs_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess), out, err);
-    if (!status && is_limited(problem) && out->total < GOOD * bound && graph->arc_count > FEW_ARCS)
-        status = banyan_pair_coins_find(graph, division->root, pair_limit, out->total * (1 - LOST * excess),
-                                        out, err);
-    if (status || out->total >= (is_limited(problem) ? GOOD : BETTER) * bound)
+    pairs = (banyan_pairs_problem){.root = division->root,
+                                   .pair_limit = pair_limit,
+                                   .least = out->total * (1 - LOST * excess),
+                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound};
+    status = banyan_pairs_find(graph, &pairs, out, err);
+    if (status || out->total >= (is_limited(problem) ? ASKED : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
@@ -209,8 +210,8 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     banyan_status status = BANYAN_SUCCESS;
 
     if (may_be_easy(graph, problem))
-        status =
-            banyan_easy_pairs(graph, most_pairs(problem), easily_enough(graph, problem), &settled, out, err);
+        status = banyan_easy_pairs(graph, most_pairs(problem), is_limited(problem) ? GOOD : BETTER,
+                                   easily_enough(graph, problem), &settled, out, err);
     if (status || settled)
         return status;
     status = divide_and_fill(graph, problem, 1, &settled, out, err);

@@ -36,7 +36,7 @@ static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *t
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = division->price[twins->arc[i]];
     for (int v = graph->node_count - 1; v >= 0; v--) /* the first of twins comes last */
-        division->root[v] = division->root[twins->node[v]] * twins->node_share[v];
+        division->root[v] = division->root[twins->node[v]] * twins->share[v];
     banyan_free(division->price);
     division->price = price;
     return BANYAN_SUCCESS;
@@ -104,7 +104,8 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
         take_trees(out, few);
     if (status || found)
         return status;
-    status = banyan_pairs_find(graph, division->root, limit, 0, &equal, err);
+    status = banyan_pairs_find(graph, &(banyan_pairs_problem){.root = division->root, .pair_limit = limit},
+                               &equal, err);
     best = few->total > equal.total ? few : &equal;
     if (!status && best->total < ENOUGH * out->bound_value) {
         status = banyan_fewer_add_pairs(out, &equal, err);

@@ -466,6 +466,22 @@ banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, ba
     return divide(graph, tolerance, MOST_ROUNDS, PATIENCE, out, err);
 }
 
+/* Every pair of trees costs least where arcs cost what the cuts need. No tree takes an arc more often than there are active
+ * nodes; without what arcs of no price may take of it in this way, the others have to pay the rest, and these cost at most so
+ * many times as much as by their prices. And as prices are whole numbers, so is what a pair costs. */
+static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *price, const int64_t *needed,
+                                    banyan_wide least)
+{
+    long double most = 0, rest = (long double)least;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] > 0)
+            most = fmaxl(most, (long double)needed[i] / (long double)price[i]);
+        else
+            rest -= 2.0L * graph->active_count * (long double)needed[i];
+    return most > 0 && rest > 0 ? (banyan_wide)ceill(rest / most * (1 - 1e-15L)) : 0;
+}
+
 banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                   banyan_error *err)
 {
@@ -485,8 +501,12 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
         status = banyan_divide_prove_by_cuts(&d, needed, &worth, &least, err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         value += (banyan_wide)graph->arcs[i].capacity * price[i];
-    if (!status) /* the cuts prove a bound by themselves; the prices are worth as much as that */
+    if (!status) { /* the cuts prove a bound by themselves; the prices are worth as much as that */
+        banyan_wide whole = least_whole_cost(graph, price, needed, least);
+
         *out = (banyan_wide)((long double)value / (long double)worth * (long double)least);
+        *out = whole > *out ? whole : *out;
+    }
     banyan_free(needed);
     divider_fini(&d);
     return status;

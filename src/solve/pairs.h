@@ -5,9 +5,15 @@
 
 #include "solve/coupled.h"
 
-/* Puts at most so many pairs in the place of the packing's trees, if these weigh more than least. root says how much of
- * the vector is best summed at each node; the packing's bound and prices are known. */
-banyan_status banyan_pairs_find(const banyan_graph *graph, const double *root, int pair_limit, double least,
+typedef struct {
+    const double *root; /* per node: how much of the vector is best summed there */
+    int pair_limit;
+    double least;  /* what the packing's trees are worth, in the graph's units: pairs must weigh more */
+    double enough; /* and what will do; 0: whatever they weigh at once will */
+} banyan_pairs_problem;
+
+/* Puts at most so many pairs in the place of the packing's trees, if these weigh enough; its bound and prices are known. */
+banyan_status banyan_pairs_find(const banyan_graph *graph, const banyan_pairs_problem *problem,
                                 banyan_coupled *packing, banyan_error *err);
 
 #endif

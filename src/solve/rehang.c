@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/rehang.c: local search on trees with a direction.
  *
- *        root                An edge over an arc with too many users is taken out, and the node below it, with all that hangs
+ *        root                An edge over an arc that bears too much is taken out, and the node below it, with all that hangs
  *        /  \                there, is hung on whatever node of its tree has the cheapest way to it. An arc's price
- *       A    B               grows exponentially with its users, so the sum of all prices falls with every move and
+ *       A    B               grows exponentially with what it bears, so the sum of all prices falls with every move and
  *       |x  ,                the search ends. Where that does not help, one of the node's children comes up: it
  *       v - '                is hung elsewhere, and the node on it. Trees towards their roots are the same, backwards.
  *
@@ -30,8 +30,9 @@ typedef struct {
     int *length, *room; /* of them, and for as many there is room */
     int *pool;
     size_t pool_count, pool_capacity;
-    int *uses;           /* per arc */
-    double *price;       /* per arc, of one more user */
+    double *load;        /* per arc: what its users weigh */
+    double *price;       /* per arc, of one more user: the tree at hand */
+    double weight;       /* of that tree */
     unsigned char *side; /* per node: 1 below the edge at hand, 2 not */
     int *depth;
     double *distance; /* per forwarder, from the node that is hung */
@@ -49,7 +50,7 @@ static void hanger_fini(hanger *h)
     banyan_free(h->length);
     banyan_free(h->room);
     banyan_free(h->pool);
-    banyan_free(h->uses);
+    banyan_free(h->load);
     banyan_free(h->price);
     banyan_free(h->side);
     banyan_free(h->depth);
@@ -68,7 +69,7 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->path = banyan_alloc(cells, sizeof(size_t));
     h->length = banyan_alloc(cells, sizeof(int));
     h->room = banyan_alloc(cells, sizeof(int));
-    h->uses = banyan_alloc(arcs, sizeof(int));
+    h->load = banyan_alloc(arcs, sizeof(double));
     h->price = banyan_alloc(arcs, sizeof(double));
     h->side = banyan_alloc(nodes, 1);
     h->depth = banyan_alloc(nodes, sizeof(int));
@@ -76,7 +77,7 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->via = banyan_alloc(nodes, sizeof(int));
     h->open = banyan_alloc(nodes, sizeof(int));
     h->way = banyan_alloc(nodes, sizeof(int));
-    if (!h->parent || !h->path || !h->length || !h->room || !h->uses || !h->price || !h->side || !h->depth ||
+    if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
         !h->distance || !h->via || !h->open || !h->way)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
@@ -92,11 +93,19 @@ static int is_towards(int tree)
     return tree % 2 == 0;
 }
 
+/* What the tree at hand adds to the sum of 2^(STEEP load / limit) over the arcs; where all weigh the same, what it is then. */
+static void set_price(hanger *h, int arc)
+{
+    double limit = h->problem->limit[arc], price = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1));
+
+    h->price[arc] = h->problem->weight ? price * (1 - exp2(-STEEP * h->weight / limit)) : price;
+}
+
 static void count_arcs(hanger *h, const int *arcs, int length, int more)
 {
     for (int i = 0; i < length; i++) {
-        h->uses[arcs[i]] += more;
-        h->price[arcs[i]] = exp2(STEEP * ((h->uses[arcs[i]] + 1) / h->problem->limit[arcs[i]] - 1));
+        h->load[arcs[i]] += more * h->weight;
+        set_price(h, arcs[i]);
     }
 }
 
@@ -120,11 +129,24 @@ static int make_room(hanger *h, size_t cell, int length)
     return 1;
 }
 
+/* The tree is at hand now. */
+static void take_up(hanger *h, int tree)
+{
+    double weight = h->problem->weight ? h->problem->weight[tree] : 1;
+
+    if (weight == h->weight)
+        return;
+    h->weight = weight;
+    for (int i = 0; i < h->graph->arc_count; i++)
+        set_price(h, i);
+}
+
 static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_error *err)
 {
     for (size_t i = 0; i < (size_t)h->tree_count * (size_t)h->node_count; i++)
         h->parent[i] = OUTSIDE;
     for (int t = 0; t < h->tree_count; t++) {
+        take_up(h, t);
         h->parent[cell_of(h, t, h->problem->root[t])] = -1;
         for (size_t e = trees->first_edge[t]; e < banyan_trees_edges_end(trees, (size_t)t); e++) {
             const banyan_tree_edge *edge = &trees->edges[e];
@@ -138,8 +160,6 @@ static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_err
             count(h, cell, 1);
         }
     }
-    for (int i = 0; i < h->graph->arc_count; i++)
-        h->price[i] = exp2(STEEP * ((h->uses[i] + 1) / h->problem->limit[i] - 1));
     return BANYAN_SUCCESS;
 }
 
@@ -315,7 +335,7 @@ static int is_over(const hanger *h, size_t cell, double share)
     for (int i = 0; i < h->length[cell]; i++) {
         int arc = h->pool[h->path[cell] + (size_t)i];
 
-        if (h->uses[arc] > share * h->problem->limit[arc])
+        if (h->load[arc] > share * h->problem->limit[arc])
             return 1;
     }
     return 0;
@@ -326,7 +346,8 @@ static int sweep(hanger *h, double share, int with_children)
 {
     int moved = 0;
 
-    for (int t = 0; t < h->tree_count; t++)
+    for (int t = 0; t < h->tree_count; t++) {
+        take_up(h, t);
         for (int v = 0; v < h->node_count; v++) {
             size_t cell = cell_of(h, t, v);
 
@@ -335,6 +356,7 @@ static int sweep(hanger *h, double share, int with_children)
             if (h->parent[cell] >= 0 && is_over(h, cell, share))
                 moved += try_edge(h, t, v, with_children);
         }
+    }
     return moved;
 }
 
@@ -343,7 +365,7 @@ static double find_fullest(const hanger *h)
     double fullest = 0;
 
     for (int i = 0; i < h->graph->arc_count; i++)
-        fullest = fmax(fullest, h->uses[i] / h->problem->limit[i]);
+        fullest = fmax(fullest, h->load[i] / h->problem->limit[i]);
     return fullest;
 }
 
@@ -375,6 +397,7 @@ static void drop_idle_leaves(hanger *h)
             for (int v = 0; v < h->node_count; v++)
                 if (!h->side[v] && h->parent[cell_of(h, t, v)] >= 0 &&
                     !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                    take_up(h, t);
                     count(h, cell_of(h, t, v), -1);
                     h->parent[cell_of(h, t, v)] = OUTSIDE;
                     again = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/rehang.h: one-way trees of equal weight that share arcs fairly, made from some that do not. */
+/* solve/rehang.h: one-way trees that share arcs fairly, made from some that do not. */
 #ifndef BANYAN_SOLVE_REHANG_H
 #define BANYAN_SOLVE_REHANG_H
 
@@ -7,13 +7,14 @@
 
 typedef struct {
     const int *root;     /* per tree */
-    const double *limit; /* per arc: as many trees should use it at most */
+    const double *limit; /* per arc: its users should weigh so much together at most */
     int depth_limit;     /* hops of a tree, unless it has more already */
     long attempt_limit;
+    const double *weight; /* per tree; NULL: 1 each */
 } banyan_rehang_problem;
 
 /* Trees 0, 2, 4, ... lead to their roots, the others away from them; each spans the active nodes of the graph and some that
- * help; whatever is not in a tree forwards. The trees are replaced. *fullest: the most of uses / limit. */
+ * help; whatever is not in a tree forwards. The trees are replaced. *fullest: the most of what users weigh / limit. */
 banyan_status banyan_rehang(const banyan_graph *graph, const banyan_rehang_problem *problem,
                             banyan_trees *trees, double *fullest, banyan_error *err);
 

@@ -322,6 +322,26 @@ TEST(prices_that_a_tree_can_avoid_prove_nothing)
     banyan_topology_destroy(topology);
 }
 
+/* A price on one direction is paid once a byte, not twice. */
+TEST(prices_of_one_direction_prove_no_more_than_that_direction)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    const int active[] = {0, 1};
+
+    assert_int_equal(banyan_topology_load("full:2", &topology, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
+    for (int l = 0; l < topology->link_count; l++)
+        bound.allreduce.certificate.price[l] = topology->links[l].src == 0;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_SUCCESS);
+    bound.allreduce.bytes_per_s *= 0.5;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "all-reduce cannot pass");
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
 TEST(ten_thousand_thin_links_are_no_trouble)
 {
     banyan_topology_builder builder;
@@ -385,6 +405,7 @@ int main(void)
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),
         cmocka_unit_test(prices_that_a_tree_can_avoid_prove_nothing),
+        cmocka_unit_test(prices_of_one_direction_prove_no_more_than_that_direction),
         cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };

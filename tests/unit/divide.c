@@ -281,14 +281,15 @@ TEST(few_pairs_of_trees_lose_little_and_many_next_to_nothing)
             banyan_random random = {seed};
             banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
             banyan_coupled packing = {0};
+            banyan_pairs_problem problem;
             banyan_division division;
 
             assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
             packing.price = division.price;
             packing.bound_value = division.bound_value;
             division.price = NULL;
-            assert_int_equal(banyan_pairs_find(graph, division.root, limit[i], 0, &packing, NULL),
-                             BANYAN_SUCCESS);
+            problem = (banyan_pairs_problem){.root = division.root, .pair_limit = limit[i]};
+            assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
             check_packing(graph, &packing, seed);
             assert_true(count_pairs(&packing) <= (size_t)limit[i]);
             if (packing.total < share[i] * packing.bound_value)
@@ -300,6 +301,64 @@ TEST(few_pairs_of_trees_lose_little_and_many_next_to_nothing)
         }
 }
 
+/* What few pairs reach at once, and when trees and weights have settled. */
+TEST(few_pairs_settle_near_the_bound)
+{
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
+        banyan_coupled packing = {0};
+        banyan_pairs_problem problem = {.pair_limit = 24};
+        banyan_division division;
+        double at_once;
+
+        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        packing.price = division.price;
+        packing.bound_value = division.bound_value;
+        division.price = NULL;
+        problem.root = division.root;
+        assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        at_once = packing.total;
+        problem.least = at_once;
+        problem.enough = 0.998 * packing.bound_value;
+        assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        check_packing(graph, &packing, seed);
+        assert_true(count_pairs(&packing) <= 24 && packing.total >= at_once);
+        if (packing.total < 0.995 * packing.bound_value)
+            fail_msg("seed %d: 24 pairs reach %.6g of %.6g, %.6g at once", (int)seed, packing.total,
+                     packing.bound_value, at_once);
+        banyan_coupled_fini(&packing);
+        banyan_division_fini(&division);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* One heavy tree and two light ones on two ways between two nodes: none is over when the light ones go together. */
+TEST(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh)
+{
+    const int src[] = {0, 0, 1, 1}, dst[] = {1, 1, 0, 0}, root[] = {0, 0, 0, 0, 0, 0};
+    const double capacity[] = {2, 2, 2, 2}, limit[] = {2, 2, 2, 2}, weight[] = {2, 2, 1, 1, 1, 1};
+    unsigned char role[] = {1, 1};
+    banyan_graph_input input = {2, role, 4, src, dst, capacity, NULL};
+    banyan_rehang_problem problem = {
+        .root = root, .limit = limit, .depth_limit = 1, .attempt_limit = 1000, .weight = weight};
+    banyan_graph *graph;
+    banyan_trees trees;
+    double fullest;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    banyan_trees_init(&trees);
+    for (int t = 0; t < 6; t++) {
+        banyan_trees_begin(&trees);
+        banyan_trees_add_edge(&trees, t % 2 ? 0 : 1, t % 2 ? 1 : 0);
+        banyan_trees_add_arc(&trees, t % 2 ? 0 : 2);
+    }
+    assert_int_equal(banyan_rehang(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_true(fullest <= 1);
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
 /* Out-trees from node 0 all over one of two ways around a ring; in-trees over the other one. */
 TEST(trees_hung_anew_share_the_arcs_evenly)
 {
@@ -307,7 +366,7 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
     const double capacity[] = {1, 1, 1, 1, 1, 1}, limit[] = {2, 1, 1, 2, 1, 2};
     unsigned char role[] = {1, 1, 1};
     banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
-    banyan_rehang_problem problem = {root, limit, 2, 1000};
+    banyan_rehang_problem problem = {.root = root, .limit = limit, .depth_limit = 2, .attempt_limit = 1000};
     banyan_graph *graph;
     banyan_trees trees;
     double fullest;
@@ -357,6 +416,7 @@ TEST(each_allocation_of_pairs_behind_switches_may_fail)
     banyan_graph *graph = two_switches(&random);
     banyan_status status = BANYAN_INTERNAL_ERROR;
     banyan_coupled packing = {0};
+    banyan_pairs_problem problem;
     banyan_division division;
 
     for (long calls = 0; status; calls++) {
@@ -367,10 +427,12 @@ TEST(each_allocation_of_pairs_behind_switches_may_fail)
     packing.price = division.price;
     packing.bound_value = division.bound_value;
     division.price = NULL;
+    problem = (banyan_pairs_problem){
+        .root = division.root, .pair_limit = 8, .enough = packing.bound_value}; /* some turns */
     status = BANYAN_INTERNAL_ERROR;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_pairs_find(graph, division.root, 8, 0, &packing, NULL);
+        status = banyan_pairs_find(graph, &problem, &packing, NULL);
         banyan_alloc_fail_after(-1);
         assert_true(!status || !packing.trees.tree_count);
     }
@@ -415,6 +477,8 @@ int main(void)
         cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
         cmocka_unit_test(cuts_and_columns_agree_behind_forwarders),
         cmocka_unit_test(few_pairs_of_trees_lose_little_and_many_next_to_nothing),
+        cmocka_unit_test(few_pairs_settle_near_the_bound),
+        cmocka_unit_test(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh),
         cmocka_unit_test(trees_hung_anew_share_the_arcs_evenly),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),

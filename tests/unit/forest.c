@@ -295,8 +295,8 @@ static void make_unlike(banyan_topology *topology, uint64_t seed)
 
 TEST(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many)
 {
-    static const char *const specs[] = {"switch:24", "fattree:4x8:2", "racks:2x4x4", "hosts:6x4",
-                                        "dgxa100:3"};
+    static const char *const specs[] = {"switch:24", "fattree:4x8:2", "racks:2x4x4",
+                                        "hosts:6x4", "dgxa100:3",     "dgxa100:8"};
     static const double share[] = {0.99, 0.999};
     banyan_parameter trees[] = {{"max-trees", "64"}, {"max-trees", "1000"}};
 
@@ -447,8 +447,10 @@ TEST(stages_take_as_long_as_their_rates_say)
 
     assert_int_equal(banyan_topology_load("dgx1,latency=0s", &topology, &err), BANYAN_SUCCESS);
     pipelined = simulated_rate(topology, some, 4, "pipelined", 0.99);
-    sequential = simulated_rate(topology, some, 4, "sequential", 0.95);
-    overlap = simulated_rate(topology, some, 4, "overlap", 0.95);
+    /* Flows that share a link get like shares there, so heavy trees end a stage last. Of several best packings the processor's
+     * rounding decides which is found: 96 % of the sum on x86_64, 94 % on arm64. */
+    sequential = simulated_rate(topology, some, 4, "sequential", 0.92);
+    overlap = simulated_rate(topology, some, 4, "overlap", 0.92);
     /* 14/3, 4 and 4 links' worth: equal directions gain nothing by the paper's overlap. */
     assert_true(fabs(sequential / pipelined - 6.0 / 7) < 0.05);
     assert_true(overlap < 0.88 * pipelined);

@@ -121,7 +121,7 @@ TEST(idle_nodes_that_are_alike_are_one)
     assert_int_equal(twins.node[5], 4);
     assert_int_equal(twins.node[6], 6);
     assert_int_equal(twins.graph->arcs[twins.arc[8]].capacity, 8);
-    assert_true(twins.arc[6] == twins.arc[8] && fabs(twins.share[8] - 0.75) < 1e-12);
+    assert_true(twins.arc[6] == twins.arc[8] && fabs(twins.share[5] - 0.75) < 1e-12);
     banyan_twins_fini(&twins);
     {
         int64_t price[12] = {0};

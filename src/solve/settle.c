@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/settle.c: two steps in turn, of which neither does alone:
+ *
+ *     edges     with the weights as they are, edges move off arcs that bear too much (solve/rehang.h)
+ *     weights   with the trees as they are, a linear program weighs the pairs
+ *
+ * Edges cannot move where an arc bears a few heavy trees, for nowhere is there so much room; but other weights make that
+ * room. Weights are as the fullest arcs let them be; but then many arcs are just full, by weights of all sorts, and edges that
+ * leave these make room for other weights. So each step begins where the other has ended, and mostly four turns come to
+ * within a few thousandths of the best. Cost: a linear program with a column a pair, and some attempts an edge, each turn. */
+#include "solve/settle.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/lp.h"
+#include "solve/pairing.h"
+#include "solve/rehang.h"
+
+#define ATTEMPTS 400      /* to move an edge, a pair, */
+#define MORE_ATTEMPTS 3   /* or for each node, if that is more; */
+#define QUICK_ATTEMPTS 10 /* and without forwarders, for each node */
+#define LEAST_WEIGHT                                                                                         \
+    1e-4 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
+#define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_settle_problem *problem;
+    int pair_count;
+    double *limit, *uses, *value; /* per arc; uses: of the pair at hand */
+    int *row, *above;
+    double *weight; /* per tree */
+} settler;
+
+static void settler_fini(settler *s)
+{
+    banyan_free(s->limit);
+    banyan_free(s->uses);
+    banyan_free(s->value);
+    banyan_free(s->row);
+    banyan_free(s->above);
+    banyan_free(s->weight);
+}
+
+static banyan_status settler_init(settler *s, banyan_error *err)
+{
+    size_t arcs = (size_t)s->graph->arc_count;
+
+    s->limit = banyan_alloc(arcs, sizeof(double));
+    s->uses = banyan_alloc(arcs, sizeof(double));
+    s->value = banyan_alloc(arcs, sizeof(double));
+    s->row = banyan_alloc(arcs, sizeof(int));
+    s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
+    s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
+    if (!s->limit || !s->uses || !s->value || !s->row || !s->above || !s->weight)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < s->graph->arc_count; i++)
+        s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / s->problem->aim;
+    return BANYAN_SUCCESS;
+}
+
+/* The weights, so that they are 1 on average. */
+static void scale_weights(settler *s, const double *weight)
+{
+    double sum = 0, least;
+
+    for (int k = 0; k < s->pair_count; k++)
+        sum += weight[k];
+    least = LEAST_WEIGHT * sum;
+    for (int k = 0; k < s->pair_count; k++)
+        s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
+}
+
+static void add_column(settler *s, const banyan_trees *trees, int pair, banyan_lp *lp)
+{
+    int count = 0;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, 2 * (size_t)pair);
+         a < banyan_trees_arcs_close(trees, 2 * (size_t)pair + 1); a++)
+        if (s->uses[trees->arcs[a]]++ == 0)
+            s->row[count++] = trees->arcs[a];
+    for (int i = 0; i < count; i++) {
+        s->value[i] = s->uses[s->row[i]];
+        s->uses[s->row[i]] = 0;
+    }
+    banyan_lp_add_column(lp, 1, count, s->row, s->value);
+}
+
+static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
+                           banyan_error *err)
+{
+    int arcs = s->graph->arc_count;
+    double *lower = banyan_alloc((size_t)arcs, sizeof *lower),
+           *upper = banyan_alloc((size_t)arcs, sizeof *upper);
+    banyan_lp *lp = NULL;
+    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < arcs; i++) {
+        lower[i] = -1e300;
+        upper[i] = s->limit[i] / s->pair_count;
+    }
+    if (!status)
+        status = banyan_lp_create(arcs, lower, upper, &lp, err);
+    for (int k = 0; !status && k < s->pair_count; k++)
+        add_column(s, trees, k, lp);
+    if (!status)
+        status = banyan_lp_solve(lp, err);
+    *total = 0;
+    for (int k = 0; !status && k < s->pair_count; k++)
+        *total += weight[k] = fmax(0, banyan_lp_values(lp)[k]) * s->problem->aim;
+    banyan_lp_destroy(lp);
+    banyan_free(lower);
+    banyan_free(upper);
+    return status;
+}
+
+static long count_attempts(const settler *s)
+{
+    int nodes = s->graph->node_count;
+
+    return (long)s->pair_count * (banyan_graph_all_active(s->graph)
+                                      ? QUICK_ATTEMPTS * nodes
+                                      : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * nodes));
+}
+
+/* The best so far, in the place of what was. */
+static banyan_status keep(const banyan_trees *trees, banyan_trees *best, banyan_error *err)
+{
+    banyan_trees_fini(best);
+    banyan_trees_init(best);
+    for (size_t t = 0; t < trees->tree_count; t++)
+        banyan_trees_copy(best, trees, t);
+    return best->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_problem *problem,
+                            banyan_trees *trees, const int *root, double *weight, double *total,
+                            banyan_error *err)
+{
+    settler s = {.graph = graph, .problem = problem, .pair_count = (int)(trees->tree_count / 2)};
+    double *found = banyan_alloc((size_t)s.pair_count, sizeof *found), sum = 0, fullest;
+    banyan_trees best;
+    banyan_status status = settler_init(&s, err);
+    int more = 1;
+
+    banyan_trees_init(&best);
+    *total = 0;
+    if (!status && !found)
+        status = banyan_fail_memory(err);
+    if (!status)
+        scale_weights(&s, weight);
+    for (int turn = 0; !status && turn < problem->turn_limit && more; turn++) {
+        banyan_rehang_problem moves = {.root = root,
+                                       .limit = s.limit,
+                                       .depth_limit = banyan_pairing_depth(graph, trees, s.above) +
+                                                      (turn ? 0 : problem->more_hops),
+                                       .attempt_limit = count_attempts(&s),
+                                       .weight = s.weight};
+
+        status = banyan_rehang(graph, &moves, trees, &fullest, err);
+        if (!status)
+            status = weigh(&s, trees, found, &sum, err);
+        more = !status && sum > *total + LEAST_GAIN * problem->aim && sum < problem->enough;
+        if (!status && sum > *total) {
+            *total = sum;
+            memcpy(weight, found, (size_t)s.pair_count * sizeof *weight);
+            status = keep(trees, &best, err);
+        }
+        if (!status)
+            scale_weights(&s, weight);
+    }
+    if (!status) {
+        banyan_trees_fini(trees);
+        *trees = best;
+        banyan_trees_init(&best);
+    }
+    banyan_trees_fini(&best);
+    banyan_free(found);
+    settler_fini(&s);
+    return status;
+}
+
+banyan_status banyan_settle_packing(const banyan_graph *graph, const banyan_settle_problem *problem,
+                                    banyan_coupled *packing, banyan_error *err)
+{
+    size_t count = packing->trees.tree_count;
+    double *weight = banyan_alloc(count / 2, sizeof *weight);
+    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (size_t k = 0; !status && k < count / 2; k++)
+        weight[k] = packing->weight[2 * k];
+    if (!status)
+        status = banyan_settle(graph, problem, &packing->trees, packing->root, weight, &packing->total, err);
+    for (size_t t = 0; !status && t < count; t++)
+        packing->weight[t] = weight[t / 2];
+    banyan_free(weight);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/settle.h: a limited number of pairs of trees, whatever they are, become such as nearly fill the arcs. */
+#ifndef BANYAN_SOLVE_SETTLE_H
+#define BANYAN_SOLVE_SETTLE_H
+
+#include "solve/coupled.h"
+
+typedef struct {
+    double aim;    /* what all pairs together should weigh at best, in the graph's units */
+    double enough; /* and what will do: then it ends */
+    int turn_limit;
+    int more_hops; /* than the deepest tree has: trees may become so deep */
+} banyan_settle_problem;
+
+/* Trees stand in, out, in, out, ...; root is per tree, weight per pair: on entry they only matter beside each other, in the end
+ * they are what the pairs can carry, in the graph's units, and *total is their sum. The trees are replaced. */
+banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_problem *problem,
+                            banyan_trees *trees, const int *root, double *weight, double *total,
+                            banyan_error *err);
+
+/* The same for a packing that is made of pairs, in this order. */
+banyan_status banyan_settle_packing(const banyan_graph *graph, const banyan_settle_problem *problem,
+                                    banyan_coupled *packing, banyan_error *err);
+
+#endif
