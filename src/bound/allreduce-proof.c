@@ -129,7 +129,7 @@ static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64
 {
     banyan_contraction joined;
     int64_t *least = NULL;
-    banyan_status status = banyan_contract(graph, price, &joined, err);
+    banyan_status status = banyan_contract(graph, price, 1, &joined, err);
 
     if (!status && (!joined.graph || joined.graph->active_count < 2)) {
         status = least_cost(graph, price, hoped, out, err);
