@@ -20,6 +20,17 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
                                      const banyan_packed_options *options, banyan_flows *flows,
                                      banyan_error *err);
 
+/* Directions alike: whatever packs such a network best. Of the topology only the links' bandwidths are looked at. */
+banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err);
+
+/* Idle workers behind switches: trees of the network in which nodes that free cables join are one, laid into this one. Perhaps
+ * none. */
+banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,
+                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                   banyan_error *err);
+
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
                                    const banyan_packed_options *options, banyan_flows *flows,
@@ -64,6 +75,12 @@ banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price,
 banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
                                   const banyan_packed_options *options, banyan_tree_oracle oracle,
                                   void *context, banyan_flows *flows, int *good, banyan_error *err);
+
+/* Behind switches that only forward, under prices that prove the bound: at most max_trees pairs of trees, one up and one down
+ * with a common root, in the place of the flows if they reach more than *rate, in the graph's units, which is then what they reach. */
+banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *price, double bound,
+                                  const banyan_packed_options *options, banyan_flows *flows, double *rate,
+                                  banyan_error *err);
 
 /* Hops to the farthest node from where that is least. */
 banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err);

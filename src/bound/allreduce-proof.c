@@ -31,23 +31,34 @@ static int is_even(const banyan_graph *graph, const int64_t *price)
     return 1;
 }
 
+/* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */
+static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                           banyan_error *err)
+{
+    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
+    banyan_spanning *spanning = NULL;
+    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        for (int i = 0; i < graph->arc_count; i++)
+            both[i] = price[i] + price[graph->arcs[i].twin];
+        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
+        banyan_spanning_destroy(spanning);
+    }
+    banyan_free(both);
+    return status;
+}
+
 /* The cheapest trees themselves, where these can be found. *exact: they were. */
 static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, int *exact,
                                    banyan_wide *out, banyan_error *err)
 {
-    banyan_spanning *spanning;
     banyan_wide worth;
-    banyan_status status;
 
     *exact = 0;
     if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
-        status = banyan_spanning_create(graph, &spanning, err);
-        if (!status)
-            *out = 2 * (banyan_wide)banyan_spanning_tree(spanning, NULL, price, NULL);
-        if (!status)
-            banyan_spanning_destroy(spanning);
         *exact = 1;
-        return status;
+        return cost_of_spanning_tree(graph, price, out, err);
     }
     if (graph->symmetric ? banyan_network_has_many_helpers(graph)
                          : banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
@@ -118,7 +129,7 @@ static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64
 {
     banyan_contraction joined;
     int64_t *least = NULL;
-    banyan_status status = banyan_contract(graph, price, &joined, err);
+    banyan_status status = banyan_contract(graph, price, 1, &joined, err);
 
     if (!status && (!joined.graph || joined.graph->active_count < 2)) {
         status = least_cost(graph, price, hoped, out, err);

@@ -339,7 +339,7 @@ static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_boun
     banyan_status status;
 
     make_even(graph, out->price);
-    status = banyan_contract(graph, out->price, &joined, err);
+    status = banyan_contract(graph, out->price, 1, &joined, err);
     if (status || !joined.graph || joined.graph->active_count < 2)
         goto out;
     found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);

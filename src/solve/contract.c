@@ -53,7 +53,7 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
 }
 
 static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *role, int part_count,
-                               banyan_contraction *out, banyan_error *err)
+                               int merge, banyan_contraction *out, banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count;
     joint *joints = banyan_alloc(arcs, sizeof *joints);
@@ -70,7 +70,7 @@ static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *r
     if (!status)
         qsort(joints, (size_t)count, sizeof *joints, compare_joints);
     for (int i = 0; !status && i < count; i++) {
-        if (i == 0 || joints[i].from != joints[i - 1].from || joints[i].to != joints[i - 1].to) {
+        if (i == 0 || !merge || joints[i].from != joints[i - 1].from || joints[i].to != joints[i - 1].to) {
             src[input.arc_count] = joints[i].from;
             dst[input.arc_count] = joints[i].to;
             capacity[input.arc_count++] = 0;
@@ -87,8 +87,8 @@ static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *r
     return status;
 }
 
-banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, banyan_contraction *out,
-                              banyan_error *err)
+banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, int merge,
+                              banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
     int *top = banyan_alloc(nodes, sizeof *top), part_count = 0;
@@ -101,7 +101,7 @@ banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, b
     if (!status && find_parts(graph, price, top, out->part, &part_count)) {
         for (int v = 0; v < graph->node_count; v++)
             role[out->part[v]] |= graph->role[v];
-        status = join_arcs(graph, role, part_count, out, err);
+        status = join_arcs(graph, role, part_count, merge, out, err);
     }
     banyan_free(top);
     banyan_free(role);

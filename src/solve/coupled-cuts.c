@@ -16,13 +16,14 @@
 #include "solve/shallow.h"
 
 #define ENOUGH 0.9995     /* of the bound: then shallow trees are taken */
-#define GOOD 0.992        /* of the bound: nothing else is tried after pairs, */
+#define GOOD 0.992        /* of the bound: pairs should reach that; */
+#define ASKED 0.9902      /* nothing else is tried after them, */
 #define BETTER 0.9993     /* or after very many */
 #define LOST 0.02         /* of what shallow trees reach is lost when half of them must go, or more; */
 #define LITTLE 0.006      /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256    /* more are not looked for */
 #define VERY_FEW_ARCS 64  /* so that the best is soon found, too */
-#define MANY_ARCS 1500    /* for which a division takes long, and trees that fill it longer: then */
+#define MANY_ARCS 1000    /* for which a division takes long, and trees that fill it longer: then */
 #define MUCH 0.97         /* of an easy bound will do */
 #define FEW_WORKERS 24    /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9 /* of a tree that counts, in parts of all */
@@ -80,7 +81,7 @@ static double easily_enough(const banyan_graph *graph, const banyan_coupled_prob
 {
     if (!is_limited(problem) || graph->arc_count <= VERY_FEW_ARCS)
         return BETTER;
-    return graph->arc_count > MANY_ARCS ? MUCH : GOOD;
+    return graph->arc_count > MANY_ARCS ? MUCH : ASKED;
 }
 
 /* In small networks, and behind few switches, a division takes no longer than to find that there is none of the easy bounds. */
@@ -168,7 +169,7 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
                                    .least = out->total * (1 - LOST * excess),
                                    .enough = (is_limited(problem) ? GOOD : BETTER) * bound};
     status = banyan_pairs_find(graph, &pairs, out, err);
-    if (status || out->total >= (is_limited(problem) ? GOOD : BETTER) * bound)
+    if (status || out->total >= (is_limited(problem) ? ASKED : BETTER) * bound)
         return status;
     if (banyan_graph_all_active(graph))
         return fill(graph, division, pair_limit, out, err);
@@ -209,8 +210,8 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     banyan_status status = BANYAN_SUCCESS;
 
     if (may_be_easy(graph, problem))
-        status =
-            banyan_easy_pairs(graph, most_pairs(problem), easily_enough(graph, problem), &settled, out, err);
+        status = banyan_easy_pairs(graph, most_pairs(problem), is_limited(problem) ? GOOD : BETTER,
+                                   easily_enough(graph, problem), &settled, out, err);
     if (status || settled)
         return status;
     status = divide_and_fill(graph, problem, 1, &settled, out, err);

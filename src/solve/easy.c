@@ -20,7 +20,9 @@
 #include "solve/flow.h"
 #include "solve/full.h"
 #include "solve/pairs.h"
+#include "solve/settle.h"
 
+#define TURNS 6  /* in which pairs settle */
 #define PAIRS 64 /* of equal weight, by which a bound may be reached */
 #define REACHED (1 - 1e-9)
 #define PARTINGS 16 /* widths, evenly from the narrowest to the widest, that arcs must have to join parts */
@@ -274,8 +276,8 @@ static banyan_status find_bound(easy *e, banyan_error *err)
     return status ? status : try_cuts(e, err);
 }
 
-banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double share, int *good,
-                                banyan_coupled *out, banyan_error *err)
+banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double aim, double least,
+                                int *good, banyan_coupled *out, banyan_error *err)
 {
     easy e = {.graph = graph, .packing = out};
     banyan_status status;
@@ -288,14 +290,19 @@ banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, doubl
     if (!status && e.is_full) {
         banyan_fitted_pairs_problem problem = {e.width, e.price, NULL, pair_limit};
 
+        banyan_settle_problem settle = {
+            .aim = out->bound_value, .enough = aim * out->bound_value, .turn_limit = TURNS};
+
         status = banyan_fitted_pairs_find(graph, &problem, 0, out, err);
+        if (!status && out->total < settle.enough)
+            status = banyan_settle_packing(graph, &settle, out, err);
     } else if (!status) {
         banyan_pairs_problem problem = {
-            .root = e.root, .pair_limit = pair_limit, .enough = share * out->bound_value};
+            .root = e.root, .pair_limit = pair_limit, .enough = aim * out->bound_value};
 
         status = banyan_pairs_find(graph, &problem, out, err);
     }
-    *good = !status && out->total >= share * out->bound_value;
+    *good = !status && out->total >= least * out->bound_value;
     if (!*good)
         banyan_coupled_fini(out);
     easy_fini(&e);

@@ -6,10 +6,10 @@
 
 #include "solve/coupled.h"
 
-/* At most pair_limit pairs of trees, and the least of the easy bounds with prices that prove it. *good: they reach that share of
- * it, and out is the caller's; else it is empty. */
-banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double share, int *good,
-                                banyan_coupled *out, banyan_error *err);
+/* At most pair_limit pairs of trees, and the least of the easy bounds with prices that prove it. They should reach the share aim of
+ * it; *good: they reach the share least, and out is the caller's; else it is empty. */
+banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double aim, double least,
+                                int *good, banyan_coupled *out, banyan_error *err);
 
 /* The least of the easy bounds, if it is known to be reached (to within 1e-9): *good, and the prices that prove it, per arc. */
 banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,

@@ -3,7 +3,7 @@
 #ifndef BANYAN_SOLVE_SETTLE_H
 #define BANYAN_SOLVE_SETTLE_H
 
-#include "solve/trees.h"
+#include "solve/coupled.h"
 
 typedef struct {
     double aim;    /* what all pairs together should weigh at best, in the graph's units */
@@ -17,5 +17,9 @@ typedef struct {
 banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_problem *problem,
                             banyan_trees *trees, const int *root, double *weight, double *total,
                             banyan_error *err);
+
+/* The same for a packing that is made of pairs, in this order. */
+banyan_status banyan_settle_packing(const banyan_graph *graph, const banyan_settle_problem *problem,
+                                    banyan_coupled *packing, banyan_error *err);
 
 #endif

@@ -103,9 +103,20 @@ static int become_real_time(int cpu)
            pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0;
 }
 
+typedef struct {
+    banyan_train *train;
+    atomic_int is_there, may_go, had_its_turn;
+} two_of_one_processor;
+
+/* Always ready to run, so that nothing but its turn is missing. */
 static void *have_a_turn(void *argument)
 {
-    atomic_store((atomic_int *)argument, 1);
+    two_of_one_processor *two = argument;
+
+    atomic_store(&two->is_there, 1);
+    while (!atomic_load(&two->may_go))
+        sched_yield();
+    atomic_store(&two->had_its_turn, 1);
     return NULL;
 }
 
@@ -113,15 +124,17 @@ static void *have_a_turn(void *argument)
  * here. */
 static void *complete_a_group_before_another(void *argument)
 {
-    banyan_train *train = argument;
-    atomic_int had_its_turn = 0;
+    two_of_one_processor *two = argument;
     intptr_t outcome;
     pthread_t other;
 
-    if (!become_real_time(sched_getcpu()) || pthread_create(&other, NULL, have_a_turn, &had_its_turn))
+    if (!become_real_time(sched_getcpu()) || pthread_create(&other, NULL, have_a_turn, two))
         return (void *)(intptr_t)-1;
-    outcome = atomic_load(&had_its_turn) ? -1 : 0;
-    if (banyan_train_ready(train, 0, NULL) || (!outcome && !atomic_load(&had_its_turn)))
+    while (!atomic_load(&two->is_there))
+        sched_yield();
+    atomic_store(&two->may_go, 1);
+    outcome = atomic_load(&two->had_its_turn) ? -1 : 0;
+    if (banyan_train_ready(two->train, 0, NULL) || (!outcome && !atomic_load(&two->had_its_turn)))
         outcome = 1;
     pthread_join(other, NULL);
     return (void *)outcome;
@@ -131,6 +144,7 @@ TEST(who_completes_a_group_lets_others_of_its_processor_go_first)
 {
     banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
     float gradient[4] = {1, 2, 3, 4};
+    two_of_one_processor two = {0};
     banyan_train *train;
     banyan_comm *comm;
     pthread_t thread;
@@ -141,7 +155,8 @@ TEST(who_completes_a_group_lets_others_of_its_processor_go_first)
     assert_int_equal(banyan_train_create(&train, comm, &config), 0);
     assert_int_equal(banyan_train_register(train, "g", gradient, 4, BANYAN_FLOAT32, NULL), 0);
     assert_int_equal(banyan_train_commit(train), 0);
-    pthread_create(&thread, NULL, complete_a_group_before_another, train);
+    two.train = train;
+    pthread_create(&thread, NULL, complete_a_group_before_another, &two);
     pthread_join(thread, &outcome);
     if ((intptr_t)outcome < 0)
         printf("not looked at: real-time priority is not allowed here, or somebody else used it\n");
