@@ -12,7 +12,8 @@ and held against the iterations that follow.
 
 An iteration counts from the end of the one before to its own: the mean of all ranks, of that the median. Ranks follow one
 another without a barrier, as in training, so it does not matter which of those that share a processor has its turn first.
-The worst iteration of each is told, too, and the share of the processors that a hypervisor gave to others meanwhile.
+The worst iteration of each is told, too, and the share of the processors that a hypervisor gave to others meanwhile; rounds
+in which that was over 1 % are made again, so long as they are not more than those that count.
 """
 import argparse
 import dataclasses
@@ -33,6 +34,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 import banyan.torch
 from torch_ddp import MODELS, make_batch
+
+MOST_STOLEN = 0.01  # of the processors' time in a round
 
 
 class Contestant:
@@ -99,17 +102,39 @@ def compete(options):
         other.run(options, options.warm)
     wait_for_plan(options, ours, schedule)
     promised = schedule.stats()
-    ticks, stolen = read_processors()
-    for _ in range(options.rounds):
-        for one in contestants:
-            one.run(options, options.steps, is_counted=True)
+    run_rounds(options, contestants)
+    while not has_figures(options, schedule):
+        ours.run(options, options.steps)
     stats = mean_of_ranks(promised, schedule.stats())
-    ticks_after, stolen_after = read_processors()
-    options.stolen = (stolen_after - stolen) / max(ticks_after - ticks, 1)
     for one in contestants:
         one.share_times()
     schedule.close()
     return gloo, ours, stats, contestants[2:]
+
+
+def run_rounds(options, contestants):
+    """All contestants in turn. A round in which others had the processors is made again, at most as often as there are rounds."""
+    options.stolen, options.again = 0, 0
+    done = 0
+    while done < options.rounds:
+        before = read_processors()
+        for one in contestants:
+            one.run(options, options.steps, is_counted=True)
+        stolen = share_stolen(options, before, read_processors())
+        if stolen > MOST_STOLEN and options.again < options.rounds:
+            options.again += 1
+            for one in contestants:
+                del one.times[-options.steps :]
+            continue
+        options.stolen += stolen / options.rounds
+        done += 1
+
+
+def share_stolen(options, before, after):
+    """What the hypervisor gave to others, as a share of all; the most that a rank saw, so that all decide alike."""
+    share = torch.tensor((after[1] - before[1]) / max(after[0] - before[0], 1))
+    dist.all_reduce(share, op=dist.ReduceOp.MAX, group=options.gloo)
+    return share.item()
 
 
 def wait_for_plan(options, ours, schedule):
@@ -122,6 +147,13 @@ def wait_for_plan(options, ours, schedule):
         if plan >= options.plans:
             break
     ours.run(options, 1)
+
+
+def has_figures(options, schedule):
+    """On all ranks: a plan that was made just now has none yet."""
+    has = torch.tensor(float(schedule.stats().measured_step_s > 0))
+    dist.all_reduce(has, op=dist.ReduceOp.MIN, group=options.gloo)
+    return has.item() > 0
 
 
 def mean_of_ranks(promised, found):
@@ -158,6 +190,7 @@ def tell(options, gloo, ours, stats, others):
         "start_s": stats.start_s,
         "s_per_byte": stats.s_per_byte,
         "stolen": options.stolen,
+        "rounds_again": options.again,
     }
     for other in others:
         result[f"{other.name}_s"] = statistics.median(other.times)
@@ -171,7 +204,7 @@ def tell(options, gloo, ours, stats, others):
         f"banyan {ours_s:6.3f} s  {result['ratio']:5.2f}x  hidden {100 * stats.hidden_share:3.0f} %  exposed "
         f"{stats.measured_exposed_s:.3f} s (predicted {stats.predicted_exposed_s:.3f})  {stats.groups} groups, "
         f"{stats.streams} at a time  losses within {drift:.0e}  worst {max(gloo.times):.3f} and {max(ours.times):.3f} s  "
-        f"stolen {100 * options.stolen:.1f} %",
+        f"stolen {100 * options.stolen:.1f} %, {options.again} rounds again",
         flush=True,
     )
 

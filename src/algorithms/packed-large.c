@@ -187,7 +187,7 @@ static banyan_status pack_equal(const banyan_graph *graph, const banyan_packed_o
     return status;
 }
 
-/* The same with trees of weights that halve. */
+/* The same with trees of weights that halve, or pairs that settle. */
 static banyan_status pack_unequal(const banyan_graph *graph, const banyan_packed_options *options,
                                   const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                   banyan_error *err)
@@ -209,6 +209,8 @@ static banyan_status pack_unequal(const banyan_graph *graph, const banyan_packed
     if (!status)
         banyan_few_fini(&few);
     banyan_oracle_destroy(oracle);
+    if (!status && *rate < GOOD * bound->value && !banyan_graph_has_idle_adders(graph))
+        status = banyan_packed_pairs(graph, bound->price, bound->value, options, flows, rate, err);
     return status;
 }
 

@@ -92,6 +92,12 @@ banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *pric
                                   const banyan_packed_options *options, banyan_tree_oracle oracle,
                                   void *context, banyan_flows *flows, int *good, banyan_error *err);
 
+/* Behind switches that only forward, under prices that prove the bound: at most max_trees pairs of trees, one up and one down
+ * with a common root, in the place of the flows if they reach more than *rate, in the graph's units, which is then what they reach. */
+banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *price, double bound,
+                                  const banyan_packed_options *options, banyan_flows *flows, double *rate,
+                                  banyan_error *err);
+
 /* Hops to the farthest node from where that is least. */
 banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err);
 

@@ -21,6 +21,7 @@
 #include "solve/weighing.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
+#define GOOD 0.99          /* of the bound, with few trees */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
 #define LEAST_GAIN 1.02    /* times the rate by one more hop, */
 #define MOST_FRUITLESS 2   /* or so often less, and no deeper trees are tried */
@@ -362,6 +363,7 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
 {
     banyan_tree_oracle quick = banyan_oracle_quick(oracle);
     banyan_flows fewer;
+    double rate = 0;
     int good = 0;
     banyan_status status;
 
@@ -370,6 +372,11 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
     banyan_flows_init(&fewer);
     status = banyan_packed_units(graph, packing->price, packing->bound_value, options,
                                  quick ? quick : banyan_oracle_tree, oracle, &fewer, &good, err);
+    if (!status && !good && options->max_trees <= MOST_FEW && !banyan_graph_has_idle_adders(graph)) {
+        status =
+            banyan_packed_pairs(graph, packing->price, packing->bound_value, options, &fewer, &rate, err);
+        good = !status && rate >= GOOD * packing->bound_value;
+    }
     if (!status && good) {
         banyan_flows_fini(flows);
         *flows = fewer;

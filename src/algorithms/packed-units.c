@@ -163,18 +163,20 @@ static int is_for_units(const banyan_graph *graph)
     return banyan_graph_has_idle_adders(graph);
 }
 
-/* Weights that fall from one to the next fit best, but each tree is found once only, as it would be among very many. */
+/* Weights that fall from one to the next fit best where no cable is twice in a tree, but each tree is found once only, as it would
+ * be among very many. Behind switches pairs settle sooner than units fit. */
 static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem, banyan_few *out,
                              banyan_error *err)
 {
     int units_first = is_for_units(graph);
+    int is_switched = !banyan_graph_all_active(graph) && !banyan_graph_has_idle_adders(graph);
     banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
 
-    if (!status && !banyan_graph_has_idle_adders(graph))
+    if (!status && banyan_graph_all_active(graph))
         status = try_unlike(banyan_fitted_pack, FITTED_ENOUGH, graph, problem, out, err);
     if (!status)
         status = try_unlike(banyan_coins_pack, COINS_ENOUGH, graph, problem, out, err);
-    if (!status && !units_first)
+    if (!status && !units_first && !is_switched)
         status = try_units(graph, problem, out, err);
     return status;
 }

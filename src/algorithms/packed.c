@@ -12,14 +12,16 @@
 #include "solve/ellipsoid.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
+#include "solve/pairs.h"
 
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
-#define FEW_ARCS 64  /* with so few the best is soon found */
-#define NEARLY 0.995 /* of the bound: nothing else is tried, */
-#define GOOD 0.99    /* nor then, if it takes long, */
-#define MUCH 0.97    /* nor then, if that will not do better */
+#define FEW_ARCS 64           /* with so few the best is soon found */
+#define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
+#define NEARLY 0.995          /* of the bound: nothing else is tried, */
+#define GOOD 0.99             /* nor then, if it takes long, */
+#define MUCH 0.97             /* nor then, if that will not do better */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -120,6 +122,33 @@ static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const ban
             }
         }
     }
+}
+
+banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *price, double bound,
+                                  const banyan_packed_options *options, banyan_flows *flows, double *rate,
+                                  banyan_error *err)
+{
+    double *part = banyan_alloc((size_t)graph->node_count, sizeof *part);
+    banyan_coupled packing = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *packing.price),
+                              .bound_value = bound};
+    banyan_pairs_problem problem = {
+        .root = part, .pair_limit = options->max_trees, .least = *rate, .enough = ENOUGH_OF_PAIRS * bound};
+    banyan_status status = part && packing.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->active_count; i++)
+        part[graph->active[i]] = 1;
+    if (!status) {
+        memcpy(packing.price, price, (size_t)graph->arc_count * sizeof *packing.price);
+        status = banyan_pairs_find(graph, &problem, &packing, err);
+    }
+    if (!status && packing.trees.tree_count) {
+        *rate = packing.total;
+        flows->flow_count = 0;
+        pair_trees(flows, graph, &packing);
+    }
+    banyan_coupled_fini(&packing);
+    banyan_free(part);
+    return status;
 }
 
 /* Where directions are alike, the paper's overlap gains nothing over two plain stages: its reduce trees alone

@@ -9,6 +9,8 @@
 #include "bound/gather.h"
 #include "core/alloc.h"
 
+#define ROUNDED 1e-6
+
 static banyan_status certificate_init(banyan_certificate *c, const banyan_topology *topology,
                                       banyan_error *err)
 {
@@ -114,6 +116,24 @@ static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
     return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
 }
 
+/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they prove. */
+static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
+                                         banyan_error *err)
+{
+    banyan_fraction fraction;
+    double value;
+    banyan_status status;
+
+    if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph))
+        return BANYAN_SUCCESS;
+    status = banyan_allreduce_prove(graph, found->price, found->value, &fraction, &value, err);
+    if (!status && value > found->value && value <= found->value * (1 + ROUNDED)) {
+        found->value = value;
+        found->fraction = fraction;
+    }
+    return status;
+}
+
 static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
@@ -123,6 +143,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
 
     if (!status)
         status = banyan_allreduce_solve(graph, &found, err);
+    if (!status)
+        status = take_what_is_proven(graph, &found, err);
     if (!status) {
         int64_t common = 0;
 

@@ -34,7 +34,9 @@
 #define PREMIUM 4             /* on prices that are not given */
 #define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
 #define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
-#define MUCH_PATIENCE 30      /* and where it is checked */
+#define MUCH_PATIENCE 30      /* and where it is checked, */
+#define MOST_PATIENCE 200     /* with few arcs */
+#define FEW_ARCS 400
 #define MOST_ROUNDS 2000
 
 static void divider_fini(banyan_divider *d)
@@ -496,7 +498,8 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, CHECKED, MOST_ROUNDS, MUCH_PATIENCE, &division, err);
+        status = close_in(&d, CHECKED, MOST_ROUNDS,
+                          graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE, &division, err);
     if (!status)
         status = banyan_divide_prove_by_cuts(&d, needed, &worth, &least, err);
     for (int i = 0; !status && i < graph->arc_count; i++)

@@ -23,9 +23,11 @@
 #define LOSSES 16                /* and so many at most */
 #define FALL 0.95                /* where weights fall, each is so much of the one before, */
 #define USUAL_PAIRS 64.          /* if there are so many */
-#define TURNS 6                  /* in which weights and trees settle */
-#define FEWEST 0.9               /* of the limit */
-#define MORE_HOPS 4              /* than the deepest tree has at first */
+#define PROMISING 0.98 /* of the bound is reached by equal weights at once, so that they may settle; */
+#define HOPELESS 0.9   /* so little, and nothing will come of it; */
+#define TURNS 10       /* in so many turns at most */
+#define FEWEST 0.9     /* of the limit */
+#define MORE_HOPS 4    /* than the deepest tree has at first */
 
 typedef struct {
     const banyan_graph *graph;
@@ -84,26 +86,34 @@ static int is_possible(const maker *m, const banyan_coupled *packing, int pairs,
     return whole >= pairs * worth / packing->bound_value * (1 - 1e-9);
 }
 
-/* Equal weights, as many as lose least, where that is little; else they fall. Returns the rate to aim at. */
-static double choose_weights(maker *m, const banyan_coupled *packing, int pair_limit)
+/* As many of equal weight as lose least, if that is little: then *rate is what they may reach. */
+static int choose_equal(maker *m, const banyan_coupled *packing, int pair_limit, double *rate)
 {
     int fewest = (int)ceil(FEWEST * pair_limit);
-    double fall = pow(FALL, USUAL_PAIRS / pair_limit), sum = 0;
 
     for (int k = 0; k < pair_limit; k++)
         m->weight[k] = 1;
     for (int loss = 0; loss < LOSSES; loss++)
-        for (m->pair_count = pair_limit; m->pair_count >= fewest; m->pair_count--)
-            if (is_possible(m, packing, m->pair_count, packing->bound_value * (1 - LOSS * loss)))
-                return packing->bound_value * (1 - LOSS * loss);
+        for (m->pair_count = pair_limit; m->pair_count >= fewest; m->pair_count--) {
+            *rate = packing->bound_value * (1 - LOSS * loss);
+            if (is_possible(m, packing, m->pair_count, *rate))
+                return 1;
+        }
+    return 0;
+}
+
+static void choose_falling(maker *m, int pair_limit)
+{
+    double fall = pow(FALL, USUAL_PAIRS / pair_limit), sum = 0;
+
     m->pair_count = pair_limit;
+    m->weight[0] = 1;
     for (int k = 1; k < pair_limit; k++)
         m->weight[k] = fall * m->weight[k - 1];
     for (int k = 0; k < pair_limit; k++)
         sum += m->weight[k];
     for (int k = 0; k < pair_limit; k++)
         m->weight[k] *= pair_limit / sum;
-    return packing->bound_value;
 }
 
 /* Roots in turn, the one that lags behind its part the most. */
@@ -179,28 +189,47 @@ static banyan_status grow_trees(maker *m, const banyan_coupled *packing, banyan_
     return status;
 }
 
+/* Pairs of the weights that were chosen, for this rate, once levelled and weighed. */
+static banyan_status make_pairs(maker *m, const double *part, double rate, const banyan_coupled *packing,
+                                double *total, banyan_error *err)
+{
+    banyan_settle_problem settle = {.aim = rate, .turn_limit = 1, .more_hops = MORE_HOPS};
+    banyan_status status;
+
+    banyan_trees_fini(&m->trees);
+    banyan_trees_init(&m->trees);
+    choose_roots(m, part);
+    for (int i = 0; i < m->graph->arc_count; i++) {
+        m->load[i] = 0;
+        m->limit[i] = m->pair_count * (double)m->graph->arcs[i].capacity / rate;
+    }
+    status = grow_trees(m, packing, err);
+    return status ? status : banyan_settle(m->graph, &settle, &m->trees, m->root, m->weight, total, err);
+}
+
+/* Not much, but not hopeless. */
+static int is_between(double total, const banyan_coupled *packing)
+{
+    return total > HOPELESS * packing->bound_value && total < PROMISING * packing->bound_value;
+}
+
 banyan_status banyan_pairs_find(const banyan_graph *graph, const banyan_pairs_problem *problem,
                                 banyan_coupled *packing, banyan_error *err)
 {
     maker m;
-    double total = 0;
+    double total = 0, rate;
+    banyan_settle_problem settle = {
+        .aim = packing->bound_value, .enough = problem->enough, .turn_limit = TURNS};
     banyan_status status = maker_init(&m, graph, problem->pair_limit, err);
 
-    if (!status) {
-        double rate = choose_weights(&m, packing, problem->pair_limit);
-        banyan_settle_problem settle = {.aim = rate, .turn_limit = 1, .more_hops = MORE_HOPS};
-
-        choose_roots(&m, problem->root);
-        for (int i = 0; i < graph->arc_count; i++)
-            m.limit[i] = m.pair_count * (double)graph->arcs[i].capacity / rate;
-        status = grow_trees(&m, packing, err);
-        if (!status)
-            status = banyan_settle(graph, &settle, &m.trees, m.root, m.weight, &total, err);
-        settle = (banyan_settle_problem){
-            .aim = packing->bound_value, .enough = problem->enough, .turn_limit = TURNS};
-        if (!status && total < problem->enough)
-            status = banyan_settle(graph, &settle, &m.trees, m.root, m.weight, &total, err);
+    if (!status && choose_equal(&m, packing, problem->pair_limit, &rate))
+        status = make_pairs(&m, problem->root, rate, packing, &total, err);
+    if (!status && (total == 0 || (is_between(total, packing) && total < problem->enough))) {
+        choose_falling(&m, problem->pair_limit);
+        status = make_pairs(&m, problem->root, packing->bound_value, packing, &total, err);
     }
+    if (!status && total < problem->enough && total > HOPELESS * packing->bound_value)
+        status = banyan_settle(graph, &settle, &m.trees, m.root, m.weight, &total, err);
     if (!status && total > problem->least)
         status = banyan_pairing_hand_over(packing, &m.trees, &m.root, m.weight, err);
     maker_fini(&m);

@@ -29,17 +29,21 @@ typedef struct {
     const banyan_graph *graph;
     const banyan_settle_problem *problem;
     int pair_count;
-    double *limit, *uses, *value; /* per arc; uses: of the pair at hand */
-    int *row, *above;
+    double *limit;       /* per arc */
+    int *first, *latest; /* per arc: where its users begin, and the latest found */
+    int *pair;           /* users of all arcs, one after the other, */
+    double *value;       /* and how often each uses it */
+    int *above;
     double *weight; /* per tree */
 } settler;
 
 static void settler_fini(settler *s)
 {
     banyan_free(s->limit);
-    banyan_free(s->uses);
+    banyan_free(s->first);
+    banyan_free(s->latest);
+    banyan_free(s->pair);
     banyan_free(s->value);
-    banyan_free(s->row);
     banyan_free(s->above);
     banyan_free(s->weight);
 }
@@ -49,12 +53,11 @@ static banyan_status settler_init(settler *s, banyan_error *err)
     size_t arcs = (size_t)s->graph->arc_count;
 
     s->limit = banyan_alloc(arcs, sizeof(double));
-    s->uses = banyan_alloc(arcs, sizeof(double));
-    s->value = banyan_alloc(arcs, sizeof(double));
-    s->row = banyan_alloc(arcs, sizeof(int));
+    s->first = banyan_alloc(arcs + 1, sizeof(int));
+    s->latest = banyan_alloc(arcs, sizeof(int));
     s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
     s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
-    if (!s->limit || !s->uses || !s->value || !s->row || !s->above || !s->weight)
+    if (!s->limit || !s->first || !s->latest || !s->above || !s->weight)
         return banyan_fail_memory(err);
     for (int i = 0; i < s->graph->arc_count; i++)
         s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / s->problem->aim;
@@ -73,43 +76,74 @@ static void scale_weights(settler *s, const double *weight)
         s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
 }
 
-static void add_column(settler *s, const banyan_trees *trees, int pair, banyan_lp *lp)
+/* Which pairs use each arc, and how often: first[] .. of pair[] and value[]. */
+static void list_users(settler *s, const banyan_trees *trees)
 {
-    int count = 0;
+    int arcs = s->graph->arc_count;
 
-    for (size_t a = banyan_trees_arcs_begin(trees, 2 * (size_t)pair);
-         a < banyan_trees_arcs_close(trees, 2 * (size_t)pair + 1); a++)
-        if (s->uses[trees->arcs[a]]++ == 0)
-            s->row[count++] = trees->arcs[a];
-    for (int i = 0; i < count; i++) {
-        s->value[i] = s->uses[s->row[i]];
-        s->uses[s->row[i]] = 0;
+    memset(s->first, 0, ((size_t)arcs + 1) * sizeof *s->first);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < arcs; i++)
+            s->latest[i] = -1;
+        for (int k = 0; k < s->pair_count; k++)
+            for (size_t a = banyan_trees_arcs_begin(trees, 2 * (size_t)k);
+                 a < banyan_trees_arcs_close(trees, 2 * (size_t)k + 1); a++) {
+                int arc = trees->arcs[a], is_new = s->latest[arc] != k;
+
+                s->latest[arc] = k;
+                if (pass == 0) {
+                    s->first[arc + 1] += is_new;
+                } else if (is_new) {
+                    s->pair[s->first[arc]] = k;
+                    s->value[s->first[arc]++] = 1;
+                } else {
+                    s->value[s->first[arc] - 1]++;
+                }
+            }
+        for (int i = 0; pass == 0 && i < arcs; i++)
+            s->first[i + 1] += s->first[i];
     }
-    banyan_lp_add_column(lp, 1, count, s->row, s->value);
+    for (int i = arcs; i > 0; i--)
+        s->first[i] = s->first[i - 1];
+    s->first[0] = 0;
 }
 
+static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_error *err)
+{
+    banyan_free(s->pair);
+    banyan_free(s->value);
+    s->pair = banyan_alloc(trees->arc_count, sizeof *s->pair);
+    s->value = banyan_alloc(trees->arc_count, sizeof *s->value);
+    if (!s->pair || !s->value)
+        return banyan_fail_memory(err);
+    list_users(s, trees);
+    return BANYAN_SUCCESS;
+}
+
+/* Prices of the arcs, the least in all by which every pair costs 1: this program has a row a pair, so it is much smaller than that
+ * of the weights, which are what its rows are worth. */
 static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
                            banyan_error *err)
 {
-    int arcs = s->graph->arc_count;
-    double *lower = banyan_alloc((size_t)arcs, sizeof *lower),
-           *upper = banyan_alloc((size_t)arcs, sizeof *upper);
+    double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower),
+           *upper = banyan_alloc((size_t)s->pair_count, sizeof *upper);
     banyan_lp *lp = NULL;
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = lower && upper ? make_lists(s, trees, err) : banyan_fail_memory(err);
 
-    for (int i = 0; !status && i < arcs; i++) {
-        lower[i] = -1e300;
-        upper[i] = s->limit[i] / s->pair_count;
+    for (int k = 0; !status && k < s->pair_count; k++) {
+        lower[k] = 1;
+        upper[k] = 1e300;
     }
     if (!status)
-        status = banyan_lp_create(arcs, lower, upper, &lp, err);
-    for (int k = 0; !status && k < s->pair_count; k++)
-        add_column(s, trees, k, lp);
+        status = banyan_lp_create(s->pair_count, lower, upper, &lp, err);
+    for (int i = 0; !status && i < s->graph->arc_count; i++)
+        banyan_lp_add_column(lp, -s->limit[i] / s->pair_count, s->first[i + 1] - s->first[i],
+                             s->pair + s->first[i], s->value + s->first[i]);
     if (!status)
         status = banyan_lp_solve(lp, err);
     *total = 0;
     for (int k = 0; !status && k < s->pair_count; k++)
-        *total += weight[k] = fmax(0, banyan_lp_values(lp)[k]) * s->problem->aim;
+        *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->problem->aim;
     banyan_lp_destroy(lp);
     banyan_free(lower);
     banyan_free(upper);

@@ -298,8 +298,37 @@ TEST(a_certificate_that_proves_less_is_caught)
     assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
                      BANYAN_PLAN_INVALID);
     CHECK_SAYS(err, "all-gather");
+    memset(bound.allgather.certificate.price, 0, (size_t)topology->link_count * sizeof(int64_t));
+    assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
+                     BANYAN_PLAN_INVALID); /* links that cross count, named or not */
+    CHECK_SAYS(err, "all-gather");
     banyan_bound_fini(&bound);
     banyan_free(active);
+    banyan_topology_destroy(topology);
+}
+
+/* Five thin workers and a wide one: everything is summed at the wide one, and between both switches each byte crosses five
+ * times to be summed and five times as a sum. */
+TEST(a_wide_link_that_is_used_ten_times_stays_wide_enough)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_bound bound;
+
+    banyan_topology_builder_init(&builder, "wide");
+    for (int v = 0; v < 6; v++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
+    for (int v = 6; v < 8; v++)
+        banyan_topology_add_switch_f(&builder, "s%d", v);
+    for (int v = 0; v < 6; v++) {
+        banyan_topology_add_link(&builder, v, 6, v < 5 ? 1 : 1e13, 0);
+        banyan_topology_add_link(&builder, 7, v, v < 5 ? 1 : 1e13, 0);
+    }
+    banyan_topology_add_link(&builder, 6, 7, 1e13, 0);
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, NULL), BANYAN_SUCCESS);
+    bound = find_bound(topology, topology->workers, 6, BANYAN_RELAYS_ADD);
+    CHECK_RATE("wide", "all-reduce", bound.allreduce.bytes_per_s, 1.0);
+    banyan_bound_fini(&bound);
     banyan_topology_destroy(topology);
 }
 
@@ -404,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),
+        cmocka_unit_test(a_wide_link_that_is_used_ten_times_stays_wide_enough),
         cmocka_unit_test(prices_that_a_tree_can_avoid_prove_nothing),
         cmocka_unit_test(prices_of_one_direction_prove_no_more_than_that_direction),
         cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
