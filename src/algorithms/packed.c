@@ -309,6 +309,7 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     }
     if (!status && flows->flow_count == 0)
         status = pack_plain(topology, &plain, options, flows, err);
+    banyan_flows_fini(&helped);
     banyan_free(plain.role);
     banyan_free(bound.price);
     return status;
