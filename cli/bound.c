@@ -63,7 +63,8 @@ static banyan_status print_staged(const cli_arguments *arguments, const banyan_s
                                   const char *name, const banyan_graph *graph, const banyan_staged *found,
                                   banyan_error *err)
 {
-    double sum = found->chi * graph->unit, rate = question->stages == BANYAN_STAGES_PIPELINED ? sum : sum / 2;
+    double sum = banyan_staged_sum(graph, question->stages, found),
+           rate = question->stages == BANYAN_STAGES_PIPELINED ? sum : sum / 2;
     char chi[32], speed[32], size[32], time[32], *words;
     banyan_status status = banyan_staged_explain(question, graph, found, &words, err);
 

@@ -13,10 +13,10 @@ chrt -r 1 true 2> /dev/null && first="chrt -r 1"
 
 for speed in $speeds; do
     # Where iterations take a second and scatter, more are seen and counted.
-    many="--rounds 3"
-    [ "$speed" = 1 ] && many="--rounds 6 --profile 10"
+    many="--rounds 2 --steps 3"
+    [ "$speed" = 1 ] && many="--rounds 3 --steps 4 --profile 10"
     for model in $models; do
         $first "$banyan" run --timeout 5min --net "hosts:2+3,gbps=$speed" \
-            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 --steps 2 $many
+            "$python" "$(dirname "$0")/../bench/torch_ddp.py" --model "$model" --measure-ms 6000 $many
     done
 done

@@ -15,6 +15,8 @@
 #include "topology/routes.h"
 
 #define WHOLE ((int64_t)1 << 20)
+#define LARGEST_WHOLE ((int64_t)1 << 40)
+#define LEAST_PART 4096.0 /* of the lightest tree: rounded, it weighs hardly more or less on thin links */
 
 typedef struct {
     unsigned char *taken; /* one byte a round */
@@ -264,11 +266,24 @@ static banyan_status place_all(weaver *w, banyan_error *err)
     return place_stage(w, 1, err);
 }
 
-/* Small whole weights where the shares are such, else parts of 2^20. */
+/* Where a tree is light there must be more parts. */
+static double count_parts(const double *weight, size_t count, double total)
+{
+    int64_t whole = WHOLE;
+    double least = total;
+
+    for (size_t i = 0; i < count; i++)
+        least = weight[i] < least ? weight[i] : least;
+    while (whole < LARGEST_WHOLE && least / total * (double)whole < LEAST_PART)
+        whole *= 2;
+    return (double)whole;
+}
+
+/* Small whole weights where the shares are such, else parts of 2^20 or more. */
 static banyan_status cut_by_weight(const banyan_flows *flows, banyan_builder *builder, banyan_error *err)
 {
     size_t count = flows->flow_count;
-    double *weight = banyan_alloc(count, sizeof *weight), total = 0;
+    double *weight = banyan_alloc(count, sizeof *weight), total = 0, whole;
     int64_t *cut = banyan_alloc(count + 1, sizeof *cut), *part = banyan_alloc(count, sizeof *part);
 
     if (!weight || !cut || !part) {
@@ -279,9 +294,10 @@ static banyan_status cut_by_weight(const banyan_flows *flows, banyan_builder *bu
     }
     for (size_t i = 0; i < count; i++)
         total += weight[i] = flows->flows[i].weight;
+    whole = count_parts(weight, count, total);
     if (!banyan_fraction_small_integers(weight, (int)count, 256, 1e-9, part))
         for (size_t i = 0; i < count; i++)
-            part[i] = (int64_t)nearbyint(weight[i] / total * (double)WHOLE);
+            part[i] = (int64_t)nearbyint(weight[i] / total * whole);
     for (size_t i = 0; i < count; i++)
         cut[i + 1] = cut[i] + (part[i] > 0 ? part[i] : 1);
     banyan_builder_cut(builder, cut[count], cut, (int)count);

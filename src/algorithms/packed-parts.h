@@ -20,6 +20,17 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
                                      const banyan_packed_options *options, banyan_flows *flows,
                                      banyan_error *err);
 
+/* Directions alike: whatever packs such a network best. Of the topology only the links' bandwidths are looked at. */
+banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err);
+
+/* Idle workers behind switches: trees of the network in which nodes that free cables join are one, laid into this one. Perhaps
+ * none. */
+banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,
+                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                   banyan_error *err);
+
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
                                    const banyan_packed_options *options, banyan_flows *flows,

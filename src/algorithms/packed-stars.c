@@ -74,7 +74,7 @@ static banyan_status find_most(const banyan_graph *graph, const banyan_stars *st
 
     if (!status) {
         banyan_stars_price(graph, stars, price);
-        status = banyan_allreduce_prove(graph, price, &fraction, out, err);
+        status = banyan_allreduce_prove(graph, price, HUGE_VAL, &fraction, out, err);
     }
     if (!status)
         *out = fmin(*out, heaviest * max_trees);

@@ -10,6 +10,7 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/ellipsoid.h"
+#include "solve/mean.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/pairs.h"
@@ -17,9 +18,13 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
+#define MANY_TREES 256        /* so many do not limit the rate: then trees should come to */
+#define NEARLY_ALL 0.9992     /* of an easy bound */
+#define FEW_ARCS 64           /* with so few the best is soon found */
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
 #define NEARLY 0.995          /* of the bound: nothing else is tried, */
-#define GOOD 0.99             /* nor then, if it takes long */
+#define GOOD 0.99             /* nor then, if it takes long, */
+#define MUCH 0.97             /* nor then, if that will not do better */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -285,14 +290,24 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     for (int v = 0; !status && v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
-    if (!status && most_without_help(graph) >= NEARLY * bound.value * graph->unit)
-        status = pack_plain(topology, &plain, options, flows, err);
+    if (!status && !options->max_depth)
+        status = banyan_packed_joined(graph, options, &bound, flows, err);
     if (!status)
         status = keep_better(topology, options, flows, &helped, &rate, err);
-    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = 0;
-         !status && i < 2 - hubs && rate < (i ? GOOD : NEARLY) * bound.value * graph->unit; i++) {
-        status = hubs || i ? banyan_packed_equal(graph, options, &bound, &helped, err)
-                           : banyan_packed_helped(graph, options, &bound, &helped, err);
+    if (!status && rate < (graph->active_count > MANY_WORKERS ? GOOD : NEARLY) * bound.value * graph->unit &&
+        most_without_help(graph) >= NEARLY * bound.value * graph->unit)
+        status = pack_plain(topology, &plain, options, &helped, err);
+    if (!status)
+        status = keep_better(topology, options, flows, &helped, &rate, err);
+    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = hubs;
+         !status && i < 2 &&
+         rate < (hubs ? MUCH
+                 : i  ? GOOD
+                      : NEARLY) *
+                    bound.value * graph->unit;
+         i++) {
+        status = i ? banyan_packed_equal(graph, options, &bound, &helped, err)
+                   : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = keep_better(topology, options, flows, &helped, &rate, err);
     }
@@ -303,9 +318,9 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     return status;
 }
 
-static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
-                                    const banyan_packed_options *options, banyan_flows *flows,
-                                    banyan_error *err)
+banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err)
 {
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
@@ -383,6 +398,43 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     return status;
 }
 
+/* The bound of a symmetric network, in bytes per second. */
+static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+
+    *out = bound.value * graph->unit;
+    banyan_free(bound.price);
+    return status;
+}
+
+/* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
+ * first is that of the mean network. 0 for the second: there is none. */
+static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow, double *bound,
+                                      double *most, banyan_error *err)
+{
+    banyan_mean mean;
+    banyan_status status;
+
+    *bound = *most = 0;
+    if (!banyan_graph_has_helpers(graph)) {
+        status = easy_bound(graph, bound, err);
+        return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
+    }
+    status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
+    if (!status && mean.graph)
+        status = bound_of(mean.graph, bound, err);
+    if (!status && mean.graph && narrow->symmetric)
+        status = bound_of(narrow, most, err);
+    if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+        status = BANYAN_SUCCESS;
+        *most = 0;
+    }
+    banyan_mean_fini(&mean);
+    return status;
+}
+
 /* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
  * of a symmetric network will do, and are found much faster. */
 static banyan_status pack_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
@@ -390,23 +442,21 @@ static banyan_status pack_nearly_symmetric(const banyan_topology *topology, cons
                                            int *good, banyan_error *err)
 {
     banyan_graph *narrow = NULL;
-    double rate = 0, bound = 0, most = 0;
+    double rate = 0, bound = 0, most = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
     banyan_status status = narrow_to_twins(graph, &narrow, err);
 
     *good = 0;
     if (!status)
-        status = easy_bound(graph, &bound, err);
-    if (!status && narrow->symmetric)
-        status = easy_bound(narrow, &most, err);
-    if (!status && narrow->symmetric && most >= 0.99 * bound) {
-        status = pack_symmetric(topology, narrow, options, flows, err);
+        status = find_easy_bounds(graph, narrow, &bound, &most, err);
+    if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
+        status = banyan_packed_symmetric(topology, narrow, options, flows, err);
         if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
             status = BANYAN_SUCCESS;
             flows->flow_count = 0;
         }
         if (!status && flows->flow_count)
             status = banyan_flows_rate(flows, topology, &rate, err);
-        *good = !status && flows->flow_count > 0 && rate >= 0.99 * bound &&
+        *good = !status && flows->flow_count > 0 && rate >= enough * bound &&
                 (!options->max_depth || banyan_flows_depth(flows) <= options->max_depth);
     }
     if (!*good)
@@ -434,7 +484,7 @@ static banyan_status try_narrow(const banyan_topology *topology, const banyan_gr
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);
     if (!status && narrow->symmetric)
-        status = pack_symmetric(topology, narrow, options, &other, err);
+        status = banyan_packed_symmetric(topology, narrow, options, &other, err);
     if (!status)
         status = keep_better(topology, options, flows, &other, &rate, err);
     else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
@@ -459,7 +509,7 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
     if (!status && *good) {
         banyan_graph even = banyan_graph_even_view(graph, role);
 
-        status = pack_symmetric(topology, &even, options, flows, err);
+        status = banyan_packed_symmetric(topology, &even, options, flows, err);
     }
     banyan_free(role);
     banyan_free(bound.price);
@@ -480,12 +530,12 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     if (options->by_ellipsoid) {
         status = pack_by_ellipsoid(graph, flows, err);
     } else if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
-        status = pack_symmetric(problem->topology, graph, options, flows, err);
+        status = banyan_packed_symmetric(problem->topology, graph, options, flows, err);
     } else {
         if (options->stages == BANYAN_STAGES_PIPELINED && !graph->symmetric)
             status = pack_even(problem->topology, graph, options, flows, &good, err);
-        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && graph->active_count > 24 &&
-            !banyan_graph_has_helpers(graph))
+        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED &&
+            (graph->active_count > 24 || banyan_graph_has_helpers(graph)) && graph->arc_count > FEW_ARCS)
             status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
             status = pack_coupled(graph, options, flows, &bound, err);

@@ -19,21 +19,22 @@
 
 #include "bound/network.h"
 #include "core/alloc.h"
-#include "solve/ascent.h"
+#include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/cuts.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
 #include "solve/groups.h"
+#include "solve/mean.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
-#include "solve/spanning.h"
 #include "solve/stars.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
 #include "solve/twins.h"
 
 #define SAME 1e-7
+#define SETTLED 1e-9    /* share by which bounds that are the same may differ */
 #define ALIKE 8         /* arcs for each group at least, on average */
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
@@ -138,7 +139,7 @@ static banyan_status by_stars(const banyan_graph *graph, banyan_allreduce_bound 
         return status;
     banyan_stars_price(graph, &stars, out->price);
     reached = stars.total + banyan_fraction_value(stars.strength) * stars.rest->unit / graph->unit;
-    status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+    status = banyan_allreduce_prove(graph, out->price, reached, &out->fraction, &out->value, err);
     *good = !status && reached >= out->value * (1 - SAME);
     out->reached = reached;
     banyan_stars_fini(&stars);
@@ -168,6 +169,70 @@ static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduc
     out->reached = packing.total;
     memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
     banyan_coupled_fini(&packing);
+    return status;
+}
+
+/* Prices of the mean network. *settled: the narrower directions alone allow as much, by the same kind of proof. */
+static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+                             banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    *settled = 0;
+    out->value = HUGE_VAL;
+    for (int narrow = 0; !status && narrow < 2; narrow++) {
+        banyan_mean mean;
+        banyan_allreduce_bound found = {0};
+
+        status = banyan_mean_make(graph, narrow ? BANYAN_EVEN_NARROW : BANYAN_EVEN_MEAN, &mean, err);
+        if (status)
+            return status;
+        found.price = mean.graph ? banyan_alloc((size_t)mean.graph->arc_count, sizeof *found.price) : NULL;
+        if (mean.graph)
+            status = found.price ? banyan_allreduce_solve(mean.graph, &found, err) : banyan_fail_memory(err);
+        if (!status && mean.graph && !narrow) {
+            for (int i = 0; i < graph->arc_count; i++)
+                out->price[i] = found.price[mean.arc[i]];
+            status = banyan_allreduce_prove(graph, out->price, found.value * mean.graph->unit / graph->unit,
+                                            &out->fraction, &out->value, err);
+        } else if (!status && mean.graph) {
+            *settled = found.value * mean.graph->unit >= out->value * graph->unit * (1 - SETTLED);
+            out->reached = found.reached * mean.graph->unit / graph->unit;
+        } else if (narrow && status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+            status = BANYAN_SUCCESS;
+        }
+        banyan_free(found.price);
+        banyan_mean_fini(&mean);
+    }
+    return status;
+}
+
+/* Directions unlike, and nodes help that are not active: mostly the mean network says it all. Else trees find what is lower,
+ * if it can be proven. */
+static banyan_status by_mean_or_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    banyan_allreduce_bound mean = *out, trees = *out;
+    int settled;
+    banyan_status status;
+
+    trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
+    status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+    if (!status && !settled)
+        status = by_coupled_trees(graph, &trees, err);
+    if (!status && !settled) {
+        mean.reached = trees.reached;
+        if (trees.value < mean.value * (1 - SETTLED))
+            status =
+                banyan_allreduce_prove(graph, trees.price, trees.value, &trees.fraction, &trees.value, err);
+    }
+    *out = mean;
+    if (!status && !settled && trees.value < mean.value * (1 - SETTLED)) {
+        *out = trees;
+        out->price = mean.price;
+        memcpy(out->price, trees.price, (size_t)graph->arc_count * sizeof *out->price);
+    }
+    banyan_free(trees.price);
     return status;
 }
 
@@ -211,7 +276,7 @@ static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bou
         if (out->price[i] || twin < i || graph->arcs[i].capacity != graph->arcs[single].capacity)
             continue;
         out->price[i] = out->price[twin] = out->price[single];
-        status = banyan_allreduce_prove(graph, out->price, &fraction, &value, err);
+        status = banyan_allreduce_prove(graph, out->price, HUGE_VAL, &fraction, &value, err);
         if (status)
             return status;
         if (value > out->value)
@@ -242,7 +307,8 @@ static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allred
                                         banyan_error *err)
 {
     banyan_division division;
-    banyan_status status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+    banyan_status status =
+        banyan_allreduce_prove(graph, out->price, HUGE_VAL, &out->fraction, &out->value, err);
 
     if (status || out->value <= out->reached * (1 + SAME))
         return status;
@@ -254,6 +320,39 @@ static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allred
     }
     if (!status)
         banyan_division_fini(&division);
+    return status;
+}
+
+/* Prices alike both ways prove as much, and free cables are free in both. */
+static void make_even(const banyan_graph *graph, int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (graph->arcs[i].twin > i)
+            price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
+}
+
+/* Where a bound may not be tight: without its free cables the network is a smaller one, for which a lower bound may be found. */
+static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_contraction joined;
+    banyan_allreduce_bound found = {0};
+    banyan_status status;
+
+    make_even(graph, out->price);
+    status = banyan_contract(graph, out->price, 1, &joined, err);
+    if (status || !joined.graph || joined.graph->active_count < 2)
+        goto out;
+    found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);
+    status = found.price ? banyan_allreduce_solve(joined.graph, &found, err) : banyan_fail_memory(err);
+    found.value *= joined.graph->unit / graph->unit;
+    if (!status && found.value < out->value * (1 - SETTLED)) {
+        out->value = found.value;
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = joined.arc[i] < 0 ? 0 : found.price[joined.arc[i]];
+    }
+    banyan_free(found.price);
+out:
+    banyan_contraction_fini(&joined);
     return status;
 }
 
@@ -273,7 +372,7 @@ banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allr
     if (even.symmetric && !graph->symmetric && !banyan_network_has_many_helpers(&even)) {
         status = banyan_graph_all_active(&even) ? by_strength(&even, out, err) : by_trees(&even, out, err);
         if (!status)
-            status = banyan_allreduce_prove(graph, out->price, &fraction, &value, err);
+            status = banyan_allreduce_prove(graph, out->price, out->reached, &fraction, &value, err);
         *good = !status && value <= out->reached * (1 + 1e-9);
     }
     banyan_free(role);
@@ -288,7 +387,7 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     if (status || good)
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))
-        return by_coupled_trees(graph, out, err);
+        return by_mean_or_trees(graph, out, err);
     if (graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph))
         status = by_stars(graph, out, &good, err);
     if (status || good)
@@ -307,10 +406,12 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     else
         status = by_trees(graph, out, err);
     if (!status && is_forwarding)
-        return by_cuts_of_helpers(graph, out, err);
+        status = by_cuts_of_helpers(graph, out, err);
+    if (!status && is_forwarding && out->value > out->reached * (1 + SAME))
+        status = by_joining(graph, out, err);
 prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
-        status = banyan_allreduce_prove(graph, out->price, &out->fraction, &out->value, err);
+        status = banyan_allreduce_prove(graph, out->price, out->value, &out->fraction, &out->value, err);
     if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
     return status;
@@ -342,79 +443,4 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
     banyan_free(merged.price);
     banyan_twins_fini(&twins);
     return status;
-}
-
-static int is_even(const banyan_graph *graph, const int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++)
-        if (price[i] != price[graph->arcs[i].twin])
-            return 0;
-    return 1;
-}
-
-/* The least that a reduce tree and a broadcast tree with one root cost together, over all roots. */
-static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                banyan_error *err)
-{
-    banyan_spanning *spanning;
-    banyan_wide worth;
-    int proven;
-    banyan_status status;
-
-    if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
-        status = banyan_spanning_create(graph, &spanning, err);
-        if (!status)
-            *out = 2 * (banyan_wide)banyan_spanning_tree(spanning, NULL, price, NULL);
-        if (!status)
-            banyan_spanning_destroy(spanning);
-        return status;
-    }
-    if (graph->symmetric && banyan_network_has_many_helpers(graph))
-        return is_even(graph, price) ? banyan_ascent_bound(graph, price, out, err)
-                                     : banyan_divide_check(graph, price, out, err);
-    if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph)) {
-        status = banyan_coupled_check(graph, price, &worth, out, &proven, err);
-        if (status || proven)
-            return status;
-    }
-    return graph->symmetric ? banyan_ascent_bound(graph, price, out, err)
-                            : banyan_divide_check(graph, price, out, err);
-}
-
-/* Twins are taken together where they have the same prices. */
-static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                          banyan_error *err)
-{
-    banyan_twins twins;
-    int64_t *merged = NULL;
-    banyan_status status = banyan_twins_merge(graph, price, &twins, err);
-
-    if (!status && !twins.graph)
-        status = least_cost(graph, price, out, err);
-    else if (!status) {
-        merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
-        for (int i = 0; merged && i < graph->arc_count; i++)
-            merged[twins.arc[i]] = price[i];
-        status = merged ? least_cost(twins.graph, merged, out, err) : banyan_fail_memory(err);
-    }
-    banyan_free(merged);
-    banyan_twins_fini(&twins);
-    return status;
-}
-
-banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price,
-                                     banyan_fraction *fraction, double *value, banyan_error *err)
-{
-    banyan_wide worth = 0, cost = 0;
-    banyan_status status = least_cost_of_merged(graph, price, &cost, err);
-
-    if (status)
-        return status;
-    for (int i = 0; i < graph->arc_count; i++)
-        worth += (banyan_wide)graph->arcs[i].capacity * price[i];
-    if (cost <= 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
-    *fraction = banyan_fraction_make(worth, cost);
-    *value = (double)worth / (double)cost;
-    return BANYAN_SUCCESS;
 }

@@ -21,8 +21,9 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
 banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                           banyan_error *err);
 
-/* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. */
-banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price,
+/* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. Where trees are too many to be searched, a
+ * quick proof is enough if it proves what is hoped for; else, and where that is 0, a long one is tried, too. */
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
                                      banyan_fraction *fraction, double *value, banyan_error *err);
 
 #endif

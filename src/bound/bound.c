@@ -9,6 +9,8 @@
 #include "bound/gather.h"
 #include "core/alloc.h"
 
+#define ROUNDED 1e-6
+
 static banyan_status certificate_init(banyan_certificate *c, const banyan_topology *topology,
                                       banyan_error *err)
 {
@@ -48,6 +50,29 @@ static banyan_status lone_worker(const banyan_topology *topology, banyan_rate *r
     rate->bytes_per_s = HUGE_VAL;
     rate->unit = 1;
     return certificate_init(&rate->certificate, topology, err);
+}
+
+/* Nodes that the graph has left out as dead ends are on the side of what they hang on; what is in no connection with it, and
+ * idle workers that are not there, on none. */
+static void place_dead_ends(const banyan_topology *topology, const banyan_graph *graph, banyan_relays relays,
+                            int *part)
+{
+    for (int v = 0; v < graph->node_count; v++)
+        if (graph->out_first[v] == graph->out_first[v + 1] && graph->in_first[v] == graph->in_first[v + 1])
+            part[v] = -1;
+    for (int again = 1; again;) {
+        again = 0;
+        for (int i = 0; i < 2 * topology->link_count; i++) {
+            const banyan_link *link = &topology->links[i / 2];
+            int from = i % 2 ? link->dst : link->src, to = i % 2 ? link->src : link->dst;
+
+            if (part[from] < 0 || part[to] >= 0 ||
+                (relays == BANYAN_RELAYS_NONE && topology->nodes[to].kind == BANYAN_NODE_WORKER))
+                continue;
+            part[to] = part[from];
+            again = 1;
+        }
+    }
 }
 
 /* Nodes joined by arcs without a price are one part. */
@@ -91,6 +116,24 @@ static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
     return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
 }
 
+/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they prove. */
+static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
+                                         banyan_error *err)
+{
+    banyan_fraction fraction;
+    double value;
+    banyan_status status;
+
+    if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph))
+        return BANYAN_SUCCESS;
+    status = banyan_allreduce_prove(graph, found->price, found->value, &fraction, &value, err);
+    if (!status && value > found->value && value <= found->value * (1 + ROUNDED)) {
+        found->value = value;
+        found->fraction = fraction;
+    }
+    return status;
+}
+
 static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
@@ -100,6 +143,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
 
     if (!status)
         status = banyan_allreduce_solve(graph, &found, err);
+    if (!status)
+        status = take_what_is_proven(graph, &found, err);
     if (!status) {
         int64_t common = 0;
 
@@ -109,39 +154,43 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
             rate->certificate.price[graph->arcs[i].link] = found.price[i] / (common ? common : 1);
         join_free_arcs(&rate->certificate, graph);
         rate->certificate.kind = kind_of_prices(&rate->certificate);
-        set_rate(rate, graph, found.fraction, found.value);
+        set_rate(rate, graph, found.fraction, found.value * banyan_graph_rounding(graph, found.price, 1));
         *reached_bytes_per_s = found.reached * graph->unit;
     }
     banyan_free(found.price);
     return status;
 }
 
-static banyan_status find_gather(const banyan_topology *topology, const banyan_graph *graph, int towards,
-                                 banyan_rate *rate, banyan_error *err)
+static banyan_status find_gather(const banyan_topology *topology, const banyan_graph *graph,
+                                 banyan_relays relays, int towards, banyan_rate *rate, banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_fraction fraction;
     banyan_status status =
-        inside ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
+        inside && price ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
         status = banyan_gather_rate(graph, towards, &fraction, inside, err);
     if (!status) {
         banyan_certificate *c = &rate->certificate;
 
-        set_rate(rate, graph, fraction, banyan_fraction_value(fraction));
         c->kind = BANYAN_CERTIFICATE_CUT;
         c->part_count = 2;
         for (int v = 0; v < graph->node_count; v++)
             c->part[v] = !inside[v];
+        place_dead_ends(topology, graph, relays, c->part);
         for (int i = 0; i < graph->arc_count; i++) {
             int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
             int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
 
-            c->price[graph->arcs[i].link] = inside[from] && !inside[to];
+            price[i] = c->price[graph->arcs[i].link] = inside[from] && !inside[to];
         }
+        set_rate(rate, graph, fraction,
+                 banyan_fraction_value(fraction) * banyan_graph_rounding(graph, price, 1));
     }
     banyan_free(inside);
+    banyan_free(price);
     return status;
 }
 
@@ -195,9 +244,9 @@ banyan_status banyan_bound_find(const banyan_topology *topology, const int *acti
     } else if (!status) {
         status = find_allreduce(topology, graph, &out->allreduce, &out->reached_bytes_per_s, err);
         if (!status)
-            status = find_gather(topology, graph, 0, &out->allgather, err);
+            status = find_gather(topology, graph, relays, 0, &out->allgather, err);
         if (!status)
-            status = find_gather(topology, graph, 1, &out->reducescatter, err);
+            status = find_gather(topology, graph, relays, 1, &out->reducescatter, err);
     }
     if (status)
         banyan_bound_fini(out);

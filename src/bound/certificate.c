@@ -34,16 +34,30 @@ static banyan_status check_allreduce(const banyan_graph *graph, const banyan_rat
                                  graph->arcs[i].link);
     }
     if (!status)
-        status = banyan_allreduce_prove(graph, price, &fraction, &value, err);
+        status =
+            banyan_allreduce_prove(graph, price, rate->bytes_per_s / graph->unit, &fraction, &value, err);
     if (!status)
-        status = judge("all-reduce", rate, value * graph->unit, err);
+        status = judge("all-reduce", rate, value * graph->unit * banyan_graph_rounding(graph, price, 1), err);
     banyan_free(price);
     return status;
 }
 
+/* An idle worker that is not there carries nothing. */
+static int is_there(const banyan_topology *topology, const int *active, int active_count,
+                    banyan_relays relays, int v)
+{
+    if (relays != BANYAN_RELAYS_NONE || topology->nodes[v].kind != BANYAN_NODE_WORKER)
+        return 1;
+    for (int i = 0; i < active_count; i++)
+        if (active[i] == v)
+            return 1;
+    return 0;
+}
+
 /* What crosses the cut, for all the data behind it. */
 static banyan_status check_gather(const banyan_topology *topology, const int *active, int active_count,
-                                  const banyan_rate *rate, int towards, banyan_error *err)
+                                  banyan_relays relays, const banyan_rate *rate, int towards,
+                                  banyan_error *err)
 {
     const int *part = rate->certificate.part;
     double crossing = 0;
@@ -53,7 +67,7 @@ static banyan_status check_gather(const banyan_topology *topology, const int *ac
         const banyan_link *link = &topology->links[i];
         int from = towards ? link->dst : link->src, to = towards ? link->src : link->dst;
 
-        if (part[from] == 0 && part[to] == 1 && rate->certificate.price[i])
+        if (part[from] == 0 && part[to] != 0 && is_there(topology, active, active_count, relays, to))
             crossing += link->bytes_per_s;
     }
     for (int i = 0; i < active_count; i++)
@@ -76,9 +90,9 @@ banyan_status banyan_bound_check_certificate(const banyan_topology *topology, co
         return status;
     status = check_allreduce(graph, &bound->allreduce, err);
     if (!status)
-        status = check_gather(topology, active, active_count, &bound->allgather, 0, err);
+        status = check_gather(topology, active, active_count, bound->relays, &bound->allgather, 0, err);
     if (!status)
-        status = check_gather(topology, active, active_count, &bound->reducescatter, 1, err);
+        status = check_gather(topology, active, active_count, bound->relays, &bound->reducescatter, 1, err);
     banyan_graph_destroy(graph);
     return status;
 }

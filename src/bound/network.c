@@ -3,6 +3,8 @@
  * out. */
 #include "bound/network.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -11,6 +13,7 @@
 #define LEAST_RATE 1e-290 /* bytes/s: below this doubles lose digits */
 #define MOST_RATE 1e290
 #define WIDEST 4294967296.0 /* 2^32 */
+#define MUCH_WIDER 256.0
 
 typedef struct {
     unsigned char *role, *gone;
@@ -111,51 +114,63 @@ static void take_links(sketch *s, const banyan_topology *topology)
             s->role[v] = 0;
 }
 
-static int find_top(int *top, int v)
+/* The nodes that the first active worker reaches (back: that reach it) over links wider than least; whether these are all
+ * active workers. */
+static int is_joined(const sketch *s, const int *active, int active_count, double least, int back,
+                     unsigned char *seen, int node_count)
 {
-    while (top[v] != v)
-        v = top[v] = top[top[v]];
-    return v;
+    memset(seen, 0, (size_t)node_count);
+    seen[active[0]] = 1;
+    for (int again = 1; again;) {
+        again = 0;
+        for (int i = 0; i < s->arc_count; i++) {
+            int from = back ? s->dst[i] : s->src[i], to = back ? s->src[i] : s->dst[i];
+
+            if (s->capacity[i] > least && seen[from] && !seen[to])
+                seen[to] = 1, again = 1;
+        }
+    }
+    for (int i = 0; i < active_count; i++)
+        if (!seen[active[i]])
+            return 0;
+    return 1;
 }
 
-/* Joins what links wider than least join; returns whether that is all active workers. */
-static int join_wider(const sketch *s, const int *active, int active_count, double least, int node_count,
-                      int *top)
+static int compare_widths(const void *left, const void *right)
 {
-    int together = 1;
+    const double *a = left, *b = right;
 
-    for (int v = 0; v < node_count; v++)
-        top[v] = v;
-    for (int i = 0; i < s->arc_count; i++)
-        if (s->capacity[i] > least)
-            top[find_top(top, s->src[i])] = find_top(top, s->dst[i]);
-    for (int i = 1; i < active_count; i++)
-        together &= find_top(top, active[i]) == find_top(top, active[0]);
-    return together;
+    return *a < *b ? -1 : *a > *b;
 }
 
-/* More than this no plan can bear on a link: the widest links that the active workers cannot do without are at most
- * so wide that they stand between two sides, and what crosses there bounds every rate; on a link it can come once
- * for each node. */
-static double find_most(const sketch *s, const int *active, int active_count, int node_count, int *top)
+/* More than this no plan can bear on a link. Without the widest links that the active workers cannot do without, some of
+ * these reach only one side of the network, or are reached from it alone; what crosses there bounds every rate. And on a link
+ * it can come twice for each node: to be summed, and as a sum. */
+static double find_most(const sketch *s, const int *active, int active_count, int node_count,
+                        unsigned char *seen, double *sorted)
 {
-    double least = 0, crossing = 0, widest = 0;
+    int low = 0, high = s->arc_count - 1, back = 0;
+    double crossing = 0;
 
-    for (int i = 0; i < s->arc_count; i++)
-        widest = s->capacity[i] > widest ? s->capacity[i] : widest;
-    for (double next = 0; join_wider(s, active, active_count, least, node_count, top); least = next) {
-        next = widest; /* the next wider link */
-        for (int i = 0; i < s->arc_count; i++)
-            if (s->capacity[i] > least && s->capacity[i] < next)
-                next = s->capacity[i];
-        if (!(next > least))
-            break;
+    memcpy(sorted, s->capacity, (size_t)s->arc_count * sizeof *sorted);
+    qsort(sorted, (size_t)s->arc_count, sizeof *sorted, compare_widths);
+    while (low < high) { /* the least width without which, and all narrower ones, they are not joined */
+        int middle = (low + high) / 2;
+
+        if (is_joined(s, active, active_count, sorted[middle], 0, seen, node_count) &&
+            is_joined(s, active, active_count, sorted[middle], 1, seen, node_count))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (is_joined(s, active, active_count, sorted[low], 0, seen, node_count)) {
+        back = 1;
+        is_joined(s, active, active_count, sorted[low], 1, seen, node_count);
     }
     for (int i = 0; i < s->arc_count; i++)
-        if (find_top(top, s->src[i]) == find_top(top, active[0]) &&
-            find_top(top, s->dst[i]) != find_top(top, active[0]))
+        if (seen[back ? s->dst[i] : s->src[i]] && !seen[back ? s->src[i] : s->dst[i]])
             crossing += s->capacity[i];
-    return crossing * node_count;
+    return 2 * crossing * node_count;
 }
 
 static void find_extremes(const sketch *s, int *thinnest, int *widest)
@@ -179,18 +194,20 @@ static banyan_status refuse(const sketch *s, const banyan_topology *topology, in
         banyan_topology_node_name(topology, s->dst[wide]), s->capacity[wide]);
 }
 
-/* Solvers count in whole numbers of 32 bits. Links that are wider than anything can use are narrowed to that. */
+/* Solvers count in whole numbers, and roundings should not show on thin links. So links that are wider than anything can use
+ * are narrowed to that. */
 static banyan_status narrow(sketch *s, const banyan_topology *topology, const int *active, int active_count,
                             banyan_error *err)
 {
-    int thin, wide, *top;
-    double most;
+    int thin, wide;
+    unsigned char *seen;
+    double most = 0, *sorted;
 
     if (s->arc_count == 0 || active_count < 2)
         return BANYAN_SUCCESS;
     find_extremes(s, &thin, &wide);
     if (s->capacity[thin] >= LEAST_RATE && s->capacity[wide] <= MOST_RATE &&
-        s->capacity[wide] / s->capacity[thin] <= WIDEST)
+        s->capacity[wide] / s->capacity[thin] <= MUCH_WIDER)
         return BANYAN_SUCCESS;
     if (s->capacity[thin] < LEAST_RATE && s->capacity[wide] < LEAST_RATE)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
@@ -199,12 +216,15 @@ static banyan_status narrow(sketch *s, const banyan_topology *topology, const in
                            banyan_topology_node_name(topology, s->dst[thin]), s->capacity[thin]);
     if (s->capacity[thin] < LEAST_RATE || s->capacity[wide] > MOST_RATE)
         return refuse(s, topology, thin, wide, err);
-    top = banyan_alloc((size_t)topology->node_count, sizeof *top);
-    if (!top)
+    seen = banyan_alloc((size_t)topology->node_count, 1);
+    sorted = banyan_alloc((size_t)s->arc_count, sizeof *sorted);
+    if (seen && sorted)
+        most = find_most(s, active, active_count, topology->node_count, seen, sorted);
+    banyan_free(seen);
+    banyan_free(sorted);
+    if (!seen || !sorted)
         return banyan_fail_memory(err);
-    most = find_most(s, active, active_count, topology->node_count, top);
-    banyan_free(top);
-    if (most / s->capacity[thin] > WIDEST)
+    if (fmin(most, s->capacity[wide]) / s->capacity[thin] > WIDEST)
         return refuse(s, topology, thin, wide, err);
     for (int i = 0; most > 0 && i < s->arc_count; i++)
         s->capacity[i] = s->capacity[i] < most ? s->capacity[i] : most;

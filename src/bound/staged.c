@@ -14,6 +14,7 @@
 #include "solve/oracle.h"
 #include "solve/packing.h"
 
+#define ROUNDED 1e-7  /* what a bound may rise by when its prices become whole numbers */
 #define MANY_ARCS 100 /* beyond this, arcs that look alike share a row, if that makes few rows */
 
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
@@ -27,6 +28,15 @@ banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_e
         }
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                        "stages is «%s»; it can be pipelined, sequential or overlap", text);
+}
+
+double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const banyan_staged *staged)
+{
+    double rounding =
+        staged->price ? banyan_graph_rounding(graph, staged->price, stages == BANYAN_STAGES_PIPELINED ? 1 : 2)
+                      : 1;
+
+    return staged->chi * graph->unit * rounding;
 }
 
 void banyan_staged_fini(banyan_staged *staged)
@@ -44,7 +54,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
 
     if (stages == BANYAN_STAGES_PIPELINED) { /* the all-reduce bound, which knows more kinds of networks */
         *proven = 1;
-        return banyan_allreduce_prove(graph, price, &fraction, value, err);
+        return banyan_allreduce_prove(graph, price, 0, &fraction, value, err);
     }
     status = banyan_coupled_check_stages(graph, stages, price, &num, &den, proven, err);
     if (!status)
@@ -63,8 +73,9 @@ static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages,
     banyan_status status =
         out->proven ? banyan_staged_prove(graph, stages, price, &value, &proven, err) : BANYAN_SUCCESS;
 
-    if (status || !proven || value > out->chi * (1 + 1e-9))
+    if (status || !proven || value > out->chi * (1 + ROUNDED))
         return status;
+    out->chi = fmax(out->chi, value);
     out->price = banyan_alloc(rows, sizeof *out->price);
     if (!out->price)
         return banyan_fail_memory(err);
@@ -188,6 +199,11 @@ banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stage
         status = by_broadcast(graph, &even, stages, out, err);
     else
         status = by_coupled(graph, stages, out, err);
+    if (!status && out->proven && !out->price &&
+        stages == BANYAN_STAGES_OVERLAP) { /* adders may leave room for sums */
+        banyan_staged_fini(out);
+        status = by_coupled(graph, stages, out, err);
+    }
     banyan_free(role);
     return status;
 }

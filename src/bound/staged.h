@@ -17,6 +17,9 @@ typedef struct {
 banyan_status banyan_staged_solve(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
                                   banyan_error *err);
 
+/* The sum of chi in bytes a second. */
+double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const banyan_staged *staged);
+
 void banyan_staged_fini(banyan_staged *staged);
 
 /* What prices of stages prove: no sum of chi passes *value. *proven is 0 where the cheapest trees were not searched fully. */

@@ -46,7 +46,7 @@ static void write_certificate(banyan_text *text, const banyan_staged_question *q
 banyan_status banyan_staged_format(const banyan_staged_question *question, const banyan_graph *graph,
                                    const banyan_staged *staged, char **out, banyan_error *err)
 {
-    double chi = staged->chi * graph->unit,
+    double chi = banyan_staged_sum(graph, question->stages, staged),
            rate = question->stages == BANYAN_STAGES_PIPELINED ? chi : chi / 2;
     banyan_text text = BANYAN_TEXT_EMPTY;
     char digest[17], *words;
@@ -235,14 +235,17 @@ static banyan_status judge(const claim *c, const banyan_topology *topology, bany
                             (r < graph->arc_count ? 0 : topology->link_count)];
     if (!status)
         status = banyan_staged_prove(graph, c->stages, price, &value, &proven, err);
+    if (!status)
+        value *=
+            graph->unit * banyan_graph_rounding(graph, price, c->stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
     if (!status && !proven)
         status = banyan_fail(err, BANYAN_PLAN_INVALID,
                              "the cheapest trees cannot be searched fully here: nothing is proven");
-    if (!status && value * graph->unit > c->chi * (1 + 1e-9))
+    if (!status && value > c->chi * (1 + 1e-9))
         status = banyan_fail(
             err, BANYAN_PLAN_INVALID,
-            "the prices prove that the sum of chi cannot pass %.6g bytes/s, but the bound claims %.6g",
-            value * graph->unit, c->chi);
+            "the prices prove that the sum of chi cannot pass %.6g bytes/s, but the bound claims %.6g", value,
+            c->chi);
     banyan_free(price);
     banyan_graph_destroy(graph);
     return status;

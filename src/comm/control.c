@@ -135,9 +135,16 @@ int banyan_control_is_lost(banyan_control *control, int rank)
     return ask_flag(control, control->lost, rank);
 }
 
-int banyan_control_is_silent(banyan_control *control, int rank)
+/* What others than the hub know of each other they have heard from it. */
+int64_t banyan_control_silent_since_ns(banyan_control *control, int rank)
 {
-    return ask_flag(control, control->silent, rank);
+    int64_t since_ns = 0;
+
+    pthread_mutex_lock(&control->lock);
+    if (control->silent[rank] && (control->rank == 0 || rank == 0 || !control->lost[0]))
+        since_ns = control->silent_since_ns[rank];
+    pthread_mutex_unlock(&control->lock);
+    return since_ns;
 }
 
 void banyan_control_mark_lost(banyan_control *control, int rank)

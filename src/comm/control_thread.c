@@ -327,19 +327,22 @@ static int empty_outbox(banyan_control *control)
     return is_stopping;
 }
 
-static void beat(banyan_control *control, int64_t now_ns)
+static void beat(banyan_control *control)
 {
     unsigned char body[BEAT_HEAD + BANYAN_CALL_TEXT];
     size_t bytes = control->rank ? write_beat(control, body) : 0; /* the hub has nobody to tell */
 
-    for (int i = 0; i < control->size; i++) {
-        member *m = &control->members[i];
-
-        if (m->channel.fd < 0)
-            continue;
-        if (!banyan_channel_has_unsent(&m->channel))
+    for (int i = 0; i < control->size; i++)
+        if (control->members[i].channel.fd >= 0 && !banyan_channel_has_unsent(&control->members[i].channel))
             put(control, i, BEAT, body, bytes);
-        if (now_ns - m->heard_ns > 3 * control->beat_ns)
+}
+
+static void miss_silent(banyan_control *control, int64_t now_ns)
+{
+    for (int i = 0; i < control->size; i++) {
+        const member *m = &control->members[i];
+
+        if (m->channel.fd >= 0 && now_ns - m->heard_ns > 3 * control->beat_ns)
             set_silent(control, i, 1, now_ns);
     }
 }
@@ -352,6 +355,7 @@ static int wait_ms(const banyan_control *control, int64_t now_ns, int64_t next_b
     return until_ns <= now_ns ? 0 : (int)((until_ns - now_ns) / 1000000 + 1);
 }
 
+/* Who is missed is found after all that has come was heard: a thread that comes late itself has not listened meanwhile. */
 void *banyan_control_watch_over(void *argument)
 {
     banyan_control *control = argument;
@@ -360,14 +364,14 @@ void *banyan_control_watch_over(void *argument)
 
     for (;;) {
         int64_t now_ns = banyan_clock_ns();
-        int count;
+        int count, is_due = now_ns >= next_beat_ns;
 
-        if (now_ns >= next_beat_ns) {
-            beat(control, now_ns);
+        if (is_due) {
+            beat(control);
             next_beat_ns = now_ns + control->beat_ns;
         }
         flush_all(control);
-        count = epoll_wait(control->epoll, events, 32, wait_ms(control, now_ns, next_beat_ns));
+        count = epoll_wait(control->epoll, events, 32, is_due ? 0 : wait_ms(control, now_ns, next_beat_ns));
         for (int i = 0; i < count; i++)
             if (events[i].data.u64 < (uint64_t)control->size &&
                 control->members[events[i].data.u64].channel.fd >= 0)
@@ -377,6 +381,8 @@ void *banyan_control_watch_over(void *argument)
                 banyan_control_answer_status(control);
             else if (events[i].data.u64 == KEY_ANSWER)
                 banyan_control_go_on_answering(control);
+        if (is_due && count < 32)
+            miss_silent(control, now_ns);
         banyan_listener_progress(control->listener);
         if (empty_outbox(control))
             return NULL;

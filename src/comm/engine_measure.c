@@ -191,8 +191,11 @@ static banyan_status measure_together(measurement *m, int most, double budget_s,
                                     fmax(seconds - cost->start_s, alone_s * 0.05));
         gain = (count + 1) * speeds[count];
         count++;
-        if (gain < best * STILL_GROWING)
+        if (gain < best * STILL_GROWING) {
+            /* Runs differ by as much: it hides start-ups, but nothing says that it moves more. */
+            speeds[count - 1] = fmin(speeds[count - 1], best / count);
             break;
+        }
         best = gain;
     }
     return banyan_cost_set_speeds(cost, speeds, count, err);

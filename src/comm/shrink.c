@@ -4,17 +4,20 @@
  * The lowest rank that lives leads. Everybody else connects to its door, which its control thread still
  * keeps:
  *
- *     rank r ── hello (JOIN) ──> leader       when all that are not lost have come, or half of the time-out
- *     leader ── MEMBERS ──> all               has passed, or a quarter and those that lack are silent
+ *     rank r ── hello (JOIN) ──> leader       when all that are not lost have come, or have been silent for a whole
+ *     leader ── MEMBERS ──> all               time-out, or seven tenths of the time have passed
  *     rank r ── CARD ──> leader ── CARDS ──> all
  *
  * Ranks may differ in whom they know to be lost. One that dials a dead leader finds it dead and takes the
  * next; one that is dialled although it follows another leader lets the caller wait, and the caller comes to
- * the right one when that connection closes. Silence alone proves nothing: on a crowded machine a living rank is
- * now and then silent for long, and a group that took it for dead would fall into two. */
+ * the right one when that connection closes.
+ *
+ * A rank that is slow is not dead: on a crowded machine a living one is now and then silent for long, and a group that took
+ * it for dead would fall into two. So a leader that does not answer is given four tenths of the time, unless it has been silent for
+ * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "comm/internal.h"
 #include "comm/store.h"
@@ -26,15 +29,17 @@
 
 enum { MEMBERS = 1, CARD, CARDS };
 #define SLICE_NS 20000000
+#define LEAVE_TO_LEADER 0.4 /* of the time: for a leader to answer, */
+#define LEAVE_TO_OTHERS 0.7 /* and for the others to come; the rest is for what follows */
 #define LIMIT ((size_t)BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES)
 
 typedef struct {
     banyan_comm *comm;
     banyan_world *world;
     banyan_control *control;
-    int rank, size;                   /* in the old group */
-    int64_t deadline_ns, patience_ns; /* until then the silent are waited for too */
-    char *is_out;                     /* by old rank: excluded or found dead here */
+    int rank, size; /* in the old group */
+    int64_t begun_ns, deadline_ns;
+    char *is_out;             /* by old rank: excluded or found dead here */
     banyan_channel *channels; /* the leader's, by old rank; a follower's only one is channels[leader] */
     int leader;
     int *members; /* old ranks */
@@ -47,10 +52,20 @@ static int is_gone(const reunion *r, int rank)
     return r->is_out[rank] || banyan_control_is_lost(r->control, rank);
 }
 
+/* Until when this rank may stay away: for that part of our time, or until it has been silent for as long as a call may last. */
+static int64_t patience_ns(const reunion *r, int rank, double part)
+{
+    int64_t whole_ns = r->deadline_ns - r->begun_ns,
+            until_ns = r->begun_ns + (int64_t)(part * (double)whole_ns);
+    int64_t since_ns = banyan_control_silent_since_ns(r->control, rank);
+
+    return since_ns && since_ns + whole_ns < until_ns ? since_ns + whole_ns : until_ns;
+}
+
 static int is_awaited(const reunion *r, int rank)
 {
     return rank != r->rank && !is_gone(r, rank) && r->channels[rank].fd < 0 &&
-           (banyan_clock_ns() < r->patience_ns || !banyan_control_is_silent(r->control, rank));
+           banyan_clock_ns() < patience_ns(r, rank, LEAVE_TO_OTHERS);
 }
 
 static int is_complete(const reunion *r)
@@ -61,10 +76,33 @@ static int is_complete(const reunion *r)
     return 1;
 }
 
+/* A list without the one that gets it. */
+static void turn_away(const reunion *r, int fd)
+{
+    unsigned char body[12];
+    banyan_channel channel;
+
+    banyan_channel_init(&channel, fd, LIMIT);
+    banyan_put64(body, 0);
+    banyan_put32(body + 8, (uint32_t)r->rank);
+    if (!banyan_channel_put(&channel, MEMBERS, body, sizeof body, NULL))
+        banyan_channel_send_all(&channel, banyan_clock_ns() + SLICE_NS, NULL);
+    banyan_channel_fini(&channel);
+}
+
+/* Who came to us when we were on our way without it. */
+static void turn_away_late(const reunion *r)
+{
+    int rank, fd;
+
+    while ((fd = banyan_control_next_joiner(r->control, 0, &rank)) >= 0)
+        turn_away(r, fd);
+}
+
 static void welcome(reunion *r, int rank, int fd)
 {
     if (rank < 0 || rank >= r->size || rank == r->rank || r->is_out[rank]) {
-        close(fd);
+        turn_away(r, fd);
         return;
     }
     banyan_channel_fini(&r->channels[rank]);
@@ -84,13 +122,11 @@ static void list_members(reunion *r)
 /* Leading: waits for the others, and tells them who they are. */
 static banyan_status lead(reunion *r, banyan_error *err)
 {
-    int64_t started_ns = banyan_clock_ns();
-    int64_t until_ns = started_ns + (r->deadline_ns - started_ns) / 2;
     unsigned char *body = banyan_alloc((size_t)r->size + 3, 4);
     banyan_status status =
         body ? banyan_auth_random(&r->number, sizeof r->number, err) : banyan_fail_memory(err);
 
-    while (!status && !is_complete(r) && banyan_clock_ns() < until_ns) {
+    while (!status && !is_complete(r)) {
         int rank, fd = banyan_control_next_joiner(r->control, banyan_clock_ns() + SLICE_NS, &rank);
 
         if (fd >= 0)
@@ -135,23 +171,41 @@ static banyan_status read_members(reunion *r, const unsigned char *body, size_t 
                       : BANYAN_SUCCESS;
 }
 
-/* Following: PEER_LOST and TIMEOUT mean that this is not the leader. */
-static banyan_status follow(reunion *r, int leader, banyan_error *err)
+/* Its door was open before the group began, so a connection that is refused (SYSTEM_ERROR) means that it has gone. One that
+ * ends in between may have taken us too long, and is tried again. */
+static banyan_status dial_leader(reunion *r, int leader, int *fd, banyan_error *err)
 {
     const banyan_card *card = &banyan_world_cards(r->world)[leader];
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, banyan_world_size(r->world), 0, 1};
-    int64_t now_ns = banyan_clock_ns(), soon_ns = now_ns + (r->deadline_ns - now_ns) / 8;
-    const unsigned char *body = NULL;
+    int64_t now_ns = banyan_clock_ns(), until_ns = patience_ns(r, leader, LEAVE_TO_LEADER);
+    int64_t least_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    struct timespec pause = {.tv_nsec = SLICE_NS};
     banyan_secret secret;
-    size_t bytes = 0;
-    char name[40];
     banyan_status status;
-    int fd, type = 0;
+    char name[40];
 
+    until_ns = until_ns > least_ns ? until_ns : least_ns;
     snprintf(name, sizeof name, "rank %d", leader);
     banyan_world_copy_secret(r->world, &secret);
-    status = banyan_dial(&card->address, &secret, &hello, name, soon_ns, &fd, err);
+    for (;;) {
+        status = banyan_dial_once(&card->address, &secret, &hello, name, until_ns, fd, err);
+        if ((status != BANYAN_PEER_LOST && status != BANYAN_MISMATCH) || is_gone(r, leader) ||
+            banyan_clock_ns() + SLICE_NS >= until_ns)
+            break;
+        nanosleep(&pause, NULL);
+    }
     banyan_auth_forget(&secret, sizeof secret);
+    return status == BANYAN_SYSTEM_ERROR ? BANYAN_PEER_LOST : status;
+}
+
+/* Following: PEER_LOST and TIMEOUT mean that this is not the leader. */
+static banyan_status follow(reunion *r, int leader, banyan_error *err)
+{
+    const unsigned char *body = NULL;
+    size_t bytes = 0;
+    int fd, type = 0;
+    banyan_status status = dial_leader(r, leader, &fd, err);
+
     if (status)
         return status;
     r->leader = leader;
@@ -292,8 +346,8 @@ static banyan_status init_reunion(reunion *r, banyan_comm *comm, const int *excl
                    .control = banyan_world_control(comm->group->world),
                    .rank = comm->rank,
                    .size = comm->group->setup.size,
-                   .deadline_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 1000000,
-                   .patience_ns = banyan_clock_ns() + (int64_t)comm->group->setup.timeout_ms * 250000};
+                   .begun_ns = banyan_clock_ns()};
+    r->deadline_ns = r->begun_ns + (int64_t)comm->group->setup.timeout_ms * 1000000;
     r->is_out = banyan_alloc((size_t)r->size, 1);
     r->members = banyan_alloc((size_t)r->size, sizeof *r->members);
     r->channels = banyan_alloc((size_t)r->size, sizeof *r->channels);
@@ -334,6 +388,8 @@ static banyan_status shrink(banyan_comm *comm, const int *exclude, int exclude_c
         status = find_leader(&r, &comm->err);
     if (!status)
         status = create_child(&r, config, out);
+    if (!status)
+        turn_away_late(&r);
     fini_reunion(&r);
     return status;
 }

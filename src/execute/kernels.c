@@ -298,6 +298,9 @@ banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op)
     {                                                                                                        \
         type *x = elements;                                                                                  \
                                                                                                              \
+        for (; count >= BLOCK; count -= BLOCK, x += BLOCK)                                                   \
+            for (int i = 0; i < BLOCK; i++)                                                                  \
+                x[i] = (expression);                                                                         \
         for (size_t i = 0; i < count; i++)                                                                   \
             x[i] = (expression);                                                                             \
         break;                                                                                               \

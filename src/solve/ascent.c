@@ -2,7 +2,8 @@
 /* solve/ascent.c: dual ascent for directed Steiner trees (Wong 1984). While some active node cannot be
  * reached from the root over arcs of no cost left, every tree must still enter the set of nodes from which it
  * can be reached so: charge the cheapest entering arc to the bound, and lower all entering arcs by as much.
- * Sets never overlap in what they charge, so the sum is a lower bound on every tree.
+ * Sets never overlap in what they charge, so the sum is a lower bound on every tree. The smallest set is always charged
+ * first: a large one, charged before those it will swallow, would pay for what they could have been charged for.
  *
  * All nodes count as branching in that. A switch that only forwards does not branch: two branches that meet there
  * pay its cables twice. So with such nodes, and prices alike both ways, we look at the network of the others, each
@@ -19,20 +20,23 @@
 
 #define MOST_JOINED 400 /* nodes that add: the network of ways has an arc for each two of them */
 
+#define ROOTS 4 /* to begin with, at most */
+
 typedef struct {
     const banyan_graph *graph;
     int64_t *left; /* cost not yet charged, per arc */
     int *stack;
     unsigned char *in;
+    int *size; /* per active node: of its set, at least; -1: the root is in it */
 } ascent;
 
-/* The nodes from which t (towards: which t) can be reached over free arcs; 1 if the root is among them. */
-static int collect(ascent *a, int t, int root, int towards)
+/* The nodes from which t (towards: which t) can be reached over free arcs; returns how many. */
+static int collect(ascent *a, int t, int towards)
 {
     const banyan_graph *graph = a->graph;
     const int *first = towards ? graph->out_first : graph->in_first;
     const int *list = towards ? graph->out_arc : graph->in_arc;
-    int count = 0;
+    int count = 0, size = 1;
 
     memset(a->in, 0, (size_t)graph->node_count);
     a->in[t] = 1;
@@ -47,10 +51,11 @@ static int collect(ascent *a, int t, int root, int towards)
             if (a->left[list[i]] == 0 && !a->in[u]) {
                 a->in[u] = 1;
                 a->stack[count++] = u;
+                size++;
             }
         }
     }
-    return a->in[root];
+    return size;
 }
 
 /* Charges the cheapest arc that enters the collected set; -1 if none does. */
@@ -74,27 +79,91 @@ static int64_t charge(ascent *a, int towards)
     return least;
 }
 
+/* The node whose set was the smallest when it was last looked at: sets only grow. -1: all are joined to the root. */
+static int smallest(const ascent *a)
+{
+    int best = -1;
+
+    for (int i = 0; i < a->graph->active_count; i++)
+        if (a->size[i] >= 0 && (best < 0 || a->size[i] < a->size[best]))
+            best = i;
+    return best;
+}
+
 static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int towards)
 {
     const banyan_graph *graph = a->graph;
     banyan_wide sum = 0;
+    int next;
 
     memcpy(a->left, price, (size_t)graph->arc_count * sizeof *price);
-    for (int again = 1; again;) {
-        again = 0;
-        for (int i = 0; i < graph->active_count; i++) { /* in turn, so that sets grow side by side */
-            int64_t amount;
+    for (int i = 0; i < graph->active_count; i++)
+        a->size[i] = graph->active[i] == root ? -1 : 0;
+    while ((next = smallest(a)) >= 0) {
+        int size = collect(a, graph->active[next], towards);
+        int64_t amount;
 
-            if (graph->active[i] == root || collect(a, graph->active[i], root, towards))
-                continue;
+        if (a->in[root]) {
+            a->size[next] = -1;
+        } else if (size > a->size[next]) {
+            a->size[next] = size;
+        } else {
             amount = charge(a, towards);
             if (amount < 0)
                 return -1;
             sum += amount;
-            again = 1;
         }
     }
     return sum;
+}
+
+static int find_top(int *top, int v)
+{
+    while (top[v] != v)
+        v = top[v] = top[top[v]];
+    return v;
+}
+
+/* Cables without a price join nodes to parts; between those that hold active nodes a tree takes as many cables as there are,
+ * less one, and each costs the least price or more. */
+static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    int *top = a->stack, parts = 0;
+    int64_t least = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] == 0)
+            top[find_top(top, graph->arcs[i].src)] = find_top(top, graph->arcs[i].dst);
+        else
+            least = least == 0 || price[i] < least ? price[i] : least;
+    memset(a->in, 0, (size_t)graph->node_count);
+    for (int i = 0; i < graph->active_count; i++) {
+        int part = find_top(top, graph->active[i]);
+
+        parts += !a->in[part];
+        a->in[part] = 1;
+    }
+    return (banyan_wide)least * (parts - 1);
+}
+
+/* One tree serves both ways, and any active node can be its root; which one is the best to begin with is not known. */
+static banyan_wide bound_of_trees(ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    banyan_wide best = bound_of_parts(a, price);
+    int step = (graph->active_count + ROOTS - 1) / ROOTS;
+
+    for (int i = 0; i < graph->active_count; i += step) {
+        banyan_wide sum = bound_from(a, price, graph->active[i], 0);
+
+        if (sum < 0)
+            return -1;
+        best = sum > best ? sum : best;
+    }
+    return 2 * best;
 }
 
 static int is_even(const banyan_graph *graph, const int64_t *price)
@@ -181,12 +250,11 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     }
     a.stack = banyan_alloc((size_t)graph->node_count, sizeof *a.stack);
     a.in = banyan_alloc((size_t)graph->node_count, 1);
-    status = a.left && a.stack && a.in ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    a.size = banyan_alloc((size_t)graph->active_count, sizeof *a.size);
+    status = a.left && a.stack && a.in && a.size ? BANYAN_SUCCESS : banyan_fail_memory(err);
     *out = -1;
-    if (!status &&
-        is_even(graph, price)) { /* one tree serves both ways, and any active node can be its root */
-        *out = bound_from(&a, price, graph->active[0], 0);
-        *out = *out < 0 ? -1 : 2 * *out;
+    if (!status && is_even(graph, price)) {
+        *out = bound_of_trees(&a, price);
         goto out;
     }
     for (int v = 0; !status && v < graph->node_count; v++) {
@@ -207,5 +275,6 @@ out:
     banyan_free(a.left);
     banyan_free(a.stack);
     banyan_free(a.in);
+    banyan_free(a.size);
     return status;
 }

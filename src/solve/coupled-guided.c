@@ -36,7 +36,7 @@ static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *t
     for (int i = 0; i < graph->arc_count; i++)
         price[i] = division->price[twins->arc[i]];
     for (int v = graph->node_count - 1; v >= 0; v--) /* the first of twins comes last */
-        division->root[v] = division->root[twins->node[v]] * twins->node_share[v];
+        division->root[v] = division->root[twins->node[v]] * twins->share[v];
     banyan_free(division->price);
     division->price = price;
     return BANYAN_SUCCESS;

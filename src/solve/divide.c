@@ -34,7 +34,9 @@
 #define PREMIUM 4             /* on prices that are not given */
 #define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
 #define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
-#define MUCH_PATIENCE 30      /* and where it is checked */
+#define MUCH_PATIENCE 30      /* and where it is checked, */
+#define MOST_PATIENCE 200     /* with few arcs */
+#define FEW_ARCS 400
 #define MOST_ROUNDS 2000
 
 static void divider_fini(banyan_divider *d)
@@ -466,6 +468,22 @@ banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, ba
     return divide(graph, tolerance, MOST_ROUNDS, PATIENCE, out, err);
 }
 
+/* Every pair of trees costs least where arcs cost what the cuts need. No tree takes an arc more often than there are active
+ * nodes; without what arcs of no price may take of it in this way, the others have to pay the rest, and these cost at most so
+ * many times as much as by their prices. And as prices are whole numbers, so is what a pair costs. */
+static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *price, const int64_t *needed,
+                                    banyan_wide least)
+{
+    long double most = 0, rest = (long double)least;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] > 0)
+            most = fmaxl(most, (long double)needed[i] / (long double)price[i]);
+        else
+            rest -= 2.0L * graph->active_count * (long double)needed[i];
+    return most > 0 && rest > 0 ? (banyan_wide)ceill(rest / most * (1 - 1e-15L)) : 0;
+}
+
 banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                   banyan_error *err)
 {
@@ -480,13 +498,18 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, CHECKED, MOST_ROUNDS, MUCH_PATIENCE, &division, err);
+        status = close_in(&d, CHECKED, MOST_ROUNDS,
+                          graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE, &division, err);
     if (!status)
         status = banyan_divide_prove_by_cuts(&d, needed, &worth, &least, err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         value += (banyan_wide)graph->arcs[i].capacity * price[i];
-    if (!status) /* the cuts prove a bound by themselves; the prices are worth as much as that */
+    if (!status) { /* the cuts prove a bound by themselves; the prices are worth as much as that */
+        banyan_wide whole = least_whole_cost(graph, price, needed, least);
+
         *out = (banyan_wide)((long double)value / (long double)worth * (long double)least);
+        *out = whole > *out ? whole : *out;
+    }
     banyan_free(needed);
     divider_fini(&d);
     return status;

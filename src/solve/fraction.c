@@ -7,8 +7,15 @@
 
 #include <math.h>
 
-/* Above this, sums over a large network times the number of workers could pass 63 bits. */
-#define LARGEST_INTEGER ((int64_t)1 << 40)
+#define THIN 16777216.0 /* units */
+
+/* Sums over all links times the number of workers, which are at most as many, must stay below 63 bits. */
+static int64_t largest_integer(int count, int bits, int least_bits, int most_bits)
+{
+    for (int64_t links = 1; links < count && bits > least_bits; links *= 2)
+        bits -= 2;
+    return (int64_t)1 << (bits < least_bits ? least_bits : bits > most_bits ? most_bits : bits);
+}
 
 int64_t banyan_gcd(int64_t a, int64_t b)
 {
@@ -73,15 +80,18 @@ static int whole_at(const double *value, int count, double scale, int64_t *integ
     return 1;
 }
 
-static void round_to_32_bits(const double *value, int count, int64_t *integer, double *unit)
+/* Thin ones are rounded down, so that no plan gives them more than they can carry. Sums of them need some bits, too. */
+static void round_all(const double *value, int count, int64_t *integer, double *unit)
 {
     double largest = 0;
 
     for (int i = 0; i < count; i++)
         largest = value[i] > largest ? value[i] : largest;
-    *unit = largest / 4294967296.0;
+    *unit = largest / (double)largest_integer(count, 52, 32, 40);
     for (int i = 0; i < count; i++) {
-        integer[i] = (int64_t)nearbyint(value[i] / *unit);
+        double units = value[i] / *unit;
+
+        integer[i] = (int64_t)(units < THIN ? floor(units) : nearbyint(units));
         if (integer[i] < 1)
             integer[i] = 1; /* a link that is there counts, however thin */
     }
@@ -103,15 +113,15 @@ int banyan_fraction_common_unit(const double *value, int count, int64_t *integer
         if (whole_at(value, count, denominator / value[0], integer))
             scale = denominator / value[0];
     if (scale == 0) {
-        round_to_32_bits(value, count, integer, unit);
+        round_all(value, count, integer, unit);
         return 0;
     }
     for (int i = 0; i < count; i++) {
         common = banyan_gcd(common, integer[i]);
         largest = integer[i] > largest ? integer[i] : largest;
     }
-    if (largest / common > LARGEST_INTEGER) {
-        round_to_32_bits(value, count, integer, unit);
+    if (largest / common > largest_integer(count, 60, 40, 46)) {
+        round_all(value, count, integer, unit);
         return 0;
     }
     for (int i = 0; i < count; i++)

@@ -23,7 +23,7 @@ int banyan_fraction_compare(banyan_fraction a, banyan_fraction b);
 double banyan_fraction_value(banyan_fraction f); /* 0 for none */
 
 /* The common unit of count positive values: value[i] = integer[i] * unit. Returns 1 where that is exact (to
- * the last bits of a double), 0 where the values were rounded to 32 bits of the largest. */
+ * the last bits of a double), 0 where the values were rounded to 32 to 40 bits of the largest. */
 int banyan_fraction_common_unit(const double *value, int count, int64_t *integer, double *unit);
 
 /* Smallest integers in the proportion of the count values (not negative), when some denominator up to limit

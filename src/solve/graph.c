@@ -124,6 +124,7 @@ static banyan_status take_arcs(banyan_graph *graph, const banyan_graph_input *in
         graph->arcs[i].src = input->src[i];
         graph->arcs[i].dst = input->dst[i];
         graph->arcs[i].capacity = integer[i];
+        graph->arcs[i].width = graph->exact ? (double)integer[i] : input->capacity[i] / graph->unit;
         graph->arcs[i].link = input->link ? input->link[i] : i;
     }
     banyan_free(integer);
@@ -246,4 +247,17 @@ banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, 
     banyan_free(src);
     banyan_free(dst);
     return status;
+}
+
+double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds)
+{
+    double true_worth = 0, worth = 0;
+
+    for (int i = 0; i < rounds * graph->arc_count && !graph->exact; i++) {
+        const banyan_arc *arc = &graph->arcs[i % graph->arc_count];
+
+        true_worth += arc->width * (double)price[i];
+        worth += (double)arc->capacity * (double)price[i];
+    }
+    return worth > 0 ? true_worth / worth : 1;
 }

@@ -21,8 +21,9 @@ enum { BANYAN_NODE_ACTIVE = 1, BANYAN_NODE_ADDS = 2, BANYAN_NODE_COPIES = 4 };
 typedef struct {
     int src, dst;
     int64_t capacity;
-    int twin; /* the arc back, or -1 */
-    int link; /* the caller's number for it */
+    double width; /* the same before rounding, in units */
+    int twin;     /* the arc back, or -1 */
+    int link;     /* the caller's number for it */
 } banyan_arc;
 
 typedef struct {
@@ -38,7 +39,7 @@ typedef struct {
 } banyan_graph;
 
 /* What it is made from; everything is copied. capacity[] are any positive doubles: they become integers with
- * the largest common unit that is exact where there is one, else rounded to 32 bits. */
+ * the largest common unit that is exact where there is one, else rounded to 32 to 40 bits. */
 typedef struct {
     int node_count;
     const unsigned char *role;
@@ -71,6 +72,9 @@ banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *ro
  * follows. */
 banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
                                      banyan_error *err);
+
+/* What prices (rounds of arc_count each) collect from bandwidths as they are, over what they collect from the capacities. */
+double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds);
 
 /* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
 static inline int banyan_graph_cable(const banyan_graph *graph, int arc)

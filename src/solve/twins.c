@@ -92,22 +92,24 @@ static int find_twins(const lists *l, int *node)
     return count;
 }
 
-/* Sums of the twins' capacities, per arc of the first one, and where each arc goes. */
+/* Where each arc goes, and the sums of what goes there. Both its ends may have twins: then it goes to the arc of the one's
+ * first twin, and from there to that of the other's. */
 static void add_up(const lists *l, const int *node, double *capacity, int *arc)
 {
     const banyan_graph *graph = l->graph;
 
     for (int i = 0; i < graph->arc_count; i++) {
-        capacity[i] = (double)graph->arcs[i].capacity;
+        capacity[i] = 0;
         arc[i] = i;
     }
     for (int v = 0; v < graph->node_count; v++)
-        for (int i = 0; node[v] != v && i < l->first[v + 1] - l->first[v]; i++) {
-            const end *from = &l->ends[l->first[v] + i], *to = &l->ends[l->first[node[v]] + i];
-
-            capacity[to->arc] += (double)from->capacity;
-            arc[from->arc] = to->arc;
-        }
+        for (int i = 0; node[v] != v && i < l->first[v + 1] - l->first[v]; i++)
+            arc[l->ends[l->first[v] + i].arc] = l->ends[l->first[node[v]] + i].arc;
+    for (int i = 0; i < graph->arc_count; i++) {
+        while (arc[arc[i]] != arc[i])
+            arc[i] = arc[arc[i]];
+        capacity[arc[i]] += (double)graph->arcs[i].capacity;
+    }
 }
 
 /* The graph of what is left; arc[] then counts its arcs. */
@@ -152,18 +154,34 @@ static int take_units(const banyan_graph *graph, banyan_graph *merged)
     if (!merged->exact)
         return 0;
     for (int i = 0; i < merged->arc_count; i++)
-        merged->arcs[i].capacity *= times;
+        merged->arcs[i].width = (double)(merged->arcs[i].capacity *= times);
     merged->unit = graph->unit;
     merged->exact = graph->exact;
     return 1;
 }
 
-static void take_shares(const banyan_graph *graph, banyan_twins *out)
+static double width_of(const banyan_graph *graph, int v)
 {
-    for (int i = 0; i < graph->arc_count; i++)
-        out->share[i] = (double)graph->arcs[i].capacity / (double)out->graph->arcs[out->arc[i]].capacity;
+    double width = 0;
+
+    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+        width += (double)graph->arcs[graph->out_arc[i]].capacity;
+    return width;
+}
+
+/* What each node is of its twins, itself among them. */
+static banyan_status take_shares(const banyan_graph *graph, banyan_twins *out, banyan_error *err)
+{
+    double *width = banyan_alloc((size_t)graph->node_count, sizeof *width);
+
+    if (!width)
+        return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
-        out->node_share[v] = is_helper(graph, v) ? out->share[graph->out_arc[graph->out_first[v]]] : 1;
+        width[out->node[v]] += width_of(graph, v);
+    for (int v = 0; v < graph->node_count; v++)
+        out->share[v] = is_helper(graph, v) ? width_of(graph, v) / width[out->node[v]] : 1;
+    banyan_free(width);
+    return BANYAN_SUCCESS;
 }
 
 banyan_status banyan_twins_merge(const banyan_graph *graph, const int64_t *price, banyan_twins *out,
@@ -176,12 +194,10 @@ banyan_status banyan_twins_merge(const banyan_graph *graph, const int64_t *price
 
     l.first = banyan_alloc(nodes + 1, sizeof *l.first);
     *out = (banyan_twins){.arc = banyan_alloc(arcs, sizeof *out->arc)};
-    out->share = banyan_alloc(arcs, sizeof *out->share);
+    out->share = banyan_alloc(nodes, sizeof *out->share);
     out->node = banyan_alloc(nodes, sizeof *out->node);
-    out->node_share = banyan_alloc(nodes, sizeof *out->node_share);
-    status = l.ends && l.first && capacity && out->arc && out->share && out->node && out->node_share
-                 ? BANYAN_SUCCESS
-                 : banyan_fail_memory(err);
+    status = l.ends && l.first && capacity && out->arc && out->share && out->node ? BANYAN_SUCCESS
+                                                                                  : banyan_fail_memory(err);
     for (int v = 0; !status && v < graph->node_count; v++)
         list_ends(&l, v, price);
     if (!status && find_twins(&l, out->node)) {
@@ -193,7 +209,7 @@ banyan_status banyan_twins_merge(const banyan_graph *graph, const int64_t *price
         out->graph = NULL;
     }
     if (!status && out->graph)
-        take_shares(graph, out);
+        status = take_shares(graph, out, err);
     banyan_free(l.ends);
     banyan_free(l.first);
     banyan_free(capacity);
@@ -208,6 +224,5 @@ void banyan_twins_fini(banyan_twins *twins)
     banyan_free(twins->arc);
     banyan_free(twins->share);
     banyan_free(twins->node);
-    banyan_free(twins->node_share);
     memset(twins, 0, sizeof *twins);
 }

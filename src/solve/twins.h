@@ -8,10 +8,9 @@
 typedef struct {
     banyan_graph
         *graph;    /* NULL: there are no twins. Nodes keep their numbers; those that are gone have no arcs */
-    int *arc;      /* per arc of the original: the arc here that it is in, */
-    double *share; /* and its part of that one's capacity */
-    int *node;     /* per node of the original: the node here that it is in */
-    double *node_share;
+    int *arc;      /* per arc of the original: the arc here that it is in */
+    int *node;     /* per node of the original: the node here that it is in, */
+    double *share; /* and its part of that one's width */
 } banyan_twins;
 
 /* Twins are not active, add or copy alike, and have arcs to and from the same nodes, wide in the same proportion; with

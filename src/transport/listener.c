@@ -261,6 +261,25 @@ static banyan_status shake(int fd, const banyan_address *to, const banyan_secret
     return status;
 }
 
+banyan_status banyan_dial_once(const banyan_address *to, const banyan_secret *secret,
+                               const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
+                               banyan_error *err)
+{
+    banyan_status status;
+    int fd;
+
+    *out = -1;
+    status = banyan_socket_connect(to, NULL, &fd, err);
+    if (status)
+        return status;
+    status = shake(fd, to, secret, hello, other, deadline_ns, err);
+    if (status)
+        close(fd);
+    else
+        *out = fd;
+    return status;
+}
+
 /* A refused connection only means that the other is not there yet: it is tried again until the deadline. */
 banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
                           const char *other, int64_t deadline_ns, int *out, banyan_error *err)
@@ -268,23 +287,15 @@ banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret,
     struct timespec pause = {.tv_nsec = RETRY_NS};
     banyan_status status;
     banyan_error why = {""};
-    int fd;
 
-    *out = -1;
     for (;;) {
-        status = banyan_socket_connect(to, NULL, &fd, &why);
-        if (!status) {
-            status = shake(fd, to, secret, hello, other, deadline_ns, &why);
-            if (!status) {
-                *out = fd;
-                return BANYAN_SUCCESS;
-            }
-            close(fd);
-        }
+        status = banyan_dial_once(to, secret, hello, other, deadline_ns, out, &why);
         if (status != BANYAN_SYSTEM_ERROR || banyan_clock_ns() + RETRY_NS >= deadline_ns)
             break;
         nanosleep(&pause, NULL);
     }
+    if (!status)
+        return BANYAN_SUCCESS;
     if (status == BANYAN_SYSTEM_ERROR)
         return banyan_fail(err, BANYAN_TIMEOUT, "%s is not there: %s", other, why.text);
     return banyan_fail(err, status, "%s", why.text);

@@ -49,7 +49,11 @@ int64_t banyan_listener_deadline_ns(const banyan_listener *listener);
 /* How many were turned away for a wrong proof; for sentences. */
 int banyan_listener_stranger_count(const banyan_listener *listener);
 
-/* Connects, shakes hands as the connector, and gives the socket; waits until the deadline. */
+/* Connects, shakes hands as the connector, and gives the socket; waits until the deadline. once: a refused connection is
+ * not tried again, but is SYSTEM_ERROR. */
+banyan_status banyan_dial_once(const banyan_address *to, const banyan_secret *secret,
+                               const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
+                               banyan_error *err);
 banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
                           const char *other, int64_t deadline_ns, int *out, banyan_error *err);
 

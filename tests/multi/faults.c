@@ -246,6 +246,55 @@ TEST(a_stopped_rank_0_is_a_time_out_that_names_it)
     expect_to_survive_a_stop(0, stop_rank_0);
 }
 
+/* Ranks that are slow while the others shrink: the leader to be and a follower stand still for more than a quarter of the time-out. */
+
+enum { SLOW_MS = 16000, SLOW_FOR_MS = 4500 };
+
+static int is_slow(int rank)
+{
+    return rank == 0 || rank == 2;
+}
+
+static int shrink_with_slow_ranks(job_rank *self)
+{
+    scene s;
+    double seconds;
+    float sum;
+
+    if (enter(self, &s, SLOW_MS))
+        return 1;
+    EXPECT(!sum_ranks(s.comm, &sum), "%s", banyan_last_error(s.comm));
+    pthread_barrier_wait(&self->memory->barrier);
+    if (self->rank == RANKS - 1)
+        kill(getpid(), SIGKILL);
+    if (is_slow(self->rank)) {
+        atomic_fetch_add(&self->memory->step, 1);
+        raise(SIGSTOP);
+    }
+    EXPECT(call_until_failure(s.comm, &seconds) == BANYAN_PEER_LOST, "%s", banyan_last_error(s.comm));
+    if (recover(self, &s, RANKS - 1))
+        return 1;
+    banyan_comm_destroy(s.comm);
+    return 0;
+}
+
+TEST(ranks_that_are_slow_are_not_left_behind)
+{
+    job j = job_start(RANKS, shrink_with_slow_ranks);
+    int wrong = 0;
+
+    job_wait_step(j.memory, 2);
+    usleep(SLOW_FOR_MS * 1000);
+    for (int i = 0; i < RANKS; i++)
+        if (is_slow(i))
+            kill(j.processes[i], SIGCONT);
+    for (int i = 0; i < RANKS - 1; i++)
+        wrong += job_end_rank(&j, i, JOB_SECONDS) != 0;
+    job_end_rank(&j, RANKS - 1, JOB_SECONDS);
+    job_free(&j);
+    assert_int_equal(wrong, 0);
+}
+
 /* Connections that are cut while all processes live */
 
 static int cut_connections(job_rank *self)
@@ -748,6 +797,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_killed_rank_0_is_named_and_the_survivors_go_on),
         cmocka_unit_test(a_stopped_rank_is_a_time_out_that_names_it),
         cmocka_unit_test(a_stopped_rank_0_is_a_time_out_that_names_it),
+        cmocka_unit_test(ranks_that_are_slow_are_not_left_behind),
         cmocka_unit_test(a_rank_that_is_cut_off_is_named),
         cmocka_unit_test(different_counts_are_named_with_both_ranks),
         cmocka_unit_test(different_types_of_one_size_are_found),

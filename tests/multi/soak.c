@@ -69,7 +69,7 @@ static int live_a_round(job_rank *self, banyan_comm **comm, float *data, int *si
     fate f = draw(random, *size);
     banyan_status status = BANYAN_SUCCESS;
     banyan_comm *fresh = NULL;
-    int rank = 0, is_right = 1, left = 0, call = 0;
+    int rank = 0, is_right = 1, left = 0, call = 0, is_whole;
 
     banyan_comm_rank(*comm, &rank);
     for (; !status && call < 100000; call++) {
@@ -83,13 +83,16 @@ static int live_a_round(job_rank *self, banyan_comm **comm, float *data, int *si
     }
     EXPECT(status == BANYAN_PEER_LOST || status == BANYAN_TIMEOUT, "seed %llu: %s: %s",
            (unsigned long long)seed, banyan_status_string(status), banyan_last_error(*comm));
+    is_whole = status == BANYAN_TIMEOUT &&
+               call <= f.calls + 1; /* a crowded machine: the victim may be there still */
     status = banyan_comm_shrink(*comm, NULL, 0, &fresh, NULL);
     EXPECT(!status, "seed %llu: shrink of %d ranks: %s: %s", (unsigned long long)seed, *size,
            banyan_status_string(status), banyan_last_error(*comm));
     banyan_comm_destroy(*comm);
     *comm = fresh;
     banyan_comm_size(fresh, &left);
-    EXPECT(left == *size - 1, "seed %llu: %d of %d ranks are left", (unsigned long long)seed, left, *size);
+    EXPECT(left == *size - 1 || (is_whole && left == *size), "seed %llu: %d of %d ranks are left",
+           (unsigned long long)seed, left, *size);
     *size = left;
     return 0;
 }

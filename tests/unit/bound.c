@@ -141,6 +141,34 @@ TEST(halves_of_tori_have_the_bound_of_their_cuts)
     }
 }
 
+/* A worker that the largest part of the network does not touch, and links of half width in one direction: the proofs of both
+ * once fell short of what had been found. */
+TEST(damaged_tori_with_idle_workers_have_bounds_that_are_proven)
+{
+    static const struct {
+        const char *spec, *active;
+        double bytes_per_s;
+    } cases[] = {
+        {"torus:8x8,down=g0-g1",
+         "0,1,2,4,5,7,8,11,13,14,15,17,19,20,21,22,24,25,26,30,31,33,35,40,41,46,47,51,56,58,60,63",
+         12.5e9 * 16 / 6},
+        {"torus:8x8,degrade=g0->g1:0.5",
+         "0,1,3,4,9,10,11,12,13,15,16,19,20,21,23,24,25,29,34,36,37,38,41,42,43,45,47,49,51,59,62,63",
+         34.375e9},
+        {"torus:8x8,degrade=g0->g1:0.5,degrade=g9->g10:0.5", "0-15,17,19,21,23,25-60", 0},
+        {"torus:4x4,degrade=g0->g1:0.5", "0-12", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_bound bound;
+
+        banyan_free(explain(cases[i].spec, cases[i].active, BANYAN_RELAYS_ADD, &bound));
+        if (cases[i].bytes_per_s > 0)
+            CHECK_RATE(cases[i].spec, "all-reduce", bound.allreduce.bytes_per_s, cases[i].bytes_per_s);
+        banyan_bound_fini(&bound);
+    }
+}
+
 /* Four machines behind a switch that only forwards: three ways of two cables each, as with fewer workers, where the
  * cheapest trees are found. */
 TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
@@ -270,8 +298,37 @@ TEST(a_certificate_that_proves_less_is_caught)
     assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
                      BANYAN_PLAN_INVALID);
     CHECK_SAYS(err, "all-gather");
+    memset(bound.allgather.certificate.price, 0, (size_t)topology->link_count * sizeof(int64_t));
+    assert_int_equal(banyan_bound_check_certificate(topology, active, count, &bound, &err),
+                     BANYAN_PLAN_INVALID); /* links that cross count, named or not */
+    CHECK_SAYS(err, "all-gather");
     banyan_bound_fini(&bound);
     banyan_free(active);
+    banyan_topology_destroy(topology);
+}
+
+/* Five thin workers and a wide one: everything is summed at the wide one, and between both switches each byte crosses five
+ * times to be summed and five times as a sum. */
+TEST(a_wide_link_that_is_used_ten_times_stays_wide_enough)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    banyan_bound bound;
+
+    banyan_topology_builder_init(&builder, "wide");
+    for (int v = 0; v < 6; v++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
+    for (int v = 6; v < 8; v++)
+        banyan_topology_add_switch_f(&builder, "s%d", v);
+    for (int v = 0; v < 6; v++) {
+        banyan_topology_add_link(&builder, v, 6, v < 5 ? 1 : 1e13, 0);
+        banyan_topology_add_link(&builder, 7, v, v < 5 ? 1 : 1e13, 0);
+    }
+    banyan_topology_add_link(&builder, 6, 7, 1e13, 0);
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, NULL), BANYAN_SUCCESS);
+    bound = find_bound(topology, topology->workers, 6, BANYAN_RELAYS_ADD);
+    CHECK_RATE("wide", "all-reduce", bound.allreduce.bytes_per_s, 1.0);
+    banyan_bound_fini(&bound);
     banyan_topology_destroy(topology);
 }
 
@@ -290,6 +347,26 @@ TEST(prices_that_a_tree_can_avoid_prove_nothing)
     assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err),
                      BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "the prices prove nothing: some tree costs nothing");
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(topology);
+}
+
+/* A price on one direction is paid once a byte, not twice. */
+TEST(prices_of_one_direction_prove_no_more_than_that_direction)
+{
+    banyan_topology *topology;
+    banyan_bound bound;
+    banyan_error err;
+    const int active[] = {0, 1};
+
+    assert_int_equal(banyan_topology_load("full:2", &topology, &err), BANYAN_SUCCESS);
+    bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
+    for (int l = 0; l < topology->link_count; l++)
+        bound.allreduce.certificate.price[l] = topology->links[l].src == 0;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_SUCCESS);
+    bound.allreduce.bytes_per_s *= 0.5;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "all-reduce cannot pass");
     banyan_bound_fini(&bound);
     banyan_topology_destroy(topology);
 }
@@ -318,10 +395,11 @@ TEST(ten_thousand_thin_links_are_no_trouble)
 
 TEST(survives_the_failure_of_each_allocation)
 {
-    static const char *const specs[] = {"hosts:2+3", "torus:3x3", "dgx1", "line:3,degrade=g0->g1:0.5",
-                                        "torus:4x5"};
+    static const char *const specs[] = {"hosts:2+3", "torus:3x3",
+                                        "dgx1",      "line:3,degrade=g0->g1:0.5",
+                                        "torus:4x5", "dgx1,degrade=g0->g1:0.5"};
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         banyan_topology *topology;
         banyan_bound bound;
         banyan_error err;
@@ -348,13 +426,16 @@ int main(void)
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),
         cmocka_unit_test(halves_of_tori_have_the_bound_of_their_cuts),
+        cmocka_unit_test(damaged_tori_with_idle_workers_have_bounds_that_are_proven),
         cmocka_unit_test(a_switch_that_only_forwards_does_not_branch_in_the_proof),
         cmocka_unit_test(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding),
         cmocka_unit_test(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),
+        cmocka_unit_test(a_wide_link_that_is_used_ten_times_stays_wide_enough),
         cmocka_unit_test(prices_that_a_tree_can_avoid_prove_nothing),
+        cmocka_unit_test(prices_of_one_direction_prove_no_more_than_that_direction),
         cmocka_unit_test(ten_thousand_thin_links_are_no_trouble),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };

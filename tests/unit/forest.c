@@ -190,6 +190,26 @@ TEST(random_networks_are_filled_to_the_bound)
     }
 }
 
+/* A ring of three: one cable carries a few millionths of the vector, in two trees, and must not be given more. */
+TEST(a_thin_cable_beside_wide_ones_does_not_slow_the_plan_down)
+{
+    banyan_topology_builder builder;
+    banyan_topology *topology;
+    outcome found;
+
+    banyan_topology_builder_init(&builder, "thin");
+    for (int v = 0; v < 3; v++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
+    for (int v = 0; v < 3; v++)
+        banyan_topology_add_cable(&builder, v, (v + 1) % 3, v < 2 ? 1e6 : 7.3, 0);
+    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, NULL), BANYAN_SUCCESS);
+    found = plan(topology, topology->workers, 3, NULL, 0);
+    if (found.limits.bytes_per_s < 0.999 * (2e6 + 7.3) / 2)
+        fail_msg("%.9g of %.9g", found.limits.bytes_per_s, (2e6 + 7.3) / 2);
+    banyan_schedule_destroy(found.schedule);
+    banyan_topology_destroy(topology);
+}
+
 static void check_refusal(const char *key, const char *value, const char *sentence)
 {
     banyan_parameter parameter = {key, value};
@@ -447,8 +467,10 @@ TEST(stages_take_as_long_as_their_rates_say)
 
     assert_int_equal(banyan_topology_load("dgx1,latency=0s", &topology, &err), BANYAN_SUCCESS);
     pipelined = simulated_rate(topology, some, 4, "pipelined", 0.99);
-    sequential = simulated_rate(topology, some, 4, "sequential", 0.95);
-    overlap = simulated_rate(topology, some, 4, "overlap", 0.95);
+    /* Flows that share a link get like shares there, so heavy trees end a stage last. Of several best packings the processor's
+     * rounding decides which is found: 96 % of the sum on x86_64, 94 % on arm64. */
+    sequential = simulated_rate(topology, some, 4, "sequential", 0.92);
+    overlap = simulated_rate(topology, some, 4, "overlap", 0.92);
     /* 14/3, 4 and 4 links' worth: equal directions gain nothing by the paper's overlap. */
     assert_true(fabs(sequential / pipelined - 6.0 / 7) < 0.05);
     assert_true(overlap < 0.88 * pipelined);
@@ -836,6 +858,7 @@ int main(void)
         cmocka_unit_test(degraded_grids_have_shallow_trees_too),
         cmocka_unit_test(the_same_network_gives_the_same_schedule),
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
+        cmocka_unit_test(a_thin_cable_beside_wide_ones_does_not_slow_the_plan_down),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),

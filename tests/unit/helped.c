@@ -10,6 +10,7 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
+#include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/fewer.h"
@@ -120,7 +121,7 @@ TEST(idle_nodes_that_are_alike_are_one)
     assert_int_equal(twins.node[5], 4);
     assert_int_equal(twins.node[6], 6);
     assert_int_equal(twins.graph->arcs[twins.arc[8]].capacity, 8);
-    assert_true(twins.arc[6] == twins.arc[8] && fabs(twins.share[8] - 0.75) < 1e-12);
+    assert_true(twins.arc[6] == twins.arc[8] && fabs(twins.share[5] - 0.75) < 1e-12);
     banyan_twins_fini(&twins);
     {
         int64_t price[12] = {0};
@@ -282,6 +283,55 @@ TEST(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars)
     }
 }
 
+/* Cables inside machines are wide, so that machines are the workers of a smaller network: n with active workers in them, whose own
+ * cables count whole, and idle ones as above. */
+TEST(idle_machines_help_as_idle_workers_do)
+{
+    static const struct {
+        const char *spec;
+        int active, machines, idle_machines;
+        double machine_bytes_per_s;
+    } networks[] = {
+        {"hosts:16x8", 98, 13, 3, 1.25e9}, {"dgxa100:16", 104, 13, 3, 200e9}, {"abci:128", 100, 25, 7, 25e9}};
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        double rate, share = share_of_spec(networks[i].spec, networks[i].active, &rate);
+        double n = networks[i].machines, idle = networks[i].idle_machines;
+        double wanted = networks[i].machine_bytes_per_s * (n + idle * (n - 2) / n) / (2 * (n - 1));
+
+        if (share < 0.99 || fabs(rate - wanted) > 1e-6 * wanted)
+            fail_msg("%s with %d active: %g of the bound %.9g, which should be %.9g", networks[i].spec,
+                     networks[i].active, share, rate, wanted);
+    }
+}
+
+/* Contracted over cables without a price: hosts, and the switch between them. */
+TEST(nodes_that_free_cables_join_are_one)
+{
+    banyan_topology *topology;
+    banyan_graph *graph;
+    banyan_contraction joined;
+    banyan_error err;
+    int64_t price[64] = {0};
+
+    assert_int_equal(banyan_topology_load("hosts:2+3+1,gbps=10", &topology, &err), BANYAN_SUCCESS);
+    assert_int_equal(banyan_network_graph(topology, topology->workers, 5, BANYAN_RELAYS_ADD, &graph, &err),
+                     BANYAN_SUCCESS);
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = graph->role[graph->arcs[i].src] == 0 && graph->role[graph->arcs[i].dst] == 0;
+    assert_int_equal(banyan_contract(graph, price, 1, &joined, &err), BANYAN_SUCCESS);
+    assert_int_equal(joined.graph->active_count, 2);
+    assert_int_equal(joined.graph->arc_count, 6);
+    assert_true(joined.graph->symmetric);
+    for (int i = 0; i < graph->arc_count; i++)
+        assert_int_equal(joined.arc[i] >= 0, price[i]);
+    assert_int_equal(joined.part[topology->workers[2]], joined.part[topology->workers[4]]);
+    assert_int_not_equal(joined.part[topology->workers[1]], joined.part[topology->workers[2]]);
+    banyan_contraction_fini(&joined);
+    banyan_graph_destroy(graph);
+    banyan_topology_destroy(topology);
+}
+
 /* Few idle workers among many are no reason to search for the cheapest trees. */
 TEST(tori_with_few_idle_workers_are_filled)
 {
@@ -361,6 +411,8 @@ int main(void)
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(idle_workers_behind_switches_with_unlike_links_are_made_use_of),
         cmocka_unit_test(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars),
+        cmocka_unit_test(idle_machines_help_as_idle_workers_do),
+        cmocka_unit_test(nodes_that_free_cables_join_are_one),
         cmocka_unit_test(tori_with_few_idle_workers_are_filled),
         cmocka_unit_test(switches_that_only_add_or_only_copy_cost_nothing),
         cmocka_unit_test(few_active_workers_of_a_large_random_network_reach_the_bound),

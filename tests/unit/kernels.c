@@ -369,6 +369,27 @@ static void division_cuts_integers_towards_zero_and_rounds_halves(void **state)
     assert_true(single[0] == 1.0f / 3.0f);
 }
 
+static void division_reaches_each_element_of_any_length_and_none_behind(void **state)
+{
+    enum { MOST = 200 };
+    float single[MOST + 1];
+    double wide[MOST + 1];
+
+    (void)state;
+    for (size_t count = 0; count <= MOST; count++) {
+        for (size_t i = 0; i <= MOST; i++)
+            wide[i] = single[i] = (float)i + 1;
+        banyan_kernel_divide(BANYAN_FLOAT32, single, count, 7);
+        banyan_kernel_divide(BANYAN_FLOAT64, wide, count, 7);
+        for (size_t i = 0; i <= MOST; i++) {
+            float whole = (float)i + 1;
+
+            assert_true(single[i] == (i < count ? whole / 7.0f : whole));
+            assert_true(wide[i] == (i < count ? (double)whole / 7.0 : (double)whole));
+        }
+    }
+}
+
 static void there_is_no_kernel_outside_the_lists(void **state)
 {
     (void)state;
@@ -391,6 +412,7 @@ int main(void)
         cmocka_unit_test(max_and_min_order_the_zeros_and_propagate_nan),
         cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(division_cuts_integers_towards_zero_and_rounds_halves),
+        cmocka_unit_test(division_reaches_each_element_of_any_length_and_none_behind),
         cmocka_unit_test(there_is_no_kernel_outside_the_lists),
     };
 

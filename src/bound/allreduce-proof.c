@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
+ *
+ * Nodes that free cables join are one node first. Then
+ *
+ *   no idle node adds                  a minimum spanning tree, through forwarders
+ *   few active or few idle nodes       the cheapest trees, of all sets of helpers
+ *   else, prices alike both ways       a dual ascent (directions unlike: in the mean network, solve/mean.h)
+ *   else, or where that is not enough  cuts, weighed by a linear program
+ *
+ * The last two may prove less than is true, never more. */
+#include "bound/allreduce.h"
+#include "bound/network.h"
+#include "core/alloc.h"
+#include "solve/ascent.h"
+#include "solve/contract.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
+#include "solve/mean.h"
+#include "solve/spanning.h"
+#include "solve/twins.h"
+
+#define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
+#define MOST ((banyan_wide)1 << 120)
+
+static int is_even(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
+/* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */
+static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                           banyan_error *err)
+{
+    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
+    banyan_spanning *spanning = NULL;
+    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        for (int i = 0; i < graph->arc_count; i++)
+            both[i] = price[i] + price[graph->arcs[i].twin];
+        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
+        banyan_spanning_destroy(spanning);
+    }
+    banyan_free(both);
+    return status;
+}
+
+/* The cheapest trees themselves, where these can be found. *exact: they were. */
+static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, int *exact,
+                                   banyan_wide *out, banyan_error *err)
+{
+    banyan_wide worth;
+
+    *exact = 0;
+    if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
+        *exact = 1;
+        return cost_of_spanning_tree(graph, price, out, err);
+    }
+    if (graph->symmetric ? banyan_network_has_many_helpers(graph)
+                         : banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
+        return BANYAN_SUCCESS;
+    return banyan_coupled_check(graph, price, &worth, out, exact, err);
+}
+
+static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                banyan_wide *out, banyan_error *err);
+
+/* Directions unlike, but prices alike: as in the mean network. -1 where they are not. */
+static banyan_status cost_in_mean(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                  banyan_wide *out, banyan_error *err)
+{
+    banyan_mean mean;
+    int64_t *even = NULL;
+    banyan_status status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
+    int arcs = !status && mean.graph ? mean.graph->arc_count : 0, is_alike = 1;
+
+    *out = -1;
+    if (arcs) {
+        even = banyan_alloc((size_t)arcs, sizeof *even);
+        status = even ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    }
+    for (int i = 0; even && i < arcs; i++)
+        even[i] = -1;
+    for (int i = 0; even && i < graph->arc_count; i++)
+        for (int way = 0; way < 2; way++) {
+            int arc = way ? mean.graph->arcs[mean.arc[i]].twin : mean.arc[i];
+
+            is_alike &= even[arc] < 0 || even[arc] == price[i];
+            even[arc] = price[i];
+        }
+    if (even && is_alike)
+        status = least_cost(mean.graph, even, hoped, out, err);
+    banyan_free(even);
+    banyan_mean_fini(&mean);
+    return status;
+}
+
+/* The least that a reduce tree and a broadcast tree with one root cost together, over all roots; where it cannot be told,
+ * something less, but as much as is hoped for if that can be proven. */
+static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                banyan_wide *out, banyan_error *err)
+{
+    banyan_wide other;
+    int exact;
+    banyan_status status = cost_of_trees(graph, price, &exact, out, err);
+
+    if (status || exact)
+        return status;
+    *out = -1;
+    if (!graph->symmetric)
+        status = cost_in_mean(graph, price, hoped, out, err);
+    else if (is_even(graph, price))
+        status = banyan_ascent_bound(graph, price, out, err);
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    status = banyan_divide_check(graph, price, &other, err);
+    if (!status && other > *out)
+        *out = other;
+    return status;
+}
+
+/* Nodes that free cables join are one: often all that are left are active then, or few are idle. */
+static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err)
+{
+    banyan_contraction joined;
+    int64_t *least = NULL;
+    banyan_status status = banyan_contract(graph, price, 1, &joined, err);
+
+    if (!status && (!joined.graph || joined.graph->active_count < 2)) {
+        status = least_cost(graph, price, hoped, out, err);
+    } else if (!status) {
+        least = banyan_alloc((size_t)joined.graph->arc_count, sizeof *least);
+        status = least ? BANYAN_SUCCESS : banyan_fail_memory(err);
+        for (int i = 0; least && i < joined.graph->arc_count; i++)
+            least[i] = INT64_MAX;
+        for (int i = 0; least && i < graph->arc_count; i++)
+            if (joined.arc[i] >= 0 && price[i] < least[joined.arc[i]])
+                least[joined.arc[i]] = price[i];
+        if (!status)
+            status = least_cost(joined.graph, least, hoped, out, err);
+    }
+    banyan_free(least);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
+/* Twins are taken together where they have the same prices. */
+static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err)
+{
+    banyan_twins twins;
+    int64_t *merged = NULL;
+    banyan_status status = banyan_twins_merge(graph, price, &twins, err);
+
+    if (!status && !twins.graph)
+        status = least_cost_of_joined(graph, price, hoped, out, err);
+    else if (!status) {
+        merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
+        for (int i = 0; merged && i < graph->arc_count; i++)
+            merged[twins.arc[i]] = price[i];
+        status =
+            merged ? least_cost_of_joined(twins.graph, merged, hoped, out, err) : banyan_fail_memory(err);
+    }
+    banyan_free(merged);
+    banyan_twins_fini(&twins);
+    return status;
+}
+
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
+                                     banyan_fraction *fraction, double *value, banyan_error *err)
+{
+    banyan_wide worth = 0, cost = 0, wanted;
+    banyan_status status;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (banyan_wide)graph->arcs[i].capacity * price[i];
+    wanted = hoped > 0 ? (banyan_wide)((double)worth / hoped * (1 - HOPED)) : MOST;
+    status = least_cost_of_merged(graph, price, wanted, &cost, err);
+    if (status)
+        return status;
+    if (cost <= 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
+    *fraction = banyan_fraction_make(worth, cost);
+    *value = (double)worth / (double)cost;
+    return BANYAN_SUCCESS;
+}

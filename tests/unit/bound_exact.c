@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/bound_exact.c: bounds of small networks by chance, held against a reference that knows nothing of the solvers.
+ *
+ * Cheapest trees come from a table over all sets of active workers and all places (Dreyfus and Wagner; only nodes that add,
+ * or copy, may branch), rates of all-reduce from a linear program over such trees, which ends when prices prove what trees
+ * reach; rates of all-gather and reduce-scatter from all sets of nodes. Networks have switches of all abilities, idle workers, links unlike
+ * in their directions, of one direction, side by side, a million times wider than others, and dead ends.
+ * 400 networks, or 5,000 with BANYAN_TEST_ALL. */
+#include "test.h"
+
+#include <math.h>
+
+#include "bound/bound.h"
+#include "bound/staged.h"
+#include "core/alloc.h"
+#include "core/random.h"
+#include "solve/lp.h"
+#include "topology/build.h"
+
+enum { MOST_NODES = 9, MOST_ACTIVE = 5, MOST_ARCS = 160, SETS = 1 << MOST_ACTIVE, ROUNDS = 120 };
+
+typedef struct {
+    banyan_topology *topology;
+    banyan_relays relays;
+    int active[MOST_ACTIVE], active_count;
+    int node_count, arc_count, src[MOST_ARCS], dst[MOST_ARCS], link[MOST_ARCS];
+    double width[MOST_ARCS];
+    unsigned char adds[MOST_NODES], copies[MOST_NODES];
+} network;
+
+/* Cheapest trees out of every node (turned: into it) that serve sets of the active workers. */
+typedef struct {
+    const network *net;
+    int turned;
+    double way[MOST_NODES][MOST_NODES];
+    int first_arc[MOST_NODES][MOST_NODES];
+    double cost[SETS][MOST_NODES];
+    int branch[SETS][MOST_NODES]; /* where a tree from here branches first, or ends */
+    double split_cost[SETS][MOST_NODES];
+    int split[SETS][MOST_NODES]; /* one half of what is served there; 0: it ends */
+} table;
+
+static int pick(banyan_random *random, int limit)
+{
+    return banyan_random_below(random, limit);
+}
+
+static double pick_width(banyan_random *random, int kind)
+{
+    static const double rates[] = {12.5e9, 25e9, 50e9, 300e9};
+
+    switch (kind) {
+    case 0:
+        return 1e9;
+    case 1:
+        return 1 + pick(random, 5);
+    case 2:
+        return 1e10 * (0.1 + 0.9 * banyan_random_unit(random));
+    case 3:
+        return rates[pick(random, 4)];
+    case 4:
+        return pow(10, pick(random, 7));
+    default:
+        return pow(10, 6 * banyan_random_unit(random));
+    }
+}
+
+static void add_links(banyan_random *random, banyan_topology_builder *builder, int a, int b, int kind,
+                      int unlike)
+{
+    double width = pick_width(random, kind), back = width;
+
+    if (unlike == 1)
+        back = pick_width(random, kind);
+    else if (unlike == 2 && pick(random, 4) == 0)
+        back = width / 2;
+    banyan_topology_add_link(builder, a, b, width, 0);
+    if (unlike != 3 || pick(random, 6))
+        banyan_topology_add_link(builder, b, a, back, 0);
+}
+
+/* Every node hangs on one before it, or all on the first switch; then some links more. */
+static void make_topology(banyan_random *random, int workers, int switches, banyan_topology **out)
+{
+    int kind = pick(random, 6), unlike = pick(random, 2) ? 0 : pick(random, 4), shape = pick(random, 4),
+        nodes = workers + switches, more = pick(random, 2 * nodes), abilities = pick(random, 6);
+    banyan_topology_builder builder;
+
+    banyan_topology_builder_init(&builder, "by chance");
+    for (int v = 0; v < workers; v++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
+    for (int v = workers; v < nodes; v++) {
+        int able = abilities < 4 ? abilities : pick(random, 4);
+
+        banyan_topology_add_switch_f(&builder, "s%d", v);
+        banyan_topology_set_abilities(&builder, v, able & 1, able >> 1);
+    }
+    for (int v = 1; v < nodes && shape < 3; v++)
+        if (shape == 0 && switches && v != workers)
+            add_links(random, &builder, v, workers, kind, unlike);
+        else
+            add_links(random, &builder, v, pick(random, v), kind, unlike);
+    if (shape == 0 && switches)
+        add_links(random, &builder, 0, workers, kind, unlike);
+    for (int v = 0; v < nodes && shape == 3; v++) /* between even and odd ones: many nodes are alike */
+        for (int w = 0; w < v; w++)
+            if ((v ^ w) & 1)
+                add_links(random, &builder, v, w, kind, unlike);
+    for (int i = 0; i < more && shape != 3; i++) {
+        int a = pick(random, nodes), b = pick(random, nodes);
+
+        if (a != b)
+            add_links(random, &builder, a, b, kind, unlike);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, out, NULL), BANYAN_SUCCESS);
+}
+
+static int is_active(const network *net, int v)
+{
+    for (int i = 0; i < net->active_count; i++)
+        if (net->active[i] == v)
+            return 1;
+    return 0;
+}
+
+static int is_gone(const network *net, int v)
+{
+    return net->relays == BANYAN_RELAYS_NONE && net->topology->nodes[v].kind == BANYAN_NODE_WORKER &&
+           !is_active(net, v);
+}
+
+static void make_network(uint64_t seed, network *net)
+{
+    banyan_random random = {seed};
+    int workers = 2 + pick(&random, 6), switches = pick(&random, 2) ? pick(&random, 3) : 0;
+
+    memset(net, 0, sizeof *net);
+    make_topology(&random, workers, switches, &net->topology);
+    net->node_count = workers + switches;
+    net->relays = (banyan_relays)(pick(&random, 2) ? 0 : pick(&random, 3));
+    net->active_count = 2 + pick(&random, workers < MOST_ACTIVE ? workers - 1 : MOST_ACTIVE - 1);
+    for (int v = 0, left = net->active_count, count = 0; v < workers; v++)
+        if (pick(&random, workers - v) < left)
+            left--, net->active[count++] = v;
+    for (int v = 0; v < net->node_count; v++) {
+        const banyan_node *node = &net->topology->nodes[v];
+        int helps = is_active(net, v) || net->relays == BANYAN_RELAYS_ADD;
+
+        net->adds[v] = (unsigned char)(node->kind == BANYAN_NODE_WORKER ? helps : node->can_reduce);
+        net->copies[v] = (unsigned char)(node->kind == BANYAN_NODE_WORKER ? helps : node->can_multicast);
+    }
+    for (int i = 0; i < net->topology->link_count; i++) {
+        const banyan_link *link = &net->topology->links[i];
+
+        if (is_gone(net, link->src) || is_gone(net, link->dst))
+            continue;
+        assert_true(net->arc_count < MOST_ARCS);
+        net->src[net->arc_count] = link->src;
+        net->dst[net->arc_count] = link->dst;
+        net->link[net->arc_count] = i;
+        net->width[net->arc_count++] = link->bytes_per_s;
+    }
+}
+
+/* What leaves (or enters) sets of nodes, for each active worker inside; and the narrowest cut of all. */
+static void find_cuts(const network *net, double *gather, double *scatter, double *narrowest)
+{
+    *gather = *scatter = *narrowest = HUGE_VAL;
+    for (int set = 1; set < 1 << net->node_count; set++) {
+        double leaves = 0, enters = 0;
+        int inside = 0;
+
+        for (int i = 0; i < net->active_count; i++)
+            inside += set >> net->active[i] & 1;
+        if (inside == 0 || inside == net->active_count)
+            continue;
+        for (int i = 0; i < net->arc_count; i++) {
+            int from = set >> net->src[i] & 1, to = set >> net->dst[i] & 1;
+
+            leaves += from && !to ? net->width[i] : 0;
+            enters += to && !from ? net->width[i] : 0;
+        }
+        *gather = fmin(*gather, leaves * net->active_count / inside);
+        *scatter = fmin(*scatter, enters * net->active_count / inside);
+        *narrowest = fmin(*narrowest, fmin(leaves, enters));
+    }
+}
+
+static void measure_ways(table *t, const double *cost)
+{
+    const network *net = t->net;
+    int n = net->node_count;
+
+    for (int v = 0; v < n; v++)
+        for (int w = 0; w < n; w++)
+            t->way[v][w] = v == w ? 0 : HUGE_VAL;
+    for (int i = 0; i < net->arc_count; i++) {
+        int from = t->turned ? net->dst[i] : net->src[i], to = t->turned ? net->src[i] : net->dst[i];
+
+        if (cost[i] < t->way[from][to])
+            t->way[from][to] = cost[i], t->first_arc[from][to] = i;
+    }
+    for (int by = 0; by < n; by++)
+        for (int v = 0; v < n; v++)
+            for (int w = 0; w < n; w++)
+                if (t->way[v][by] + t->way[by][w] < t->way[v][w] * (1 - 1e-14)) {
+                    t->way[v][w] = t->way[v][by] + t->way[by][w];
+                    t->first_arc[v][w] = t->first_arc[v][by];
+                }
+}
+
+static void fill_table(table *t, const network *net, int turned, const double *cost)
+{
+    const unsigned char *branches = turned ? net->adds : net->copies;
+
+    t->net = net;
+    t->turned = turned;
+    measure_ways(t, cost);
+    for (int set = 1; set < 1 << net->active_count; set++) {
+        for (int v = 0; v < net->node_count; v++) {
+            t->split_cost[set][v] = t->cost[set][v] = HUGE_VAL;
+            t->split[set][v] = 0;
+            for (int half = (set - 1) & set; half && branches[v]; half = (half - 1) & set)
+                if (t->cost[half][v] + t->cost[set ^ half][v] < t->split_cost[set][v]) {
+                    t->split_cost[set][v] = t->cost[half][v] + t->cost[set ^ half][v];
+                    t->split[set][v] = half;
+                }
+        }
+        for (int i = 0; i < net->active_count; i++)
+            if (set == 1 << i)
+                t->split_cost[set][net->active[i]] = 0;
+        for (int v = 0; v < net->node_count; v++)
+            for (int w = 0; w < net->node_count; w++)
+                if (t->way[v][w] + t->split_cost[set][w] < t->cost[set][v]) {
+                    t->cost[set][v] = t->way[v][w] + t->split_cost[set][w];
+                    t->branch[set][v] = w;
+                }
+    }
+}
+
+/* How often the cheapest tree takes each arc. */
+static void take_tree(const table *t, int set, int v, double *uses)
+{
+    int end = t->branch[set][v], half = t->split[set][end];
+
+    while (v != end) {
+        int arc = t->first_arc[v][end];
+
+        uses[arc]++;
+        v = t->turned ? t->net->src[arc] : t->net->dst[arc];
+    }
+    if (half) {
+        take_tree(t, half, end, uses);
+        take_tree(t, set ^ half, end, uses);
+    }
+}
+
+/* The program over trees. Rows: arcs of each stage, then nodes, at which as much is summed as goes out again. */
+typedef struct {
+    const network *net;
+    banyan_stages stages;
+    int rows;
+    double room[2 * MOST_ARCS]; /* of the narrowest cut */
+    banyan_lp *lp;
+    table in, out[2]; /* out trees of the first and of the second stage */
+} program;
+
+static void add_tree(program *p, const table *t, int stage, int root)
+{
+    const network *net = p->net;
+    double uses[MOST_ARCS] = {0}, value[MOST_ARCS + 1];
+    int row[MOST_ARCS + 1], count = 0;
+
+    take_tree(t, (1 << net->active_count) - 1, root, uses);
+    for (int i = 0; i < net->arc_count; i++)
+        if (uses[i] > 0)
+            row[count] = stage * net->arc_count + i, value[count++] = uses[i];
+    row[count] = p->rows + root;
+    value[count++] = t->turned ? 1 : -1;
+    banyan_lp_add_column(p->lp, t->turned, count, row, value);
+}
+
+/* What the prices (one a row) prove; wants_trees: the cheapest ones of each root become columns. */
+static double prove(program *p, const double *price, int wants_trees)
+{
+    const network *net = p->net;
+    int all = (1 << net->active_count) - 1, first = p->stages == BANYAN_STAGES_SEQUENTIAL,
+        last = p->stages == BANYAN_STAGES_PIPELINED ? 0 : 1;
+    double least = HUGE_VAL, worth = 0;
+
+    fill_table(&p->in, net, 1, price);
+    for (int stage = first; stage <= last; stage++)
+        fill_table(&p->out[stage], net, 0, price + stage * net->arc_count);
+    for (int v = 0; v < net->node_count; v++) {
+        double out = HUGE_VAL;
+
+        for (int stage = first; stage <= last; stage++)
+            out = fmin(out, p->out[stage].cost[all][v]);
+        if (!net->adds[v] || !net->copies[v] || isinf(p->in.cost[all][v]) || isinf(out))
+            continue;
+        least = fmin(least, p->in.cost[all][v] + out);
+        for (int stage = first; wants_trees && stage <= last; stage++)
+            add_tree(p, &p->out[stage], stage, v);
+        if (wants_trees)
+            add_tree(p, &p->in, 0, v);
+    }
+    for (int r = 0; r < p->rows; r++)
+        worth += price[r] * p->room[r];
+    return least > 0 ? worth / least : HUGE_VAL;
+}
+
+static banyan_lp *make_program(const program *p)
+{
+    double lower[2 * MOST_ARCS + MOST_NODES], upper[2 * MOST_ARCS + MOST_NODES];
+    banyan_lp *lp;
+
+    for (int r = 0; r < p->rows + p->net->node_count; r++) {
+        lower[r] = r < p->rows ? -1e300 : 0;
+        upper[r] = r < p->rows ? p->room[r] : 0;
+    }
+    assert_int_equal(banyan_lp_create(p->rows + p->net->node_count, lower, upper, &lp, NULL), BANYAN_SUCCESS);
+    return lp;
+}
+
+/* What trees reach and what prices prove: the sum of chi in bytes a second. */
+static void solve_exactly(const network *net, banyan_stages stages, double narrowest, double *reached,
+                          double *proven)
+{
+    static program p; /* large */
+    double price[2 * MOST_ARCS], best[2 * MOST_ARCS];
+
+    p = (program){.net = net, .stages = stages};
+    p.rows = net->arc_count * (stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
+    for (int r = 0; r < p.rows; r++) {
+        p.room[r] = fmin(net->width[r % net->arc_count] / narrowest, 4 * MOST_NODES);
+        best[r] = price[r] = 1 / p.room[r];
+    }
+    p.lp = make_program(&p);
+    *reached = 0;
+    *proven = HUGE_VAL;
+    for (int round = 0; round<ROUNDS && * proven> * reached * (1 + 1e-9); round++) {
+        for (int half = 0; half < 2; half++) { /* the program's prices, then half way to the best ones */
+            double worth = 0, now;
+
+            for (int r = 0; r < p.rows; r++)
+                price[r] = half ? (price[r] + best[r]) / 2 : price[r];
+            now = prove(&p, price, 1);
+            for (int r = 0; r < p.rows; r++)
+                worth += price[r] * p.room[r];
+            for (int r = 0; r < p.rows && now < *proven; r++)
+                best[r] = price[r] / worth;
+            *proven = fmin(*proven, now);
+        }
+        assert_int_equal(banyan_lp_solve(p.lp, NULL), BANYAN_SUCCESS);
+        *reached = banyan_lp_objective(p.lp);
+        for (int r = 0; r < p.rows; r++)
+            price[r] = fmax(0, banyan_lp_price(p.lp, r));
+    }
+    banyan_lp_destroy(p.lp);
+    *reached *= narrowest;
+    *proven *= narrowest;
+}
+
+static void check_rate(uint64_t seed, const char *what, double found, double low, double high)
+{
+    if (!(found >= low * (1 - 1e-6) && found <= high * (1 + 1e-6)))
+        fail_msg("seed %llu: %s is %.12g, not %.12g to %.12g", (unsigned long long)seed, what, found, low,
+                 high);
+}
+
+/* The certificate, by the table of cheapest trees. */
+static void check_prices(uint64_t seed, const network *net, const banyan_rate *rate)
+{
+    static program p;
+    double price[MOST_ARCS];
+
+    p = (program){.net = net, .stages = BANYAN_STAGES_PIPELINED, .rows = net->arc_count};
+    for (int i = 0; i < net->arc_count; i++) {
+        price[i] = (double)rate->certificate.price[net->link[i]];
+        p.room[i] = net->width[i];
+    }
+    check_rate(seed, "what the prices prove", prove(&p, price, 0), rate->bytes_per_s, rate->bytes_per_s);
+}
+
+static void check_stages(uint64_t seed, const network *net, double narrowest)
+{
+    static const char *const names[] = {"", "the sum of chi in stages", "the sum of chi overlapped"};
+    banyan_graph *graph;
+
+    assert_int_equal(
+        banyan_network_graph(net->topology, net->active, net->active_count, net->relays, &graph, NULL),
+        BANYAN_SUCCESS);
+    for (banyan_stages stages = BANYAN_STAGES_SEQUENTIAL; stages <= BANYAN_STAGES_OVERLAP; stages++) {
+        banyan_staged staged;
+        double low, high;
+
+        assert_int_equal(banyan_staged_solve(graph, stages, &staged, NULL), BANYAN_SUCCESS);
+        solve_exactly(net, stages, narrowest, &low, &high);
+        check_rate(seed, names[stages], banyan_staged_sum(graph, stages, &staged), low, high);
+        if (!staged.proven || !staged.price)
+            fail_msg("seed %llu: nothing proves %s", (unsigned long long)seed, names[stages]);
+        banyan_staged_fini(&staged);
+    }
+    banyan_graph_destroy(graph);
+}
+
+/* 0: there is no way between some of the workers, and that is told. */
+static int check_network(uint64_t seed)
+{
+    network net;
+    banyan_bound bound;
+    banyan_error err;
+    double gather, scatter, narrowest, low, high;
+    banyan_status status;
+
+    make_network(seed, &net);
+    find_cuts(&net, &gather, &scatter, &narrowest);
+    status = banyan_bound_find(net.topology, net.active, net.active_count, net.relays, &bound, &err);
+    if ((status == BANYAN_SUCCESS) != (narrowest > 0))
+        fail_msg("seed %llu: %s", (unsigned long long)seed,
+                 status ? err.text : "a bound of what is not connected");
+    if (!status) {
+        solve_exactly(&net, BANYAN_STAGES_PIPELINED, narrowest, &low, &high);
+        check_rate(seed, "the reference", high, low, low);
+        check_rate(seed, "all-reduce", bound.allreduce.bytes_per_s, low, high);
+        check_rate(seed, "all-gather", bound.allgather.bytes_per_s, gather, gather);
+        check_rate(seed, "reduce-scatter", bound.reducescatter.bytes_per_s, scatter, scatter);
+        check_prices(seed, &net, &bound.allreduce);
+        if (banyan_bound_check_certificate(net.topology, net.active, net.active_count, &bound, &err))
+            fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+        if (seed % 3 == 0)
+            check_stages(seed, &net, narrowest);
+        banyan_bound_fini(&bound);
+    }
+    banyan_topology_destroy(net.topology);
+    return !status;
+}
+
+TEST(bounds_of_small_networks_are_those_of_all_their_trees_and_cuts)
+{
+    uint64_t count = getenv("BANYAN_TEST_ALL") ? 5000 : 400;
+    int connected = 0;
+
+    for (uint64_t seed = 0; seed < count; seed++)
+        connected += check_network(seed);
+    assert_true((uint64_t)connected > count / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds_of_small_networks_are_those_of_all_their_trees_and_cuts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
