@@ -11,6 +11,7 @@
 #include "solve/strength.h"
 
 #define NEARLY 0.99            /* of the bound: nothing else is tried */
+#define BEST 0.9999            /* the same for stars */
 #define MANY_ARCS 2000         /* beyond this a program takes long, and little comes of it where */
 #define HARDLY 0.9             /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
@@ -160,25 +161,82 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     return status;
 }
 
+/* All pairs cabled, one cable each. */
+static int joins_all(const banyan_graph *graph)
+{
+    int nodes = graph->node_count;
+
+    for (int v = 0; v < nodes; v++)
+        if (graph->out_first[v + 1] - graph->out_first[v] != nodes - 1)
+            return 0;
+    for (int i = 0; i < graph->arc_count; i++)
+        for (int j = graph->out_first[graph->arcs[i].src]; graph->out_arc[j] != i; j++)
+            if (graph->arcs[graph->out_arc[j]].dst == graph->arcs[i].dst)
+                return 0;
+    return nodes > 2;
+}
+
+/* A star at every worker, each with half of its narrowest cable: where all are as wide, that is the best, with one hop. */
+static banyan_status pack_stars(const banyan_graph *graph, double enough, banyan_flows *flows, int *good,
+                                banyan_error *err)
+{
+    double total = 0;
+    banyan_trees stars;
+    banyan_status status = BANYAN_SUCCESS;
+
+    banyan_trees_init(&stars);
+    for (int v = 0; v < graph->node_count; v++) {
+        int64_t narrowest = INT64_MAX;
+
+        banyan_trees_begin(&stars);
+        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+            const banyan_arc *arc = &graph->arcs[graph->out_arc[j]];
+
+            narrowest = arc->capacity < narrowest ? arc->capacity : narrowest;
+            banyan_trees_add_edge(&stars, v, arc->dst);
+            banyan_trees_add_arc(&stars, graph->out_arc[j]);
+        }
+        if (stars.failed)
+            break;
+        total += 0.5 * (double)narrowest;
+        banyan_flows_add_tree(flows, graph, &stars, (size_t)v, v, 0.5 * (double)narrowest);
+    }
+    if (stars.failed || flows->failed)
+        status = banyan_fail_memory(err);
+    *good = !status && total >= enough;
+    if (!*good)
+        flows->flow_count = 0;
+    banyan_trees_fini(&stars);
+    return status;
+}
+
+static banyan_status find_strength(const banyan_graph *graph, double *out, banyan_error *err)
+{
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
+    banyan_fraction strength;
+    banyan_status status =
+        part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+
+    banyan_free(part);
+    *out = status ? 0 : banyan_fraction_value(strength);
+    return status;
+}
+
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
                                    const banyan_packed_options *options, banyan_flows *flows,
                                    banyan_error *err)
 {
-    int good = 0;
-    banyan_status status = BANYAN_SUCCESS;
+    int good = 0, has_combs = banyan_grid_trees_apply(topology, graph),
+        has_stars = graph->node_count <= options->max_trees && joins_all(graph);
+    double strength = 0;
+    banyan_status status = has_combs || has_stars ? find_strength(graph, &strength, err) : BANYAN_SUCCESS;
 
-    if (banyan_grid_trees_apply(topology, graph)) {
-        int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
-        banyan_fraction strength;
-
-        status = part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
-        banyan_free(part);
-        if (!status)
-            status = pack_combs(topology, graph,
-                                banyan_fraction_value(strength) * (graph->active_count > 100 ? 0.99 : 0.999),
-                                options->max_trees, flows, &good, err);
-    }
+    if (!status && has_stars)
+        status = pack_stars(graph, strength * BEST, flows, &good, err);
+    if (!status && !good && has_combs)
+        status = pack_combs(topology, graph, strength * (graph->active_count > 100 ? 0.99 : 0.999),
+                            options->max_trees, flows, &good, err);
     if (!status && !good)
         status = peel_and_flatten(topology, graph, options, flows, err);
     return status;

@@ -104,6 +104,26 @@ TEST(trees_are_shallow)
     }
 }
 
+TEST(all_pairs_cabled_alike_have_stars)
+{
+    static const char *const specs[] = {"full:4", "full:17", "full:64"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        banyan_topology *topology;
+        banyan_error err;
+        outcome result;
+
+        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        result = plan(topology, topology->workers, topology->worker_count, NULL, 0);
+        assert_int_equal(result.limits.depth, 1);
+        assert_true(
+            fabs(result.limits.bytes_per_s / (topology->worker_count / 2.0 * topology->links[0].bytes_per_s) -
+                 1) < 1e-9);
+        banyan_schedule_destroy(result.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
 TEST(degraded_grids_have_shallow_trees_too)
 {
     static const char *const specs[] = {"torus:8x8,down=g0-g8", "torus:8x8,down=g34-g35",
@@ -855,6 +875,7 @@ int main(void)
         cmocka_unit_test(trees_are_grown_for_small_vectors_on_even_networks_and_packed_for_large_ones),
         cmocka_unit_test(reference_networks_are_filled_to_the_bound_with_at_most_64_trees),
         cmocka_unit_test(trees_are_shallow),
+        cmocka_unit_test(all_pairs_cabled_alike_have_stars),
         cmocka_unit_test(degraded_grids_have_shallow_trees_too),
         cmocka_unit_test(the_same_network_gives_the_same_schedule),
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
