@@ -26,6 +26,7 @@
 #define MANY_WORKERS 96            /* more than these: else there are other ways */
 #define MOST_PIECES 128            /* of trees */
 #define ENOUGH_IN_ALL 0.99         /* of the bound */
+#define DEPTH 16                   /* that exchanges do not go beyond */
 #define ATTEMPTS 20000             /* exchanges */
 #define ENOUGH 0.999               /* of the smaller network's rate: no exchange is needed */
 
@@ -231,10 +232,8 @@ static int lay_tree(layer *l, const banyan_flows *flows, const banyan_flow_tree 
 /* Edges off cables that are too full inside, and the best weights for what comes of it. */
 static banyan_status settle(layer *l, double *total, banyan_error *err)
 {
-    banyan_exchange_problem problem = {.weight = l->weight,
-                                       .enough = 1 / ENOUGH,
-                                       .depth_limit = l->graph->node_count,
-                                       .attempt_limit = ATTEMPTS};
+    banyan_exchange_problem problem = {
+        .weight = l->weight, .enough = 1 / ENOUGH, .depth_limit = DEPTH, .attempt_limit = ATTEMPTS};
     banyan_weighing *weighing = NULL;
     double fullest = 0;
     banyan_status status = BANYAN_SUCCESS;

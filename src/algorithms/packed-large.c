@@ -23,11 +23,12 @@
 #define FEWEST_WITH_HUBS 0.8    /* of the limit: with more trees idle hubs can be shared out better */
 #define ENOUGH_WITH_HUBS 0.9903 /* of the bound */
 #define ATTEMPTS 200000
-#define STEPS 64               /* rates tried for one number of units */
-#define MOST_WEIGHT 3          /* units of a tree */
-#define ENOUGH 0.9955          /* of the bound, */
-#define ENOUGH_FOR_MANY 0.9915 /* and for very many workers, */
-#define VERY_MANY 300          /* more than so many */
+#define ATTEMPTS_WITH_HUBS 100000 /* where there are idle hubs: what these do not bring more seldom do */
+#define STEPS 64                 /* rates tried for one number of units */
+#define MOST_WEIGHT 3            /* units of a tree */
+#define ENOUGH 0.9955            /* of the bound, */
+#define ENOUGH_FOR_MANY 0.9915   /* and for very many workers, */
+#define VERY_MANY 300            /* more than so many */
 
 /* What trees of so many units together can reach with these prices, in the graph's units; 0: less than least. */
 static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, double tree_cost,
@@ -153,7 +154,8 @@ static banyan_status pack_equal(const banyan_graph *graph, const banyan_packed_o
                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                 banyan_error *err)
 {
-    banyan_exchange_problem problem = {.attempt_limit = ATTEMPTS};
+    banyan_exchange_problem problem = {
+        .attempt_limit = banyan_graph_has_idle_adders(graph) ? ATTEMPTS_WITH_HUBS : ATTEMPTS};
     banyan_trees trees;
     double aim = 0, fullest = 0, *weight;
     int limit = options->max_trees < MOST_TREES ? options->max_trees : MOST_TREES;

@@ -31,6 +31,22 @@ banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packe
                                    const banyan_allreduce_bound *bound, banyan_flows *flows,
                                    banyan_error *err);
 
+/* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees of a symmetric network
+ * will do (*good), and are found much faster. */
+banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                             const banyan_packed_options *options, banyan_flows *flows,
+                                             int *good, banyan_error *err);
+
+/* The same in place of flows that are far from the bound (bytes per second), if they reach more. */
+banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_packed_options *options, banyan_flows *flows,
+                                       double bound, banyan_error *err);
+
+/* Both down to the trees that are allowed; the better ones are then in flows, the others are gone. *rate is theirs. */
+banyan_status banyan_packed_keep_better(const banyan_topology *topology, const banyan_packed_options *options,
+                                        banyan_flows *flows, banyan_flows *other, double *rate,
+                                        banyan_error *err);
+
 /* Every node active: the optimum is the strength, and few trees reach it. */
 banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
                                    const banyan_packed_options *options, banyan_flows *flows,

@@ -10,7 +10,6 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/ellipsoid.h"
-#include "solve/mean.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/pairs.h"
@@ -18,8 +17,6 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
-#define MANY_TREES 256        /* so many do not limit the rate: then trees should come to */
-#define NEARLY_ALL 0.9992     /* of an easy bound */
 #define FEW_ARCS 64           /* with so few the best is soon found */
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
 #define NEARLY 0.995          /* of the bound: nothing else is tried, */
@@ -211,8 +208,9 @@ static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *
 }
 
 /* In place of flows if these reach more; what is left over goes. */
-static banyan_status keep_better(const banyan_topology *topology, const banyan_packed_options *options,
-                                 banyan_flows *flows, banyan_flows *other, double *rate, banyan_error *err)
+banyan_status banyan_packed_keep_better(const banyan_topology *topology, const banyan_packed_options *options,
+                                        banyan_flows *flows, banyan_flows *other, double *rate,
+                                        banyan_error *err)
 {
     double before = 0, after = 0;
     banyan_status status = flows->failed || other->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
@@ -249,7 +247,7 @@ static banyan_status pack_switched(const banyan_topology *topology, const banyan
     banyan_flows_init(&equal);
     status = banyan_packed_large(graph, options, &equal, err);
     if (!status)
-        return keep_better(topology, options, flows, &equal, &rate, err);
+        return banyan_packed_keep_better(topology, options, flows, &equal, &rate, err);
     banyan_flows_fini(&equal);
     return status;
 }
@@ -281,7 +279,8 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_graph plain = *graph;
     banyan_flows helped;
-    double rate = 0;
+    double rate = 0, most;
+    int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
     banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
 
     plain.role = banyan_alloc((size_t)graph->node_count, 1);
@@ -290,29 +289,27 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     for (int v = 0; !status && v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
-    if (!status && !options->max_depth)
-        status = banyan_packed_joined(graph, options, &bound, flows, err);
-    if (!status)
-        status = keep_better(topology, options, flows, &helped, &rate, err);
-    if (!status && rate < (graph->active_count > MANY_WORKERS ? GOOD : NEARLY) * bound.value * graph->unit &&
-        most_without_help(graph) >= NEARLY * bound.value * graph->unit)
-        status = pack_plain(topology, &plain, options, &helped, err);
-    if (!status)
-        status = keep_better(topology, options, flows, &helped, &rate, err);
-    for (int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph), i = hubs;
-         !status && i < 2 &&
-         rate < (hubs ? MUCH
-                 : i  ? GOOD
-                      : NEARLY) *
-                    bound.value * graph->unit;
-         i++) {
+    most = bound.value * graph->unit;
+    for (int plain_first = bound.reached >= NEARLY * bound.value, i = 0;
+         !status && i < 2 && rate < (i || hubs ? GOOD : NEARLY) * most; i++) {
+        if (i != plain_first)
+            status = most_without_help(graph) >= NEARLY * most
+                         ? pack_plain(topology, &plain, options, &helped, err)
+                         : BANYAN_SUCCESS;
+        else if (!options->max_depth)
+            status = banyan_packed_joined(graph, options, &bound, &helped, err);
+        if (!status)
+            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
+    }
+    for (int i = hubs; !status && i < 2 && rate < (hubs ? MUCH : i ? GOOD : NEARLY) * most; i++) {
         status = i ? banyan_packed_equal(graph, options, &bound, &helped, err)
                    : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
-            status = keep_better(topology, options, flows, &helped, &rate, err);
+            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
     }
     if (!status && flows->flow_count == 0)
         status = pack_plain(topology, &plain, options, flows, err);
+    banyan_flows_fini(&helped);
     banyan_free(plain.role);
     banyan_free(bound.price);
     return status;
@@ -338,160 +335,6 @@ banyan_status banyan_packed_symmetric(const banyan_topology *topology, const ban
         return pack_switched(topology, graph, options, flows, err);
     return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, flows, err)
                                               : banyan_packed_helped(graph, options, NULL, flows, err);
-}
-
-/* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
- * between nodes with several, where it is not clear which belong together. */
-static banyan_status narrow_to_twins(const banyan_graph *graph, banyan_graph **out, banyan_error *err)
-{
-    size_t arcs = (size_t)graph->arc_count;
-    int *src = banyan_alloc(arcs, sizeof(int)), *dst = banyan_alloc(arcs, sizeof(int));
-    int *link = banyan_alloc(arcs, sizeof(int));
-    double *capacity = banyan_alloc(arcs, sizeof(double));
-    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, link};
-    banyan_status status = src && dst && link && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++) {
-        const banyan_arc *arc = &graph->arcs[i];
-        int back = -1, ways = 0;
-
-        for (int j = graph->out_first[arc->dst]; j < graph->out_first[arc->dst + 1]; j++)
-            if (graph->arcs[graph->out_arc[j]].dst == arc->src) {
-                back = graph->out_arc[j];
-                ways++;
-            }
-        for (int j = graph->out_first[arc->src]; j < graph->out_first[arc->src + 1]; j++)
-            ways += graph->arcs[graph->out_arc[j]].dst == arc->dst;
-        if (ways != 2 || back < 0)
-            continue;
-        src[input.arc_count] = arc->src;
-        dst[input.arc_count] = arc->dst;
-        link[input.arc_count] = arc->link;
-        capacity[input.arc_count++] =
-            graph->unit *
-            (double)(arc->capacity < graph->arcs[back].capacity ? arc->capacity : graph->arcs[back].capacity);
-    }
-    if (!status)
-        status = banyan_graph_create(&input, out, err);
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(link);
-    banyan_free(capacity);
-    return status;
-}
-
-/* What equal prices on all arcs prove, in bytes per second. */
-static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_error *err)
-{
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    banyan_wide num, den;
-    int proven;
-    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        price[i] = 1;
-    if (!status)
-        status = banyan_coupled_check(graph, price, &num, &den, &proven, err);
-    if (!status)
-        *out = den > 0 ? (double)num / (double)den * graph->unit : HUGE_VAL;
-    banyan_free(price);
-    return status;
-}
-
-/* The bound of a symmetric network, in bytes per second. */
-static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_error *err)
-{
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
-    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
-
-    *out = bound.value * graph->unit;
-    banyan_free(bound.price);
-    return status;
-}
-
-/* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
- * first is that of the mean network. 0 for the second: there is none. */
-static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow, double *bound,
-                                      double *most, banyan_error *err)
-{
-    banyan_mean mean;
-    banyan_status status;
-
-    *bound = *most = 0;
-    if (!banyan_graph_has_helpers(graph)) {
-        status = easy_bound(graph, bound, err);
-        return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
-    }
-    status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
-    if (!status && mean.graph)
-        status = bound_of(mean.graph, bound, err);
-    if (!status && mean.graph && narrow->symmetric)
-        status = bound_of(narrow, most, err);
-    if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
-        status = BANYAN_SUCCESS;
-        *most = 0;
-    }
-    banyan_mean_fini(&mean);
-    return status;
-}
-
-/* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
- * of a symmetric network will do, and are found much faster. */
-static banyan_status pack_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
-                                           const banyan_packed_options *options, banyan_flows *flows,
-                                           int *good, banyan_error *err)
-{
-    banyan_graph *narrow = NULL;
-    double rate = 0, bound = 0, most = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
-    banyan_status status = narrow_to_twins(graph, &narrow, err);
-
-    *good = 0;
-    if (!status)
-        status = find_easy_bounds(graph, narrow, &bound, &most, err);
-    if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
-        status = banyan_packed_symmetric(topology, narrow, options, flows, err);
-        if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
-            status = BANYAN_SUCCESS;
-            flows->flow_count = 0;
-        }
-        if (!status && flows->flow_count)
-            status = banyan_flows_rate(flows, topology, &rate, err);
-        *good = !status && flows->flow_count > 0 && rate >= enough * bound &&
-                (!options->max_depth || banyan_flows_depth(flows) <= options->max_depth);
-    }
-    if (!*good)
-        flows->flow_count = 0;
-    banyan_graph_destroy(narrow);
-    return status;
-}
-
-/* Trees of the narrower directions in place of flows that are far from the bound, if they reach more. */
-static banyan_status try_narrow(const banyan_topology *topology, const banyan_graph *graph,
-                                const banyan_packed_options *options, banyan_flows *flows, double bound,
-                                banyan_error *err)
-{
-    banyan_graph *narrow = NULL;
-    banyan_flows other;
-    double rate = 0;
-    banyan_status status = flows->failed
-                               ? banyan_fail_memory(err)
-                               : banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
-
-    if (!status)
-        status = banyan_flows_rate(flows, topology, &rate, err);
-    if (status || rate >= GOOD * bound)
-        return status;
-    banyan_flows_init(&other);
-    status = narrow_to_twins(graph, &narrow, err);
-    if (!status && narrow->symmetric)
-        status = banyan_packed_symmetric(topology, narrow, options, &other, err);
-    if (!status)
-        status = keep_better(topology, options, flows, &other, &rate, err);
-    else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
-        status = BANYAN_SUCCESS;
-    banyan_flows_fini(&other);
-    banyan_graph_destroy(narrow);
-    return status;
 }
 
 /* Nodes that only add or only copy, where that brings nothing: trees of the network in which they just forward. */
@@ -536,12 +379,12 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
             status = pack_even(problem->topology, graph, options, flows, &good, err);
         if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED &&
             (graph->active_count > 24 || banyan_graph_has_helpers(graph)) && graph->arc_count > FEW_ARCS)
-            status = pack_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
+            status = banyan_packed_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
         if (!status && !good)
             status = pack_coupled(graph, options, flows, &bound, err);
         if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && !options->max_depth &&
             graph->active_count > 24)
-            status = try_narrow(problem->topology, graph, options, flows, bound, err);
+            status = banyan_packed_try_narrow(problem->topology, graph, options, flows, bound, err);
     }
     if (!status && flows->failed)
         status = banyan_fail_memory(err);

@@ -23,9 +23,7 @@
 #include "solve/coupled.h"
 #include "solve/cuts.h"
 #include "solve/divide.h"
-#include "solve/easy.h"
 #include "solve/groups.h"
-#include "solve/mean.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/stars.h"
@@ -151,108 +149,6 @@ static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *
 {
     out->reached = 0;
     return banyan_cuts_price(graph, out->price, &out->value, err);
-}
-
-/* Directions unlike: cuts, and trees that show that they are the right ones. */
-static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                      banyan_error *err)
-{
-    banyan_coupled_problem problem = {
-        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
-    banyan_coupled packing;
-    banyan_status status = banyan_coupled_by_guided_columns(graph, &problem, &packing, err);
-
-    if (status)
-        return status;
-    out->fraction = packing.bound;
-    out->value = packing.bound_value;
-    out->reached = packing.total;
-    memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_coupled_fini(&packing);
-    return status;
-}
-
-/* Prices of the mean network. *settled: the narrower directions alone allow as much, by the same kind of proof. */
-static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
-                             banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
-    *settled = 0;
-    out->value = HUGE_VAL;
-    for (int narrow = 0; !status && narrow < 2; narrow++) {
-        banyan_mean mean;
-        banyan_allreduce_bound found = {0};
-
-        status = banyan_mean_make(graph, narrow ? BANYAN_EVEN_NARROW : BANYAN_EVEN_MEAN, &mean, err);
-        if (status)
-            return status;
-        found.price = mean.graph ? banyan_alloc((size_t)mean.graph->arc_count, sizeof *found.price) : NULL;
-        if (mean.graph)
-            status = found.price ? banyan_allreduce_solve(mean.graph, &found, err) : banyan_fail_memory(err);
-        if (!status && mean.graph && !narrow) {
-            for (int i = 0; i < graph->arc_count; i++)
-                out->price[i] = found.price[mean.arc[i]];
-            status = banyan_allreduce_prove(graph, out->price, found.value * mean.graph->unit / graph->unit,
-                                            &out->fraction, &out->value, err);
-        } else if (!status && mean.graph) {
-            *settled = found.value * mean.graph->unit >= out->value * graph->unit * (1 - SETTLED);
-            out->reached = found.reached * mean.graph->unit / graph->unit;
-        } else if (narrow && status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
-            status = BANYAN_SUCCESS;
-        }
-        banyan_free(found.price);
-        banyan_mean_fini(&mean);
-    }
-    return status;
-}
-
-/* Directions unlike, and nodes help that are not active: mostly the mean network says it all. Else trees find what is lower,
- * if it can be proven. */
-static banyan_status by_mean_or_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                      banyan_error *err)
-{
-    banyan_allreduce_bound mean = *out, trees = *out;
-    int settled;
-    banyan_status status;
-
-    trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
-    status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
-    if (!status && !settled)
-        status = by_coupled_trees(graph, &trees, err);
-    if (!status && !settled) {
-        mean.reached = trees.reached;
-        if (trees.value < mean.value * (1 - SETTLED))
-            status =
-                banyan_allreduce_prove(graph, trees.price, trees.value, &trees.fraction, &trees.value, err);
-    }
-    *out = mean;
-    if (!status && !settled && trees.value < mean.value * (1 - SETTLED)) {
-        *out = trees;
-        out->price = mean.price;
-        memcpy(out->price, trees.price, (size_t)graph->arc_count * sizeof *out->price);
-    }
-    banyan_free(trees.price);
-    return status;
-}
-
-/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
-static banyan_status by_division(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
-{
-    banyan_division division;
-    int is_settled;
-    banyan_status status = banyan_easy_bound(graph, &is_settled, out->price, &out->reached, err);
-
-    if (status || is_settled)
-        return status;
-    status = banyan_divide_soon(graph, 1e-10, &division, err);
-    if (status)
-        return status;
-    out->reached = division.total;
-    is_settled = division.is_settled;
-    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_division_fini(&division);
-    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, out, err);
 }
 
 /* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as
@@ -387,7 +283,7 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     if (status || good)
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))
-        return by_mean_or_trees(graph, out, err);
+        return banyan_allreduce_solve_helped(graph, out, err);
     if (graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph))
         status = by_stars(graph, out, &good, err);
     if (status || good)
@@ -400,7 +296,7 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     else if ((is_forwarding = banyan_network_has_many_helpers(graph)))
         status = by_forwarding(graph, out, err);
     else if (!graph->symmetric)
-        status = by_division(graph, out, err);
+        status = banyan_allreduce_solve_divided(graph, out, err);
     else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
     else

@@ -21,6 +21,12 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
 banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                           banyan_error *err);
 
+/* Directions unlike, without and with nodes that help though they are not active. */
+banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                             banyan_error *err);
+banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                            banyan_error *err);
+
 /* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. Where trees are too many to be searched, a
  * quick proof is enough if it proves what is hoped for; else, and where that is 0, a long one is tried, too. */
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,

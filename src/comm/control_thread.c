@@ -11,6 +11,8 @@
 #include "core/clock.h"
 #include "transport/bytes.h"
 
+#define MOST_EVENTS 32 /* at a time */
+
 static void put(banyan_control *control, int rank, int type, const void *body, size_t bytes)
 {
     member *m = &control->members[rank];
@@ -360,18 +362,21 @@ void *banyan_control_watch_over(void *argument)
 {
     banyan_control *control = argument;
     int64_t next_beat_ns = banyan_clock_ns() + control->beat_ns;
-    struct epoll_event events[32];
+    struct epoll_event events[MOST_EVENTS];
+    int is_due = 0;
 
     for (;;) {
         int64_t now_ns = banyan_clock_ns();
-        int count, is_due = now_ns >= next_beat_ns;
+        int count;
 
-        if (is_due) {
+        if (now_ns >= next_beat_ns) {
             beat(control);
             next_beat_ns = now_ns + control->beat_ns;
+            is_due = 1;
         }
         flush_all(control);
-        count = epoll_wait(control->epoll, events, 32, is_due ? 0 : wait_ms(control, now_ns, next_beat_ns));
+        count = epoll_wait(control->epoll, events, MOST_EVENTS,
+                           is_due ? 0 : wait_ms(control, now_ns, next_beat_ns));
         for (int i = 0; i < count; i++)
             if (events[i].data.u64 < (uint64_t)control->size &&
                 control->members[events[i].data.u64].channel.fd >= 0)
@@ -381,8 +386,10 @@ void *banyan_control_watch_over(void *argument)
                 banyan_control_answer_status(control);
             else if (events[i].data.u64 == KEY_ANSWER)
                 banyan_control_go_on_answering(control);
-        if (is_due && count < 32)
+        if (is_due && count < MOST_EVENTS) {
             miss_silent(control, now_ns);
+            is_due = 0;
+        }
         banyan_listener_progress(control->listener);
         if (empty_outbox(control))
             return NULL;

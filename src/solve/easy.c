@@ -19,6 +19,7 @@
 #include "solve/fitted-pairs.h"
 #include "solve/flow.h"
 #include "solve/full.h"
+#include "solve/narrowest.h"
 #include "solve/pairs.h"
 #include "solve/settle.h"
 
@@ -225,31 +226,18 @@ static banyan_status try_all_parts(easy *e, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static void price_cut(easy *e, const banyan_flow *flow)
-{
-    for (int i = 0; i < e->graph->arc_count; i++)
-        e->packing->price[i] = banyan_flow_reaches(flow, e->graph->arcs[i].src) &&
-                               !banyan_flow_reaches(flow, e->graph->arcs[i].dst);
-}
-
-/* Between one active node and each of the others, both ways: one of them is outside of the narrowest cut. */
 static banyan_status try_cuts(easy *e, banyan_error *err)
 {
     const banyan_graph *graph = e->graph;
-    banyan_flow *flow = NULL;
-    banyan_status status = banyan_graph_make_flow(graph, 0, &flow, err);
+    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    int64_t width = 0, limit = (int64_t)ceil(e->packing->bound_value);
+    banyan_status status =
+        inside ? banyan_narrowest_cut(graph, limit, &width, inside, err) : banyan_fail_memory(err);
 
-    for (int k = 0; !status && k < 2 * (graph->active_count - 1); k++) {
-        int one = graph->active[0], other = graph->active[1 + k / 2];
-        int64_t found, limit = (int64_t)ceil(e->packing->bound_value);
-
+    if (!status && width < limit && is_less(e, width, 1))
         for (int i = 0; i < graph->arc_count; i++)
-            banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
-        found = banyan_flow_run(flow, k % 2 ? other : one, k % 2 ? one : other, limit);
-        if (found < limit && is_less(e, found, 1))
-            price_cut(e, flow);
-    }
-    banyan_flow_destroy(flow);
+            e->packing->price[i] = inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst];
+    banyan_free(inside);
     return status;
 }
 

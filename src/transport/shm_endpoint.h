@@ -51,6 +51,7 @@ typedef struct {
     uint32_t heard;
     int knock[2];   /* the pipe for sleeps in poll; made with the first */
     int is_polling; /* since the last sleep_fd there was no wait */
+    int knocks_due; /* that others are about to make, or have made */
     int64_t next_check_ns;
     _Atomic int has_aborted;
     shm_own_region own_regions[BANYAN_SHM_MAX_REGIONS];

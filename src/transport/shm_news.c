@@ -131,18 +131,22 @@ static void look_for_lost(shm_endpoint *e)
         }
 }
 
-/* Whoever took the flag has knocked or is about to; a knock that comes late ends the next sleep early, no more. */
+/* Whoever took the flag has knocked or is about to. A knock that comes late ends the next sleep early, and is taken out then:
+ * left in the pipe, it would keep us from sleeping until somebody else knocks. */
 static void end_poll(shm_endpoint *e)
 {
     char rubbish[64];
+    ssize_t knocks;
 
     if (!e->is_polling)
         return;
     e->is_polling = 0;
-    if (atomic_exchange(&e->own.header->polls, 0))
+    e->knocks_due += !atomic_exchange(&e->own.header->polls, 0);
+    if (!e->knocks_due)
         return;
-    while (read(e->knock[0], rubbish, sizeof rubbish) == (ssize_t)sizeof rubbish)
-        ;
+    knocks = read(e->knock[0], rubbish, sizeof rubbish);
+    if (knocks > 0)
+        e->knocks_due = knocks < e->knocks_due ? e->knocks_due - (int)knocks : 0;
 }
 
 banyan_status banyan_shm_wait(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)

@@ -17,6 +17,7 @@
 #include "execute/run.h"
 #include "transport/shared.h"
 #include "transport/shm.h"
+#include "transport/shm_endpoint.h"
 #include "unit/test.h"
 
 static const banyan_transport *const shm = &banyan_transport_shm;
@@ -756,6 +757,34 @@ TEST(a_member_can_sleep_in_poll_and_is_woken)
     check_all_ended_well(&p, "poll");
 }
 
+/* A ringer that has taken the flag and knocks only after the sleeper has gone on. */
+static void get_a_late_knock(child *self, void *argument)
+{
+    banyan_endpoint *endpoint = open_in(self, BANYAN_SHM_BEST, 0);
+    shm_endpoint *e = (shm_endpoint *)endpoint;
+    struct pollfd look = {.events = POLLIN};
+
+    (void)argument;
+    look.fd = shm->sleep_fd(endpoint);
+    REQUIRE(look.fd >= 0 && atomic_exchange(&e->own.header->polls, 0), "it is not about to sleep");
+    REQUIRE(shm->wait(endpoint, 0, NULL) == BANYAN_TIMEOUT, "news out of nowhere");
+    REQUIRE(write(e->own.header->knock_fd, "", 1) == 1, "no pipe");
+    for (int i = 0; i < 3; i++) {
+        look.fd = shm->sleep_fd(endpoint);
+        REQUIRE(poll(&look, 1, 0) == (i == 0), "sleep %d: %s", i, i ? "disturbed again" : "not disturbed");
+        REQUIRE(shm->wait(endpoint, 0, NULL) == BANYAN_TIMEOUT, "news out of nowhere");
+    }
+    shm->close(endpoint);
+}
+
+TEST(a_late_knock_disturbs_one_sleep_and_no_more)
+{
+    processes p = {.member_count = 1, .body = get_a_late_knock, .seconds = 30};
+
+    run_processes(&p);
+    check_all_ended_well(&p, "late knock");
+}
+
 /* ---- running out of memory ---- */
 
 static void open_with_little_memory(child *self, void *argument)
@@ -915,6 +944,7 @@ int main(void)
         cmocka_unit_test(where_reading_a_process_is_forbidden_slots_are_taken_and_the_reason_is_told),
         cmocka_unit_test(processes_of_different_users_do_not_meet_and_both_hear_why),
         cmocka_unit_test(a_member_can_sleep_in_poll_and_is_woken),
+        cmocka_unit_test(a_late_knock_disturbs_one_sleep_and_no_more),
         cmocka_unit_test(every_allocation_may_fail_and_the_others_hear_of_it),
         cmocka_unit_test(an_abort_from_another_thread_wakes_all_and_the_first_one_counts),
         cmocka_unit_test(wrong_openings_are_refused_with_a_sentence),

@@ -305,6 +305,31 @@ TEST(idle_machines_help_as_idle_workers_do)
     }
 }
 
+/* One worker of each host is active, the other idle. Not every allocation in turn: there are very many. */
+TEST(memory_may_run_out_while_trees_are_laid_into_hosts)
+{
+    banyan_topology *topology;
+    banyan_status status = BANYAN_SYSTEM_ERROR;
+    banyan_error err;
+    int active[11];
+    banyan_problem problem = {
+        .active = active, .active_count = 11, .collective = BANYAN_COLLECTIVE_ALLREDUCE};
+
+    assert_int_equal(banyan_topology_load("hosts:11x2", &topology, &err), BANYAN_SUCCESS);
+    problem.topology = topology;
+    for (int i = 0; i < 11; i++)
+        active[i] = topology->workers[2 * i];
+    for (long calls = 0; status; calls += 1 + calls / 40) {
+        banyan_schedule *schedule = NULL;
+
+        banyan_alloc_fail_after(calls);
+        status = banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, NULL);
+        banyan_alloc_fail_after(-1);
+        banyan_schedule_destroy(schedule);
+    }
+    banyan_topology_destroy(topology);
+}
+
 /* Contracted over cables without a price: hosts, and the switch between them. */
 TEST(nodes_that_free_cables_join_are_one)
 {
@@ -412,6 +437,7 @@ int main(void)
         cmocka_unit_test(idle_workers_behind_switches_with_unlike_links_are_made_use_of),
         cmocka_unit_test(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars),
         cmocka_unit_test(idle_machines_help_as_idle_workers_do),
+        cmocka_unit_test(memory_may_run_out_while_trees_are_laid_into_hosts),
         cmocka_unit_test(nodes_that_free_cables_join_are_one),
         cmocka_unit_test(tori_with_few_idle_workers_are_filled),
         cmocka_unit_test(switches_that_only_add_or_only_copy_cost_nothing),

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-narrow.c: directions unlike. The narrower direction of each cable alone makes a symmetric network, whose trees
+ * are found much faster than pairs of trees; bounds that are soon found tell whether they will do. */
+#include <math.h>
+
+#include "algorithms/packed-parts.h"
+#include "core/alloc.h"
+#include "solve/mean.h"
+#include "solve/narrowest.h"
+
+#define MANY_TREES 256    /* so many do not limit the rate: then trees should come to */
+#define NEARLY_ALL 0.9992 /* of an easy bound, */
+#define GOOD 0.99         /* else this will do */
+#define NEARLY 0.995      /* of the bound: nothing else is tried */
+
+/* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
+ * between nodes with several, where it is not clear which belong together. */
+static banyan_status narrow_to_twins(const banyan_graph *graph, banyan_graph **out, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    int *src = banyan_alloc(arcs, sizeof(int)), *dst = banyan_alloc(arcs, sizeof(int));
+    int *link = banyan_alloc(arcs, sizeof(int));
+    double *capacity = banyan_alloc(arcs, sizeof(double));
+    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, link};
+    banyan_status status = src && dst && link && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        const banyan_arc *arc = &graph->arcs[i];
+        int back = -1, ways = 0;
+
+        for (int j = graph->out_first[arc->dst]; j < graph->out_first[arc->dst + 1]; j++)
+            if (graph->arcs[graph->out_arc[j]].dst == arc->src) {
+                back = graph->out_arc[j];
+                ways++;
+            }
+        for (int j = graph->out_first[arc->src]; j < graph->out_first[arc->src + 1]; j++)
+            ways += graph->arcs[graph->out_arc[j]].dst == arc->dst;
+        if (ways != 2 || back < 0)
+            continue;
+        src[input.arc_count] = arc->src;
+        dst[input.arc_count] = arc->dst;
+        link[input.arc_count] = arc->link;
+        capacity[input.arc_count++] =
+            graph->unit *
+            (double)(arc->capacity < graph->arcs[back].capacity ? arc->capacity : graph->arcs[back].capacity);
+    }
+    if (!status)
+        status = banyan_graph_create(&input, out, err);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(link);
+    banyan_free(capacity);
+    return status;
+}
+
+/* What equal prices on all arcs prove, in bytes per second. */
+static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_wide num, den;
+    int proven;
+    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        price[i] = 1;
+    if (!status)
+        status = banyan_coupled_check(graph, price, &num, &den, &proven, err);
+    if (!status)
+        *out = den > 0 ? (double)num / (double)den * graph->unit : HUGE_VAL;
+    banyan_free(price);
+    return status;
+}
+
+/* The bound of a symmetric network, in bytes per second. */
+static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+
+    *out = bound.value * graph->unit;
+    banyan_free(bound.price);
+    return status;
+}
+
+/* No more than the narrowest cut, in bytes per second. */
+static banyan_status cut_to_narrowest(const banyan_graph *graph, double *bound, banyan_error *err)
+{
+    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    int64_t width;
+    banyan_status status =
+        inside ? banyan_narrowest_cut(graph, INT64_MAX / 4, &width, inside, err) : banyan_fail_memory(err);
+
+    if (!status)
+        *bound = fmin(*bound, (double)width * graph->unit);
+    banyan_free(inside);
+    return status;
+}
+
+/* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
+ * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
+static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow, double *bound,
+                                      double *most, banyan_error *err)
+{
+    banyan_mean mean;
+    banyan_status status;
+
+    *bound = *most = 0;
+    if (!banyan_graph_has_helpers(graph)) {
+        status = easy_bound(graph, bound, err);
+        return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
+    }
+    status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
+    if (!status && mean.graph)
+        status = bound_of(mean.graph, bound, err);
+    if (!status && mean.graph)
+        status = cut_to_narrowest(graph, bound, err);
+    if (!status && mean.graph && narrow->symmetric)
+        status = bound_of(narrow, most, err);
+    if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+        status = BANYAN_SUCCESS;
+        *most = 0;
+    }
+    banyan_mean_fini(&mean);
+    return status;
+}
+
+/* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
+ * of a symmetric network will do, and are found much faster. */
+banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                             const banyan_packed_options *options, banyan_flows *flows,
+                                             int *good, banyan_error *err)
+{
+    banyan_graph *narrow = NULL;
+    double rate = 0, bound = 0, most = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
+    banyan_status status = narrow_to_twins(graph, &narrow, err);
+
+    *good = 0;
+    if (!status)
+        status = find_easy_bounds(graph, narrow, &bound, &most, err);
+    if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
+        status = banyan_packed_symmetric(topology, narrow, options, flows, err);
+        if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+            status = BANYAN_SUCCESS;
+            flows->flow_count = 0;
+        }
+        if (!status && flows->flow_count)
+            status = banyan_flows_rate(flows, topology, &rate, err);
+        *good = !status && flows->flow_count > 0 && rate >= enough * bound &&
+                (!options->max_depth || banyan_flows_depth(flows) <= options->max_depth);
+    }
+    if (!*good)
+        flows->flow_count = 0;
+    banyan_graph_destroy(narrow);
+    return status;
+}
+
+/* Trees of the narrower directions in place of flows that are far from the bound, if they reach more. */
+banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_packed_options *options, banyan_flows *flows,
+                                       double bound, banyan_error *err)
+{
+    banyan_graph *narrow = NULL;
+    banyan_flows other;
+    double rate = 0;
+    banyan_status status = flows->failed
+                               ? banyan_fail_memory(err)
+                               : banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
+
+    if (!status)
+        status = banyan_flows_rate(flows, topology, &rate, err);
+    if (status || rate >= GOOD * bound)
+        return status;
+    banyan_flows_init(&other);
+    status = narrow_to_twins(graph, &narrow, err);
+    if (!status && narrow->symmetric)
+        status = banyan_packed_symmetric(topology, narrow, options, &other, err);
+    if (!status)
+        status = banyan_packed_keep_better(topology, options, flows, &other, &rate, err);
+    else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
+        status = BANYAN_SUCCESS;
+    banyan_flows_fini(&other);
+    banyan_graph_destroy(narrow);
+    return status;
+}

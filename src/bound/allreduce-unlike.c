@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce-unlike.c: the best all-reduce where directions are unlike. Without idle nodes that help, easy bounds or cuts that
+ * divide links between reduce and broadcast. With them, first the network of mean widths and the narrowest cut; if the narrower
+ * directions alone allow as much, that is all. Else the same cuts, and trees that show that they are the right ones. */
+#include <math.h>
+#include <string.h>
+
+#include "bound/allreduce.h"
+#include "core/alloc.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
+#include "solve/easy.h"
+#include "solve/mean.h"
+#include "solve/narrowest.h"
+
+#define SETTLED 1e-9 /* share by which bounds that are the same may differ */
+
+/* Directions unlike: cuts, and trees that show that they are the right ones. */
+static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    banyan_coupled_problem problem = {
+        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
+    banyan_coupled packing;
+    banyan_status status = banyan_coupled_by_guided_columns(graph, &problem, &packing, err);
+
+    if (status)
+        return status;
+    out->fraction = packing.bound;
+    out->value = packing.bound_value;
+    out->reached = packing.total;
+    memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_coupled_fini(&packing);
+    return status;
+}
+
+/* The narrowest cut, if it is lower than what is known. */
+static banyan_status by_narrowest_cut(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    int64_t limit = (int64_t)fmin(ceil(out->value), 4e18), width = 0;
+    banyan_status status =
+        inside ? banyan_narrowest_cut(graph, limit, &width, inside, err) : banyan_fail_memory(err);
+
+    if (!status && width < limit && (double)width < out->value * (1 - SETTLED)) {
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst];
+        status = banyan_allreduce_prove(graph, out->price, (double)width, &out->fraction, &out->value, err);
+    }
+    banyan_free(inside);
+    return status;
+}
+
+/* Prices of the mean network, or of the narrowest cut. *settled: the narrower directions alone allow as much, by the same kind of proof. */
+static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+                             banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    *settled = 0;
+    out->value = HUGE_VAL;
+    for (int narrow = 0; !status && narrow < 2; narrow++) {
+        banyan_mean mean;
+        banyan_allreduce_bound found = {0};
+
+        status = banyan_mean_make(graph, narrow ? BANYAN_EVEN_NARROW : BANYAN_EVEN_MEAN, &mean, err);
+        if (status)
+            return status;
+        found.price = mean.graph ? banyan_alloc((size_t)mean.graph->arc_count, sizeof *found.price) : NULL;
+        if (mean.graph)
+            status = found.price ? banyan_allreduce_solve(mean.graph, &found, err) : banyan_fail_memory(err);
+        if (!status && mean.graph && !narrow) {
+            for (int i = 0; i < graph->arc_count; i++)
+                out->price[i] = found.price[mean.arc[i]];
+            status = banyan_allreduce_prove(graph, out->price, found.value * mean.graph->unit / graph->unit,
+                                            &out->fraction, &out->value, err);
+            if (!status)
+                status = by_narrowest_cut(graph, out, err);
+        } else if (!status && mean.graph) {
+            *settled = found.value * mean.graph->unit >= out->value * graph->unit * (1 - SETTLED);
+            out->reached = found.reached * mean.graph->unit / graph->unit;
+        } else if (narrow && status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
+            status = BANYAN_SUCCESS;
+        }
+        banyan_free(found.price);
+        banyan_mean_fini(&mean);
+    }
+    return status;
+}
+
+/* Directions unlike, and nodes help that are not active: mostly the mean network says it all. Else trees find what is lower,
+ * if it can be proven. */
+banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                            banyan_error *err)
+{
+    banyan_allreduce_bound mean = *out, trees = *out;
+    int settled;
+    banyan_status status;
+
+    trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
+    status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+    if (!status && !settled)
+        status = by_coupled_trees(graph, &trees, err);
+    if (!status && !settled) {
+        mean.reached = trees.reached;
+        if (trees.value < mean.value * (1 - SETTLED))
+            status =
+                banyan_allreduce_prove(graph, trees.price, trees.value, &trees.fraction, &trees.value, err);
+    }
+    *out = mean;
+    if (!status && !settled && trees.value < mean.value * (1 - SETTLED)) {
+        *out = trees;
+        out->price = mean.price;
+        memcpy(out->price, trees.price, (size_t)graph->arc_count * sizeof *out->price);
+    }
+    banyan_free(trees.price);
+    return status;
+}
+
+/* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
+banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                             banyan_error *err)
+{
+    banyan_division division;
+    int is_settled;
+    banyan_status status = banyan_easy_bound(graph, &is_settled, out->price, &out->reached, err);
+
+    if (status || is_settled)
+        return status;
+    status = banyan_divide_soon(graph, 1e-10, &division, err);
+    if (status)
+        return status;
+    out->reached = division.total;
+    is_settled = division.is_settled;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, out, err);
+}
