@@ -161,13 +161,14 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     return status;
 }
 
-/* All pairs cabled, one cable each. */
+/* All pairs of active workers cabled, one cable each; what is idle has none. */
 static int joins_all(const banyan_graph *graph)
 {
-    int nodes = graph->node_count;
+    int nodes = graph->active_count;
 
-    for (int v = 0; v < nodes; v++)
-        if (graph->out_first[v + 1] - graph->out_first[v] != nodes - 1)
+    for (int v = 0; v < graph->node_count; v++)
+        if (graph->out_first[v + 1] - graph->out_first[v] !=
+            (graph->role[v] & BANYAN_NODE_ACTIVE ? nodes - 1 : 0))
             return 0;
     for (int i = 0; i < graph->arc_count; i++)
         for (int j = graph->out_first[graph->arcs[i].src]; graph->out_arc[j] != i; j++)
@@ -185,8 +186,9 @@ static banyan_status pack_stars(const banyan_graph *graph, double enough, banyan
     banyan_status status = BANYAN_SUCCESS;
 
     banyan_trees_init(&stars);
-    for (int v = 0; v < graph->node_count; v++) {
+    for (int t = 0; t < graph->active_count; t++) {
         int64_t narrowest = INT64_MAX;
+        int v = graph->active[t];
 
         banyan_trees_begin(&stars);
         for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
@@ -199,7 +201,7 @@ static banyan_status pack_stars(const banyan_graph *graph, double enough, banyan
         if (stars.failed)
             break;
         total += 0.5 * (double)narrowest;
-        banyan_flows_add_tree(flows, graph, &stars, (size_t)v, v, 0.5 * (double)narrowest);
+        banyan_flows_add_tree(flows, graph, &stars, (size_t)t, v, 0.5 * (double)narrowest);
     }
     if (stars.failed || flows->failed)
         status = banyan_fail_memory(err);
@@ -228,7 +230,7 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
                                    banyan_error *err)
 {
     int good = 0, has_combs = banyan_grid_trees_apply(topology, graph),
-        has_stars = graph->node_count <= options->max_trees && joins_all(graph);
+        has_stars = graph->active_count <= options->max_trees && joins_all(graph);
     double strength = 0;
     banyan_status status = has_combs || has_stars ? find_strength(graph, &strength, err) : BANYAN_SUCCESS;
 

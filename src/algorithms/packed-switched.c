@@ -27,6 +27,8 @@
 #define MOST_FRUITLESS 2   /* or so often less, and no deeper trees are tried */
 #define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
 #define LOAD_STEPS 512     /* of a cable, up to the fullest */
+#define DENSE_ARCS 2000    /* beyond this a program takes long, and */
+#define FEW_ROUNDS 8       /* what as many reach has to do */
 #define ROUGH_ARCS 300     /* from so many on, a packing is rough at first: */
 #define ROUGHLY 4e-3       /* of the bound */
 #define MOST_FEW 256       /* trees that others than the packing's are looked for */
@@ -400,7 +402,7 @@ static banyan_status pack(const banyan_topology *topology, const banyan_graph *g
                                       .tolerance = is_rough ? ROUGHLY : 1e-9,
                                       .warm_trees = seed ? 1 : 60,
                                       .seed = seed,
-                                      .round_limit = 3000};
+                                      .round_limit = graph->arc_count > DENSE_ARCS ? FEW_ROUNDS : 3000};
     banyan_status status = banyan_packing_solve(graph, &problem, packing, err);
 
     if (status)

@@ -104,20 +104,25 @@ TEST(trees_are_shallow)
     }
 }
 
+/* Also where idle workers are not there. */
 TEST(all_pairs_cabled_alike_have_stars)
 {
-    static const char *const specs[] = {"full:4", "full:17", "full:64"};
+    static const struct {
+        const char *spec;
+        int active_count;
+    } cases[] = {{"full:4", 4}, {"full:17", 17}, {"full:64", 64}, {"full:64", 48}};
+    banyan_parameter none = {"relays", "none"};
 
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         banyan_topology *topology;
         banyan_error err;
         outcome result;
 
-        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
-        result = plan(topology, topology->workers, topology->worker_count, NULL, 0);
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        result = plan(topology, topology->workers, cases[i].active_count, &none, 1);
         assert_int_equal(result.limits.depth, 1);
         assert_true(
-            fabs(result.limits.bytes_per_s / (topology->worker_count / 2.0 * topology->links[0].bytes_per_s) -
+            fabs(result.limits.bytes_per_s / (cases[i].active_count / 2.0 * topology->links[0].bytes_per_s) -
                  1) < 1e-9);
         banyan_schedule_destroy(result.schedule);
         banyan_topology_destroy(topology);
