@@ -24,11 +24,11 @@
 #define ENOUGH_WITH_HUBS 0.9903 /* of the bound */
 #define ATTEMPTS 200000
 #define ATTEMPTS_WITH_HUBS 100000 /* where there are idle hubs: what these do not bring more seldom do */
-#define STEPS 64                 /* rates tried for one number of units */
-#define MOST_WEIGHT 3            /* units of a tree */
-#define ENOUGH 0.9955            /* of the bound, */
-#define ENOUGH_FOR_MANY 0.9915   /* and for very many workers, */
-#define VERY_MANY 300            /* more than so many */
+#define STEPS 64                  /* rates tried for one number of units */
+#define MOST_WEIGHT 3             /* units of a tree */
+#define ENOUGH 0.9955             /* of the bound, */
+#define ENOUGH_FOR_MANY 0.9915    /* and for very many workers, */
+#define VERY_MANY 300             /* more than so many */
 
 /* What trees of so many units together can reach with these prices, in the graph's units; 0: less than least. */
 static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, double tree_cost,
