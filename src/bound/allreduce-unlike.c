@@ -95,7 +95,7 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
                                             banyan_error *err)
 {
     banyan_allreduce_bound mean = *out, trees = *out;
-    int settled;
+    int settled = 0;
     banyan_status status;
 
     trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
