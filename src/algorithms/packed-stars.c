@@ -18,13 +18,6 @@
 #define MOST_FEW 256 /* with more trees than these everything can be reached, and so */
 #define BEST 0.999
 
-static int find_top(int *top, int v)
-{
-    while (top[v] != v)
-        v = top[v] = top[top[v]];
-    return v;
-}
-
 /* Whether cables no narrower than this connect the active nodes. */
 static int connects(const banyan_graph *graph, int64_t least, int *top)
 {
@@ -34,9 +27,11 @@ static int connects(const banyan_graph *graph, int64_t least, int *top)
         top[v] = v;
     for (int i = 0; i < graph->arc_count; i++)
         if (graph->arcs[i].capacity >= least)
-            top[find_top(top, graph->arcs[i].src)] = find_top(top, graph->arcs[i].dst);
+            top[banyan_graph_find_top(top, graph->arcs[i].src)] =
+                banyan_graph_find_top(top, graph->arcs[i].dst);
     for (int i = 1; i < graph->active_count; i++)
-        together &= find_top(top, graph->active[i]) == find_top(top, graph->active[0]);
+        together &=
+            banyan_graph_find_top(top, graph->active[i]) == banyan_graph_find_top(top, graph->active[0]);
     return together;
 }
 

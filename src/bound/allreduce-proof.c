@@ -23,14 +23,6 @@
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
 #define MOST ((banyan_wide)1 << 120)
 
-static int is_even(const banyan_graph *graph, const int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++)
-        if (price[i] != price[graph->arcs[i].twin])
-            return 0;
-    return 1;
-}
-
 /* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */
 static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                            banyan_error *err)
@@ -113,7 +105,7 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     *out = -1;
     if (!graph->symmetric)
         status = cost_in_mean(graph, price, hoped, out, err);
-    else if (is_even(graph, price))
+    else if (banyan_graph_has_even_prices(graph, price))
         status = banyan_ascent_bound(graph, price, out, err);
     if (status || (*out > 0 && *out >= hoped))
         return status;

@@ -117,13 +117,6 @@ static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int tow
     return sum;
 }
 
-static int find_top(int *top, int v)
-{
-    while (top[v] != v)
-        v = top[v] = top[top[v]];
-    return v;
-}
-
 /* Cables without a price join nodes to parts; between those that hold active nodes a tree takes as many cables as there are,
  * less one, and each costs the least price or more. */
 static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
@@ -136,12 +129,13 @@ static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
         top[v] = v;
     for (int i = 0; i < graph->arc_count; i++)
         if (price[i] == 0)
-            top[find_top(top, graph->arcs[i].src)] = find_top(top, graph->arcs[i].dst);
+            top[banyan_graph_find_top(top, graph->arcs[i].src)] =
+                banyan_graph_find_top(top, graph->arcs[i].dst);
         else
             least = least == 0 || price[i] < least ? price[i] : least;
     memset(a->in, 0, (size_t)graph->node_count);
     for (int i = 0; i < graph->active_count; i++) {
-        int part = find_top(top, graph->active[i]);
+        int part = banyan_graph_find_top(top, graph->active[i]);
 
         parts += !a->in[part];
         a->in[part] = 1;
@@ -164,14 +158,6 @@ static banyan_wide bound_of_trees(ascent *a, const int64_t *price)
         best = sum > best ? sum : best;
     }
     return 2 * best;
-}
-
-static int is_even(const banyan_graph *graph, const int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++)
-        if (!graph->symmetric || price[i] != price[graph->arcs[i].twin])
-            return 0;
-    return 1;
 }
 
 static int count_adders(const banyan_graph *graph)
@@ -244,7 +230,8 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     ascent a = {.graph = graph, .left = banyan_alloc((size_t)graph->arc_count, sizeof *a.left)};
     banyan_status status;
 
-    if (banyan_graph_has_forwarders(graph) && is_even(graph, price) && count_adders(graph) <= MOST_JOINED) {
+    if (banyan_graph_has_forwarders(graph) && banyan_graph_has_even_prices(graph, price) &&
+        count_adders(graph) <= MOST_JOINED) {
         banyan_free(a.left);
         return bound_of_ways(graph, price, out, err);
     }
@@ -253,7 +240,7 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
     a.size = banyan_alloc((size_t)graph->active_count, sizeof *a.size);
     status = a.left && a.stack && a.in && a.size ? BANYAN_SUCCESS : banyan_fail_memory(err);
     *out = -1;
-    if (!status && is_even(graph, price)) {
+    if (!status && banyan_graph_has_even_prices(graph, price)) {
         *out = bound_of_trees(&a, price);
         goto out;
     }

@@ -22,13 +22,6 @@ static int compare_joints(const void *left, const void *right)
     return a->arc < b->arc ? -1 : a->arc > b->arc;
 }
 
-static int find_top(int *top, int v)
-{
-    while (top[v] != v)
-        v = top[v] = top[top[v]];
-    return v;
-}
-
 /* Numbers of the parts, in the order of their first nodes; returns how many nodes with arcs are not the first of theirs. */
 static int find_parts(const banyan_graph *graph, const int64_t *price, int *top, int *part, int *part_count)
 {
@@ -41,14 +34,14 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
 
         if (price[i] || twin < 0 || price[twin])
             continue;
-        a = find_top(top, graph->arcs[i].src);
-        b = find_top(top, graph->arcs[i].dst);
+        a = banyan_graph_find_top(top, graph->arcs[i].src);
+        b = banyan_graph_find_top(top, graph->arcs[i].dst);
         joined += a != b;
         top[a > b ? a : b] = a > b ? b : a;
     }
     *part_count = 0;
     for (int v = 0; v < graph->node_count; v++)
-        part[v] = find_top(top, v) == v ? (*part_count)++ : part[find_top(top, v)];
+        part[v] = banyan_graph_find_top(top, v) == v ? (*part_count)++ : part[banyan_graph_find_top(top, v)];
     return joined;
 }
 

@@ -186,6 +186,21 @@ static int has_arcs(const banyan_graph *graph, int v)
     return graph->out_first[v] < graph->out_first[v + 1];
 }
 
+int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (!graph->symmetric || price[i] != price[graph->arcs[i].twin])
+            return 0;
+    return 1;
+}
+
+int banyan_graph_find_top(int *top, int v)
+{
+    while (top[v] != v)
+        v = top[v] = top[top[v]];
+    return v;
+}
+
 int banyan_graph_all_active(const banyan_graph *graph)
 {
     for (int v = 0; v < graph->node_count; v++)

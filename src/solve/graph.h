@@ -52,6 +52,12 @@ typedef struct {
 banyan_status banyan_graph_create(const banyan_graph_input *input, banyan_graph **out, banyan_error *err);
 void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
 
+/* Symmetric, and each cable has the same price in both directions. */
+int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price);
+
+/* Who stands for v's part, where top[v] is v or somebody nearer to that one; ways get shorter by it. */
+int banyan_graph_find_top(int *top, int v);
+
 /* Every node with an arc is active. */
 int banyan_graph_all_active(const banyan_graph *graph);
 
