@@ -64,6 +64,7 @@ int banyan_control_note_failure(banyan_control *control, banyan_status status, c
     return 1;
 }
 
+/* Whose sign of life is missing: «; rank 3 has been silent for 2.1 s», or "". With the lock held. */
 static void describe_silent(banyan_control *control, char *buffer, size_t bytes)
 {
     char ranks[120];
@@ -83,13 +84,6 @@ static void describe_silent(banyan_control *control, char *buffer, size_t bytes)
         snprintf(buffer, bytes, "; rank%s %s %s been silent for %.1f s", count > 1 ? "s" : "",
                  banyan_ranks_format(control->silent, control->size, ranks, sizeof ranks),
                  count > 1 ? "have" : "has", longest_s);
-}
-
-void banyan_control_describe_silent(banyan_control *control, char *buffer, size_t bytes)
-{
-    pthread_mutex_lock(&control->lock);
-    describe_silent(control, buffer, bytes);
-    pthread_mutex_unlock(&control->lock);
 }
 
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence)
@@ -145,13 +139,6 @@ int64_t banyan_control_silent_since_ns(banyan_control *control, int rank)
         since_ns = control->silent_since_ns[rank];
     pthread_mutex_unlock(&control->lock);
     return since_ns;
-}
-
-void banyan_control_mark_lost(banyan_control *control, int rank)
-{
-    pthread_mutex_lock(&control->lock);
-    control->lost[rank] = 1;
-    pthread_mutex_unlock(&control->lock);
 }
 
 static banyan_status fill_arrays(banyan_control *control, banyan_error *err)

@@ -65,12 +65,9 @@ void banyan_control_destroy(banyan_control *control);
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
 banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
 
-/* Whose sign of life is missing or whose connection is gone: «; rank 3 has been silent for 2.1 s», or "". */
-void banyan_control_describe_silent(banyan_control *control, char *buffer, size_t bytes);
 int banyan_control_is_lost(banyan_control *control, int rank);
 /* Since when it has been silent, by CLOCK_MONOTONIC; 0: it is not, or nobody can know. */
 int64_t banyan_control_silent_since_ns(banyan_control *control, int rank);
-void banyan_control_mark_lost(banyan_control *control, int rank);
 
 /* From the hub to all others; from another rank to the hub. */
 banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
