@@ -30,6 +30,7 @@
 #include "solve/steiner.h"
 #include "solve/strength.h"
 #include "solve/twins.h"
+#include "solve/wide.h"
 
 #define SAME 1e-7
 #define SETTLED 1e-9    /* share by which bounds that are the same may differ */
@@ -313,8 +314,35 @@ prove: /* What a solver says is not taken on trust: the prices alone must prove 
     return status;
 }
 
-banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                     banyan_error *err)
+/* Nodes that wide cables join are one: what is left is often so small that all its trees can be searched. */
+static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduce_bound *out, int *done,
+                                      banyan_error *err)
+{
+    banyan_contraction joined;
+    banyan_allreduce_bound found = {0};
+    double most;
+    banyan_status status = banyan_join_wide(graph, 1, &most, &joined, err);
+
+    *done = !status && joined.graph && joined.graph->active_count > 1;
+    if (!*done)
+        goto out;
+    found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);
+    status = found.price ? banyan_allreduce_solve(joined.graph, &found, err) : banyan_fail_memory(err);
+    *done = !status && found.value * joined.graph->unit <= most * graph->unit * (1 + SETTLED);
+    if (!*done)
+        goto out;
+    for (int i = 0; i < graph->arc_count; i++)
+        out->price[i] = joined.arc[i] < 0 ? 0 : found.price[joined.arc[i]];
+    out->reached = found.reached * joined.graph->unit / graph->unit;
+    status = banyan_allreduce_prove(graph, out->price, found.value * joined.graph->unit / graph->unit,
+                                    &out->fraction, &out->value, err);
+out:
+    banyan_free(found.price);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
+static banyan_status solve_merged(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_twins twins;
     banyan_allreduce_bound merged = {0};
@@ -339,4 +367,15 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
     banyan_free(merged.price);
     banyan_twins_fini(&twins);
     return status;
+}
+
+banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    int done = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!banyan_graph_all_active(graph))
+        status = by_narrow_cables(graph, out, &done, err);
+    return status || done ? status : solve_merged(graph, out, err);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/wide.c: which cables are wide. No rate is more than what leaves, or enters, a part of the network that holds some but not
+ * all active nodes. Such parts are found as in Kruskal's algorithm: cables are taken from the widest on, and the nodes that
+ * they join looked at as one each time.
+ *
+ *   g0 -12- h0 -12- g1                Between nodes that add a byte comes over a cable at most twice each way, to be summed
+ *           |                         and as a sum. Behind a node that only forwards, workers form a chain, so it is
+ *           1     no rate above 1     twice as well; and one of them bears besides what all other cables bring there.
+ *           |                         Cables are wide if they bear as much in all.
+ *          net
+ *
+ * Cost: O(nodes * arcs), mostly much less. */
+#include "solve/wide.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/alloc.h"
+
+typedef struct {
+    int64_t width; /* of the narrower direction */
+    int arc;
+} cable;
+
+typedef struct {
+    const banyan_graph *graph;
+    cable *cables; /* widest first */
+    int cable_count;
+    int *top, *active;
+    double *in, *out; /* per node: what crosses, of its part, or over cables that are no end of a chain */
+} search;
+
+static int compare_cables(const void *left, const void *right)
+{
+    const cable *a = left, *b = right;
+
+    if (a->width != b->width)
+        return a->width > b->width ? -1 : 1;
+    return a->arc < b->arc ? -1 : a->arc > b->arc;
+}
+
+static int64_t width_of(const banyan_graph *graph, int arc)
+{
+    int64_t there = graph->arcs[arc].capacity, back = graph->arcs[graph->arcs[arc].twin].capacity;
+
+    return there < back ? there : back;
+}
+
+static void list_cables(search *s)
+{
+    for (int i = 0; i < s->graph->arc_count; i++)
+        if (s->graph->arcs[i].twin > i)
+            s->cables[s->cable_count++] = (cable){width_of(s->graph, i), i};
+    qsort(s->cables, (size_t)s->cable_count, sizeof *s->cables, compare_cables);
+}
+
+/* The least that leaves or enters a part with some, but not all, active nodes; or, where nobody helps who is not active, the
+ * share of a tree's edges in what leaves or enters all of these parts, for each has two ends there. */
+static double least_crossing(search *s, int has_helpers, double least)
+{
+    const banyan_graph *graph = s->graph;
+    double in = 0, out = 0;
+    int parts = 0;
+
+    for (int v = 0; v < graph->node_count; v++) {
+        s->in[v] = s->out[v] = 0;
+        s->active[v] = 0;
+    }
+    for (int i = 0; i < graph->active_count; i++)
+        s->active[banyan_graph_find_top(s->top, graph->active[i])]++;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int from = banyan_graph_find_top(s->top, graph->arcs[i].src);
+        int to = banyan_graph_find_top(s->top, graph->arcs[i].dst);
+
+        if (from == to)
+            continue;
+        s->out[from] += (double)graph->arcs[i].capacity;
+        s->in[to] += (double)graph->arcs[i].capacity;
+    }
+    for (int v = 0; v < graph->node_count; v++) {
+        if (!s->active[v] || s->active[v] == graph->active_count)
+            continue;
+        least = s->in[v] < least ? s->in[v] : least;
+        least = s->out[v] < least ? s->out[v] : least;
+        in += s->in[v];
+        out += s->out[v];
+        parts++;
+    }
+    if (!has_helpers && parts > 1) {
+        double both = (in < out ? in : out) / (2.0 * (parts - 1));
+
+        least = both < least ? both : least;
+    }
+    return least;
+}
+
+static double find_most(search *s)
+{
+    const banyan_graph *graph = s->graph;
+    int has_helpers = banyan_graph_has_helpers(graph);
+    double most;
+
+    for (int v = 0; v < graph->node_count; v++)
+        s->top[v] = v;
+    most = least_crossing(s, has_helpers, 1e300);
+    for (int i = 0, joined = 0; i < s->cable_count; i++) {
+        int a = banyan_graph_find_top(s->top, graph->arcs[s->cables[i].arc].src);
+        int b = banyan_graph_find_top(s->top, graph->arcs[s->cables[i].arc].dst);
+
+        s->top[a > b ? a : b] = a > b ? b : a;
+        joined |= a != b;
+        if (!joined || (i + 1 < s->cable_count && s->cables[i + 1].width == s->cables[i].width))
+            continue;
+        most = least_crossing(s, has_helpers, most);
+        joined = 0;
+    }
+    return most;
+}
+
+static int only_forwards(const banyan_graph *graph, int v)
+{
+    unsigned all = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+
+    return !(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & all) != all;
+}
+
+/* Whether the cable bears all that can come to it. s->in and out: over cables that are narrow, or lead to nodes that only forward. */
+static int is_wide(const search *s, int arc, double most)
+{
+    const banyan_graph *graph = s->graph;
+    double there = (double)graph->arcs[arc].capacity;
+    double back = (double)graph->arcs[graph->arcs[arc].twin].capacity;
+
+    for (int end = 0; end < 2; end++) {
+        int v = end ? graph->arcs[arc].dst : graph->arcs[arc].src;
+        double away = end ? back : there, towards = end ? there : back;
+
+        if (only_forwards(graph, v) && (away < s->in[v] + 2 * most || towards < s->out[v] + 2 * most))
+            return 0;
+    }
+    return fmin(there, back) >= 2 * most;
+}
+
+/* 1 for cables that are not wide; returns how many are. */
+static int mark_narrow(search *s, double most, int64_t *mark)
+{
+    const banyan_graph *graph = s->graph;
+    int wide = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        s->in[v] = s->out[v] = 0;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int is_narrow = graph->arcs[i].twin < 0 || (double)width_of(graph, i) < 2 * most;
+
+        mark[i] = 1;
+        if (is_narrow || only_forwards(graph, graph->arcs[i].dst))
+            s->out[graph->arcs[i].src] += (double)graph->arcs[i].capacity;
+        if (is_narrow || only_forwards(graph, graph->arcs[i].src))
+            s->in[graph->arcs[i].dst] += (double)graph->arcs[i].capacity;
+    }
+    for (int i = 0; i < s->cable_count; i++)
+        if (is_wide(s, s->cables[i].arc, most)) {
+            mark[s->cables[i].arc] = mark[graph->arcs[s->cables[i].arc].twin] = 0;
+            wide++;
+        }
+    return wide;
+}
+
+banyan_status banyan_join_wide(const banyan_graph *graph, int merge, double *most, banyan_contraction *out,
+                               banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
+    search s = {.graph = graph,
+                .cables = banyan_alloc(arcs, sizeof *s.cables),
+                .top = banyan_alloc(nodes, sizeof *s.top),
+                .active = banyan_alloc(nodes, sizeof *s.active),
+                .in = banyan_alloc(nodes, sizeof *s.in),
+                .out = banyan_alloc(nodes, sizeof *s.out)};
+    int64_t *mark = banyan_alloc(arcs, sizeof *mark);
+    banyan_status status =
+        s.cables && s.top && s.active && s.in && s.out && mark ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *out = (banyan_contraction){0};
+    if (!status) {
+        list_cables(&s);
+        *most = find_most(&s);
+        if (mark_narrow(&s, *most, mark))
+            status = banyan_contract(graph, mark, merge, out, err);
+    }
+    banyan_free(s.cables);
+    banyan_free(s.top);
+    banyan_free(s.active);
+    banyan_free(s.in);
+    banyan_free(s.out);
+    banyan_free(mark);
+    return status;
+}

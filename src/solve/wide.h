@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/wide.h: a network in which nodes that are joined by cables wider than anything could use are one node: a host with its
+ * workers, where the cable that leaves it is narrow. */
+#ifndef BANYAN_SOLVE_WIDE_H
+#define BANYAN_SOLVE_WIDE_H
+
+#include "solve/contract.h"
+
+/* Bounds of what comes of it hold for the graph, as for any contraction, and its trees can be laid into the graph. merge as there. No
+ * rate is above *most, in the graph's units. */
+banyan_status banyan_join_wide(const banyan_graph *graph, int merge, double *most, banyan_contraction *out,
+                               banyan_error *err);
+
+#endif
