@@ -11,7 +11,7 @@ typedef struct {
     int *arc;            /* per arc of the original: the one here that it is in; -1: inside a node */
 } banyan_contraction;
 
-/* Prices per arc, at least 0; cables are joined whose both directions are free. A node here can do what one of its nodes can;
+/* Prices per arc, at least 0; nodes are joined that free arcs lead between both ways. A node here can do what one of its nodes can;
  * with merge, all arcs from one node to another are one arc. Whatever trees do in the original they can do here, so that bounds of this network
  * hold for that one; and under these prices the cheapest trees cost the same in both. */
 banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, int merge,

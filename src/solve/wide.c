@@ -12,14 +12,13 @@
  * Cost: O(nodes * arcs), mostly much less. */
 #include "solve/wide.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
 
 typedef struct {
     int64_t width; /* of the narrower direction */
-    int arc;
+    int arc, back;
 } cable;
 
 typedef struct {
@@ -39,18 +38,32 @@ static int compare_cables(const void *left, const void *right)
     return a->arc < b->arc ? -1 : a->arc > b->arc;
 }
 
-static int64_t width_of(const banyan_graph *graph, int arc)
+/* The widest arc back; -1: none. */
+static int find_back(const banyan_graph *graph, int arc)
 {
-    int64_t there = graph->arcs[arc].capacity, back = graph->arcs[graph->arcs[arc].twin].capacity;
+    int src = graph->arcs[arc].src, dst = graph->arcs[arc].dst, best = -1;
 
-    return there < back ? there : back;
+    for (int i = graph->out_first[dst]; i < graph->out_first[dst + 1]; i++) {
+        int other = graph->out_arc[i];
+
+        if (graph->arcs[other].dst == src &&
+            (best < 0 || graph->arcs[other].capacity > graph->arcs[best].capacity))
+            best = other;
+    }
+    return best;
 }
 
 static void list_cables(search *s)
 {
-    for (int i = 0; i < s->graph->arc_count; i++)
-        if (s->graph->arcs[i].twin > i)
-            s->cables[s->cable_count++] = (cable){width_of(s->graph, i), i};
+    const banyan_arc *arcs = s->graph->arcs;
+
+    for (int i = 0; i < s->graph->arc_count; i++) {
+        int back = find_back(s->graph, i);
+
+        if (back >= 0)
+            s->cables[s->cable_count++] = (cable){
+                arcs[i].capacity < arcs[back].capacity ? arcs[i].capacity : arcs[back].capacity, i, back};
+    }
     qsort(s->cables, (size_t)s->cable_count, sizeof *s->cables, compare_cables);
 }
 
@@ -125,23 +138,22 @@ static int only_forwards(const banyan_graph *graph, int v)
 }
 
 /* Whether the cable bears all that can come to it. s->in and out: over cables that are narrow, or lead to nodes that only forward. */
-static int is_wide(const search *s, int arc, double most)
+static int is_wide(const search *s, const cable *c, double most)
 {
     const banyan_graph *graph = s->graph;
-    double there = (double)graph->arcs[arc].capacity;
-    double back = (double)graph->arcs[graph->arcs[arc].twin].capacity;
+    double there = (double)graph->arcs[c->arc].capacity, back = (double)graph->arcs[c->back].capacity;
 
     for (int end = 0; end < 2; end++) {
-        int v = end ? graph->arcs[arc].dst : graph->arcs[arc].src;
+        int v = end ? graph->arcs[c->arc].dst : graph->arcs[c->arc].src;
         double away = end ? back : there, towards = end ? there : back;
 
         if (only_forwards(graph, v) && (away < s->in[v] + 2 * most || towards < s->out[v] + 2 * most))
             return 0;
     }
-    return fmin(there, back) >= 2 * most;
+    return (double)c->width >= 2 * most;
 }
 
-/* 1 for cables that are not wide; returns how many are. */
+/* 1 for arcs that are not wide; returns how many are. */
 static int mark_narrow(search *s, double most, int64_t *mark)
 {
     const banyan_graph *graph = s->graph;
@@ -149,18 +161,20 @@ static int mark_narrow(search *s, double most, int64_t *mark)
 
     for (int v = 0; v < graph->node_count; v++)
         s->in[v] = s->out[v] = 0;
-    for (int i = 0; i < graph->arc_count; i++) {
-        int is_narrow = graph->arcs[i].twin < 0 || (double)width_of(graph, i) < 2 * most;
-
+    for (int i = 0; i < graph->arc_count; i++)
         mark[i] = 1;
-        if (is_narrow || only_forwards(graph, graph->arcs[i].dst))
+    for (int i = 0; i < s->cable_count && (double)s->cables[i].width >= 2 * most; i++)
+        mark[s->cables[i].arc] = 0;
+    for (int i = 0; i < graph->arc_count; i++) {
+        if (mark[i] || only_forwards(graph, graph->arcs[i].dst))
             s->out[graph->arcs[i].src] += (double)graph->arcs[i].capacity;
-        if (is_narrow || only_forwards(graph, graph->arcs[i].src))
+        if (mark[i] || only_forwards(graph, graph->arcs[i].src))
             s->in[graph->arcs[i].dst] += (double)graph->arcs[i].capacity;
+        mark[i] = 1;
     }
     for (int i = 0; i < s->cable_count; i++)
-        if (is_wide(s, s->cables[i].arc, most)) {
-            mark[s->cables[i].arc] = mark[graph->arcs[s->cables[i].arc].twin] = 0;
+        if (is_wide(s, &s->cables[i], most)) {
+            mark[s->cables[i].arc] = mark[s->cables[i].back] = 0;
             wide++;
         }
     return wide;
