@@ -295,9 +295,8 @@ static banyan_status lay(const banyan_graph *graph, const banyan_contraction *jo
     return status;
 }
 
-/* Flows of the smaller network: its links are its arcs. */
-static banyan_status pack_small(const banyan_graph *graph, const banyan_packed_options *options,
-                                banyan_flows *flows, double *bytes_per_s, banyan_error *err)
+banyan_status banyan_packed_small(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, double *bytes_per_s, banyan_error *err)
 {
     banyan_topology links = {.link_count = graph->arc_count,
                              .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
@@ -306,7 +305,7 @@ static banyan_status pack_small(const banyan_graph *graph, const banyan_packed_o
     for (int i = 0; !status && i < graph->arc_count; i++)
         links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
     if (!status)
-        status = banyan_packed_symmetric(&links, graph, options, flows, err);
+        status = banyan_packed_any(&links, graph, options, flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)
@@ -331,7 +330,7 @@ static banyan_status try_joined(const banyan_graph *graph, const banyan_packed_o
 
     banyan_flows_init(&small);
     if (!status && joined.graph && joined.graph->active_count > 1)
-        status = pack_small(joined.graph, options, &small, &rate, err);
+        status = banyan_packed_small(joined.graph, options, &small, &rate, err);
     rate /= graph->unit;
     for (int pieces = 0; !status && pieces < 2 && small.flow_count && reached < GOOD * rate; pieces++) {
         banyan_flows laid;

@@ -25,6 +25,20 @@ banyan_status banyan_packed_symmetric(const banyan_topology *topology, const ban
                                       const banyan_packed_options *options, banyan_flows *flows,
                                       banyan_error *err);
 
+/* Pipelined, by columns: whatever packs the network best. Of the topology only the links' bandwidths are looked at. */
+banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_graph *graph,
+                                const banyan_packed_options *options, banyan_flows *flows, banyan_error *err);
+
+/* Flows of a network of its own, whose links are the graph's arcs, at most as many as are allowed, and what they reach. */
+banyan_status banyan_packed_small(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_flows *flows, double *bytes_per_s, banyan_error *err);
+
+/* Directions unlike: pairs of the network in which nodes that wide cables join are one, laid into this one. *good, and they are
+ * there: nothing is lost by it. */
+banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph,
+                                 const banyan_packed_options *options, banyan_flows *flows, int *good,
+                                 banyan_error *err);
+
 /* Idle workers behind switches: trees of the network in which nodes that free cables join are one, laid into this one. Perhaps
  * none. */
 banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,

@@ -359,33 +359,54 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
     return status;
 }
 
+static banyan_status pack_unlike(const banyan_topology *topology, const banyan_graph *graph,
+                                 const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
+{
+    int good;
+    double bound = 0;
+    banyan_status status = pack_even(topology, graph, options, flows, &good, err);
+    if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
+        graph->arc_count > FEW_ARCS)
+        status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &good, err);
+    if (status || good)
+        return status;
+    status = pack_coupled(graph, options, flows, &bound, err);
+    if (!status && !options->max_depth && graph->active_count > 24)
+        status = banyan_packed_try_narrow(topology, graph, options, flows, bound, err);
+    return status;
+}
+
+banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_graph *graph,
+                                const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
+{
+    int good = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!options->max_depth &&
+        (graph->symmetric ? banyan_graph_has_idle_adders(graph) : !banyan_graph_all_active(graph)))
+        status = banyan_packed_wide(topology, graph, options, flows, &good, err);
+    if (status || good)
+        return status;
+    return graph->symmetric ? banyan_packed_symmetric(topology, graph, options, flows, err)
+                            : pack_unlike(topology, graph, options, flows, err);
+}
+
 banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_packed_options *options,
                                  banyan_flows *flows, banyan_error *err)
 {
     banyan_graph *graph;
-    int good = 0;
-    double bound = 0;
+    double bound;
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
     if (status)
         return status;
-    if (options->by_ellipsoid) {
+    if (options->by_ellipsoid)
         status = pack_by_ellipsoid(graph, flows, err);
-    } else if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
-        status = banyan_packed_symmetric(problem->topology, graph, options, flows, err);
-    } else {
-        if (options->stages == BANYAN_STAGES_PIPELINED && !graph->symmetric)
-            status = pack_even(problem->topology, graph, options, flows, &good, err);
-        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED &&
-            (graph->active_count > 24 || banyan_graph_has_helpers(graph)) && graph->arc_count > FEW_ARCS)
-            status = banyan_packed_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
-        if (!status && !good)
-            status = pack_coupled(graph, options, flows, &bound, err);
-        if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && !options->max_depth &&
-            graph->active_count > 24)
-            status = banyan_packed_try_narrow(problem->topology, graph, options, flows, bound, err);
-    }
+    else if (options->stages == BANYAN_STAGES_PIPELINED)
+        status = banyan_packed_any(problem->topology, graph, options, flows, err);
+    else
+        status = pack_coupled(graph, options, flows, &bound, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/packed-wide.c: directions unlike, and some cables wider than anything could use (solve/wide.h). Nodes that these join
+ * are one node; pairs of trees are packed in that smaller network, and then laid into this one.
+ *
+ *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs, and begins and ends at the
+ *       \ /     \ /                                nearest worker inside, by wide cables that bear least so far. Inside a node,
+ *        h0      h1        (01) --- net --- (23)   all active workers and all such ends hang on the one where the tree
+ *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root. */
+#include <math.h>
+#include <string.h>
+
+#include "algorithms/packed-parts.h"
+#include "core/alloc.h"
+#include "solve/wide.h"
+
+#define STEP 64.0      /* what an arc costs that bears little */
+#define BUSY 0.6       /* of its capacity: from there on the price grows, */
+#define STEEPNESS 40.0 /* and doubles so often up to a full one, */
+#define STEEPEST 30.0  /* but no further */
+#define GOOD 0.999     /* of the smaller network's rate */
+
+enum { OUTSIDE, MEMBER, END, REACHED };
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_contraction *joined;
+    int *origin;           /* per arc of the smaller network: the one here */
+    double *load;          /* per arc: weight so far */
+    unsigned char *member; /* per node, in the tree at hand */
+    int *gate;             /* per part: where the tree leaves or comes in; -1: neither */
+    int64_t *depth;        /* per node that is REACHED: the way to the gate, at STEP an arc */
+    int64_t *far;
+    int *via, *queue, head, tail;
+    unsigned char *waits;
+    int *way, way_count; /* arcs of the edge at hand */
+    banyan_trees trees;
+} layer;
+
+static void layer_fini(layer *l)
+{
+    banyan_free(l->origin);
+    banyan_free(l->load);
+    banyan_free(l->member);
+    banyan_free(l->gate);
+    banyan_free(l->depth);
+    banyan_free(l->far);
+    banyan_free(l->via);
+    banyan_free(l->queue);
+    banyan_free(l->waits);
+    banyan_free(l->way);
+    banyan_trees_fini(&l->trees);
+}
+
+static banyan_status layer_init(layer *l, const banyan_graph *graph, const banyan_contraction *joined,
+                                banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
+
+    *l = (layer){.graph = graph,
+                 .joined = joined,
+                 .origin = banyan_alloc((size_t)joined->graph->arc_count, sizeof *l->origin),
+                 .load = banyan_alloc(arcs, sizeof *l->load),
+                 .member = banyan_alloc(nodes, 1),
+                 .gate = banyan_alloc(nodes, sizeof *l->gate),
+                 .depth = banyan_alloc(nodes, sizeof *l->depth),
+                 .far = banyan_alloc(nodes, sizeof *l->far),
+                 .via = banyan_alloc(nodes, sizeof *l->via),
+                 .queue = banyan_alloc(nodes + 1, sizeof *l->queue),
+                 .waits = banyan_alloc(nodes, 1),
+                 .way = banyan_alloc(arcs + nodes * nodes, sizeof *l->way)};
+    banyan_trees_init(&l->trees);
+    if (!l->origin || !l->load || !l->member || !l->gate || !l->depth || !l->far || !l->via || !l->queue ||
+        !l->waits || !l->way)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++)
+        if (joined->arc[i] >= 0)
+            l->origin[joined->arc[i]] = i;
+    return BANYAN_SUCCESS;
+}
+
+static int64_t price_of(const layer *l, int arc, double weight)
+{
+    double share = (l->load[arc] + weight) / (double)l->graph->arcs[arc].capacity;
+
+    return (int64_t)(STEP * (1 + exp2(fmin(STEEPEST, STEEPNESS * (share - BUSY)))));
+}
+
+static void offer(layer *l, int v, int64_t far, int via)
+{
+    if (far >= l->far[v])
+        return;
+    l->far[v] = far;
+    l->via[v] = via;
+    if (l->waits[v])
+        return;
+    l->waits[v] = 1;
+    l->queue[l->tail] = v;
+    l->tail = (l->tail + 1) % (l->graph->node_count + 1);
+}
+
+static void forget_ways(layer *l)
+{
+    for (int v = 0; v < l->graph->node_count; v++)
+        l->far[v] = INT64_MAX;
+}
+
+/* Ways inside parts from the nodes on offer, or to them (back). */
+static void seek(layer *l, int back, double weight)
+{
+    const banyan_graph *graph = l->graph;
+    const int *first = back ? graph->in_first : graph->out_first,
+              *arcs = back ? graph->in_arc : graph->out_arc;
+
+    while (l->head != l->tail) {
+        int v = l->queue[l->head];
+
+        l->head = (l->head + 1) % (graph->node_count + 1);
+        l->waits[v] = 0;
+        for (int i = first[v]; i < first[v + 1]; i++)
+            if (l->joined->arc[arcs[i]] < 0)
+                offer(l, back ? graph->arcs[arcs[i]].src : graph->arcs[arcs[i]].dst,
+                      l->far[v] + price_of(l, arcs[i], weight), arcs[i]);
+    }
+}
+
+static void seek_from(layer *l, int v, int back, double weight)
+{
+    forget_ways(l);
+    offer(l, v, 0, -1);
+    seek(l, back, weight);
+}
+
+/* The way that was found to v, or from it (back), is appended in its order. */
+static void take_way(layer *l, int v, int back)
+{
+    int begin = l->way_count;
+
+    for (; l->via[v] >= 0; v = back ? l->graph->arcs[l->via[v]].dst : l->graph->arcs[l->via[v]].src)
+        l->way[l->way_count++] = l->via[v];
+    for (int i = begin, j = l->way_count - 1; !back && i < j; i++, j--) {
+        int arc = l->way[i];
+
+        l->way[i] = l->way[j];
+        l->way[j] = arc;
+    }
+}
+
+static void take_edge(layer *l, int from, int to, double weight)
+{
+    banyan_trees_add_edge(&l->trees, from, to);
+    for (int i = 0; i < l->way_count; i++) {
+        banyan_trees_add_arc(&l->trees, l->way[i]);
+        l->load[l->way[i]] += weight;
+    }
+    l->way_count = 0;
+}
+
+/* Whether an edge of a tree can end at the node: at active workers where there are some in its part. */
+static int is_end(const layer *l, int v)
+{
+    unsigned role = l->joined->graph->role[l->joined->part[v]];
+    unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+
+    return role & BANYAN_NODE_ACTIVE ? l->graph->role[v] & BANYAN_NODE_ACTIVE
+                                     : (l->graph->role[v] & both) == (role & both);
+}
+
+/* The nearest one; where another edge ends already, a hop inside is saved. */
+static int nearest_end(const layer *l, int part)
+{
+    int64_t least = INT64_MAX;
+    int best = -1;
+
+    for (int v = 0; v < l->graph->node_count; v++) {
+        int64_t far = l->far[v];
+
+        if (l->joined->part[v] != part || far == INT64_MAX || !is_end(l, v))
+            continue;
+        far -= l->member[v] == END ? (int64_t)(2 * STEP) : 0;
+        if (far < least) {
+            least = far;
+            best = v;
+        }
+    }
+    return best;
+}
+
+/* One edge of the smaller network's tree. 0: there is no way. */
+static int lay_hop(layer *l, const banyan_flows *flows, const banyan_hop *hop, int is_in, double weight)
+{
+    const banyan_arc *arcs = l->graph->arcs;
+    const int *links = flows->links + hop->first_link;
+    int from, to;
+
+    seek_from(l, arcs[l->origin[links[0]]].src, 1, weight);
+    from = nearest_end(l, hop->src);
+    if (from < 0)
+        return 0;
+    take_way(l, from, 1);
+    for (int i = 0; i < hop->link_count; i++) {
+        int arc = l->origin[links[i]], before = i ? arcs[l->origin[links[i - 1]]].dst : arcs[arc].src;
+
+        if (before != arcs[arc].src) {
+            seek_from(l, arcs[arc].src, 1, weight);
+            if (l->far[before] == INT64_MAX)
+                return 0;
+            take_way(l, before, 1);
+        }
+        l->way[l->way_count++] = arc;
+    }
+    seek_from(l, arcs[l->way[l->way_count - 1]].dst, 0, weight);
+    to = nearest_end(l, hop->dst);
+    if (to < 0)
+        return 0;
+    take_way(l, to, 0);
+    take_edge(l, from, to, weight);
+    l->member[from] = l->member[to] = END;
+    l->gate[is_in ? hop->src : hop->dst] = is_in ? from : to;
+    return 1;
+}
+
+/* All members of the parts hang on the gates, one after the other, those first that are nearest to these. 0: there is no way. */
+static int join_inside(layer *l, int is_in, double weight)
+{
+    int left = 0, best;
+
+    for (int p = 0; p < l->joined->graph->node_count; p++)
+        if (l->gate[p] >= 0) {
+            l->member[l->gate[p]] = REACHED;
+            l->depth[l->gate[p]] = 0;
+        }
+    for (int v = 0; v < l->graph->node_count; v++)
+        left += l->member[v] == MEMBER || l->member[v] == END;
+    for (; left; left--) {
+        int gate;
+
+        forget_ways(l);
+        for (int v = 0; v < l->graph->node_count; v++)
+            if (l->member[v] == REACHED)
+                offer(l, v, l->depth[v], -1);
+        seek(l, is_in, weight);
+        best = -1;
+        for (int v = 0; v < l->graph->node_count; v++)
+            if ((l->member[v] == MEMBER || l->member[v] == END) && l->far[v] < INT64_MAX &&
+                (best < 0 || l->far[v] < l->far[best]))
+                best = v;
+        if (best < 0)
+            return 0;
+        take_way(l, best, is_in);
+        gate = is_in ? l->graph->arcs[l->way[l->way_count - 1]].dst : l->graph->arcs[l->way[0]].src;
+        l->depth[best] = l->depth[gate] + (int64_t)STEP * l->way_count;
+        take_edge(l, is_in ? best : gate, is_in ? gate : best, weight);
+        l->member[best] = REACHED;
+    }
+    return 1;
+}
+
+static int lay_tree(layer *l, const banyan_flows *flows, const banyan_flow_tree *flow, int is_in, int root,
+                    double weight)
+{
+    size_t first = flow->first_hop + (is_in ? 0 : (size_t)flow->in_count);
+    int count = is_in ? flow->in_count : flow->out_count;
+
+    banyan_trees_begin(&l->trees);
+    memset(l->member, OUTSIDE, (size_t)l->graph->node_count);
+    for (int p = 0; p < l->joined->graph->node_count; p++)
+        l->gate[p] = -1;
+    for (int i = 0; i < l->graph->active_count; i++)
+        l->member[l->graph->active[i]] = MEMBER;
+    l->member[root] = END;
+    for (int h = 0; h < count; h++)
+        if (!lay_hop(l, flows, &flows->hops[first + (size_t)h], is_in, weight))
+            return 0;
+    l->gate[flow->root] = root;
+    return join_inside(l, is_in, weight);
+}
+
+/* The end in the part whose links bear least so far. */
+static int choose_root(const layer *l, int part)
+{
+    const banyan_graph *graph = l->graph;
+    double least = 0;
+    int best = -1;
+
+    for (int v = 0; v < graph->node_count; v++) {
+        double load = 0;
+
+        if (l->joined->part[v] != part || !is_end(l, v))
+            continue;
+        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+            load = fmax(load, l->load[graph->out_arc[i]] / (double)graph->arcs[graph->out_arc[i]].capacity);
+        if (best < 0 || load < least) {
+            best = v;
+            least = load;
+        }
+    }
+    return best;
+}
+
+/* The smaller network's flows, which reach this rate in the graph's units, laid into this one. Perhaps none. */
+static banyan_status lay(const banyan_graph *graph, const banyan_contraction *joined,
+                         const banyan_flows *small, double rate, banyan_flows *flows, banyan_error *err)
+{
+    layer l;
+    double sum = 0;
+    int whole = 1;
+    banyan_status status = layer_init(&l, graph, joined, err);
+
+    for (size_t t = 0; t < small->flow_count; t++)
+        sum += small->flows[t].weight;
+    for (size_t t = 0; !status && whole && t < small->flow_count; t++) {
+        double weight = small->flows[t].weight / sum * rate;
+        int root = choose_root(&l, small->flows[t].root);
+
+        whole = root >= 0 && lay_tree(&l, small, &small->flows[t], 1, root, weight) &&
+                lay_tree(&l, small, &small->flows[t], 0, root, weight);
+        if (whole && !l.trees.failed)
+            banyan_flows_add_pair(flows, graph, &l.trees, l.trees.tree_count - 2, l.trees.tree_count - 1,
+                                  root, 0, weight);
+    }
+    if (!status && l.trees.failed)
+        status = banyan_fail_memory(err);
+    if (!whole)
+        flows->flow_count = 0;
+    layer_fini(&l);
+    return status;
+}
+
+banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph,
+                                 const banyan_packed_options *options, banyan_flows *flows, int *good,
+                                 banyan_error *err)
+{
+    banyan_contraction joined;
+    banyan_flows small;
+    double most, rate = 0, reached = 0;
+    banyan_status status = banyan_join_wide(graph, 0, &most, &joined, err);
+
+    *good = 0;
+    banyan_flows_init(&small);
+    if (!status && joined.graph && joined.graph->active_count > 1)
+        status = banyan_packed_small(joined.graph, options, &small, &rate, err);
+    if (!status && small.flow_count)
+        status = lay(graph, &joined, &small, rate / graph->unit, flows, err);
+    if (!status && flows->failed)
+        status = banyan_fail_memory(err);
+    if (!status && flows->flow_count)
+        status = banyan_flows_rate(flows, topology, &reached, err);
+    *good = !status && reached > 0 && reached >= GOOD * rate;
+    if (!*good)
+        flows->flow_count = 0;
+    banyan_flows_fini(&small);
+    banyan_contraction_fini(&joined);
+    return status;
+}
