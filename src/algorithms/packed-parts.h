@@ -5,10 +5,14 @@
 
 #include "algorithms/packed.h"
 #include "bound/allreduce.h"
+#include "solve/coupled.h"
 #include "solve/packing.h"
 
 /* The packing's trees as flows, each rooted at its centre. */
 void banyan_packed_take(banyan_flows *flows, const banyan_graph *graph, const banyan_packing *packing);
+
+/* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
+void banyan_packed_take_pairs(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing);
 
 /* Column generation, from the seed's trees where there are some, until enough is packed (0: the optimum). */
 banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_trees *seed, double enough,
@@ -44,6 +48,15 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
 banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,
                                    const banyan_allreduce_bound *bound, banyan_flows *flows,
                                    banyan_error *err);
+
+/* Many workers behind switches, some idle: pairs of trees with hubs, if they reach more than *rate, in the graph's units. */
+banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
+                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
+                                 banyan_error *err);
+
+/* The same with directions unlike. *good: they come near to an easy bound, and nothing else need be tried. */
+banyan_status banyan_packed_hubs_unlike(const banyan_graph *graph, const banyan_packed_options *options,
+                                        banyan_flows *flows, int *good, banyan_error *err);
 
 /* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees of a symmetric network
  * will do (*good), and are found much faster. */

@@ -87,7 +87,7 @@ banyan_status banyan_packed_columns(const banyan_graph *graph, const banyan_tree
 }
 
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
-static void pair_trees(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing)
+void banyan_packed_take_pairs(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing)
 {
     for (int root = 0; root < graph->node_count; root++) {
         size_t in = 0, out = 0, count = packing->trees.tree_count;
@@ -144,7 +144,7 @@ banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *pric
     if (!status && packing.trees.tree_count) {
         *rate = packing.total;
         flows->flow_count = 0;
-        pair_trees(flows, graph, &packing);
+        banyan_packed_take_pairs(flows, graph, &packing);
     }
     banyan_coupled_fini(&packing);
     banyan_free(part);
@@ -170,7 +170,7 @@ static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed
     status = banyan_coupled_solve(graph, &problem, &packing, err);
     if (status)
         return status;
-    pair_trees(flows, graph, &packing);
+    banyan_packed_take_pairs(flows, graph, &packing);
     *bound = packing.bound_value * graph->unit;
     banyan_coupled_fini(&packing);
     return BANYAN_SUCCESS;
@@ -290,6 +290,9 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     banyan_flows_init(&helped);
     most = bound.value * graph->unit;
+    if (!status)
+        status = banyan_packed_hubs(graph, options, &bound, flows, &rate, err);
+    rate *= graph->unit;
     for (int plain_first = bound.reached >= NEARLY * bound.value, i = 0;
          !status && i < 2 && rate < (i || hubs ? GOOD : NEARLY) * most; i++) {
         if (i != plain_first)
@@ -365,6 +368,9 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
     int good;
     double bound = 0;
     banyan_status status = pack_even(topology, graph, options, flows, &good, err);
+
+    if (!status && !good && banyan_graph_has_helpers(graph))
+        status = banyan_packed_hubs_unlike(graph, options, flows, &good, err);
     if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
         graph->arc_count > FEW_ARCS)
         status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &good, err);

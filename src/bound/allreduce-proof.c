@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
  *
- * Nodes that free cables join are one node first. Then
+ * Prices on links at workers alone are soon judged (solve/service.h). Else nodes that free cables join are one node first. Then
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
@@ -17,6 +17,7 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/mean.h"
+#include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/twins.h"
 
@@ -172,7 +173,9 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *p
     for (int i = 0; i < graph->arc_count; i++)
         worth += (banyan_wide)graph->arcs[i].capacity * price[i];
     wanted = hoped > 0 ? (banyan_wide)((double)worth / hoped * (1 - HOPED)) : MOST;
-    status = least_cost_of_merged(graph, price, wanted, &cost, err);
+    cost = banyan_service_cost(graph, price);
+    status =
+        cost > 0 && cost >= wanted ? BANYAN_SUCCESS : least_cost_of_merged(graph, price, wanted, &cost, err);
     if (status)
         return status;
     if (cost <= 0)

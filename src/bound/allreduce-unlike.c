@@ -10,9 +10,14 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
+#include "solve/hub-pairs.h"
 #include "solve/mean.h"
 #include "solve/narrowest.h"
+#include "solve/service.h"
 
+#define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
+#define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
+#define PAIRS 64
 #define SETTLED 1e-9 /* share by which bounds that are the same may differ */
 
 /* Directions unlike: cuts, and trees that show that they are the right ones. */
@@ -89,6 +94,40 @@ static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *
     return status;
 }
 
+banyan_status banyan_allreduce_lower_by_service(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                                banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    double value;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!price)
+        return banyan_fail_memory(err);
+    value = banyan_service_price(graph, price);
+    if (value < out->value * (1 - SETTLED)) {
+        memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
+        status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
+    }
+    banyan_free(price);
+    return status;
+}
+
+/* Many workers behind switches: whether pairs of trees with hubs come near. */
+static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+                             banyan_error *err)
+{
+    banyan_coupled packing = {.bound_value = out->value};
+    banyan_hub_pairs_problem problem = {.pair_limit = PAIRS, .enough = NEAR * out->value};
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (graph->node_count > MANY_NODES && banyan_hub_pairs_apply(graph))
+        status = banyan_hub_pairs_find(graph, &problem, &packing, err);
+    *settled = !status && packing.total >= NEAR * out->value;
+    out->reached = packing.total;
+    banyan_coupled_fini(&packing);
+    return status;
+}
+
 /* Directions unlike, and nodes help that are not active: mostly the mean network says it all. Else trees find what is lower,
  * if it can be proven. */
 banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -100,6 +139,10 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
 
     trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
     status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+    if (!status && !settled)
+        status = banyan_allreduce_lower_by_service(graph, &mean, err);
+    if (!status && !settled)
+        status = by_hubs(graph, &mean, &settled, err);
     if (!status && !settled)
         status = by_coupled_trees(graph, &trees, err);
     if (!status && !settled) {

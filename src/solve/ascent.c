@@ -25,57 +25,60 @@
 typedef struct {
     const banyan_graph *graph;
     int64_t *left; /* cost not yet charged, per arc */
-    int *stack;
+    int *stack;    /* first the nodes that were collected, in the order in which they were found */
     unsigned char *in;
     int *size; /* per active node: of its set, at least; -1: the root is in it */
 } ascent;
 
-/* The nodes from which t (towards: which t) can be reached over free arcs; returns how many. */
-static int collect(ascent *a, int t, int towards)
+/* The nodes from which t (towards: which t) can be reached over free arcs; returns how many, or -1 if the root is one of them. */
+static int collect(ascent *a, int t, int root, int towards)
 {
     const banyan_graph *graph = a->graph;
     const int *first = towards ? graph->out_first : graph->in_first;
     const int *list = towards ? graph->out_arc : graph->in_arc;
-    int count = 0, size = 1;
+    int size = 1;
 
     memset(a->in, 0, (size_t)graph->node_count);
     a->in[t] = 1;
-    a->stack[count++] = t;
-    while (count) {
-        int v = a->stack[--count];
+    a->stack[0] = t;
+    for (int k = 0; k < size; k++)
+        for (int i = first[a->stack[k]]; i < first[a->stack[k] + 1]; i++) {
+            int arc = list[i], u;
 
-        for (int i = first[v]; i < first[v + 1]; i++) {
-            const banyan_arc *arc = &graph->arcs[list[i]];
-            int u = towards ? arc->dst : arc->src;
-
-            if (a->left[list[i]] == 0 && !a->in[u]) {
+            if (a->left[arc])
+                continue;
+            u = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
+            if (u == root)
+                return -1;
+            if (!a->in[u]) {
                 a->in[u] = 1;
-                a->stack[count++] = u;
-                size++;
+                a->stack[size++] = u;
             }
         }
-    }
     return size;
 }
 
-/* Charges the cheapest arc that enters the collected set; -1 if none does. */
-static int64_t charge(ascent *a, int towards)
+/* Charges the cheapest arc that enters the collected set, of this size; -1 if none does. Most sets are small, so only the arcs at
+ * their nodes are looked at. */
+static int64_t charge(ascent *a, int size, int towards)
 {
     const banyan_graph *graph = a->graph;
+    const int *first = towards ? graph->out_first : graph->in_first;
+    const int *list = towards ? graph->out_arc : graph->in_arc;
     int64_t least = -1;
 
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < graph->arc_count; i++) {
-            int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
-            int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
+        for (int k = 0; k < size; k++)
+            for (int i = first[a->stack[k]]; i < first[a->stack[k] + 1]; i++) {
+                int arc = list[i], from = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
 
-            if (a->in[from] || !a->in[to])
-                continue;
-            if (pass == 0 && (least < 0 || a->left[i] < least))
-                least = a->left[i];
-            if (pass == 1)
-                a->left[i] -= least;
-        }
+                if (a->in[from])
+                    continue;
+                if (pass == 0 && (least < 0 || a->left[arc] < least))
+                    least = a->left[arc];
+                if (pass == 1)
+                    a->left[arc] -= least;
+            }
     return least;
 }
 
@@ -100,15 +103,13 @@ static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int tow
     for (int i = 0; i < graph->active_count; i++)
         a->size[i] = graph->active[i] == root ? -1 : 0;
     while ((next = smallest(a)) >= 0) {
-        int size = collect(a, graph->active[next], towards);
+        int size = collect(a, graph->active[next], root, towards);
         int64_t amount;
 
-        if (a->in[root]) {
-            a->size[next] = -1;
-        } else if (size > a->size[next]) {
+        if (size < 0 || size > a->size[next]) {
             a->size[next] = size;
         } else {
-            amount = charge(a, towards);
+            amount = charge(a, size, towards);
             if (amount < 0)
                 return -1;
             sum += amount;
@@ -182,8 +183,8 @@ static banyan_status join_ways(const banyan_closure *closure, banyan_graph **out
 
     for (int i = 0; !status && i < closure->count; i++)
         role[i] = closure->graph->role[closure->node[i]];
-    for (int i = 0; !status && i < closure->count; i++)
-        for (int j = 0; j < closure->count; j++) {
+    for (int j = 0; !status && j < closure->count; j++) /* arcs that enter a node lie together */
+        for (int i = 0; i < closure->count; i++) {
             int64_t distance = closure->distance[(size_t)i * count + (size_t)j];
 
             if (i == j || distance >= BANYAN_FAR)

@@ -177,6 +177,40 @@ TEST(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions)
     banyan_topology_destroy(topology);
 }
 
+/* Every third worker but each second of these idle, links at 0.5 to 1 of the width by chance, or a third of them at half, or all
+ * alike. */
+static void check_hubs(const char *spec, int kind)
+{
+    banyan_topology *topology;
+    banyan_random random = {7};
+    banyan_error err;
+    planned got;
+    int active[256], count = 0, workers;
+
+    assert_int_equal(banyan_topology_load(spec, &topology, &err), BANYAN_SUCCESS);
+    for (int i = 0; i < topology->link_count; i++)
+        topology->links[i].bytes_per_s *= kind == 2   ? 0.5 + 0.5 * banyan_random_unit(&random)
+                                          : kind == 1 ? 1 - 0.5 * (banyan_random_below(&random, 3) == 0)
+                                                      : 1;
+    workers = topology->worker_count;
+    for (int i = 0; i < workers; i++)
+        if (i % 3 || i % 2)
+            active[count++] = i;
+    got = plan(topology, active, count, BANYAN_RELAYS_ADD, NULL, 0);
+    if (got.share < 0.985)
+        fail_msg("%s, kind %d: %g of the bound", spec, kind, got.share);
+    banyan_topology_destroy(topology);
+}
+
+TEST(pairs_with_hubs_fill_links_behind_switches)
+{
+    static const char *const specs[] = {"switch:150", "fattree:10x12"};
+
+    for (int i = 0; i < 2; i++)
+        for (int kind = 0; kind < 3; kind++)
+            check_hubs(specs[i], kind);
+}
+
 /* A 3x5 mesh with 3 idle workers: the middle is 3 hops from everybody. */
 TEST(depth_is_limited_where_idle_workers_relay)
 {
@@ -278,6 +312,7 @@ int main(void)
         cmocka_unit_test(stars_fill_machines_in_which_not_all_pairs_are_cabled),
         cmocka_unit_test(stars_reach_what_so_few_trees_can),
         cmocka_unit_test(pairs_of_weights_that_halve_fill_links_unlike_in_the_two_directions),
+        cmocka_unit_test(pairs_with_hubs_fill_links_behind_switches),
         cmocka_unit_test(depth_is_limited_where_idle_workers_relay),
         cmocka_unit_test(stars_survive_the_failure_of_each_allocation),
         cmocka_unit_test(pairs_of_weights_that_halve_survive_the_failure_of_each_allocation),

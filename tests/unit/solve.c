@@ -17,9 +17,11 @@
 #include "solve/fraction.h"
 #include "solve/groups.h"
 #include "solve/helpers.h"
+#include "solve/hub-pairs.h"
 #include "solve/hubs.h"
 #include "solve/lp.h"
 #include "solve/peel.h"
+#include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
@@ -327,6 +329,65 @@ TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
     }
 }
 
+enum { STAR_ACTIVE = 12, STAR_IDLE = 4, STAR_NODES = STAR_ACTIVE + STAR_IDLE + 1 };
+
+/* Active and idle workers on one switch. */
+static banyan_graph *make_star(void)
+{
+    unsigned char role[STAR_NODES] = {0};
+    int src[2 * STAR_NODES], dst[2 * STAR_NODES];
+    double capacity[2 * STAR_NODES];
+    banyan_graph_input input = {STAR_NODES, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v < STAR_NODES - 1; v++) {
+        role[v] = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES | (v < STAR_ACTIVE ? BANYAN_NODE_ACTIVE : 0);
+        for (int back = 0; back < 2; back++) {
+            src[input.arc_count] = back ? STAR_NODES - 1 : v;
+            dst[input.arc_count] = back ? v : STAR_NODES - 1;
+            capacity[input.arc_count++] = 100;
+        }
+    }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+/* Trees with idle hubs as long as these last, then trees of active ones. */
+TEST(service_of_idle_workers_bounds_what_links_at_workers_allow)
+{
+    const double active = STAR_ACTIVE,
+                 closed = 100 * (active * active + STAR_IDLE * (active - 2)) / (2 * active * (active - 1));
+    banyan_graph *graph = make_star();
+    int64_t price[2 * STAR_NODES];
+    double value = banyan_service_price(graph, price), worth = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        worth += (double)graph->arcs[i].capacity * (double)price[i];
+    assert_true(fabs(value * graph->unit / closed - 1) < 1e-9);
+    assert_true(fabs(worth / (double)banyan_service_cost(graph, price) / value - 1) < 1e-9);
+    banyan_graph_destroy(graph);
+}
+
+TEST(pairs_with_hubs_survive_the_failure_of_each_allocation)
+{
+    banyan_graph *graph = make_star();
+    int64_t price[2 * STAR_NODES];
+    banyan_coupled packing = {.bound_value = banyan_service_price(graph, price)};
+    banyan_hub_pairs_problem problem = {.pair_limit = 40, .enough = packing.bound_value};
+    banyan_status status = BANYAN_SYSTEM_ERROR;
+    int calls = 0;
+
+    assert_true(banyan_hub_pairs_apply(graph));
+    for (; status && calls < 100000; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_hub_pairs_find(graph, &problem, &packing, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    assert_true(calls > 10 && packing.total > 0.97 * packing.bound_value && packing.trees.tree_count <= 80);
+    banyan_coupled_fini(&packing);
+    banyan_graph_destroy(graph);
+}
+
 /* Prices unlike in the two directions, up to four helpers, and some of the nodes as roots. */
 TEST(the_best_root_is_found_in_one_search_as_by_trying_each)
 {
@@ -494,6 +555,8 @@ int main(void)
         cmocka_unit_test(disjoint_trees_are_as_many_as_the_strength_allows),
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
+        cmocka_unit_test(service_of_idle_workers_bounds_what_links_at_workers_allow),
+        cmocka_unit_test(pairs_with_hubs_survive_the_failure_of_each_allocation),
         cmocka_unit_test(the_best_root_is_found_in_one_search_as_by_trying_each),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
         cmocka_unit_test(a_program_is_solved_by_the_calling_thread_alone),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/hub-pairs.h: pairs of trees (in, out, one root) for workers behind switches, of which some are idle and add. */
+#ifndef BANYAN_SOLVE_HUB_PAIRS_H
+#define BANYAN_SOLVE_HUB_PAIRS_H
+
+#include "solve/coupled.h"
+
+typedef struct {
+    int pair_limit;
+    double least;  /* what the packing's trees are worth, in the graph's units: pairs must weigh more */
+    double enough; /* and what will do */
+} banyan_hub_pairs_problem;
+
+/* Whether every node that adds also copies, and hangs on one switch that only forwards. */
+int banyan_hub_pairs_apply(const banyan_graph *graph);
+
+/* Puts at most so many pairs in the place of the packing's trees, if these weigh enough; its bound is known. */
+banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_pairs_problem *problem,
+                                    banyan_coupled *packing, banyan_error *err);
+
+#endif
