@@ -479,7 +479,7 @@ static banyan_status take_rest(peeler *p, banyan_error *err)
 }
 
 static banyan_status solve(const banyan_graph *graph, const banyan_peel_problem *problem, int coarse,
-                           banyan_peel *out, banyan_error *err)
+                           banyan_peel *out, int *is_rounded, banyan_error *err)
 {
     peeler p;
     banyan_status status;
@@ -490,6 +490,7 @@ static banyan_status solve(const banyan_graph *graph, const banyan_peel_problem 
         status = take_all(&p, err);
     if (!status)
         status = take_rest(&p, err);
+    *is_rounded = p.is_rounded;
     peeler_fini(&p);
     if (status)
         banyan_peel_fini(out);
@@ -501,11 +502,13 @@ banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_pro
                                 banyan_peel *out, banyan_error *err)
 {
     banyan_peel other, less;
-    banyan_status status = solve(graph, problem, 0, out, err);
+    int is_rounded;
+    banyan_status status = solve(graph, problem, 0, out, &is_rounded, err);
 
-    if (status || graph->active_count <= MANY_NODES || out->total >= problem->least * out->optimum)
+    if (status || graph->active_count <= MANY_NODES || is_rounded ||
+        out->total >= problem->least * out->optimum)
         return status;
-    status = solve(graph, problem, 1, &other, err);
+    status = solve(graph, problem, 1, &other, &is_rounded, err);
     if (status) {
         banyan_peel_fini(out);
         return status;
