@@ -237,7 +237,10 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
     if (!status && has_stars)
         status = pack_stars(graph, strength * BEST, flows, &good, err);
     if (!status && !good && has_combs)
-        status = pack_combs(topology, graph, strength * (graph->active_count > 100 ? 0.99 : 0.999),
+        status = pack_combs(topology, graph,
+                            strength * (graph->active_count > 100 && options->max_trees <= MOST_FEW
+                                            ? NEARLY
+                                            : NEARLY_WITH_MORE),
                             options->max_trees, flows, &good, err);
     if (!status && !good)
         status = peel_and_flatten(topology, graph, options, flows, err);

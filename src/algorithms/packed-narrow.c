@@ -105,14 +105,14 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
     banyan_status status;
 
     *bound = *most = 0;
-    if (!banyan_graph_has_helpers(graph)) {
+    if (!banyan_graph_has_helpers(graph) && !banyan_graph_all_active(graph)) {
         status = easy_bound(graph, bound, err);
         return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
     }
     status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
     if (!status && mean.graph)
         status = bound_of(mean.graph, bound, err);
-    if (!status && mean.graph)
+    if (!status && mean.graph && banyan_graph_has_helpers(graph))
         status = cut_to_narrowest(graph, bound, err);
     if (!status && mean.graph && narrow->symmetric)
         status = bound_of(narrow, most, err);

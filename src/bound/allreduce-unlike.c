@@ -18,7 +18,8 @@
 #define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
 #define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
 #define PAIRS 64
-#define SETTLED 1e-9 /* share by which bounds that are the same may differ */
+#define MANY_ARCS 3000 /* beyond this a linear program over cuts takes minutes */
+#define SETTLED 1e-9   /* share by which bounds that are the same may differ */
 
 /* Directions unlike: cuts, and trees that show that they are the right ones. */
 static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -161,16 +162,37 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
     return status;
 }
 
+/* Too large for the cuts' linear program: the easy bound, which prices hold, or that of the mean network, whichever is less. It may
+ * not be tight. */
+static banyan_status by_easy_or_mean(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    banyan_allreduce_bound mean = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *mean.price)};
+    int settled;
+    banyan_status status = mean.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+
+    if (!status && mean.value < out->value * (1 - SETTLED)) {
+        memcpy(out->price, mean.price, (size_t)graph->arc_count * sizeof *mean.price);
+        out->value = mean.value;
+    }
+    out->reached = mean.reached;
+    banyan_free(mean.price);
+    return status;
+}
+
 /* Directions unlike, no node helps that is not active: cuts say how arcs are divided between reduce and broadcast. */
 banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_allreduce_bound *out,
                                              banyan_error *err)
 {
     banyan_division division;
     int is_settled;
-    banyan_status status = banyan_easy_bound(graph, &is_settled, out->price, &out->reached, err);
+    banyan_status status = banyan_easy_bound(graph, &is_settled, out->price, &out->value, err);
 
+    out->reached = out->value;
     if (status || is_settled)
         return status;
+    if (graph->arc_count > MANY_ARCS && banyan_graph_all_active(graph))
+        return by_easy_or_mean(graph, out, err);
     status = banyan_divide_soon(graph, 1e-10, &division, err);
     if (status)
         return status;

@@ -17,6 +17,7 @@
 
 #include "core/alloc.h"
 #include "solve/coin-weights.h"
+#include "solve/loads.h"
 #include "solve/place.h"
 #include "solve/strength.h"
 
@@ -31,11 +32,11 @@ typedef struct {
     double *left, *room; /* per arc: quanta of its share that are left; whole times of the weight at hand */
     double *ones;        /* weights of trees that are placed */
     int64_t *price;      /* per arc: the bound's, and those of partitions that were short of room */
-    banyan_partitions *partitions; /* NULL: there are switches */
-    int64_t *whole;                /* per arc: what is left, in parts of a quantum */
-    int *part;                     /* per node */
-    double tree_cost;              /* of a cheapest tree, by the prices */
-    double half;                   /* trees that half a quantum on each cable with a price could bear */
+    banyan_loads *loads; /* NULL: there are switches */
+    int64_t *whole;      /* per arc: what is left, in parts of a quantum */
+    int *part;           /* per node */
+    double tree_cost;    /* of a cheapest tree, by the prices */
+    double half;         /* trees that half a quantum on each cable with a price could bear */
     banyan_coin_weights weights;
     double rest; /* quanta that are not placed yet */
     banyan_trees *trees;
@@ -48,7 +49,7 @@ static void purse_fini(purse *p)
     banyan_free(p->room);
     banyan_free(p->ones);
     banyan_free(p->price);
-    banyan_partitions_destroy(p->partitions);
+    banyan_loads_destroy(p->loads);
     banyan_free(p->whole);
     banyan_free(p->part);
     banyan_free(p->weight);
@@ -83,8 +84,7 @@ static banyan_status purse_init(purse *p, banyan_error *err)
             (double)graph->arcs[i].capacity * p->weights.quanta / (p->problem->bound * p->problem->enough);
     for (size_t t = 0; t < trees; t++)
         p->ones[t] = 1;
-    return banyan_graph_all_active(graph) ? banyan_partitions_create(graph, &p->partitions, err)
-                                          : BANYAN_SUCCESS;
+    return banyan_graph_all_active(graph) ? banyan_loads_create(graph, &p->loads, err) : BANYAN_SUCCESS;
 }
 
 /* Trees of one weight, placed together, of which some may have gone again. */
@@ -174,11 +174,11 @@ static int is_short(purse *p, const lot *l)
 
     if (rest <= 0)
         return 0;
-    if (!p->partitions)
+    if (!p->loads)
         return worst_worker(p, rest) < -1e-6;
     for (int i = 0; i < p->graph->arc_count; i++)
         p->whole[i] = (int64_t)(p->left[i] * QUANTUM_PARTS);
-    return banyan_partitions_worst(p->partitions, p->whole, (int64_t)(rest * QUANTUM_PARTS), p->part) < 0;
+    return banyan_loads_spare(p->loads, p->whole, (int64_t)(rest * QUANTUM_PARTS), p->part) < 0;
 }
 
 static int crosses(const purse *p, int arc)
@@ -265,7 +265,7 @@ static double share_of(const purse *p, int arc, double weight, int count)
 {
     double most = floor(p->left[arc] / weight + 1e-9);
 
-    return p->partitions ? most : fmin(most, ceil(count * p->left[arc] / p->rest - 1e-9));
+    return p->loads ? most : fmin(most, ceil(count * p->left[arc] / p->rest - 1e-9));
 }
 
 /* The cable of the worker whose room was rounded up the most; -1: none has room. */
@@ -329,7 +329,7 @@ static int count_places(purse *p, double weight)
         worth += (double)p->problem->price[i] * floor(p->left[i] / weight + 1e-9);
     count = limit = (int)fmin(fmin(floor(worth / p->tree_cost + 1e-9), floor(p->rest / weight + 1e-9)),
                               p->problem->tree_limit - (double)p->trees->tree_count);
-    least = weight > 1 && !p->partitions ? limit - limit / FEWER : limit;
+    least = weight > 1 && !p->loads ? limit - limit / FEWER : limit;
     for (int fewer = limit; most < CHOICE && fewer >= least && fewer > 0; fewer--) {
         double choice = places_for(p, weight, fewer) / fewer;
 
@@ -340,7 +340,7 @@ static int count_places(purse *p, double weight)
     }
     for (int i = 0; i < p->graph->arc_count; i++)
         p->room[i] = share_of(p, i, weight, count);
-    if (!p->partitions)
+    if (!p->loads)
         keep_for_the_rest(p, weight, count);
     return count;
 }
@@ -353,7 +353,7 @@ static banyan_status place_weight(purse *p, double weight, banyan_error *err)
     banyan_status status = count < 1 || l.gone ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     banyan_trees_init(&l.trees);
-    for (int i = 0; !status && !is_good && i < (p->partitions ? TRIES : 1) && count > 0; i++) {
+    for (int i = 0; !status && !is_good && i < (p->loads ? TRIES : 1) && count > 0; i++) {
         if (i > 0)
             take_back(p, &l);
         status = place_lot(p, &l, count, err);

@@ -315,7 +315,7 @@ banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *p
         status = banyan_pairs_find(graph, &problem, &packing, err);
         *good = !status && packing.total >= REACHED * packing.bound_value;
     }
-    if (*good) {
+    if (!status) {
         memcpy(price, packing.price, (size_t)graph->arc_count * sizeof *price);
         *value = packing.bound_value;
     }

@@ -11,7 +11,7 @@
 banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double aim, double least,
                                 int *good, banyan_coupled *out, banyan_error *err);
 
-/* The least of the easy bounds, if it is known to be reached (to within 1e-9): *good, and the prices that prove it, per arc. */
+/* The least of the easy bounds and the prices that prove it, per arc; *good: it is known to be reached (to within 1e-9). */
 banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,
                                 banyan_error *err);
 

@@ -15,7 +15,7 @@
 #include "core/alloc.h"
 #include "solve/flow.h"
 
-#define STEPS 400             /* of the gradients at most */
+#define STEPS 2000            /* of the gradients at most */
 #define SOLVED 3e-12          /* of the rate is missing at nodes */
 #define SCALE 1099511627776.0 /* 2^40: of the rate, in flows */
 #define TRIES 8               /* to keep within the widths */
@@ -31,6 +31,8 @@ typedef struct {
     double *give;                      /* per arc, as above */
     double *root;                      /* per node */
     double *p, *missing, *way, *moved; /* per node as src, then per node as dst: of the gradients */
+    int *part, *size;  /* the same: ends that arcs join, named by one of them; how many these are */
+    double *odds;      /* per part */
     banyan_flow *flow; /* one edge an arc, then one from the node before the roots to every node */
 } divider;
 
@@ -43,7 +45,26 @@ static void divider_fini(divider *d)
     banyan_free(d->missing);
     banyan_free(d->way);
     banyan_free(d->moved);
+    banyan_free(d->part);
+    banyan_free(d->size);
+    banyan_free(d->odds);
     banyan_flow_destroy(d->flow);
+}
+
+/* An arc has its src end and its dst end; in halves of nodes between which all arcs run these are in two parts. */
+static void join_ends(divider *d)
+{
+    int nodes = d->graph->node_count;
+
+    for (int v = 0; v < 2 * nodes; v++)
+        d->part[v] = v;
+    for (int i = 0; i < d->graph->arc_count; i++)
+        d->part[banyan_graph_find_top(d->part, d->graph->arcs[i].src)] =
+            banyan_graph_find_top(d->part, nodes + d->graph->arcs[i].dst);
+    for (int v = 0; v < 2 * nodes; v++) {
+        d->part[v] = banyan_graph_find_top(d->part, v);
+        d->size[d->part[v]]++;
+    }
 }
 
 static banyan_status divider_init(divider *d, banyan_error *err)
@@ -57,8 +78,13 @@ static banyan_status divider_init(divider *d, banyan_error *err)
     d->missing = banyan_alloc(2 * nodes, sizeof(double));
     d->way = banyan_alloc(2 * nodes, sizeof(double));
     d->moved = banyan_alloc(2 * nodes, sizeof(double));
-    if (!d->x || !d->give || !d->root || !d->p || !d->missing || !d->way || !d->moved)
+    d->part = banyan_alloc(2 * nodes, sizeof(int));
+    d->size = banyan_alloc(2 * nodes, sizeof(int));
+    d->odds = banyan_alloc(2 * nodes, sizeof(double));
+    if (!d->x || !d->give || !d->root || !d->p || !d->missing || !d->way || !d->moved || !d->part ||
+        !d->size || !d->odds)
         return banyan_fail_memory(err);
+    join_ends(d);
     for (int i = 0; i < d->graph->arc_count; i++) {
         d->rate += d->width[i] / (2 * (d->graph->active_count - 1));
         d->give[i] = d->width[i] / 2;
@@ -109,6 +135,23 @@ static void find_missing(divider *d)
     }
 }
 
+/* What src ends miss, dst ends miss as well, in each part. Roundings that say otherwise are of no potential's making: gradients that
+ * followed them would never come to an end. */
+static void even_out(divider *d)
+{
+    int nodes = d->graph->node_count;
+
+    for (int v = 0; v < 2 * nodes; v++)
+        d->odds[v] = 0;
+    for (int v = 0; v < 2 * nodes; v++)
+        d->odds[d->part[v]] += v < nodes ? d->missing[v] : -d->missing[v];
+    for (int v = 0; v < 2 * nodes; v++) {
+        double odd = d->odds[d->part[v]] / d->size[d->part[v]];
+
+        d->missing[v] -= v < nodes ? odd : -odd;
+    }
+}
+
 static void find_potentials(divider *d)
 {
     int ends = 2 * d->graph->node_count;
@@ -117,6 +160,7 @@ static void find_potentials(divider *d)
     for (int v = 0; v < ends; v++)
         d->p[v] = d->missing[v] = 0;
     find_missing(d);
+    even_out(d);
     for (int v = 0; v < ends; v++)
         d->way[v] = d->missing[v];
     left = product(d, d->missing, d->missing);
@@ -131,6 +175,7 @@ static void find_potentials(divider *d)
             d->p[v] += length * d->way[v];
             d->missing[v] -= length * d->moved[v];
         }
+        even_out(d);
         next = product(d, d->missing, d->missing);
         for (int v = 0; v < ends; v++)
             d->way[v] = d->missing[v] + next / left * d->way[v];

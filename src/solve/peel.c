@@ -17,11 +17,15 @@
 
 #include "core/alloc.h"
 #include "solve/disjoint.h"
+#include "solve/partitions.h"
 #include "solve/spanning.h"
 #include "solve/strength.h"
 
 #define FULL ((int64_t)1 << 55)
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
+#define FEWEST_COARSE 8      /* the same where fewer trees are wanted */
+#define MOST_COARSE 16
+#define MANY_NODES 100
 #define TRIES 40
 #define LEAST_QUANTA 16
 #define LATEST 8 /* trees, by which the weight of the next ones is judged */
@@ -169,12 +173,11 @@ static void count_tight(peeler *p)
 
 /* Everything is counted in quanta: weights are whole numbers of them, so there are at most R trees, and with
  * whole capacities a packing of floor(R) always exists. The smallest multiple whose rounding loses next to
- * nothing. */
-static void choose_quantum(peeler *p, banyan_fraction strength)
+ * nothing; coarse: one that makes few trees. */
+static void choose_quantum(peeler *p, int coarse, banyan_fraction strength)
 {
-    int64_t multiple = p->graph->active_count > 100 ? 8 : 1, divisor = strength.num / strength.den / 1600 + 1,
-            best = 1;
-    int64_t limit = p->graph->active_count > 100 ? 16 : LARGEST_MULTIPLE;
+    int64_t multiple = coarse ? FEWEST_COARSE : 1, limit = coarse ? MOST_COARSE : LARGEST_MULTIPLE,
+            divisor = strength.num / strength.den / 1600 + 1, best = 1;
     double best_share = 0;
 
     for (; divisor == 1 && multiple <= limit; multiple++) {
@@ -205,7 +208,7 @@ static void choose_quantum(peeler *p, banyan_fraction strength)
 }
 
 static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const banyan_peel_problem *problem,
-                                 banyan_peel *peel, banyan_error *err)
+                                 int coarse, banyan_peel *peel, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
     banyan_fraction strength;
@@ -237,7 +240,7 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
     if (status)
         return status;
-    choose_quantum(p, strength);
+    choose_quantum(p, coarse, strength);
     /* A plan in which one tree carries a fifth is hard to mend when that tree loses a cable. */
     p->heaviest = 1 + 2 * p->rest / problem->tree_limit;
     peel->optimum = banyan_fraction_value(strength);
@@ -475,22 +478,45 @@ static banyan_status take_rest(peeler *p, banyan_error *err)
     return status;
 }
 
-banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_problem *problem,
-                                banyan_peel *out, banyan_error *err)
+static banyan_status solve(const banyan_graph *graph, const banyan_peel_problem *problem, int coarse,
+                           banyan_peel *out, int *is_rounded, banyan_error *err)
 {
     peeler p;
     banyan_status status;
 
     memset(out, 0, sizeof *out);
-    status = peeler_init(&p, graph, problem, out, err);
+    status = peeler_init(&p, graph, problem, coarse, out, err);
     if (!status)
         status = take_all(&p, err);
     if (!status)
         status = take_rest(&p, err);
+    *is_rounded = p.is_rounded;
     peeler_fini(&p);
     if (status)
         banyan_peel_fini(out);
     return status;
+}
+
+/* With many nodes there may be more partitions to make tight than trees allowed; with coarse quanta there are fewer. */
+banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_problem *problem,
+                                banyan_peel *out, banyan_error *err)
+{
+    banyan_peel other, less;
+    int is_rounded;
+    banyan_status status = solve(graph, problem, 0, out, &is_rounded, err);
+
+    if (status || graph->active_count <= MANY_NODES || is_rounded ||
+        out->total >= problem->least * out->optimum)
+        return status;
+    status = solve(graph, problem, 1, &other, &is_rounded, err);
+    if (status) {
+        banyan_peel_fini(out);
+        return status;
+    }
+    less = other.total > out->total ? *out : other;
+    *out = other.total > out->total ? other : *out;
+    banyan_peel_fini(&less);
+    return BANYAN_SUCCESS;
 }
 
 void banyan_peel_fini(banyan_peel *peel)

@@ -1,265 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/strength.c: Newton steps on the worst partition, each found by one minimum cut a node.
+/* solve/strength.c: Newton steps on the worst partition.
  *
- * For a guess p/q we look for the partition with the least  q·cross - p·(parts - 1),  that is, with the least
- * sum over parts S of  q·d(S) - 2p  (d counts crossing capacity at both ends). That set function is
- * intersecting submodular, so the greedy of Cunningham (1985) finds it: take the nodes one by one; node v
- * gets x(v) = min over sets S of nodes so far, v in S, of  q·d(S) - 2p - x(S - v), a minimum cut; the sets
- * that attain the minima, joined where they meet, are the parts. If the sum is negative, the partition's own
- * quotient is the next guess: it falls each time, and seldom more than thrice. */
+ * For a guess p/q we look for the partition with the least  q·cross - p·(parts - 1)  (solve/loads.h). If that is negative, the
+ * partition's own quotient is the next guess: it falls each time, and seldom more than thrice. */
 #include "solve/strength.h"
 
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/flow.h"
+#include "solve/loads.h"
 
-struct banyan_partitions {
-    const banyan_graph *graph;
-    const int64_t *capacity; /* per arc; NULL: the graph's */
-    banyan_flow *flow;       /* cables, then one edge source->v a node, then one edge v->sink a node */
-    int *cable;              /* arc of the i-th cable */
-    int cable_count, source, sink;
-    int *order; /* nodes with cables, ascending */
-    int order_count;
-    int64_t *x;
-    int *part; /* under way */
-    int *kept; /* the partition that the guess came from */
-};
-
-typedef struct banyan_partitions search;
-
-static banyan_status make_flow(search *s, banyan_error *err)
-{
-    const banyan_graph *graph = s->graph;
-    int nodes = graph->node_count, edges = s->cable_count + 2 * nodes;
-    int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
-    banyan_status status;
-
-    if (src && dst) {
-        for (int i = 0; i < s->cable_count; i++) {
-            src[i] = graph->arcs[s->cable[i]].src;
-            dst[i] = graph->arcs[s->cable[i]].dst;
-        }
-        for (int v = 0; v < nodes; v++) {
-            src[s->cable_count + v] = s->source;
-            dst[s->cable_count + v] = v;
-            src[s->cable_count + nodes + v] = v;
-            dst[s->cable_count + nodes + v] = s->sink;
-        }
-        status = banyan_flow_create(nodes + 2, edges, src, dst, &s->flow, err);
-    } else {
-        status = banyan_fail_memory(err);
-    }
-    banyan_free(src);
-    banyan_free(dst);
-    return status;
-}
-
-static banyan_status search_init(search *s, const banyan_graph *graph, int *part, banyan_error *err)
-{
-    size_t nodes = (size_t)graph->node_count;
-
-    *s = (search){.graph = graph, .source = graph->node_count, .sink = graph->node_count + 1, .part = part};
-    s->cable = banyan_alloc((size_t)graph->arc_count, sizeof *s->cable);
-    s->order = banyan_alloc(nodes, sizeof *s->order);
-    s->x = banyan_alloc(nodes, sizeof *s->x);
-    s->kept = banyan_alloc(nodes, sizeof *s->kept);
-    if (!s->cable || !s->order || !s->x || !s->kept)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < graph->arc_count; i++)
-        if (banyan_graph_cable(graph, i) == i)
-            s->cable[s->cable_count++] = i;
-    for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v] < graph->out_first[v + 1])
-            s->order[s->order_count++] = v;
-    return make_flow(s, err);
-}
-
-static void search_fini(search *s)
-{
-    banyan_flow_destroy(s->flow);
-    banyan_free(s->cable);
-    banyan_free(s->order);
-    banyan_free(s->x);
-    banyan_free(s->kept);
-}
-
-/* The set with the least  q·d(S) - 2p - x(S - v)  among the first count nodes, v the last of them. Nodes that
- * have not come yet are the sink's; x > 0 pulls a node into S, x < 0 pushes it out. */
-static int64_t best_set(search *s, int count, banyan_fraction guess)
-{
-    const banyan_graph *graph = s->graph;
-    int nodes = graph->node_count, v = s->order[count - 1];
-    int64_t pulled = 0, cut;
-
-    for (int i = 0; i < s->cable_count; i++) {
-        int arc = s->cable[i];
-        int64_t capacity = (s->capacity ? s->capacity[arc] : graph->arcs[arc].capacity) * guess.den;
-
-        banyan_flow_set(s->flow, i, capacity, capacity);
-    }
-    for (int u = 0; u < nodes; u++) {
-        banyan_flow_set(s->flow, s->cable_count + u, 0, 0);
-        banyan_flow_set(s->flow, s->cable_count + nodes + u, 0, 0);
-    }
-    for (int i = 0; i < s->order_count; i++) {
-        int u = s->order[i], push = s->cable_count + nodes + u, pull = s->cable_count + u;
-
-        if (i >= count) {
-            banyan_flow_set(s->flow, push, INT64_MAX / 8, 0);
-        } else if (u == v) {
-            banyan_flow_set(s->flow, pull, INT64_MAX / 8, 0);
-        } else if (s->x[u] >= 0) {
-            banyan_flow_set(s->flow, pull, s->x[u], 0);
-            pulled += s->x[u];
-        } else {
-            banyan_flow_set(s->flow, push, -s->x[u], 0);
-        }
-    }
-    cut = banyan_flow_run(s->flow, s->source, s->sink, INT64_MAX / 8);
-    return cut - pulled - 2 * guess.num;
-}
-
-/* Joins the parts that the set of the last cut meets. */
-static void join_set(search *s, int count)
-{
-    int into = s->part[s->order[count - 1]];
-
-    for (int i = 0; i < count; i++) {
-        int from = s->part[s->order[i]];
-
-        if (from == into || !banyan_flow_reaches(s->flow, s->order[i]))
-            continue;
-        for (int j = 0; j < count; j++)
-            if (s->part[s->order[j]] == from)
-                s->part[s->order[j]] = into;
-    }
-}
-
-static int number_parts(search *s)
-{
-    int count = 0;
-
-    for (int i = 0; i < s->order_count; i++) {
-        int v = s->order[i];
-
-        if (s->part[v] == v)
-            count++;
-    }
-    return count;
-}
-
-/* Sum over the nodes of x: twice the least  q·cross - p·parts. Leaves the partition in part[], each part
- * named by one of its nodes. */
-static int64_t worst_partition(search *s, banyan_fraction guess)
+/* Of cables between parts; without parts, of all. */
+static int64_t crossing_capacity(const banyan_graph *graph, const int *part)
 {
     int64_t sum = 0;
 
-    for (int count = 1; count <= s->order_count; count++) {
-        int v = s->order[count - 1];
+    for (int i = 0; i < graph->arc_count; i++) {
+        const banyan_arc *arc = &graph->arcs[i];
 
-        s->part[v] = v;
-        s->x[v] = best_set(s, count, guess);
-        sum += s->x[v];
-        join_set(s, count);
-    }
-    return sum;
-}
-
-static int64_t crossing_capacity(const search *s)
-{
-    int64_t sum = 0;
-
-    for (int i = 0; i < s->cable_count; i++) {
-        const banyan_arc *arc = &s->graph->arcs[s->cable[i]];
-
-        if (s->part[arc->src] != s->part[arc->dst])
+        if (banyan_graph_cable(graph, i) == i && (!part || part[arc->src] != part[arc->dst]))
             sum += arc->capacity;
     }
     return sum;
 }
 
-/* Parts are named by nodes; give them numbers 0.. in the order of their first node. */
-static int renumber(search *s)
+static int count_parts(const banyan_graph *graph, const int *part)
 {
     int count = 0;
 
-    for (int i = 0; i < s->order_count; i++)
-        s->x[s->order[i]] = -1;
-    for (int i = 0; i < s->order_count; i++) {
-        int name = s->part[s->order[i]];
-
-        if (s->x[name] < 0)
-            s->x[name] = count++;
-    }
-    for (int i = 0; i < s->order_count; i++)
-        s->part[s->order[i]] = (int)s->x[s->part[s->order[i]]];
+    for (int v = 0; v < graph->node_count; v++)
+        count += part[v] == v;
     return count;
+}
+
+/* Parts are named by nodes; gives them numbers 0.. in the order of their first node. */
+static int renumber(const banyan_graph *graph, const int *kept, int *number, int *part)
+{
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        number[v] = -1;
+    for (int v = 0; v < graph->node_count; v++) {
+        if (kept[v] >= 0 && number[kept[v]] < 0)
+            number[kept[v]] = count++;
+        part[v] = kept[v] < 0 ? -1 : number[kept[v]];
+    }
+    return count;
+}
+
+/* Each node a part of its own. */
+static int part_all(const banyan_graph *graph, int *part)
+{
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++) {
+        int has_cables = graph->out_first[v] < graph->out_first[v + 1];
+
+        part[v] = has_cables ? v : -1;
+        count += has_cables;
+    }
+    return count;
+}
+
+static banyan_status find(const banyan_graph *graph, banyan_loads *loads, banyan_fraction *out, int *part,
+                          int *kept, banyan_error *err)
+{
+    *out = banyan_fraction_make(crossing_capacity(graph, NULL), part_all(graph, kept) - 1);
+    while (banyan_loads_worst(loads, NULL, *out, part) + out->num < 0) {
+        banyan_fraction next =
+            banyan_fraction_make(crossing_capacity(graph, part), count_parts(graph, part) - 1);
+
+        if (next.den == 0 || banyan_fraction_compare(next, *out) >= 0)
+            return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the partition search stopped falling");
+        *out = next;
+        memcpy(kept, part, (size_t)graph->node_count * sizeof *part);
+    }
+    return BANYAN_SUCCESS;
 }
 
 banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, int *part, int *part_count,
                               banyan_error *err)
 {
-    banyan_fraction guess;
-    search s;
-    banyan_status status = search_init(&s, graph, part, err);
+    banyan_loads *loads = NULL;
+    int *kept = banyan_alloc((size_t)graph->node_count, sizeof *kept),
+        *number = banyan_alloc((size_t)graph->node_count, sizeof *number);
+    banyan_status status = kept && number ? banyan_loads_create(graph, &loads, err) : banyan_fail_memory(err);
 
-    if (status)
-        goto out;
-    for (int v = 0; v < graph->node_count; v++)
-        part[v] = -1;
-    for (int i = 0; i < s.order_count; i++)
-        part[s.order[i]] = s.order[i];
-    memcpy(s.kept, part, (size_t)graph->node_count * sizeof *part);
-    guess = banyan_fraction_make(crossing_capacity(&s), s.order_count - 1);
-    while (worst_partition(&s, guess) + 2 * guess.num < 0) {
-        banyan_fraction next = banyan_fraction_make(crossing_capacity(&s), number_parts(&s) - 1);
-
-        if (next.den == 0 || banyan_fraction_compare(next, guess) >= 0) {
-            status = banyan_fail(err, BANYAN_INTERNAL_ERROR, "the partition search stopped falling");
-            goto out;
-        }
-        guess = next;
-        memcpy(s.kept, part, (size_t)graph->node_count * sizeof *part);
-    }
-    memcpy(part, s.kept, (size_t)graph->node_count * sizeof *part);
-    *part_count = renumber(&s);
-    *out = guess;
-out:
-    search_fini(&s);
+    if (!status)
+        status = find(graph, loads, out, part, kept, err);
+    if (!status)
+        *part_count = renumber(graph, kept, number, part);
+    banyan_loads_destroy(loads);
+    banyan_free(kept);
+    banyan_free(number);
     return status;
-}
-
-banyan_status banyan_partitions_create(const banyan_graph *graph, banyan_partitions **out, banyan_error *err)
-{
-    banyan_partitions *p = banyan_alloc(1, sizeof *p);
-    banyan_status status;
-
-    *out = NULL;
-    if (!p)
-        return banyan_fail_memory(err);
-    status = search_init(p, graph, NULL, err);
-    if (status)
-        banyan_partitions_destroy(p);
-    else
-        *out = p;
-    return status;
-}
-
-void banyan_partitions_destroy(banyan_partitions *p)
-{
-    if (!p)
-        return;
-    search_fini(p);
-    banyan_free(p);
-}
-
-int64_t banyan_partitions_worst(banyan_partitions *p, const int64_t *capacity, int64_t rate, int *part)
-{
-    p->capacity = capacity;
-    p->part = part;
-    for (int v = 0; v < p->graph->node_count; v++)
-        part[v] = -1;
-    return worst_partition(p, (banyan_fraction){rate, 1}) / 2 + rate;
 }

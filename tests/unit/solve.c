@@ -19,7 +19,9 @@
 #include "solve/helpers.h"
 #include "solve/hub-pairs.h"
 #include "solve/hubs.h"
+#include "solve/loads.h"
 #include "solve/lp.h"
+#include "solve/partitions.h"
 #include "solve/peel.h"
 #include "solve/service.h"
 #include "solve/spanning.h"
@@ -167,6 +169,36 @@ TEST(strength_is_the_worst_partition_and_peeling_packs_it)
         if (peel.total > wanted * (1 + 1e-9))
             fail_msg("seed %d: peeled %g of %g", (int)seed, peel.total, wanted);
         banyan_peel_fini(&peel);
+        banyan_graph_destroy(graph);
+    }
+}
+
+/* Two ways to the worst partition, by loads and by minimum cuts: the same for every rate, whatever the capacities. */
+TEST(loads_find_the_partition_that_cuts_find)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_graph(&random, 14, (int)(seed % 19), 14, 0);
+        int64_t capacity[MOST];
+        banyan_loads *loads;
+        banyan_partitions *partitions;
+
+        assert_int_equal(banyan_loads_create(graph, &loads, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_partitions_create(graph, &partitions, NULL), BANYAN_SUCCESS);
+        for (int i = 0; i < graph->arc_count; i++)
+            if (banyan_graph_cable(graph, i) == i)
+                capacity[i] = capacity[graph->arcs[i].twin] = banyan_random_below(&random, 9);
+        for (int64_t rate = 1; rate < 12; rate++) {
+            int part[14], other[14];
+            int64_t found = banyan_loads_spare(loads, capacity, rate, part),
+                    wanted = banyan_partitions_worst(partitions, capacity, rate, other);
+
+            if (found != wanted || memcmp(part, other, sizeof part))
+                fail_msg("seed %d, rate %d: %lld, not %lld", (int)seed, (int)rate, (long long)found,
+                         (long long)wanted);
+        }
+        banyan_partitions_destroy(partitions);
+        banyan_loads_destroy(loads);
         banyan_graph_destroy(graph);
     }
 }
@@ -552,6 +584,7 @@ int main(void)
         cmocka_unit_test(bandwidths_become_whole_numbers_of_a_common_unit),
         cmocka_unit_test(the_largest_flow_is_the_smallest_cut),
         cmocka_unit_test(strength_is_the_worst_partition_and_peeling_packs_it),
+        cmocka_unit_test(loads_find_the_partition_that_cuts_find),
         cmocka_unit_test(disjoint_trees_are_as_many_as_the_strength_allows),
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest_and_never_below_the_ascent),
