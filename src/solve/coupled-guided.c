@@ -23,6 +23,8 @@
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
 #define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
+#define CLOSE 5e-3   /* share of the bound that columns may leave then, where pairs are limited, */
+#define CLOSER 2e-3  /* and with more arcs: then some pairs will have to go */
 #define FEW 0.991    /* what few pairs should reach */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
@@ -183,6 +185,9 @@ banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
         status = is_exact(graph, &exact, err);
     if (!exact && problem->tree_limit == 0)
         shorter.round_limit = 1;
+    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
+        graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
+        shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
     if (!status)
         status = divide_and_fill(graph, &twins, &shorter, 1, &settled, out, err);
     if (!status && !settled && problem->tree_limit == 0 && out->total < out->bound_value * (1 - SETTLED)) {

@@ -22,7 +22,9 @@
 #define STEEP 12   /* and beside them, a full arc costs 2^12 times as much as an empty one */
 #define HEED 0.5
 #define TURNS 5
-#define MANY_ROOTS 12 /* beyond these, roots take turns, so that the program grows slowly */
+#define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
+#define LEAST_GAIN 1e-7  /* of what is packed, else it has not improved */
+#define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
 
 typedef struct {
     const banyan_graph *graph;
@@ -31,6 +33,7 @@ typedef struct {
     banyan_coupled_oracle oracle;
     banyan_lp *lp;
     int is_divided; /* prices and bound come from a division */
+    int is_still; /* the last trees have not improved the program: mostly it is at its end, and its own prices show it */
     int stage_rows; /* arc_count, or twice that */
     int stride;     /* only every such root's trees become columns in one round, in turn */
     size_t meta_capacity, kind_capacity;
@@ -153,6 +156,19 @@ static banyan_status add_column(generator *g, banyan_tree_kind kind, int root_in
     return BANYAN_SUCCESS;
 }
 
+/* The latest tree, of this root and kind, has been a column before. The program's prices are off by its tolerance, so it may
+ * look worth another, again and again. */
+static int is_known(const generator *g, banyan_tree_kind kind, int root)
+{
+    const banyan_coupled *p = g->packing;
+    size_t latest = p->trees.tree_count - 1, t = 0;
+
+    while (t < latest &&
+           !(p->root[t] == root && p->kind[t] == kind && banyan_trees_are_same(&p->trees, t, latest)))
+        t++;
+    return t < latest;
+}
+
 /* Keeps the latest tree if it is worth more than it costs under the program's prices, else drops it. */
 static banyan_status offer_column(generator *g, banyan_tree_kind kind, int root_index, int always, int *added,
                                   banyan_error *err)
@@ -160,7 +176,8 @@ static banyan_status offer_column(generator *g, banyan_tree_kind kind, int root_
     double cost = cost_now(g, kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0);
     double worth = kind == BANYAN_TREE_IN ? 1 - g->tie[root_index] : g->tie[root_index];
 
-    if (!always && ((root_index + g->packing->rounds) % g->stride || worth - cost <= 1e-9)) {
+    if (!always && ((root_index + g->packing->rounds) % g->stride || worth - cost <= 1e-9 ||
+                    is_known(g, kind, g->oracle.root[root_index]))) {
         banyan_trees_drop_last(&g->packing->trees);
         return BANYAN_SUCCESS;
     }
@@ -263,7 +280,7 @@ static banyan_status ask_mixed(generator *g, int always, int *added, banyan_erro
     for (int r = 0; r < g->stage_rows; r++)
         g->asked[r] = (int64_t)nearbyint(g->mixed[r] / largest * PRICE_SCALE);
     status = ask(g, always, added, err);
-    if (!status)
+    if (!status && !g->oracle.quick)
         keep_bound(g, 0);
     return status;
 }
@@ -271,10 +288,12 @@ static banyan_status ask_mixed(generator *g, int always, int *added, banyan_erro
 static banyan_status solve_program(generator *g, banyan_error *err)
 {
     banyan_status status = banyan_lp_solve(g->lp, err);
+    double before = g->packing->total;
 
     if (status)
         return status;
     g->packing->total = banyan_lp_objective(g->lp) * g->largest;
+    g->is_still = g->packing->total <= before * (1 + LEAST_GAIN);
     for (int r = 0; r < g->stage_rows; r++) {
         double price = banyan_lp_price(g->lp, r);
 
@@ -295,10 +314,10 @@ static int is_done(const generator *g)
            p->rounds >= g->problem->round_limit;
 }
 
-static banyan_status improve(generator *g, int *added, banyan_error *err)
+/* Prices between the best ones and the program's. */
+static void mix(generator *g, double share)
 {
     double worth = 0, best_worth = 0;
-    banyan_status status = BANYAN_SUCCESS;
 
     for (int r = 0; r < g->stage_rows; r++) {
         double capacity = (double)g->graph->arcs[r % g->graph->arc_count].capacity;
@@ -306,13 +325,35 @@ static banyan_status improve(generator *g, int *added, banyan_error *err)
         worth += capacity * g->now[r];
         best_worth += capacity * g->best[r];
     }
+    for (int r = 0; r < g->stage_rows; r++)
+        g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
+}
+
+/* Cheap trees, where these are found much sooner than the cheapest, as long as they improve the program. */
+static banyan_status improve_quickly(generator *g, int *added, banyan_error *err)
+{
+    banyan_status status;
+
+    g->oracle.quick = g->oracle.careful = 1;
+    mix(g, QUICK_SHARE);
+    status = ask_mixed(g, 0, added, err);
+    g->oracle.quick = 0;
+    return status;
+}
+
+static banyan_status improve(generator *g, int *added, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
     *added = 0;
     g->stride = g->oracle.root_count > MANY_ROOTS ? 1 + g->oracle.root_count / MANY_ROOTS : 1;
-    for (double share = 0.5; !status && *added == 0; share = share > 0.2 ? share - 0.25 : 0) {
-        for (int r = 0; r < g->stage_rows; r++)
-            g->mixed[r] = share * g->best[r] / best_worth + (1 - share) * g->now[r] / worth;
+    if (banyan_coupled_oracle_is_slow(&g->oracle))
+        status = improve_quickly(g, added, err);
+    for (double share = g->is_still ? 0 : 0.5; !status && *added == 0;
+         share = share > 0.2 ? share - 0.25 : 0) {
+        mix(g, share);
         status = ask_mixed(g, 0, added, err);
-        if (g->stride == 1 && (share == 0 || is_done(g)))
+        if (is_done(g) || (g->stride == 1 && share == 0))
             break;
         if (share == 0)
             g->stride = 1;
@@ -449,6 +490,8 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int turn = 0; !status && turn < TURNS && g->packing->rounds < g->problem->round_limit &&
                        g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
+        if (g->is_still && banyan_coupled_oracle_is_exact(&g->oracle))
+            break;
         g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);
         first += count;

@@ -50,6 +50,7 @@ banyan_status banyan_lp_create(int row_count, const double *lower, const double 
     }
     Clp_setLogLevel(lp->clp, 0);
     Clp_setPerturbation(lp->clp, 100); /* off: answers must be the same on every run and exact at vertices */
+    Clp_scaling(lp->clp, 0); /* entries are small whole numbers; else all of them are scaled anew each time */
     Clp_addRows(lp->clp, row_count, lower, upper, starts, no_columns, no_values);
     banyan_free(starts);
     *out = lp;

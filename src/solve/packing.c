@@ -123,6 +123,18 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     return status;
 }
 
+/* The latest tree has been a column before. The program's prices are off by its tolerance, so it may look worth another, again
+ * and again. */
+static int is_known(const generator *g)
+{
+    const banyan_trees *trees = &g->packing->trees;
+    size_t latest = trees->tree_count - 1, t = 0;
+
+    while (t < latest && !banyan_trees_are_same(trees, t, latest))
+        t++;
+    return t < latest;
+}
+
 /* The latest tree's use of each row, as a column of the program. */
 static void add_latest_column(generator *g)
 {
@@ -309,7 +321,7 @@ static banyan_status add_more(generator *g, int quickly, banyan_error *err)
         cost = ask(g, quickly);
         if (cost < 0)
             return banyan_fail_memory(err);
-        if (cost >= 1 - 1e-9) {
+        if (cost >= 1 - 1e-9 || is_known(g)) {
             banyan_trees_drop_last(&g->packing->trees);
             return BANYAN_SUCCESS;
         }
@@ -340,7 +352,7 @@ static banyan_status try_share(generator *g, double share, int quickly, int *bet
     cost = ask(g, quickly);
     if (cost < 0)
         return banyan_fail_memory(err);
-    *better = cost < 1 - 1e-9;
+    *better = cost < 1 - 1e-9 && !is_known(g);
     if (*better) {
         add_latest_column(g);
         return add_more(g, quickly, err);

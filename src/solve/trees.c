@@ -59,6 +59,16 @@ void banyan_trees_drop_last(banyan_trees *trees)
     trees->edge_count = trees->first_edge[--trees->tree_count];
 }
 
+int banyan_trees_are_same(const banyan_trees *trees, size_t one, size_t other)
+{
+    const int *arcs = trees->arcs + banyan_trees_arcs_begin(trees, one);
+    const int *others = trees->arcs + banyan_trees_arcs_begin(trees, other);
+    size_t count = banyan_trees_arcs_close(trees, one) - banyan_trees_arcs_begin(trees, one);
+
+    return banyan_trees_arcs_close(trees, other) - banyan_trees_arcs_begin(trees, other) == count &&
+           !memcmp(arcs, others, count * sizeof *arcs);
+}
+
 void banyan_trees_copy(banyan_trees *trees, const banyan_trees *from, size_t tree)
 {
     banyan_trees_begin(trees);

@@ -36,6 +36,9 @@ void banyan_trees_add_arc(banyan_trees *trees, int arc);
 /* Takes the latest tree back. */
 void banyan_trees_drop_last(banyan_trees *trees);
 
+/* They have the same arcs, in the same order. */
+int banyan_trees_are_same(const banyan_trees *trees, size_t one, size_t other);
+
 /* A copy of one tree of another collection. */
 void banyan_trees_copy(banyan_trees *trees, const banyan_trees *from, size_t tree);
 
