@@ -11,8 +11,10 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/fewer.h"
+#include "solve/graft.h"
 #include "solve/pair-coins.h"
 #include "solve/pairs.h"
+#include "solve/settle.h"
 #include "solve/twins.h"
 
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
@@ -22,10 +24,13 @@
 #define SURELY 0.999 /* of what all pairs carry some must be able to */
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
-#define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
-#define CLOSE 5e-3   /* share of the bound that columns may leave then, where pairs are limited, */
-#define CLOSER 2e-3  /* and with more arcs: then some pairs will have to go */
-#define FEW 0.991    /* what few pairs should reach */
+#define FEW_ARCS 128         /* with so few columns are soon found, and mostly few enough */
+#define CLOSE 5e-3           /* share of the bound that columns may leave then, where pairs are limited, */
+#define CLOSER 2e-3          /* and with more arcs: then some pairs will have to go */
+#define ROUGHLY 2e-3         /* the same where pairs settle, */
+#define SETTLED_ENOUGH 0.991 /* until they reach this, */
+#define TURNS 10             /* or after so many turns */
+#define FEW 0.991            /* what few pairs should reach */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
 static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
@@ -126,6 +131,30 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
     return status;
 }
 
+/* Without forwarders trees settle so well that columns need not be the best, nor pairs chosen with care: the heaviest do. */
+static banyan_status settle_heaviest(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                     const banyan_division *division, banyan_coupled *out, banyan_error *err)
+{
+    banyan_coupled_problem rough = *problem;
+    banyan_settle_problem settle = {
+        .aim = division->bound_value, .enough = SETTLED_ENOUGH * division->bound_value, .turn_limit = TURNS};
+    banyan_status status;
+
+    rough.tolerance = fmax(ROUGHLY, problem->tolerance);
+    status = banyan_coupled_by_columns(graph, &rough, division, out, err);
+    if (status)
+        return status;
+    status = banyan_fewer_make_pairs(graph, out, err);
+    if (!status && out->trees.tree_count / 2 > (size_t)problem->tree_limit) {
+        status = banyan_fewer_keep_heaviest(problem->tree_limit, out, err);
+        if (!status)
+            status = banyan_settle_packing(graph, &settle, out, err);
+    }
+    if (status)
+        banyan_coupled_fini(out);
+    return status;
+}
+
 /* A division by cuts, soon or until it is the best, and columns that begin with it. */
 static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twins *twins,
                                      const banyan_coupled_problem *problem, int soon, int *settled,
@@ -141,7 +170,10 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     *settled = division.is_settled;
     if (!status && twins->graph)
         status = spread_out(graph, twins, &division, err);
-    if (!status && has_coins && graph->arc_count > FEW_ARCS)
+    if (!status && has_coins && banyan_graft_applies(graph)) {
+        status = settle_heaviest(graph, problem, &division, out, err);
+        good = 1;
+    } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
         status = try_coins(graph, problem->tree_limit, &division, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);

@@ -124,6 +124,27 @@ banyan_status banyan_fewer_add_pairs(banyan_coupled *packing, const banyan_coupl
     return status;
 }
 
+banyan_status banyan_fewer_keep_heaviest(int pair_limit, banyan_coupled *packing, banyan_error *err)
+{
+    list l = {0};
+    size_t count = packing->trees.tree_count / 2;
+    const double *weight = packing->weight;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t k = 0; !status && k < count; k++) {
+        int heavier = 0;
+
+        for (size_t j = 0; j < count; j++)
+            heavier += weight[2 * j] > weight[2 * k] || (!(weight[2 * j] < weight[2 * k]) && j < k);
+        for (size_t t = 2 * k; !status && heavier < pair_limit && t < 2 * k + 2; t++)
+            status = add_tree(&l, packing, t, weight[t], err);
+    }
+    if (!status)
+        take_list(packing, &l);
+    list_fini(&l);
+    return status;
+}
+
 typedef struct {
     const banyan_graph *graph;
     const banyan_coupled *packing;

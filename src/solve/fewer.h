@@ -20,4 +20,7 @@ banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, doub
 banyan_status banyan_fewer_thin_out(const banyan_graph *graph, int pair_limit, banyan_coupled *packing,
                                     banyan_error *err);
 
+/* The heaviest of its pairs, with the weights that they have. */
+banyan_status banyan_fewer_keep_heaviest(int pair_limit, banyan_coupled *packing, banyan_error *err);
+
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/settle.c: two steps in turn, of which neither does alone:
  *
- *     edges     with the weights as they are, edges move off arcs that bear too much (solve/rehang.h)
+ *     edges     with the weights as they are, edges move off arcs that bear too much (solve/rehang.h), or, where idle nodes help
+ *               and none only forwards, branches do (solve/graft.h)
  *     weights   with the trees as they are, a linear program weighs the pairs
  *
  * Edges cannot move where an arc bears a few heavy trees, for nowhere is there so much room; but other weights make that
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/graft.h"
 #include "solve/lp.h"
 #include "solve/pairing.h"
 #include "solve/rehang.h"
@@ -177,7 +179,7 @@ banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_probl
     double *found = banyan_alloc((size_t)s.pair_count, sizeof *found), sum = 0, fullest;
     banyan_trees best;
     banyan_status status = settler_init(&s, err);
-    int more = 1;
+    int more = 1, grafts = banyan_graft_applies(graph);
 
     banyan_trees_init(&best);
     *total = 0;
@@ -193,7 +195,8 @@ banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_probl
                                        .attempt_limit = count_attempts(&s),
                                        .weight = s.weight};
 
-        status = banyan_rehang(graph, &moves, trees, &fullest, err);
+        status = grafts ? banyan_graft(graph, &moves, trees, &fullest, err)
+                        : banyan_rehang(graph, &moves, trees, &fullest, err);
         if (!status)
             status = weigh(&s, trees, found, &sum, err);
         more = !status && sum > *total + LEAST_GAIN * problem->aim && sum < problem->enough;

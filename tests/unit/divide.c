@@ -9,6 +9,7 @@
 #include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
+#include "solve/graft.h"
 #include "solve/pairs.h"
 #include "solve/rehang.h"
 
@@ -388,6 +389,57 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
     banyan_graph_destroy(graph);
 }
 
+/* Two pairs, all trees one line of nodes from the root, over cables that do not bear so many; a cable is two nodes and a limit. */
+static void check_grafted(const unsigned char *role, int nodes, const int (*cable)[3], int cables,
+                          const int *line, int length)
+{
+    int src[8], dst[8], root[] = {line[0], line[0], line[0], line[0]};
+    double capacity[8], limit[8], fullest;
+    banyan_graph_input input = {nodes, role, 2 * cables, src, dst, capacity, NULL};
+    banyan_rehang_problem problem = {.root = root, .limit = limit, .depth_limit = nodes};
+    banyan_graph *graph;
+    banyan_trees trees;
+
+    for (int i = 0; i < 2 * cables; i++) {
+        src[i] = cable[i / 2][i % 2];
+        dst[i] = cable[i / 2][1 - i % 2];
+        capacity[i] = limit[i] = cable[i / 2][2];
+    }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    banyan_trees_init(&trees);
+    for (int t = 0; t < 4; t++) {
+        banyan_trees_begin(&trees);
+        for (int i = 0; i + 1 < length; i++) {
+            int from = t % 2 ? line[i] : line[i + 1], to = t % 2 ? line[i + 1] : line[i], arc = 0;
+
+            while (src[arc] != from || dst[arc] != to)
+                arc++;
+            banyan_trees_add_edge(&trees, from, to);
+            banyan_trees_add_arc(&trees, arc);
+        }
+    }
+    assert_int_equal(banyan_graft(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_true(fullest <= 1);
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
+TEST(idle_nodes_join_trees_and_leave_them_with_the_branch_that_they_serve)
+{
+    const unsigned char role[] = {1, 6, 1, 6}; /* idle ones add and copy */
+    const int cable[][3] = {{0, 1, 1}, {1, 2, 1}, {2, 3, 1}, {3, 0, 1}}, line[] = {0, 1, 2};
+
+    check_grafted(role, 4, cable, 4, line, 3);
+}
+
+TEST(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes)
+{
+    const unsigned char role[] = {1, 1, 1};
+    const int cable[][3] = {{0, 1, 1}, {1, 2, 2}, {2, 0, 1}}, line[] = {0, 1, 2};
+
+    check_grafted(role, 3, cable, 3, line, 3);
+}
+
 TEST(each_allocation_may_fail)
 {
     banyan_random random = {7};
@@ -480,6 +532,8 @@ int main(void)
         cmocka_unit_test(few_pairs_settle_near_the_bound),
         cmocka_unit_test(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh),
         cmocka_unit_test(trees_hung_anew_share_the_arcs_evenly),
+        cmocka_unit_test(idle_nodes_join_trees_and_leave_them_with_the_branch_that_they_serve),
+        cmocka_unit_test(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
