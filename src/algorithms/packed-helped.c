@@ -20,7 +20,9 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
-#define GOOD 0.99       /* of the bound, with stars: nothing else is tried */
+#define GOOD 0.99       /* of the bound, by trees found for their number: nothing else is tried, */
+#define DENSE 16        /* nor, with so many arcs a node, */
+#define MUCH 0.5        /* if this is reached: other ways take long there and reach less */
 #define EXCHANGES 6     /* after so many turns at most, */
 #define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
 #define ATTEMPTS 4000   /* and so many attempts in each */
@@ -204,23 +206,36 @@ static banyan_status limit_trees(const banyan_graph *graph, double bound, stand 
     return status;
 }
 
+/* Whether other trees than those that are found for their number may do better. */
+static int is_open(const banyan_graph *graph, double total, double bound)
+{
+    return total < (graph->arc_count > DENSE * graph->node_count ? MUCH : GOOD) * bound;
+}
+
 static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options,
                           const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
     finder f = {NULL, NULL};
     stand s = {.total = 0};
-    int is_few = options->max_trees < graph->arc_count / 2, good = 0;
+    banyan_few few = {.total = 0};
+    int is_few = options->max_trees < graph->arc_count / 2;
     banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
                                                               : banyan_helpers_create(graph, &f.helpers, err);
 
     banyan_trees_init(&s.trees);
+    banyan_trees_init(&few.trees);
     if (!status && is_few && graph->arc_count > FEW_ARCS)
-        status =
-            banyan_packed_units(graph, bound->price, bound->value, options, find_tree, &f, flows, &good, err);
-    if (!status && !good) {
+        status = banyan_packed_few(graph, bound->price, bound->value, options, find_tree, &f, &few, err);
+    if (!status && is_open(graph, few.total, bound->value)) {
         status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
         if (!status)
             status = limit_trees(graph, bound->value, &s, (size_t)options->max_trees, err);
+    }
+    if (!status && few.total > s.total) {
+        stand_fini(&s);
+        s = (stand){few.trees, few.weight, few.total};
+    } else {
+        banyan_few_fini(&few);
     }
     for (size_t t = 0; !status && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);

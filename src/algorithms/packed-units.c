@@ -172,7 +172,7 @@ static banyan_status try_all(const banyan_graph *graph, const banyan_units_probl
     int is_switched = !banyan_graph_all_active(graph) && !banyan_graph_has_idle_adders(graph);
     banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
 
-    if (!status && banyan_graph_all_active(graph))
+    if (!status && !banyan_graph_has_forwarders(graph))
         status = try_unlike(banyan_fitted_pack, FITTED_ENOUGH, graph, problem, out, err);
     if (!status)
         status = try_unlike(banyan_coins_pack, COINS_ENOUGH, graph, problem, out, err);

@@ -37,9 +37,9 @@ _Static_assert(sizeof ways / sizeof *ways == BANYAN_FIT_ATTEMPTS, "one way each"
 struct banyan_fit {
     int count, tree_count, tree;
     double *width, *left, *price;
-    double *weight, *fee, *wanted; /* per tree */
-    double choice, fall;           /* as above */
-    double mean_price;             /* of those with one */
+    double *weight, *heaviest, *fee, *wanted; /* per tree */
+    double choice, fall;                      /* as above */
+    double mean_price;                        /* of those with one */
     double tree_cost, step, all, rest;
     float *loss; /* [tree * (STEPS + 1) + left in steps], of one unit of price; one more for the end */
 };
@@ -52,6 +52,7 @@ void banyan_fit_destroy(banyan_fit *fit)
     banyan_free(fit->left);
     banyan_free(fit->price);
     banyan_free(fit->weight);
+    banyan_free(fit->heaviest);
     banyan_free(fit->fee);
     banyan_free(fit->wanted);
     banyan_free(fit->loss);
@@ -70,7 +71,7 @@ static void set_losses(banyan_fit *fit)
 {
     for (int i = 0; i <= STEPS; i++)
         fit->loss[(size_t)fit->tree_count * (STEPS + 1) + (size_t)i] = (float)(i * fit->step);
-    for (int t = fit->tree_count - 1; t >= 0; t--) {
+    for (int t = fit->tree_count - 1; t >= fit->tree; t--) {
         float *now = fit->loss + (size_t)t * (STEPS + 1), *next = now + STEPS + 1;
         int whole = (int)ceil(fit->weight[t] / fit->step - 1e-6);
 
@@ -85,12 +86,12 @@ static void set_losses(banyan_fit *fit)
 /* What things want if each could choose for itself, in prices for each tree. */
 static void count_wanted(banyan_fit *fit)
 {
-    for (int t = 0; t < fit->tree_count; t++)
+    for (int t = fit->tree; t < fit->tree_count; t++)
         fit->wanted[t] = 0;
     for (int i = 0; i < fit->count; i++) {
         double left = fit->left[i];
 
-        for (int t = 0; t < fit->tree_count && fit->price[i] > 0; t++)
+        for (int t = fit->tree; t < fit->tree_count && fit->price[i] > 0; t++)
             if (left >= fit->weight[t] &&
                 fit->fee[t] + loss_of(fit, t + 1, left - fit->weight[t]) < loss_of(fit, t + 1, left)) {
                 left -= fit->weight[t];
@@ -101,12 +102,12 @@ static void count_wanted(banyan_fit *fit)
 
 static void find_fees(banyan_fit *fit)
 {
-    for (int t = 0; t < fit->tree_count; t++)
+    for (int t = fit->tree; t < fit->tree_count; t++)
         fit->fee[t] = FIRST_FEE * fit->weight[t];
     for (int round = 0; round < FEE_ROUNDS; round++) {
         set_losses(fit);
         count_wanted(fit);
-        for (int t = 0; t < fit->tree_count; t++) {
+        for (int t = fit->tree; t < fit->tree_count; t++) {
             double part = FEE_STEP / (1 + 0.1 * round) * (fit->wanted[t] / fit->tree_cost - 1);
 
             fit->fee[t] += fit->weight[t] * fmax(-MOST_STEP, fmin(MOST_STEP, part));
@@ -152,27 +153,46 @@ static void find_heaviest(banyan_fit *fit, double widest)
             weight = heaviest_with(fit, t + 1, weight, before);
             places = fit->choice * places_for(fit, weight);
         }
-        fit->weight[t] = weight;
+        fit->heaviest[t] = weight;
     }
 }
 
-/* From some weight on each is lighter than the one before by the same part, but none heavier than it can be, so that all come
- * to the rate. */
-static void choose_weights(banyan_fit *fit, double rate, double widest)
+/* What trees from the one at hand on weigh, if it weighs this and each later one a part of the one before. */
+static double sum_falling(const banyan_fit *fit, double first, double part, double *weight)
 {
-    double part = pow(fit->fall, USUAL_TREES / fit->tree_count), least = 0, most = rate;
+    double sum = 0;
 
-    find_heaviest(fit, widest);
-    for (int i = 0; i < 50; i++) {
-        double first = (least + most) / 2, falling = first, sum = 0;
+    for (int t = fit->tree; t < fit->tree_count; t++, first *= part) {
+        double each = fmin(first, fit->heaviest[t]);
 
-        for (int t = 0; t < fit->tree_count; t++, falling *= part)
-            sum += fmin(falling, fit->weight[t]);
-        *(sum < rate ? &least : &most) = first;
+        sum += each;
+        if (weight)
+            weight[t] = each;
     }
-    fit->rest = 0;
-    for (int t = 0; t < fit->tree_count; t++, most *= part)
-        fit->rest += fit->weight[t] = fmin(most, fit->weight[t]);
+    return sum;
+}
+
+/* From some weight on, but no more than most, each is lighter than the one before by the same part, but none heavier than it can be,
+ * so that all come to the rate; where they cannot, they fall by less. */
+static void choose_weights(banyan_fit *fit, double rate, double most)
+{
+    double part = pow(fit->fall, USUAL_TREES / fit->tree_count), least = 0, flat = 1;
+
+    if (sum_falling(fit, most, part, NULL) < rate) {
+        for (int i = 0; i < 50; i++) {
+            double middle = (part + flat) / 2;
+
+            *(sum_falling(fit, most, middle, NULL) < rate ? &part : &flat) = middle;
+        }
+        part = flat;
+    } else {
+        for (int i = 0; i < 50; i++) {
+            double first = (least + most) / 2;
+
+            *(sum_falling(fit, first, part, NULL) < rate ? &least : &most) = first;
+        }
+    }
+    fit->rest = sum_falling(fit, most, part, fit->weight);
 }
 
 static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem, banyan_error *err)
@@ -188,10 +208,12 @@ static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem
     fit->left = banyan_alloc(count, sizeof(double));
     fit->price = banyan_alloc(count, sizeof(double));
     fit->weight = banyan_alloc(trees, sizeof(double));
+    fit->heaviest = banyan_alloc(trees, sizeof(double));
     fit->fee = banyan_alloc(trees, sizeof(double));
     fit->wanted = banyan_alloc(trees, sizeof(double));
     fit->loss = banyan_alloc((trees + 1) * (STEPS + 1), sizeof(float));
-    if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->fee || !fit->wanted || !fit->loss)
+    if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->heaviest || !fit->fee ||
+        !fit->wanted || !fit->loss)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         fit->width[i] = fit->left[i] = problem->width[i];
@@ -204,7 +226,8 @@ static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem
     fit->mean_price /= fmax(1, priced);
     fit->tree_cost = worth / problem->bound;
     fit->step = widest / STEPS;
-    choose_weights(fit, problem->bound * problem->enough, widest);
+    find_heaviest(fit, widest);
+    choose_weights(fit, problem->bound * problem->enough, problem->bound * problem->enough);
     fit->all = fit->rest;
     find_fees(fit);
     return BANYAN_SUCCESS;
@@ -259,4 +282,15 @@ void banyan_fit_take(banyan_fit *fit, int thing, double weight)
 void banyan_fit_next(banyan_fit *fit)
 {
     fit->rest -= fit->weight[fit->tree++];
+}
+
+void banyan_fit_reprice(banyan_fit *fit, int thing, double price)
+{
+    fit->price[thing] = price;
+}
+
+void banyan_fit_lower(banyan_fit *fit, double most)
+{
+    choose_weights(fit, fit->rest, most);
+    find_fees(fit);
 }

@@ -40,4 +40,10 @@ double banyan_fit_cost(const banyan_fit *fit, int thing);
 void banyan_fit_take(banyan_fit *fit, int thing, double weight);
 void banyan_fit_next(banyan_fit *fit);
 
+/* From now on it has another price; a tree costs what it did. */
+void banyan_fit_reprice(banyan_fit *fit, int thing, double price);
+
+/* The tree at hand is too heavy: it and all later ones weigh no more than this, and still as much together if they can. */
+void banyan_fit_lower(banyan_fit *fit, double most);
+
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/fitted.c: one tree after the other, from the heaviest on, each the cheapest under costs that say what of its cables would
  * be left over in the end (solve/fit.h). Besides, each tree to come needs a cable of every worker: where these
- * have little more left than that together, they are dearer, so that trees have few branches there. Cost: a cheapest tree each. */
+ * have little more left than that together, they are dearer, so that trees have few branches there. Where idle nodes help, prices heed
+ * all cuts that are nearly the narrowest (solve/near-cuts.h), and trees that would cost much more than the least are lighter.
+ * Cost: a cheapest tree each. */
 #include "solve/fitted.h"
 
 #include <math.h>
@@ -9,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "solve/fit.h"
+#include "solve/near-cuts.h"
 
 #define PLENTY 1.95    /* times of what is to come are left at a worker: its cables get no dearer, */
 #define SCARCE 1.0     /* else by this, times the square of what is missing */
@@ -18,6 +21,9 @@
 #define WELL 0.991     /* of the bound: no other weights are tried, */
 #define NEAR 0.95      /* nor below this part of the bound */
 #define NO_ROOM 1e12   /* and more, the less there is */
+#define LOST 1e-3      /* of the bound: if a tree loses more, those to come weigh */
+#define LOWER 0.93     /* as much, at most, */
+#define MOST_LOWERED 12
 
 typedef struct {
     const banyan_graph *graph;
@@ -27,6 +33,9 @@ typedef struct {
     int *arc;   /* per cable: its first arc */
     int cable_count;
     double mean_price;
+    banyan_near_cuts *near; /* NULL: every node is active, and each tree is the best for all cuts at once */
+    double *left, *mixed;   /* per arc: for these; and prices, */
+    double bound;           /* which prove this */
     banyan_random random;
     double *dearer;               /* per node */
     double *width, *price, *uses; /* per cable */
@@ -35,6 +44,9 @@ typedef struct {
 
 static void fitter_fini(fitter *f)
 {
+    banyan_near_cuts_destroy(f->near);
+    banyan_free(f->left);
+    banyan_free(f->mixed);
     banyan_free(f->cable);
     banyan_free(f->arc);
     banyan_free(f->dearer);
@@ -44,12 +56,34 @@ static void fitter_fini(fitter *f)
     banyan_free(f->cost);
 }
 
+/* Those of the proof; where idle nodes help, mixed with those of other cuts. */
+static banyan_status first_prices(fitter *f, banyan_error *err)
+{
+    const banyan_graph *graph = f->graph;
+    banyan_status status = BANYAN_SUCCESS;
+
+    f->bound = f->problem->bound;
+    for (int i = 0; i < graph->arc_count; i++) {
+        f->left[i] = (double)graph->arcs[i].capacity;
+        f->mixed[i] = (double)f->problem->price[i];
+    }
+    if (!banyan_graph_has_idle_adders(graph))
+        return status;
+    status = banyan_near_cuts_create(graph, f->problem->price, f->bound, &f->near, err);
+    if (!status)
+        f->bound = banyan_near_cuts_mix(f->near, f->left, f->bound, f->mixed);
+    return status;
+}
+
 static banyan_status fitter_init(fitter *f, banyan_error *err)
 {
     const banyan_graph *graph = f->graph;
     size_t arcs = (size_t)graph->arc_count;
     double priced = 0;
+    banyan_status status;
 
+    f->left = banyan_alloc(arcs, sizeof(double));
+    f->mixed = banyan_alloc(arcs, sizeof(double));
     f->cable = banyan_alloc(arcs, sizeof *f->cable);
     f->arc = banyan_alloc(arcs, sizeof *f->arc);
     f->dearer = banyan_alloc((size_t)graph->node_count, sizeof *f->dearer);
@@ -57,8 +91,12 @@ static banyan_status fitter_init(fitter *f, banyan_error *err)
     f->price = banyan_alloc(arcs, sizeof(double));
     f->uses = banyan_alloc(arcs, sizeof(double));
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
-    if (!f->cable || !f->arc || !f->dearer || !f->width || !f->price || !f->uses || !f->cost)
+    if (!f->cable || !f->arc || !f->dearer || !f->width || !f->price || !f->uses || !f->cost || !f->left ||
+        !f->mixed)
         return banyan_fail_memory(err);
+    status = first_prices(f, err);
+    if (status)
+        return status;
     for (int i = 0; i < graph->arc_count; i++) {
         if (banyan_graph_cable(graph, i) != i) {
             f->cable[i] = f->cable[graph->arcs[i].twin];
@@ -67,8 +105,8 @@ static banyan_status fitter_init(fitter *f, banyan_error *err)
         f->cable[i] = f->cable_count;
         f->arc[f->cable_count] = i;
         f->width[f->cable_count] = (double)graph->arcs[i].capacity;
-        f->price[f->cable_count] = (double)f->problem->price[i];
-        priced += f->problem->price[i] > 0;
+        f->price[f->cable_count] = f->mixed[i];
+        priced += f->mixed[i] > 0;
         f->mean_price += f->price[f->cable_count++];
     }
     f->mean_price /= fmax(1, priced);
@@ -91,9 +129,21 @@ static void find_scarce(fitter *f)
     }
 }
 
+/* By what cables have left. */
+static void mix_prices(fitter *f)
+{
+    for (int i = 0; i < f->graph->arc_count; i++)
+        f->left[i] = banyan_fit_left(f->fit, f->cable[i]);
+    banyan_near_cuts_mix(f->near, f->left, banyan_fit_rest(f->fit), f->mixed);
+    for (int i = 0; i < f->cable_count; i++)
+        banyan_fit_reprice(f->fit, i, f->mixed[f->arc[i]]);
+}
+
 static void set_costs(fitter *f)
 {
     find_scarce(f);
+    if (f->near)
+        mix_prices(f);
     for (int i = 0; i < f->cable_count; i++) {
         const banyan_arc *arc = &f->graph->arcs[f->arc[i]];
         double cost = banyan_fit_cost(f->fit, i);
@@ -126,32 +176,71 @@ static double take(fitter *f, const banyan_trees *trees)
     return weight;
 }
 
+/* What of the bound is lost if the latest tree has its weight: it costs more than the least, or some cable has no room for it. */
+static double lost_by(const fitter *f, const banyan_trees *trees)
+{
+    double weight = banyan_fit_weight(f->fit), cost = -1;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++) {
+        int arc = trees->arcs[a];
+
+        cost += f->mixed[arc] + (banyan_fit_left(f->fit, f->cable[arc]) < weight * (1 - 1e-9));
+    }
+    return cost * weight / f->bound;
+}
+
+static banyan_status grow(fitter *f, banyan_trees *trees, banyan_error *err)
+{
+    set_costs(f);
+    if (f->problem->oracle(f->problem->context, f->cost, trees) < 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+    return trees->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+/* The cheapest tree. Where idle nodes help, that may be a dear one if it is to be heavy: then all to come are lighter. */
+static banyan_status grow_good(fitter *f, banyan_trees *trees, int *lowered, banyan_error *err)
+{
+    banyan_status status = grow(f, trees, err);
+
+    for (; !status && f->near && *lowered < MOST_LOWERED && lost_by(f, trees) > LOST; ++*lowered) {
+        banyan_trees_drop_last(trees);
+        banyan_fit_lower(f->fit, LOWER * banyan_fit_weight(f->fit));
+        status = grow(f, trees, err);
+    }
+    return status;
+}
+
 static banyan_status pack(fitter *f, banyan_trees *trees, double *weight, double *total, banyan_error *err)
 {
-    for (; banyan_fit_weight(f->fit) > 0; banyan_fit_next(f->fit)) {
+    banyan_status status = BANYAN_SUCCESS;
+    int lowered = 0;
+
+    for (; !status && banyan_fit_weight(f->fit) > 0; banyan_fit_next(f->fit)) {
         double got;
 
-        set_costs(f);
-        if (f->problem->oracle(f->problem->context, f->cost, trees) < 0)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
-        if (trees->failed)
-            return banyan_fail_memory(err);
+        status = grow_good(f, trees, &lowered, err);
+        if (status)
+            break;
         got = take(f, trees);
         if (got > 0)
             *total += weight[trees->tree_count - 1] = got;
         else
             banyan_trees_drop_last(trees);
     }
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 /* In the place of what is there, if they reach more. */
 static banyan_status attempt(fitter *f, int number, banyan_trees *trees, double **weight, double *total,
                              banyan_error *err)
 {
-    banyan_fit_problem problem = {
-        f->cable_count,         f->width, f->price, f->problem->bound, f->problem->enough,
-        f->problem->tree_limit, number};
+    banyan_fit_problem problem = {f->cable_count,
+                                  f->width,
+                                  f->price,
+                                  f->bound,
+                                  f->problem->enough * f->problem->bound / f->bound,
+                                  f->problem->tree_limit,
+                                  number};
     double *each = banyan_alloc((size_t)problem.tree_limit, sizeof *each), sum = 0;
     banyan_trees found;
     banyan_status status = each ? banyan_fit_create(&problem, &f->fit, err) : banyan_fail_memory(err);
