@@ -155,13 +155,16 @@ banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *pric
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated (dgx1
  * with four workers: 96 %, against 87 % of a plan with fewer links to spare). */
 static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, double *bound, banyan_error *err)
+                                  const banyan_known *known, banyan_flows *flows, double *bound,
+                                  banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = options->stages,
                                       .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
                                       .round_limit = 1000,
                                       .depth_limit = options->max_depth,
-                                      .tree_limit = options->max_trees};
+                                      .tree_limit = options->max_trees,
+                                      .known_price = known->bound > 0 ? known->price : NULL,
+                                      .known_bound = known->bound / graph->unit};
     banyan_coupled packing;
     banyan_status status;
 
@@ -365,11 +368,17 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     banyan_graph *graph;
     int good = 0;
     double bound = 0;
+    banyan_known known = {NULL, 0};
     banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
                                                 options->relays, &graph, err);
 
     if (status)
         return status;
+    known.price = banyan_alloc((size_t)graph->arc_count, sizeof *known.price);
+    if (!known.price) {
+        banyan_graph_destroy(graph);
+        return banyan_fail_memory(err);
+    }
     if (options->by_ellipsoid) {
         status = pack_by_ellipsoid(graph, flows, err);
     } else if (graph->symmetric && options->stages == BANYAN_STAGES_PIPELINED) {
@@ -379,9 +388,10 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
             status = pack_even(problem->topology, graph, options, flows, &good, err);
         if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED &&
             (graph->active_count > 24 || banyan_graph_has_helpers(graph)) && graph->arc_count > FEW_ARCS)
-            status = banyan_packed_nearly_symmetric(problem->topology, graph, options, flows, &good, err);
+            status =
+                banyan_packed_nearly_symmetric(problem->topology, graph, options, flows, &known, &good, err);
         if (!status && !good)
-            status = pack_coupled(graph, options, flows, &bound, err);
+            status = pack_coupled(graph, options, &known, flows, &bound, err);
         if (!status && !good && options->stages == BANYAN_STAGES_PIPELINED && !options->max_depth &&
             graph->active_count > 24)
             status = banyan_packed_try_narrow(problem->topology, graph, options, flows, bound, err);
@@ -392,6 +402,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
         status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
     if (!status && problem->bytes > 0 && !problem->is_size_open)
         status = banyan_flows_fit(flows, problem->topology, problem->bytes, err);
+    banyan_free(known.price);
     banyan_graph_destroy(graph);
     return status;
 }
