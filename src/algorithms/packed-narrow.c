@@ -82,38 +82,56 @@ static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_err
     return status;
 }
 
-/* No more than the narrowest cut, in bytes per second. */
-static banyan_status cut_to_narrowest(const banyan_graph *graph, double *bound, banyan_error *err)
+/* The bound of the mean network, with its prices. */
+static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_mean *mean, banyan_known *known,
+                                   banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)mean->graph->arc_count, sizeof(int64_t))};
+    banyan_status status =
+        bound.price ? banyan_allreduce_solve(mean->graph, &bound, err) : banyan_fail_memory(err);
+
+    known->bound = bound.value * mean->graph->unit;
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        known->price[i] = mean->arc[i] < 0 ? 0 : bound.price[mean->arc[i]];
+    banyan_free(bound.price);
+    return status;
+}
+
+/* No more than the narrowest cut. */
+static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_known *known, banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     int64_t width;
     banyan_status status =
         inside ? banyan_narrowest_cut(graph, INT64_MAX / 4, &width, inside, err) : banyan_fail_memory(err);
 
-    if (!status)
-        *bound = fmin(*bound, (double)width * graph->unit);
+    if (!status && (double)width * graph->unit < known->bound) {
+        known->bound = (double)width * graph->unit;
+        for (int i = 0; i < graph->arc_count; i++)
+            known->price[i] = inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst];
+    }
     banyan_free(inside);
     return status;
 }
 
 /* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
  * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
-static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow, double *bound,
-                                      double *most, banyan_error *err)
+static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
+                                      banyan_known *known, double *most, banyan_error *err)
 {
     banyan_mean mean;
     banyan_status status;
 
-    *bound = *most = 0;
+    known->bound = *most = 0;
     if (!banyan_graph_has_helpers(graph) && !banyan_graph_all_active(graph)) {
-        status = easy_bound(graph, bound, err);
+        status = easy_bound(graph, &known->bound, err);
         return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
     }
     status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
     if (!status && mean.graph)
-        status = bound_of(mean.graph, bound, err);
+        status = bound_of_mean(graph, &mean, known, err);
     if (!status && mean.graph && banyan_graph_has_helpers(graph))
-        status = cut_to_narrowest(graph, bound, err);
+        status = cut_to_narrowest(graph, known, err);
     if (!status && mean.graph && narrow->symmetric)
         status = bound_of(narrow, most, err);
     if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
@@ -128,7 +146,7 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
  * of a symmetric network will do, and are found much faster. */
 banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
                                              const banyan_packed_options *options, banyan_flows *flows,
-                                             int *good, banyan_error *err)
+                                             banyan_known *known, int *good, banyan_error *err)
 {
     banyan_graph *narrow = NULL;
     double rate = 0, bound = 0, most = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
@@ -136,7 +154,8 @@ banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, co
 
     *good = 0;
     if (!status)
-        status = find_easy_bounds(graph, narrow, &bound, &most, err);
+        status = find_easy_bounds(graph, narrow, known, &most, err);
+    bound = known->bound;
     if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
         status = banyan_packed_symmetric(topology, narrow, options, flows, err);
         if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */

@@ -155,13 +155,16 @@ banyan_status banyan_packed_pairs(const banyan_graph *graph, const int64_t *pric
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated (dgx1
  * with four workers: 96 %, against 87 % of a plan with fewer links to spare). */
 static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, double *bound, banyan_error *err)
+                                  const banyan_known *known, banyan_flows *flows, double *bound,
+                                  banyan_error *err)
 {
     banyan_coupled_problem problem = {.stages = options->stages,
                                       .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
                                       .round_limit = 1000,
                                       .depth_limit = options->max_depth,
-                                      .tree_limit = options->max_trees};
+                                      .tree_limit = options->max_trees,
+                                      .known_price = known->bound > 0 ? known->price : NULL,
+                                      .known_bound = known->bound / graph->unit};
     banyan_coupled packing;
     banyan_status status;
 
@@ -365,20 +368,22 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
 static banyan_status pack_unlike(const banyan_topology *topology, const banyan_graph *graph,
                                  const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
 {
-    int good;
+    banyan_known known = {banyan_alloc((size_t)graph->arc_count, sizeof *known.price), 0};
+    int good = 0;
     double bound = 0;
-    banyan_status status = pack_even(topology, graph, options, flows, &good, err);
+    banyan_status status =
+        known.price ? pack_even(topology, graph, options, flows, &good, err) : banyan_fail_memory(err);
 
     if (!status && !good && banyan_graph_has_helpers(graph))
         status = banyan_packed_hubs_unlike(graph, options, flows, &good, err);
     if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
         graph->arc_count > FEW_ARCS)
-        status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &good, err);
-    if (status || good)
-        return status;
-    status = pack_coupled(graph, options, flows, &bound, err);
-    if (!status && !options->max_depth && graph->active_count > 24)
+        status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &known, &good, err);
+    if (!status && !good)
+        status = pack_coupled(graph, options, &known, flows, &bound, err);
+    if (!status && !good && !options->max_depth && graph->active_count > 24)
         status = banyan_packed_try_narrow(topology, graph, options, flows, bound, err);
+    banyan_free(known.price);
     return status;
 }
 
@@ -412,7 +417,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     else if (options->stages == BANYAN_STAGES_PIPELINED)
         status = banyan_packed_any(problem->topology, graph, options, flows, err);
     else
-        status = pack_coupled(graph, options, flows, &bound, err);
+        status = pack_coupled(graph, options, &(banyan_known){NULL, 0}, flows, &bound, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)

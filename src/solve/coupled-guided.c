@@ -49,6 +49,17 @@ static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *t
     return BANYAN_SUCCESS;
 }
 
+/* Where the division proves less than what is known, trees had better follow that. */
+static void heed_known(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                       banyan_division *division)
+{
+    if (!problem->known_price || problem->known_bound >= division->bound_value * (1 - SETTLED))
+        return;
+    memcpy(division->price, problem->known_price, (size_t)graph->arc_count * sizeof *division->price);
+    division->bound_value = problem->known_bound;
+    division->bound = (banyan_fraction){0, 0};
+}
+
 /* Other trees in the place of the packing's. */
 static void take_trees(banyan_coupled *packing, banyan_coupled *from)
 {
@@ -170,6 +181,8 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     *settled = division.is_settled;
     if (!status && twins->graph)
         status = spread_out(graph, twins, &division, err);
+    if (!status)
+        heed_known(graph, problem, &division);
     if (!status && has_coins && banyan_graft_applies(graph)) {
         status = settle_heaviest(graph, problem, &division, out, err);
         good = 1;

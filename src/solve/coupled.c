@@ -23,6 +23,8 @@
 #define HEED 0.5
 #define TURNS 5
 #define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
+#define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
+#define MOST_ROUNDS 16   /* or so many programs */
 #define LEAST_GAIN 1e-7  /* of what is packed, else it has not improved */
 #define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
 
@@ -156,6 +158,11 @@ static banyan_status add_column(generator *g, banyan_tree_kind kind, int root_in
     return BANYAN_SUCCESS;
 }
 
+static int is_in_turn(const generator *g, int root_index)
+{
+    return (root_index + g->packing->rounds) % g->stride == 0;
+}
+
 /* The latest tree, of this root and kind, has been a column before. The program's prices are off by its tolerance, so it may
  * look worth another, again and again. */
 static int is_known(const generator *g, banyan_tree_kind kind, int root)
@@ -176,7 +183,7 @@ static banyan_status offer_column(generator *g, banyan_tree_kind kind, int root_
     double cost = cost_now(g, kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0);
     double worth = kind == BANYAN_TREE_IN ? 1 - g->tie[root_index] : g->tie[root_index];
 
-    if (!always && ((root_index + g->packing->rounds) % g->stride || worth - cost <= 1e-9 ||
+    if (!always && (!is_in_turn(g, root_index) || worth - cost <= 1e-9 ||
                     is_known(g, kind, g->oracle.root[root_index]))) {
         banyan_trees_drop_last(&g->packing->trees);
         return BANYAN_SUCCESS;
@@ -192,7 +199,11 @@ static banyan_status all_in_trees(generator *g, int always, int *added, banyan_e
 
     banyan_coupled_measure_in(&g->oracle, g->asked);
     for (int i = 0; !status && i < g->oracle.root_count; i++) {
-        int64_t cost = banyan_coupled_in_tree(&g->oracle, g->oracle.root[i], trees);
+        int64_t cost;
+
+        if (g->oracle.quick && !is_in_turn(g, i)) /* it would prove nothing, either */
+            continue;
+        cost = banyan_coupled_in_tree(&g->oracle, g->oracle.root[i], trees);
 
         g->in_cost[i] = cost < 0 ? HUGE_VAL : (double)cost;
         if (trees->failed)
@@ -212,7 +223,11 @@ static banyan_status all_out_trees(generator *g, banyan_tree_kind kind, int alwa
     banyan_coupled_measure_out(&g->oracle,
                                g->asked + (kind == BANYAN_TREE_OUT_LATER ? g->graph->arc_count : 0));
     for (int i = 0; !status && i < g->oracle.root_count; i++) {
-        int64_t cost = banyan_coupled_out_tree(&g->oracle, g->oracle.root[i], trees);
+        int64_t cost;
+
+        if (g->oracle.quick && !is_in_turn(g, i))
+            continue;
+        cost = banyan_coupled_out_tree(&g->oracle, g->oracle.root[i], trees);
 
         if (cost >= 0 && (double)cost < g->out_cost[i])
             g->out_cost[i] = (double)cost;
@@ -330,12 +345,12 @@ static void mix(generator *g, double share)
 }
 
 /* Cheap trees, where these are found much sooner than the cheapest, as long as they improve the program. */
-static banyan_status improve_quickly(generator *g, int *added, banyan_error *err)
+static banyan_status improve_quickly(generator *g, double share, int *added, banyan_error *err)
 {
     banyan_status status;
 
     g->oracle.quick = g->oracle.careful = 1;
-    mix(g, QUICK_SHARE);
+    mix(g, share);
     status = ask_mixed(g, 0, added, err);
     g->oracle.quick = 0;
     return status;
@@ -348,7 +363,10 @@ static banyan_status improve(generator *g, int *added, banyan_error *err)
     *added = 0;
     g->stride = g->oracle.root_count > MANY_ROOTS ? 1 + g->oracle.root_count / MANY_ROOTS : 1;
     if (banyan_coupled_oracle_is_slow(&g->oracle))
-        status = improve_quickly(g, added, err);
+        status = improve_quickly(g, QUICK_SHARE, added, err);
+    if (g->is_divided &&
+        !banyan_coupled_oracle_is_exact(&g->oracle)) /* there are no others, and they prove nothing */
+        return status || *added ? status : improve_quickly(g, 0, added, err);
     for (double share = g->is_still ? 0 : 0.5; !status && *added == 0;
          share = share > 0.2 ? share - 0.25 : 0) {
         mix(g, share);
@@ -490,7 +508,7 @@ static banyan_status follow(generator *g, const banyan_division *division, banya
     for (int turn = 0; !status && turn < TURNS && g->packing->rounds < g->problem->round_limit &&
                        g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
-        if (g->is_still && banyan_coupled_oracle_is_exact(&g->oracle))
+        if (g->is_still)
             break;
         g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);
@@ -518,6 +536,13 @@ static banyan_status begin(generator *g, const banyan_division *division, banyan
     return status ? status : solve_program(g, err);
 }
 
+/* Trees that are not the cheapest bring little in the end: what is nearly at the bound by cuts has to do, or, after some rounds, what there is. */
+static int is_enough(const generator *g)
+{
+    return g->is_divided && !banyan_coupled_oracle_is_exact(&g->oracle) &&
+           (g->packing->total >= NEARLY * g->packing->bound_value || g->packing->rounds >= MOST_ROUNDS);
+}
+
 banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                         const banyan_division *division, banyan_coupled *out,
                                         banyan_error *err)
@@ -531,7 +556,7 @@ banyan_status banyan_coupled_by_columns(const banyan_graph *graph, const banyan_
     status = generator_init(&g, graph, problem, out, err);
     if (!status)
         status = begin(&g, division, err);
-    while (!status && added && !is_done(&g) && !(division && !banyan_coupled_oracle_is_exact(&g.oracle))) {
+    while (!status && added && !is_done(&g) && !is_enough(&g)) {
         status = improve(&g, &added, err);
         if (!status)
             status = solve_program(&g, err);
