@@ -53,8 +53,9 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     banyan_status status = price && inside ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
+    if (!status)
+        status = banyan_service_price(graph, price, out, err);
     if (!status) {
-        *out = banyan_service_price(graph, price);
         limit = (int64_t)fmin(ceil(*out), 4e18);
         status = banyan_narrowest_cut(graph, limit, &width, inside, err);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
  *
- * Prices on links at workers alone are soon judged (solve/service.h). Else nodes that free cables join are one node first. Then
+ * Nodes that free cables join are one node first. Then prices on links at workers alone are soon judged (solve/service.h), else
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
@@ -99,8 +99,12 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
 {
     banyan_wide other;
     int exact;
-    banyan_status status = cost_of_trees(graph, price, &exact, out, err);
+    banyan_status status;
 
+    *out = banyan_service_cost(graph, price);
+    if (*out > 0 && *out >= hoped)
+        return BANYAN_SUCCESS;
+    status = cost_of_trees(graph, price, &exact, out, err);
     if (status || exact)
         return status;
     *out = -1;
@@ -173,9 +177,7 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *p
     for (int i = 0; i < graph->arc_count; i++)
         worth += (banyan_wide)graph->arcs[i].capacity * price[i];
     wanted = hoped > 0 ? (banyan_wide)((double)worth / hoped * (1 - HOPED)) : MOST;
-    cost = banyan_service_cost(graph, price);
-    status =
-        cost > 0 && cost >= wanted ? BANYAN_SUCCESS : least_cost_of_merged(graph, price, wanted, &cost, err);
+    status = least_cost_of_merged(graph, price, wanted, &cost, err);
     if (status)
         return status;
     if (cost <= 0)

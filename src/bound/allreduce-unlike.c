@@ -100,12 +100,9 @@ banyan_status banyan_allreduce_lower_by_service(const banyan_graph *graph, banya
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     double value;
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status = price ? banyan_service_price(graph, price, &value, err) : banyan_fail_memory(err);
 
-    if (!price)
-        return banyan_fail_memory(err);
-    value = banyan_service_price(graph, price);
-    if (value < out->value * (1 - SETTLED)) {
+    if (!status && value < out->value * (1 - SETTLED)) {
         memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
         status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
     }

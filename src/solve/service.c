@@ -8,13 +8,20 @@
  *   out-tree  the same, backwards; all four with an active root
  *   both      with an idle root, on which all hang
  *
- * So the best prices are those of a linear program with four unknowns and five rows, solved by looking at its corners. Links
- * between switches are free, so it is tight where these do not limit anything. */
+ * Or each switch and the workers behind it are one node, active if one of these is: then links between switches have prices.
+ *
+ * So the best prices are those of a linear program with four unknowns and five rows, solved by looking at its corners. It is
+ * tight where nothing else is narrow. */
 #include "solve/service.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/alloc.h"
+#include "solve/contract.h"
+
+#define SAME 1e-9
 
 enum { ACTIVE_OUT, ACTIVE_IN, IDLE_OUT, IDLE_IN, KINDS };
 enum { PAIRS = 5, ROWS = PAIRS + KINDS + 2 };
@@ -122,7 +129,7 @@ static double best_corner(int64_t rows[ROWS][KINDS], const double *width, banyan
     return least;
 }
 
-double banyan_service_price(const banyan_graph *graph, int64_t *price)
+static double find_prices(const banyan_graph *graph, int64_t *price)
 {
     int64_t rows[ROWS][KINDS] = {{0}};
     double width[KINDS] = {0}, value;
@@ -160,6 +167,47 @@ double banyan_service_price(const banyan_graph *graph, int64_t *price)
         price[i] = (int64_t)((out < 0 ? 0 : best[out] / common) + (in < 0 ? 0 : best[in] / common));
     }
     return value;
+}
+
+/* The same for the network in which switches and the workers behind them are one node each. */
+static banyan_status find_joined(const banyan_graph *graph, int64_t *price, double *value, banyan_error *err)
+{
+    banyan_contraction joined;
+    int64_t *found = NULL;
+    double lower;
+    banyan_status status;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = !graph->role[graph->arcs[i].src] && !graph->role[graph->arcs[i].dst];
+    status = banyan_contract(graph, price, 1, &joined, err);
+    if (status || !joined.graph || joined.graph->active_count < 2)
+        goto out;
+    found = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found);
+    if (!found) {
+        status = banyan_fail_memory(err);
+        goto out;
+    }
+    lower = find_prices(joined.graph, found);
+    if (lower < HUGE_VAL)
+        *value = lower * joined.graph->unit / graph->unit;
+    for (int i = 0; i < graph->arc_count; i++)
+        price[i] = joined.arc[i] < 0 ? 0 : found[joined.arc[i]];
+out:
+    banyan_free(found);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
+banyan_status banyan_service_price(const banyan_graph *graph, int64_t *price, double *value,
+                                   banyan_error *err)
+{
+    double joined = HUGE_VAL;
+    banyan_status status = find_joined(graph, price, &joined, err);
+
+    if (status)
+        return status;
+    *value = find_prices(graph, price);
+    return joined < *value * (1 - SAME) ? find_joined(graph, price, value, err) : BANYAN_SUCCESS;
 }
 
 banyan_wide banyan_service_cost(const banyan_graph *graph, const int64_t *price)
