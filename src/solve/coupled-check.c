@@ -86,13 +86,36 @@ int64_t banyan_coupled_out_tree(banyan_coupled_oracle *o, int root, banyan_trees
     return find_tree(o, o->out_steiner, o->out.index[root], trees);
 }
 
-/* Prices are alike both ways. Then a tree costs the same from whichever of its nodes it is rooted, and as every
- * tree holds all active nodes, one of these is as good a root as any node. */
+/* The least price of an arc between two nodes; -1: there is none. */
+static int64_t price_between(const banyan_graph *graph, const int64_t *price, int src, int dst)
+{
+    int leaving =
+        graph->out_first[src + 1] - graph->out_first[src] <= graph->in_first[dst + 1] - graph->in_first[dst];
+    const int *first = leaving ? graph->out_first + src : graph->in_first + dst,
+              *arc = leaving ? graph->out_arc : graph->in_arc;
+    int64_t least = -1;
+
+    for (int j = first[0]; j < first[1]; j++) {
+        int i = arc[j];
+
+        if (graph->arcs[i].src == src && graph->arcs[i].dst == dst && (least < 0 || price[i] < least))
+            least = price[i];
+    }
+    return least;
+}
+
+/* Prices are alike both ways, whatever the widths are. Then a tree costs the same from whichever of its nodes it is rooted, and as
+ * every tree holds all active nodes, one of these is as good a root as any node. */
 static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
 {
-    for (int i = 0; i < graph->arc_count; i++)
-        if (graph->arcs[i].twin < 0 || price[i] != price[graph->arcs[i].twin])
+    for (int i = 0; i < graph->arc_count; i++) {
+        const banyan_arc *arc = &graph->arcs[i];
+
+        if (arc->twin >= 0 ? price[i] != price[arc->twin]
+                           : price_between(graph, price, arc->src, arc->dst) !=
+                                 price_between(graph, price, arc->dst, arc->src))
             return 0;
+    }
     return 1;
 }
 
