@@ -25,6 +25,8 @@
 #define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
 #define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
 #define MOST_ROUNDS 16   /* or so many programs */
+#define MANY_TREES 256   /* so many are no limit, */
+#define MANY_SETS 2048   /* of helpers, times roots, for each of which a tree is found: that takes long */
 #define LEAST_GAIN 1e-7  /* of what is packed, else it has not improved */
 #define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
 
@@ -356,6 +358,17 @@ static banyan_status improve_quickly(generator *g, double share, int *added, ban
     return status;
 }
 
+/* The cheapest trees can be found; where few trees are wanted, only if that does not take long. */
+static int has_cheapest(const generator *g)
+{
+    int helpers = g->oracle.out.count - g->graph->active_count;
+
+    if (!banyan_coupled_oracle_is_exact(&g->oracle))
+        return 0;
+    return g->problem->tree_limit == 0 || g->problem->tree_limit > MANY_TREES ||
+           g->graph->active_count <= BANYAN_STEINER_TERMINALS || g->oracle.root_count <= MANY_SETS >> helpers;
+}
+
 static banyan_status improve(generator *g, int *added, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -364,8 +377,7 @@ static banyan_status improve(generator *g, int *added, banyan_error *err)
     g->stride = g->oracle.root_count > MANY_ROOTS ? 1 + g->oracle.root_count / MANY_ROOTS : 1;
     if (banyan_coupled_oracle_is_slow(&g->oracle))
         status = improve_quickly(g, QUICK_SHARE, added, err);
-    if (g->is_divided &&
-        !banyan_coupled_oracle_is_exact(&g->oracle)) /* there are no others, and they prove nothing */
+    if (g->is_divided && !has_cheapest(g)) /* there are no others, and they prove nothing */
         return status || *added ? status : improve_quickly(g, 0, added, err);
     for (double share = g->is_still ? 0 : 0.5; !status && *added == 0;
          share = share > 0.2 ? share - 0.25 : 0) {
@@ -539,7 +551,7 @@ static banyan_status begin(generator *g, const banyan_division *division, banyan
 /* Trees that are not the cheapest bring little in the end: what is nearly at the bound by cuts has to do, or, after some rounds, what there is. */
 static int is_enough(const generator *g)
 {
-    return g->is_divided && !banyan_coupled_oracle_is_exact(&g->oracle) &&
+    return g->is_divided && !has_cheapest(g) &&
            (g->packing->total >= NEARLY * g->packing->bound_value || g->packing->rounds >= MOST_ROUNDS);
 }
 
