@@ -9,6 +9,8 @@
  *   else, or where that is not enough  cuts, weighed by a linear program
  *
  * The last two may prove less than is true, never more. */
+#include <math.h>
+
 #include "bound/allreduce.h"
 #include "bound/network.h"
 #include "core/alloc.h"
@@ -22,6 +24,7 @@
 #include "solve/twins.h"
 
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
+#define WHOLE 1e-7  /* and by which a whole number may */
 #define MOST ((banyan_wide)1 << 120)
 
 /* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */
@@ -114,7 +117,7 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
         status = banyan_ascent_bound(graph, price, out, err);
     if (status || (*out > 0 && *out >= hoped))
         return status;
-    status = banyan_divide_check(graph, price, &other, err);
+    status = banyan_divide_check(graph, price, hoped, &other, err);
     if (!status && other > *out)
         *out = other;
     return status;
@@ -168,6 +171,12 @@ static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64
     return status;
 }
 
+/* Costs are whole numbers, so that of 2.9999 at least 3 is wanted; large ones may miss a little. */
+static banyan_wide least_wanted(double cost)
+{
+    return (banyan_wide)fmax(floor(cost * (1 - HOPED)), ceil(cost * (1 - WHOLE)));
+}
+
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
                                      banyan_fraction *fraction, double *value, banyan_error *err)
 {
@@ -176,7 +185,7 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *p
 
     for (int i = 0; i < graph->arc_count; i++)
         worth += (banyan_wide)graph->arcs[i].capacity * price[i];
-    wanted = hoped > 0 ? (banyan_wide)((double)worth / hoped * (1 - HOPED)) : MOST;
+    wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
     status = least_cost_of_merged(graph, price, wanted, &cost, err);
     if (status)
         return status;

@@ -31,6 +31,7 @@
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
 #define CHECKED 1e-11         /* share by which a check may fall short */
+#define HOPED (1 + 1e-10)     /* times what is hoped for is as good: costs are whole numbers */
 #define PREMIUM 4             /* on prices that are not given */
 #define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
 #define PATIENCE 6            /* for so many rounds: then it is the least, most likely; */
@@ -327,9 +328,9 @@ static void keep(banyan_divider *d)
 }
 
 /* Between the best division that works and the program's answer, and nearer to the answer the longer that works. With
- * patience (above 0), not beyond so many rounds in which the bound has not fallen. */
+ * patience (above 0), not beyond so many rounds in which the bound has not fallen; nor once it is as low as enough. */
 static banyan_status close_in(banyan_divider *d, double tolerance, int round_limit, int patience,
-                              banyan_division *out, banyan_error *err)
+                              double enough, banyan_division *out, banyan_error *err)
 {
     banyan_status status = solve_program(d, out, err);
     double share = 0.5, lowest = out->bound_value;
@@ -338,8 +339,9 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
     if (d->has_parts) /* with nothing summed anywhere, any answer works */
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
-    while (!status && out->bound_value - d->good > tolerance * out->bound_value &&
-           out->rounds < round_limit && (patience == 0 || idle < patience)) {
+    while (!status && out->bound_value > enough &&
+           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < round_limit &&
+           (patience == 0 || idle < patience)) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -445,7 +447,7 @@ static banyan_status divide(const banyan_graph *graph, double tolerance, int rou
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, tolerance, round_limit, patience, out, err);
+        status = close_in(&d, tolerance, round_limit, patience, 0, out, err);
     if (!status)
         status = prove(&d, out, err);
     if (!status)
@@ -484,8 +486,8 @@ static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *pr
     return most > 0 && rest > 0 ? (banyan_wide)ceill(rest / most * (1 - 1e-15L)) : 0;
 }
 
-banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                  banyan_error *err)
+banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                  banyan_wide *out, banyan_error *err)
 {
     int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
     banyan_wide worth = 0, least = 0, value = 0;
@@ -495,15 +497,16 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
 
     if (!status && !needed)
         status = banyan_fail_memory(err);
+    for (int i = 0; i < graph->arc_count; i++)
+        value += (banyan_wide)graph->arcs[i].capacity * price[i];
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, CHECKED, MOST_ROUNDS,
-                          graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE, &division, err);
+        status =
+            close_in(&d, CHECKED, MOST_ROUNDS, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
+                     hoped > 0 ? (double)value / (double)hoped / d.unit * HOPED : 0, &division, err);
     if (!status)
         status = banyan_divide_prove_by_cuts(&d, needed, &worth, &least, err);
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        value += (banyan_wide)graph->arcs[i].capacity * price[i];
     if (!status) { /* the cuts prove a bound by themselves; the prices are worth as much as that */
         banyan_wide whole = least_whole_cost(graph, price, needed, least);
 

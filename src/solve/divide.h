@@ -29,9 +29,9 @@ banyan_status banyan_divide_soon(const banyan_graph *graph, double tolerance, ba
                                  banyan_error *err);
 
 /* No reduce tree and broadcast tree with one root cost less together than *out under the prices: by cuts, so that it holds
- * for any nodes that help, but trees may cost more. */
-banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                  banyan_error *err);
+ * for any nodes that help, but trees may cost more. What is hoped for will do; 0: the most that can be found. */
+banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                  banyan_wide *out, banyan_error *err);
 
 void banyan_division_fini(banyan_division *division);
 

@@ -84,7 +84,7 @@ TEST(cuts_prove_the_bound_from_its_prices_alone)
         assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             worth += (banyan_wide)graph->arcs[i].capacity * division.price[i];
-        assert_int_equal(banyan_divide_check(graph, division.price, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_divide_check(graph, division.price, 0, &by_cuts, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_coupled_check(graph, division.price, &value, &by_trees, &proven, NULL),
                          BANYAN_SUCCESS);
         assert_true(proven);
@@ -191,7 +191,7 @@ TEST(each_allocation_may_fail)
     status = BANYAN_INTERNAL_ERROR;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_divide_check(graph, division.price, &cost, NULL);
+        status = banyan_divide_check(graph, division.price, 0, &cost, NULL);
         banyan_alloc_fail_after(-1);
     }
     banyan_division_fini(&division);
