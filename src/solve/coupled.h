@@ -22,6 +22,7 @@ typedef struct {
     int round_limit;    /* linear programs at most */
     int depth_limit;    /* pipelined: hops of a tree at most, even at a loss; 0: none */
     int tree_limit;     /* pipelined: more pairs of trees than these are of no use; 0: any number is */
+    double known;       /* pipelined, above 0: only a lower bound than this is of use, and trees are not */
 } banyan_coupled_problem;
 
 typedef enum { BANYAN_TREE_IN, BANYAN_TREE_OUT, BANYAN_TREE_OUT_LATER } banyan_tree_kind;
