@@ -21,12 +21,12 @@
 #define MANY_ARCS 3000 /* beyond this a linear program over cuts takes minutes */
 #define SETTLED 1e-9   /* share by which bounds that are the same may differ */
 
-/* Directions unlike: cuts, and trees that show that they are the right ones. */
-static banyan_status by_coupled_trees(const banyan_graph *graph, banyan_allreduce_bound *out,
+/* Directions unlike: cuts, and trees that show that they are the right ones. known: a bound, or 0. */
+static banyan_status by_coupled_trees(const banyan_graph *graph, double known, banyan_allreduce_bound *out,
                                       banyan_error *err)
 {
     banyan_coupled_problem problem = {
-        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000};
+        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-10, .round_limit = 1000, .known_bound = known};
     banyan_coupled packing;
     banyan_status status = banyan_coupled_by_guided_columns(graph, &problem, &packing, err);
 
@@ -142,7 +142,7 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
     if (!status && !settled)
         status = by_hubs(graph, &mean, &settled, err);
     if (!status && !settled)
-        status = by_coupled_trees(graph, &trees, err);
+        status = by_coupled_trees(graph, mean.value < HUGE_VAL ? mean.value : 0, &trees, err);
     if (!status && !settled) {
         mean.reached = trees.reached;
         if (trees.value < mean.value * (1 - SETTLED))
@@ -197,5 +197,5 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
     is_settled = division.is_settled;
     memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
     banyan_division_fini(&division);
-    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, out, err);
+    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, 0, out, err);
 }

@@ -11,6 +11,7 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/fewer.h"
+#include "solve/fitted-pairs.h"
 #include "solve/graft.h"
 #include "solve/pair-coins.h"
 #include "solve/pairs.h"
@@ -31,6 +32,13 @@
 #define SETTLED_ENOUGH 0.991 /* until they reach this, */
 #define TURNS 10             /* or after so many turns */
 #define FEW 0.991            /* what few pairs should reach */
+#define DENSE 13             /* arcs a node, and more: */
+#define MUCH 0.9             /* of the bound will do there, once settled */
+#define FITTED_TURNS 2       /* in so many turns, */
+#define MORE_HOPS 4          /* and so much deeper */
+#define MANY_ARCS 600        /* beyond which */
+#define LEAST 0.1            /* must do: columns take minutes */
+#define MOST_ROUNDS 300
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
 static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
@@ -81,12 +89,48 @@ static banyan_status find_coins(const banyan_graph *graph, int limit, const bany
     return status;
 }
 
-/* Where these are good, no columns are needed. */
-static banyan_status try_coins(const banyan_graph *graph, int limit, const banyan_division *division,
-                               banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
+static int is_dense(const banyan_graph *graph)
 {
-    banyan_status status = find_coins(graph, limit, division, few, good, err);
+    return graph->arc_count > DENSE * graph->node_count;
+}
 
+/* Pairs of weights that fall, into few, which is empty; *good: they are enough: on dense networks nothing else does better. */
+static banyan_status find_fitted(const banyan_graph *graph, int limit, const banyan_division *division,
+                                 banyan_coupled *few, int *good, banyan_error *err)
+{
+    double *width = banyan_alloc((size_t)graph->arc_count, sizeof *width), most = division->bound_value;
+    banyan_fitted_pairs_problem problem = {.width = width, .root = division->root, .pair_limit = limit};
+    banyan_settle_problem settle = {
+        .aim = most, .enough = GOOD * most, .turn_limit = FITTED_TURNS, .more_hops = MORE_HOPS};
+    banyan_status status = width ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        width[i] = (double)graph->arcs[i].capacity;
+    few->price = division->price; /* lent */
+    few->bound_value = most;
+    if (!status)
+        status = banyan_fitted_pairs_find(graph, &problem, 0, few, err);
+    if (!status && few->total > 0 && few->total < GOOD * most)
+        status = banyan_settle_packing(graph, &settle, few, err);
+    few->price = NULL;
+    *good = !status && few->total >= (graph->arc_count > MANY_ARCS ? LEAST : MUCH) * most;
+    banyan_free(width);
+    return status;
+}
+
+/* Where pairs of weights that fall or halve are good, no columns are needed. */
+static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_division *division,
+                             banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    *good = 0;
+    if (is_dense(graph) && !banyan_graph_has_forwarders(graph))
+        status = find_fitted(graph, limit, division, few, good, err);
+    if (!status && !*good) {
+        banyan_coupled_fini(few);
+        status = find_coins(graph, limit, division, few, good, err);
+    }
     if (status || !*good)
         return status;
     *out = *few;
@@ -183,11 +227,11 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
         status = spread_out(graph, twins, &division, err);
     if (!status)
         heed_known(graph, problem, &division);
-    if (!status && has_coins && banyan_graft_applies(graph)) {
+    if (!status && has_coins && !is_dense(graph) && banyan_graft_applies(graph)) {
         status = settle_heaviest(graph, problem, &division, out, err);
         good = 1;
     } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
-        status = try_coins(graph, problem->tree_limit, &division, &few, out, &good, err);
+        status = try_few(graph, problem->tree_limit, &division, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
         if (!status && problem->tree_limit > 0) {
@@ -214,6 +258,33 @@ static banyan_status is_exact(const banyan_graph *graph, int *out, banyan_error 
     return status;
 }
 
+/* The bound alone, without trees: on dense networks these take long, and where they are not the cheapest they prove nothing. A bound
+ * that has come to stand still above the one that is known is of no use; below it the division goes on to the end. */
+static banyan_status bound_alone(const banyan_graph *graph, const banyan_twins *twins, double known,
+                                 banyan_coupled *out, banyan_error *err)
+{
+    const banyan_graph *merged = twins->graph ? twins->graph : graph;
+    banyan_division division;
+    banyan_status status = banyan_divide_soon(merged, DIVIDED, &division, err);
+
+    memset(out, 0, sizeof *out);
+    if (!status && !division.is_settled && division.bound_value < known * (1 - DIVIDED)) {
+        banyan_division_fini(&division);
+        status = banyan_divide(merged, DIVIDED, MOST_ROUNDS, &division, err);
+    }
+    if (!status && twins->graph)
+        status = spread_out(graph, twins, &division, err);
+    if (status)
+        return status;
+    out->bound = division.bound;
+    out->bound_value = division.bound_value;
+    out->price = division.price;
+    out->proven = 1;
+    division.price = NULL;
+    banyan_division_fini(&division);
+    return BANYAN_SUCCESS;
+}
+
 /* Mostly trees soon show that the division has come to the right bound. Where only the bound is asked for, and trees are not
  * the cheapest, some hundred have to do for that: if they do not show it, the division goes on until it does by itself.
  * Whoever wants trees has them, a bound that is a little too high or not. */
@@ -233,8 +304,13 @@ banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
     if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
         graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
-    if (!status)
+    if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && is_dense(graph) &&
+        (!exact || graph->arc_count > MANY_ARCS)) {
+        status = bound_alone(graph, &twins, problem->known_bound, out, err);
+        settled = 1;
+    } else if (!status) {
         status = divide_and_fill(graph, &twins, &shorter, 1, &settled, out, err);
+    }
     if (!status && !settled && problem->tree_limit == 0 && out->total < out->bound_value * (1 - SETTLED)) {
         banyan_coupled_fini(out);
         status = divide_and_fill(graph, &twins, &shorter, 0, &settled, out, err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/fitted-pairs.c: one pair after the other, from the heaviest on, each tree the cheapest under costs that say what of its
  * arcs would be left over in the end (solve/fit.h). Besides, every pair to come has to leave each active node at least once,
- * and to enter it: where arcs have little more left than that together, they are dearer. Cost: two cheapest trees a pair. */
+ * and to enter it: where arcs have little more left than that together, they are dearer. Where idle nodes help, it is as in
+ * solve/fitted.c. Cost: two cheapest trees a pair. */
 #include "solve/fitted-pairs.h"
 
 #include <math.h>
@@ -10,17 +11,22 @@
 #include "core/random.h"
 #include "solve/coupled-oracle.h"
 #include "solve/fit.h"
+#include "solve/near-cuts.h"
 #include "solve/pairing.h"
 
 #define AIM 0.9999     /* of the bound */
 #define WELL 0.9922    /* of the bound: no other weights are tried, */
-#define NEAR 0.95      /* nor below this part of it */
+#define NEAR 0.95      /* nor below this part of it, */
+#define NEARER 0.5     /* or this where idle nodes help: then other roots may do */
 #define PLENTY 1.95    /* times of what is to come are left at a node: its arcs get no dearer, */
 #define SCARCE 1.0     /* else by this, times the square of what is missing */
 #define FLOOR 0.01     /* of the mean price: arcs without one */
 #define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where arcs are */
 #define COST_SCALE 1e6 /* of the mean price */
 #define NO_ROOM 1e12   /* and more, the less there is */
+#define LOST 5e-4      /* of the bound: if a pair loses more, those to come weigh */
+#define LOWER 0.93     /* as much, at most, */
+#define MOST_LOWERED 12
 
 typedef struct {
     const banyan_graph *graph;
@@ -30,7 +36,10 @@ typedef struct {
     double *summed;     /* and what is */
     double parts;       /* all together */
     double mean_price;
-    double *uses; /* per arc */
+    banyan_near_cuts *near; /* NULL: no idle node helps */
+    double *left, *mixed;   /* per arc: for these; and prices, */
+    double bound;           /* which prove this */
+    double *uses;           /* per arc */
     double *sends,
         *gets; /* per node: what its arcs have left, over what is to come; then what they are dearer by */
     int64_t *cost;
@@ -46,6 +55,9 @@ static void fitter_fini(fitter *f)
     banyan_coupled_oracle_fini(&f->oracle);
     banyan_fit_destroy(f->fit);
     banyan_trees_fini(&f->trees);
+    banyan_near_cuts_destroy(f->near);
+    banyan_free(f->left);
+    banyan_free(f->mixed);
     banyan_free(f->summed);
     banyan_free(f->uses);
     banyan_free(f->sends);
@@ -55,16 +67,33 @@ static void fitter_fini(fitter *f)
     banyan_free(f->weight);
 }
 
-static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const banyan_fit_problem *problem,
-                                 banyan_error *err)
+/* Prices of many cuts in the place of the problem's, where idle nodes help. */
+static banyan_status mix_first(fitter *f, const int64_t *proof, banyan_fit_problem *problem,
+                               banyan_error *err)
+{
+    banyan_status status = banyan_near_cuts_create(f->graph, proof, problem->bound, &f->near, err);
+
+    if (status)
+        return status;
+    f->bound = banyan_near_cuts_mix(f->near, problem->width, problem->bound, f->mixed);
+    problem->enough *= problem->bound / f->bound;
+    problem->bound = f->bound;
+    problem->price = f->mixed;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const int64_t *proof,
+                                 banyan_fit_problem problem, banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count,
-           trees = 2 * (size_t)problem->tree_limit;
+           trees = 2 * (size_t)problem.tree_limit;
     double priced = 0;
     banyan_status status;
 
     banyan_trees_init(&f->trees);
     f->graph = graph;
+    f->left = banyan_alloc(arcs, sizeof(double));
+    f->mixed = banyan_alloc(arcs, sizeof(double));
     f->summed = banyan_alloc(nodes, sizeof(double));
     f->sends = banyan_alloc(nodes, sizeof(double));
     f->gets = banyan_alloc(nodes, sizeof(double));
@@ -72,18 +101,25 @@ static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const ban
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
     f->root = banyan_alloc(trees, sizeof *f->root);
     f->weight = banyan_alloc(trees / 2, sizeof *f->weight);
-    if (!f->summed || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight)
+    if (!f->summed || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight || !f->left ||
+        !f->mixed)
         return banyan_fail_memory(err);
+    if (banyan_graph_has_helpers(graph)) {
+        status = mix_first(f, proof, &problem, err);
+        if (status)
+            return status;
+    }
     for (int i = 0; i < graph->arc_count; i++) {
-        priced += problem->price[i] > 0;
-        f->mean_price += problem->price[i];
+        priced += problem.price[i] > 0;
+        f->mean_price += problem.price[i];
     }
     f->mean_price /= fmax(1, priced);
     for (int v = 0; v < graph->node_count && f->part; v++)
         f->parts += f->part[v];
     status = banyan_coupled_oracle_init(&f->oracle, graph, err);
     f->oracle.quick = 1;
-    return status ? status : banyan_fit_create(problem, &f->fit, err);
+    f->oracle.careful = banyan_graph_has_helpers(graph);
+    return status ? status : banyan_fit_create(&problem, &f->fit, err);
 }
 
 /* What the arcs of nodes have left, as times of what is to come. */
@@ -122,6 +158,16 @@ static double dearer(const fitter *f, double times, int node)
     double missing = fmax(0, PLENTY - times);
 
     return f->graph->role[node] & BANYAN_NODE_ACTIVE ? SCARCE * missing * missing : 0;
+}
+
+/* By what arcs have left. */
+static void price_anew(fitter *f)
+{
+    for (int i = 0; i < f->graph->arc_count; i++)
+        f->left[i] = fmax(0, banyan_fit_left(f->fit, i));
+    banyan_near_cuts_mix(f->near, f->left, banyan_fit_rest(f->fit), f->mixed);
+    for (int i = 0; i < f->graph->arc_count; i++)
+        banyan_fit_reprice(f->fit, i, f->mixed[i]);
 }
 
 static void set_costs(fitter *f)
@@ -173,23 +219,60 @@ static double weight_of_pair(fitter *f, size_t first_tree)
     return weight;
 }
 
-static banyan_status add_pair(fitter *f, banyan_error *err)
+/* Both trees of a pair at the root, which take what they weigh for the while. */
+static banyan_status grow_pair(fitter *f, int root, banyan_error *err)
 {
     size_t first = f->trees.tree_count;
-    double weight = banyan_fit_weight(f->fit), got;
-    int root;
+    double weight = banyan_fit_weight(f->fit);
     banyan_status status;
 
-    measure_nodes(f);
-    root = choose_root(f);
+    if (f->near)
+        price_anew(f);
     status = grow(f, 1, root, err);
     if (status)
         return status;
     take(f, first, weight);
     status = grow(f, 0, root, err);
+    take(f, first, -weight);
+    return status;
+}
+
+static void drop_pair(fitter *f)
+{
+    banyan_trees_drop_last(&f->trees);
+    banyan_trees_drop_last(&f->trees);
+}
+
+/* What of the bound is lost if the latest pair has its weight: it costs more than the least, or some arc has no room for it. */
+static double lost_by_pair(const fitter *f, size_t first)
+{
+    double weight = banyan_fit_weight(f->fit), cost = -1;
+
+    for (size_t a = banyan_trees_arcs_begin(&f->trees, first); a < f->trees.arc_count; a++) {
+        int arc = f->trees.arcs[a];
+
+        cost += f->mixed[arc] + (banyan_fit_left(f->fit, arc) < weight * (1 - 1e-9));
+    }
+    return cost * weight / f->bound;
+}
+
+static banyan_status add_pair(fitter *f, int *lowered, banyan_error *err)
+{
+    size_t first = f->trees.tree_count;
+    double got;
+    int root;
+    banyan_status status;
+
+    measure_nodes(f);
+    root = choose_root(f);
+    status = grow_pair(f, root, err);
+    for (; !status && f->near && *lowered < MOST_LOWERED && lost_by_pair(f, first) > LOST; ++*lowered) {
+        drop_pair(f);
+        banyan_fit_lower(f->fit, LOWER * banyan_fit_weight(f->fit));
+        status = grow_pair(f, root, err);
+    }
     if (status)
         return status;
-    take(f, first, -weight);
     got = weight_of_pair(f, first);
     if (got > 0) {
         take(f, first, got);
@@ -199,8 +282,7 @@ static banyan_status add_pair(fitter *f, banyan_error *err)
         f->summed[root] += got;
         f->total += got;
     } else {
-        banyan_trees_drop_last(&f->trees);
-        banyan_trees_drop_last(&f->trees);
+        drop_pair(f);
     }
     return BANYAN_SUCCESS;
 }
@@ -209,16 +291,23 @@ static banyan_status attempt(const banyan_graph *graph, const double *root, cons
                              double *least, banyan_coupled *packing, banyan_error *err)
 {
     fitter f = {.part = root};
-    banyan_status status = fitter_init(&f, graph, problem, err);
+    int lowered = 0;
+    banyan_status status = fitter_init(&f, graph, packing->price, *problem, err);
 
     for (; !status && banyan_fit_weight(f.fit) > 0; banyan_fit_next(f.fit))
-        status = add_pair(&f, err);
+        status = add_pair(&f, &lowered, err);
     if (!status && f.total > *least) {
         *least = f.total;
         status = banyan_pairing_hand_over(packing, &f.trees, &f.root, f.weight, err);
     }
     fitter_fini(&f);
     return status;
+}
+
+/* Where idle nodes help it is not clear beforehand which roots are better. */
+static int with_root(const banyan_graph *graph, int attempt)
+{
+    return !banyan_graph_has_helpers(graph) || attempt % 2;
 }
 
 banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_fitted_pairs_problem *problem,
@@ -230,12 +319,13 @@ banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_f
                               .bound = packing->bound_value,
                               .enough = AIM,
                               .tree_limit = problem->pair_limit};
-    double reached = least;
+    double reached = least, near = banyan_graph_has_helpers(graph) ? NEARER : NEAR;
     banyan_status status = BANYAN_SUCCESS;
 
     for (; !status && fit.attempt < BANYAN_FIT_ATTEMPTS && reached < WELL * packing->bound_value &&
-           (fit.attempt == 0 || reached > NEAR * packing->bound_value);
+           (fit.attempt == 0 || reached > near * packing->bound_value);
          fit.attempt++)
-        status = attempt(graph, problem->root, &fit, &reached, packing, err);
+        status = attempt(graph, with_root(graph, fit.attempt) ? problem->root : NULL, &fit, &reached, packing,
+                         err);
     return status;
 }

@@ -56,6 +56,17 @@ static void fitter_fini(fitter *f)
     banyan_free(f->cost);
 }
 
+/* Of many cuts, by what is left for trees of this weight; a cable costs what its two arcs do. Returns what that proves. */
+static double mix_prices(fitter *f, double rest)
+{
+    double proven = banyan_near_cuts_mix(f->near, f->left, rest, f->mixed);
+
+    for (int i = 0; i < f->graph->arc_count; i++)
+        if (f->graph->arcs[i].twin > i)
+            f->mixed[i] = f->mixed[f->graph->arcs[i].twin] = f->mixed[i] + f->mixed[f->graph->arcs[i].twin];
+    return proven;
+}
+
 /* Those of the proof; where idle nodes help, mixed with those of other cuts. */
 static banyan_status first_prices(fitter *f, banyan_error *err)
 {
@@ -71,7 +82,7 @@ static banyan_status first_prices(fitter *f, banyan_error *err)
         return status;
     status = banyan_near_cuts_create(graph, f->problem->price, f->bound, &f->near, err);
     if (!status)
-        f->bound = banyan_near_cuts_mix(f->near, f->left, f->bound, f->mixed);
+        f->bound = mix_prices(f, f->bound);
     return status;
 }
 
@@ -130,11 +141,11 @@ static void find_scarce(fitter *f)
 }
 
 /* By what cables have left. */
-static void mix_prices(fitter *f)
+static void price_anew(fitter *f)
 {
     for (int i = 0; i < f->graph->arc_count; i++)
         f->left[i] = banyan_fit_left(f->fit, f->cable[i]);
-    banyan_near_cuts_mix(f->near, f->left, banyan_fit_rest(f->fit), f->mixed);
+    mix_prices(f, banyan_fit_rest(f->fit));
     for (int i = 0; i < f->cable_count; i++)
         banyan_fit_reprice(f->fit, i, f->mixed[f->arc[i]]);
 }
@@ -143,7 +154,7 @@ static void set_costs(fitter *f)
 {
     find_scarce(f);
     if (f->near)
-        mix_prices(f);
+        price_anew(f);
     for (int i = 0; i < f->cable_count; i++) {
         const banyan_arc *arc = &f->graph->arcs[f->arc[i]];
         double cost = banyan_fit_cost(f->fit, i);

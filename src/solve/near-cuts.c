@@ -3,9 +3,9 @@
  * hardly more, and trees that heed the one alone soon lack cables in the others. With k active nodes these are, for each
  * of them, v:
  *
- *     what leaves v;                                            every tree leaves it once
- *     v and all idle nodes are one part, the others one each:   every tree crosses k - 1 times
- *     the v narrowest active nodes one part each, the rest one: every tree crosses v times
+ *     what leaves v, and what enters it;                        every pair of trees, up and down, does so once
+ *     v and all idle nodes are one part, the others one each:   every pair crosses 2 (k - 1) times
+ *     the v narrowest active nodes one part each, the rest one: every pair crosses 2 v times
  *
  * Each has the say that fits to how little it has to spare for the trees to come. Cost: arcs. */
 #include "solve/near-cuts.h"
@@ -26,13 +26,13 @@ typedef struct {
 
 struct banyan_near_cuts {
     const banyan_graph *graph;
-    double *proof; /* per arc: its price, so that a tree costs 1 */
-    double *idle;  /* per node: width of its arcs to idle nodes */
-    double *alone,
-        *joined;     /* per node: what its cuts of the first two kinds say, for each time that trees cross */
-    double *chain;   /* by rank: the same of the third kind, from this one on */
-    measured *order; /* active nodes, by what leaves them */
-    int *rank;       /* per node: its place there; idle ones come after all */
+    double *proof;    /* per arc: its price, so that a pair costs 1 */
+    double *idle;     /* per node: width of its arcs from and to idle nodes, */
+    double *out, *in; /* of those that leave it and that enter it; then what these two cuts say */
+    double *joined;   /* per node: what its cut of the second kind says, for each time that trees cross */
+    double *chain;    /* by rank: the same of the third kind, from this one on */
+    measured *order;  /* active nodes, by what leaves and enters them */
+    int *rank;        /* per node: its place there; idle ones come after all */
 };
 
 void banyan_near_cuts_destroy(banyan_near_cuts *c)
@@ -41,7 +41,8 @@ void banyan_near_cuts_destroy(banyan_near_cuts *c)
         return;
     banyan_free(c->proof);
     banyan_free(c->idle);
-    banyan_free(c->alone);
+    banyan_free(c->out);
+    banyan_free(c->in);
     banyan_free(c->joined);
     banyan_free(c->chain);
     banyan_free(c->order);
@@ -62,17 +63,18 @@ banyan_status banyan_near_cuts_create(const banyan_graph *graph, const int64_t *
     c->graph = graph;
     c->proof = banyan_alloc((size_t)graph->arc_count, sizeof(double));
     c->idle = banyan_alloc(nodes, sizeof(double));
-    c->alone = banyan_alloc(nodes, sizeof(double));
+    c->out = banyan_alloc(nodes, sizeof(double));
+    c->in = banyan_alloc(nodes, sizeof(double));
     c->joined = banyan_alloc(nodes, sizeof(double));
     c->chain = banyan_alloc(nodes + 1, sizeof(double));
     c->order = banyan_alloc(nodes, sizeof *c->order);
     c->rank = banyan_alloc(nodes, sizeof *c->rank);
-    if (!c->proof || !c->idle || !c->alone || !c->joined || !c->chain || !c->order || !c->rank) {
+    if (!c->proof || !c->idle || !c->out || !c->in || !c->joined || !c->chain || !c->order || !c->rank) {
         banyan_near_cuts_destroy(c);
         return banyan_fail_memory(err);
     }
     for (int i = 0; i < graph->arc_count; i++)
-        worth += 0.5 * (double)price[i] * (double)graph->arcs[i].capacity;
+        worth += (double)price[i] * (double)graph->arcs[i].capacity;
     for (int i = 0; i < graph->arc_count; i++)
         c->proof[i] = (double)price[i] * bound / worth;
     *out = c;
@@ -93,27 +95,29 @@ static int compare_measured(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* The nodes' order; returns what joins active nodes to any. */
+/* The nodes' order; returns what joins active nodes to any, both ways. */
 static double measure(banyan_near_cuts *c, const double *left)
 {
     const banyan_graph *graph = c->graph;
     double all = 0;
 
     for (int v = 0; v < graph->node_count; v++) {
-        c->idle[v] = 0;
+        c->idle[v] = c->out[v] = c->in[v] = 0;
         c->rank[v] = graph->active_count;
+    }
+    for (int i = 0; i < graph->arc_count; i++) {
+        int a = graph->arcs[i].src, b = graph->arcs[i].dst;
+
+        c->out[a] += left[i];
+        c->in[b] += left[i];
+        c->idle[a] += is_active(c, b) ? 0 : left[i];
+        c->idle[b] += is_active(c, a) ? 0 : left[i];
+        all += is_active(c, a) || is_active(c, b) ? left[i] : 0;
     }
     for (int i = 0; i < graph->active_count; i++) {
         int v = graph->active[i];
 
-        c->order[i] = (measured){0, v};
-        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
-            int arc = graph->out_arc[j], between = is_active(c, graph->arcs[arc].dst);
-
-            c->order[i].width += left[arc];
-            c->idle[v] += between ? 0 : left[arc];
-            all += between ? 0.5 * left[arc] : left[arc];
-        }
+        c->order[i] = (measured){c->out[v] + c->in[v], v};
     }
     qsort(c->order, (size_t)graph->active_count, sizeof *c->order, compare_measured);
     for (int i = 0; i < graph->active_count; i++)
@@ -130,6 +134,20 @@ static double say(double width, double rest, double *says, double *sum)
     return much;
 }
 
+/* What joins the node of this rank to those before it. */
+static double joins_earlier(const banyan_near_cuts *c, int rank, const double *left)
+{
+    const banyan_graph *graph = c->graph;
+    int v = c->order[rank].node;
+    double sum = 0;
+
+    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+        sum += c->rank[graph->arcs[graph->out_arc[j]].dst] < rank ? left[graph->out_arc[j]] : 0;
+    for (int j = graph->in_first[v]; j < graph->in_first[v + 1]; j++)
+        sum += c->rank[graph->arcs[graph->in_arc[j]].src] < rank ? left[graph->in_arc[j]] : 0;
+    return sum;
+}
+
 double banyan_near_cuts_mix(banyan_near_cuts *c, const double *left, double rest, double *price)
 {
     const banyan_graph *graph = c->graph;
@@ -137,22 +155,17 @@ double banyan_near_cuts_mix(banyan_near_cuts *c, const double *left, double rest
     int last = graph->active_count - 1;
 
     for (int i = 0; i < graph->arc_count; i++)
-        proven += 0.5 * c->proof[i] * left[i];
+        proven += c->proof[i] * left[i];
     first = say(proven, rest, &says, &sum);
     for (int i = 0; i <= last; i++) {
         int v = c->order[i].node;
 
-        c->alone[v] = say(c->order[i].width, rest, &says, &sum);
-        c->joined[v] = say((all - c->idle[v]) / last, rest, &says, &sum) / last;
+        c->joined[v] = say((all - c->idle[v]) / (2 * last), rest, &says, &sum) / (2 * last);
         joined += c->joined[v];
-    }
-    for (int i = 0; i <= last; i++) { /* those before have a part each already */
-        int v = c->order[i].node;
-
-        crossing += c->order[i].width;
-        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
-            crossing -= c->rank[graph->arcs[graph->out_arc[j]].dst] < i ? left[graph->out_arc[j]] : 0;
-        c->chain[i] = i && i < last ? say(crossing / (i + 1), rest, &says, &sum) / (i + 1) : 0;
+        crossing += c->order[i].width - joins_earlier(c, i, left);
+        c->chain[i] = i && i < last ? say(crossing / (2 * (i + 1)), rest, &says, &sum) / (2 * (i + 1)) : 0;
+        c->out[v] = say(c->out[v], rest, &says, &sum);
+        c->in[v] = say(c->in[v], rest, &says, &sum);
     }
     for (int i = last - 1; i >= 0; i--)
         c->chain[i] += c->chain[i + 1];
@@ -162,8 +175,8 @@ double banyan_near_cuts_mix(banyan_near_cuts *c, const double *left, double rest
             narrow = c->rank[a] < c->rank[b] ? c->rank[a] : c->rank[b];
 
         price[i] = first * c->proof[i] + c->chain[narrow];
-        price[i] += is_active(c, a) ? c->alone[a] : 0;
-        price[i] += is_active(c, b) ? c->alone[b] : 0;
+        price[i] += is_active(c, a) ? c->out[a] : 0;
+        price[i] += is_active(c, b) ? c->in[b] : 0;
         if (is_active(c, a) && is_active(c, b))
             price[i] += joined;
         else if (is_active(c, a) || is_active(c, b))

@@ -7,13 +7,13 @@
 
 typedef struct banyan_near_cuts banyan_near_cuts;
 
-/* Of a symmetric graph, which must live on. price, per arc, proves the bound; it is copied. */
+/* The graph must live on. price, per arc, proves the bound; it is copied. */
 banyan_status banyan_near_cuts_create(const banyan_graph *graph, const int64_t *price, double bound,
                                       banyan_near_cuts **out, banyan_error *err);
 void banyan_near_cuts_destroy(banyan_near_cuts *cuts); /* accepts NULL */
 
-/* Prices per arc, equal on twins, under which no tree costs less than 1, where arcs have so much left, and trees of this weight are to
- * come. Returns what they prove of what is left. */
+/* Prices per arc, under which no pair of trees, up and down, costs less than 1, where arcs have so much left, and trees of this weight
+ * are to come. Returns what they prove of what is left. */
 double banyan_near_cuts_mix(banyan_near_cuts *cuts, const double *left, double rest, double *price);
 
 #endif

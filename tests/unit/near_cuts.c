@@ -55,7 +55,7 @@ static void check_prices(const banyan_graph *graph, const banyan_allreduce_bound
     proven = banyan_near_cuts_mix(cuts, left, bound->value, mixed);
     assert_true(proven >= bound->value * (1 - 1e-9) && proven < 1.1 * bound->value);
     for (int i = 0; i < ARCS; i++)
-        cost[i] = (int64_t)(mixed[i] * 1e9);
+        cost[i] = (int64_t)((mixed[i] + mixed[graph->arcs[i].twin]) * 1e9);
     banyan_trees_init(&trees);
     assert_true(banyan_helpers_tree(helpers, cost, &trees) >= 999999000);
     banyan_trees_fini(&trees);
