@@ -18,6 +18,7 @@
 #define STEEPNESS 40.0 /* and doubles so often up to a full one, */
 #define STEEPEST 30.0  /* but no further */
 #define GOOD 0.999     /* of the smaller network's rate */
+#define MUCH_SMALLER 0.75
 
 enum { OUTSIDE, MEMBER, END, REACHED };
 
@@ -155,17 +156,22 @@ static void take_edge(layer *l, int from, int to, double weight)
     l->way_count = 0;
 }
 
-/* Whether an edge of a tree can end at the node: at active workers where there are some in its part. */
-static int is_end(const layer *l, int v)
+static int is_active(const layer *l, int v)
 {
-    unsigned role = l->joined->graph->role[l->joined->part[v]];
-    unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-
-    return role & BANYAN_NODE_ACTIVE ? l->graph->role[v] & BANYAN_NODE_ACTIVE
-                                     : (l->graph->role[v] & both) == (role & both);
+    return l->graph->role[v] & BANYAN_NODE_ACTIVE;
 }
 
-/* The nearest one; where another edge ends already, a hop inside is saved. */
+/* Whether an edge of a tree can end at the node. */
+static int is_end(const layer *l, int v)
+{
+    unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES, role = l->joined->graph->role[l->joined->part[v]];
+
+    if (is_active(l, v) || (l->graph->role[v] & both) == both)
+        return 1;
+    return !(role & BANYAN_NODE_ACTIVE) && (l->graph->role[v] & both) == (role & both);
+}
+
+/* The nearest one; where another edge ends already, or at an active node, a hop inside is saved. */
 static int nearest_end(const layer *l, int part)
 {
     int64_t least = INT64_MAX;
@@ -176,7 +182,7 @@ static int nearest_end(const layer *l, int part)
 
         if (l->joined->part[v] != part || far == INT64_MAX || !is_end(l, v))
             continue;
-        far -= l->member[v] == END ? (int64_t)(2 * STEP) : 0;
+        far += (int64_t)(STEP * (is_active(l, v) ? 0 : 1) - STEP * (l->member[v] == END ? 2 : 0));
         if (far < least) {
             least = far;
             best = v;
@@ -285,7 +291,8 @@ static int choose_root(const layer *l, int part)
     for (int v = 0; v < graph->node_count; v++) {
         double load = 0;
 
-        if (l->joined->part[v] != part || !is_end(l, v))
+        if (l->joined->part[v] != part ||
+            !(l->joined->graph->role[part] & BANYAN_NODE_ACTIVE ? is_active(l, v) : is_end(l, v)))
             continue;
         for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
             load = fmax(load, l->load[graph->out_arc[i]] / (double)graph->arcs[graph->out_arc[i]].capacity);
@@ -337,7 +344,8 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
 
     *good = 0;
     banyan_flows_init(&small);
-    if (!status && joined.graph && joined.graph->active_count > 1)
+    if (!status && joined.graph && joined.graph->active_count > 1 &&
+        joined.graph->node_count <= MUCH_SMALLER * graph->node_count)
         status = banyan_packed_small(joined.graph, options, &small, &rate, err);
     if (!status && small.flow_count)
         status = lay(graph, &joined, &small, rate / graph->unit, flows, err);

@@ -381,7 +381,7 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
         status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &known, &good, err);
     if (!status && !good)
         status = pack_coupled(graph, options, &known, flows, &bound, err);
-    if (!status && !good && !options->max_depth && graph->active_count > 24)
+    if (!status && !good && !options->max_depth && (graph->active_count > 24 || banyan_graph_is_dense(graph)))
         status = banyan_packed_try_narrow(topology, graph, options, flows, bound, err);
     banyan_free(known.price);
     return status;

@@ -32,9 +32,8 @@
 #define SETTLED_ENOUGH 0.991 /* until they reach this, */
 #define TURNS 10             /* or after so many turns */
 #define FEW 0.991            /* what few pairs should reach */
-#define DENSE 13             /* arcs a node, and more: */
-#define MUCH 0.9             /* of the bound will do there, once settled */
-#define FITTED_TURNS 2       /* in so many turns, */
+#define MUCH 0.9             /* of the bound will do on dense networks, once settled */
+#define FITTED_TURNS 8       /* in so many turns, */
 #define MORE_HOPS 4          /* and so much deeper */
 #define MANY_ARCS 600        /* beyond which */
 #define LEAST 0.1            /* must do: columns take minutes */
@@ -89,11 +88,6 @@ static banyan_status find_coins(const banyan_graph *graph, int limit, const bany
     return status;
 }
 
-static int is_dense(const banyan_graph *graph)
-{
-    return graph->arc_count > DENSE * graph->node_count;
-}
-
 /* Pairs of weights that fall, into few, which is empty; *good: they are enough: on dense networks nothing else does better. */
 static banyan_status find_fitted(const banyan_graph *graph, int limit, const banyan_division *division,
                                  banyan_coupled *few, int *good, banyan_error *err)
@@ -125,7 +119,7 @@ static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_
     banyan_status status = BANYAN_SUCCESS;
 
     *good = 0;
-    if (is_dense(graph) && !banyan_graph_has_forwarders(graph))
+    if (banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph))
         status = find_fitted(graph, limit, division, few, good, err);
     if (!status && !*good) {
         banyan_coupled_fini(few);
@@ -227,7 +221,7 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
         status = spread_out(graph, twins, &division, err);
     if (!status)
         heed_known(graph, problem, &division);
-    if (!status && has_coins && !is_dense(graph) && banyan_graft_applies(graph)) {
+    if (!status && has_coins && banyan_graft_applies(graph)) {
         status = settle_heaviest(graph, problem, &division, out, err);
         good = 1;
     } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
@@ -304,7 +298,7 @@ banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
     if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
         graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
-    if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && is_dense(graph) &&
+    if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && banyan_graph_is_dense(graph) &&
         (!exact || graph->arc_count > MANY_ARCS)) {
         status = bound_alone(graph, &twins, problem->known_bound, out, err);
         settled = 1;

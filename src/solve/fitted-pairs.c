@@ -23,7 +23,8 @@
 #define FLOOR 0.01     /* of the mean price: arcs without one */
 #define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where arcs are */
 #define COST_SCALE 1e6 /* of the mean price */
-#define NO_ROOM 1e12   /* and more, the less there is */
+#define NO_ROOM 1e12   /* and more, the less there is, */
+#define DEAREST 1e15   /* but no more: trees' costs are to fit */
 #define LOST 5e-4      /* of the bound: if a pair loses more, those to come weigh */
 #define LOWER 0.93     /* as much, at most, */
 #define MOST_LOWERED 12
@@ -182,7 +183,7 @@ static void set_costs(fitter *f)
                    : COST_SCALE *
                          (cost / f->mean_price + FLOOR + CHANCE * banyan_random_unit(&f->random) +
                           dearer(f, f->sends[arc->src], arc->src) + dearer(f, f->gets[arc->dst], arc->dst));
-        f->cost[i] = 1 + (int64_t)cost;
+        f->cost[i] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
     }
 }
 

@@ -20,7 +20,8 @@
 #define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where cables are */
 #define WELL 0.991     /* of the bound: no other weights are tried, */
 #define NEAR 0.95      /* nor below this part of the bound */
-#define NO_ROOM 1e12   /* and more, the less there is */
+#define NO_ROOM 1e12   /* and more, the less there is, */
+#define DEAREST 1e15   /* but no more: trees' costs are to fit */
 #define LOST 1e-3      /* of the bound: if a tree loses more, those to come weigh */
 #define LOWER 0.93     /* as much, at most, */
 #define MOST_LOWERED 12
@@ -163,7 +164,7 @@ static void set_costs(fitter *f)
                         : COST_SCALE / f->mean_price *
                               (cost + (FLOOR + CHANCE * banyan_random_unit(&f->random)) * f->mean_price +
                                f->dearer[arc->src] + f->dearer[arc->dst]);
-        f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)cost;
+        f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
     }
 }
 

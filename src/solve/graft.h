@@ -5,7 +5,7 @@
 
 #include "solve/rehang.h"
 
-/* Every node with an arc adds and copies, and some are idle. */
+/* Every node with an arc adds and copies, some are idle, and arcs are not so many that edges move well one by one. */
 int banyan_graft_applies(const banyan_graph *graph);
 
 /* It ends after some rounds over all trees, whatever the limit of attempts is. */

@@ -8,6 +8,8 @@
 #include "core/alloc.h"
 #include "solve/fraction.h"
 
+#define DENSE 13 /* arcs a node */
+
 /* Where two bandwidths differ by less, they are the same cable's two directions. */
 static int pair_order(const banyan_arc *a, const banyan_arc *b)
 {
@@ -232,6 +234,11 @@ int banyan_graph_has_forwarders(const banyan_graph *graph)
         if (!(graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) && has_arcs(graph, v))
             return 1;
     return 0;
+}
+
+int banyan_graph_is_dense(const banyan_graph *graph)
+{
+    return graph->arc_count > DENSE * graph->node_count;
 }
 
 banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role)
