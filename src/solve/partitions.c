@@ -11,6 +11,7 @@
 #include "solve/flow.h"
 #include "solve/loads.h"
 
+/* Loads are faster below this, too, but only for a first plan: mending one should take a tenth of that. */
 #define MANY_NODES 100
 
 struct banyan_partitions {

@@ -15,6 +15,7 @@
 #include "solve/divide.h"
 #include "solve/fewer.h"
 #include "solve/twins.h"
+#include "solve/wide.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -258,6 +259,67 @@ TEST(idle_workers_behind_switches_with_unlike_links_are_made_use_of)
     }
 }
 
+/* Hosts in racks, cables at half width by chance, one host idle: its workers' cables are so wide that the host is one node. The rate
+ * is that of the network of eight workers in place of the hosts, all of whose trees can be searched: 3/7 of a whole cable. */
+TEST(hosts_behind_narrow_cables_are_one_worker_each)
+{
+    static const int active[] = {0, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 18, 22, 28, 30};
+    banyan_topology *topology;
+    banyan_error err;
+    double rate, share;
+
+    if (banyan_topology_load(
+            "racks:2x4x4,degrade=h1-r0:0.5,degrade=h4-r1:0.5,degrade=h5-r1:0.5,degrade=h6->r1:0.5,"
+            "degrade=h7-r1:0.5,degrade=r1->net:0.5",
+            &topology, &err))
+        fail_msg("%s", err.text);
+    share = share_of(topology, active, sizeof active / sizeof *active, &rate);
+    assert_true(fabs(rate / (1.25e9 * 3 / 7) - 1) < 1e-6);
+    assert_true(share > 0.999);
+    banyan_topology_destroy(topology);
+}
+
+/* Wide: more than twice what leaves the part that they join. */
+TEST(wide_cables_are_those_that_bear_everything)
+{
+    static const struct {
+        const char *spec;
+        int active, nodes; /* after joining; 0: nothing is joined */
+    } networks[] = {{"hosts:4x8", 32, 5},     {"hosts:4x8,degrade=g0->h0:0.5", 27, 5},
+                    {"racks:2x4x4", 20, 11},  {"switch:16", 12, 0},
+                    {"fattree:4x4:4", 16, 0}, {"torus:4x4", 11, 0}};
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        banyan_topology *topology;
+        banyan_graph *graph;
+        banyan_contraction joined;
+        double most;
+
+        assert_int_equal(banyan_topology_load(networks[i].spec, &topology, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_network_graph(topology, topology->workers, networks[i].active,
+                                              BANYAN_RELAYS_ADD, &graph, NULL),
+                         BANYAN_SUCCESS);
+        assert_int_equal(banyan_join_wide(graph, 1, &most, &joined, NULL), BANYAN_SUCCESS);
+        if ((joined.graph ? joined.graph->node_count : 0) != networks[i].nodes)
+            fail_msg("%s: %d nodes", networks[i].spec, joined.graph ? joined.graph->node_count : 0);
+        banyan_contraction_fini(&joined);
+        for (int n = 0;; n++) {
+            banyan_status status;
+
+            banyan_alloc_fail_after(n);
+            status = banyan_join_wide(graph, 1, &most, &joined, NULL);
+            banyan_alloc_fail_after(-1);
+            if (!status)
+                break;
+            assert_int_equal(status, BANYAN_SYSTEM_ERROR);
+            assert_in_range(n, 0, 100);
+        }
+        banyan_contraction_fini(&joined);
+        banyan_graph_destroy(graph);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* A tree is a star at an active worker, n - 1 ways, or at an idle one, n: the idle workers' cables are worth n - 2 parts
  * in n of the others'. */
 TEST(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars)
@@ -439,6 +501,8 @@ int main(void)
         cmocka_unit_test(idle_machines_help_as_idle_workers_do),
         cmocka_unit_test(memory_may_run_out_while_trees_are_laid_into_hosts),
         cmocka_unit_test(nodes_that_free_cables_join_are_one),
+        cmocka_unit_test(hosts_behind_narrow_cables_are_one_worker_each),
+        cmocka_unit_test(wide_cables_are_those_that_bear_everything),
         cmocka_unit_test(tori_with_few_idle_workers_are_filled),
         cmocka_unit_test(switches_that_only_add_or_only_copy_cost_nothing),
         cmocka_unit_test(few_active_workers_of_a_large_random_network_reach_the_bound),
