@@ -14,8 +14,8 @@
 #include "solve/wide.h"
 
 #define STEP 64.0      /* what an arc costs that bears little */
-#define BUSY 0.6       /* of its capacity: from there on the price grows, */
-#define STEEPNESS 40.0 /* and doubles so often up to a full one, */
+#define BUSY 0.8       /* of its capacity: from there on the price grows, */
+#define STEEPNESS 80.0 /* and doubles so often up to a full one, */
 #define STEEPEST 30.0  /* but no further */
 #define GOOD 0.999     /* of the smaller network's rate */
 #define MUCH_SMALLER 0.75
