@@ -19,6 +19,7 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/mean.h"
+#include "solve/packing.h"
 #include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/twins.h"
@@ -180,11 +181,9 @@ static banyan_wide least_wanted(double cost)
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
                                      banyan_fraction *fraction, double *value, banyan_error *err)
 {
-    banyan_wide worth = 0, cost = 0, wanted;
+    banyan_wide worth = banyan_packing_value(graph, price, 1), cost = 0, wanted;
     banyan_status status;
 
-    for (int i = 0; i < graph->arc_count; i++)
-        worth += (banyan_wide)graph->arcs[i].capacity * price[i];
     wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
     status = least_cost_of_merged(graph, price, wanted, &cost, err);
     if (status)

@@ -228,27 +228,45 @@ static void make_even(const banyan_graph *graph, int64_t *price)
             price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
 }
 
+/* The bound of a network in which some nodes are one holds for this one: in its units, with prices per arc of it. */
+static banyan_status solve_joined(const banyan_graph *graph, const banyan_contraction *joined,
+                                  banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_allreduce_bound found = {.price =
+                                        banyan_alloc((size_t)joined->graph->arc_count, sizeof *found.price)};
+    banyan_status status =
+        found.price ? banyan_allreduce_solve(joined->graph, &found, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        out->value = found.value * joined->graph->unit / graph->unit;
+        out->reached = found.reached * joined->graph->unit / graph->unit;
+        for (int i = 0; i < graph->arc_count; i++)
+            out->price[i] = joined->arc[i] < 0 ? 0 : found.price[joined->arc[i]];
+    }
+    banyan_free(found.price);
+    return status;
+}
+
 /* Where a bound may not be tight: without its free cables the network is a smaller one, for which a lower bound may be found. */
 static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
+    size_t arcs = (size_t)graph->arc_count;
     banyan_contraction joined;
-    banyan_allreduce_bound found = {0};
-    banyan_status status;
+    banyan_allreduce_bound found = {.price = banyan_alloc(arcs, sizeof *found.price)};
+    banyan_status status = found.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
+    if (status)
+        return status;
     make_even(graph, out->price);
     status = banyan_contract(graph, out->price, 1, &joined, err);
-    if (status || !joined.graph || joined.graph->active_count < 2)
-        goto out;
-    found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);
-    status = found.price ? banyan_allreduce_solve(joined.graph, &found, err) : banyan_fail_memory(err);
-    found.value *= joined.graph->unit / graph->unit;
-    if (!status && found.value < out->value * (1 - SETTLED)) {
-        out->value = found.value;
-        for (int i = 0; i < graph->arc_count; i++)
-            out->price[i] = joined.arc[i] < 0 ? 0 : found.price[joined.arc[i]];
+    if (!status && joined.graph && joined.graph->active_count > 1) {
+        status = solve_joined(graph, &joined, &found, err);
+        if (!status && found.value < out->value * (1 - SETTLED)) {
+            out->value = found.value;
+            memcpy(out->price, found.price, arcs * sizeof *found.price);
+        }
     }
     banyan_free(found.price);
-out:
     banyan_contraction_fini(&joined);
     return status;
 }
@@ -321,25 +339,15 @@ static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduc
                                       banyan_error *err)
 {
     banyan_contraction joined;
-    banyan_allreduce_bound found = {0};
     double most;
     banyan_status status = banyan_join_wide(graph, 1, &most, &joined, err);
 
     *done = !status && joined.graph && joined.graph->active_count > 1;
-    if (!*done)
-        goto out;
-    found.price = banyan_alloc((size_t)joined.graph->arc_count, sizeof *found.price);
-    status = found.price ? banyan_allreduce_solve(joined.graph, &found, err) : banyan_fail_memory(err);
-    *done = !status && found.value * joined.graph->unit <= most * graph->unit * (1 + SETTLED);
-    if (!*done)
-        goto out;
-    for (int i = 0; i < graph->arc_count; i++)
-        out->price[i] = joined.arc[i] < 0 ? 0 : found.price[joined.arc[i]];
-    out->reached = found.reached * joined.graph->unit / graph->unit;
-    status = banyan_allreduce_prove(graph, out->price, found.value * joined.graph->unit / graph->unit,
-                                    &out->fraction, &out->value, err);
-out:
-    banyan_free(found.price);
+    if (*done)
+        status = solve_joined(graph, &joined, out, err);
+    *done = *done && !status && out->value <= most * (1 + SETTLED);
+    if (*done)
+        status = banyan_allreduce_prove(graph, out->price, out->value, &out->fraction, &out->value, err);
     banyan_contraction_fini(&joined);
     return status;
 }

@@ -22,18 +22,6 @@ static int compare_joints(const void *left, const void *right)
     return a->arc < b->arc ? -1 : a->arc > b->arc;
 }
 
-static int is_free_both_ways(const banyan_graph *graph, const int64_t *price, int arc)
-{
-    int src = graph->arcs[arc].src, dst = graph->arcs[arc].dst;
-
-    if (price[arc])
-        return 0;
-    for (int i = graph->out_first[dst]; i < graph->out_first[dst + 1]; i++)
-        if (graph->arcs[graph->out_arc[i]].dst == src && !price[graph->out_arc[i]])
-            return 1;
-    return 0;
-}
-
 /* Numbers of the parts, in the order of their first nodes; returns how many nodes with arcs are not the first of theirs. */
 static int find_parts(const banyan_graph *graph, const int64_t *price, int *top, int *part, int *part_count)
 {
@@ -44,7 +32,7 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
     for (int i = 0; i < graph->arc_count; i++) {
         int a, b;
 
-        if (!is_free_both_ways(graph, price, i))
+        if (price[i] || banyan_graph_price_between(graph, price, graph->arcs[i].dst, graph->arcs[i].src))
             continue;
         a = banyan_graph_find_top(top, graph->arcs[i].src);
         b = banyan_graph_find_top(top, graph->arcs[i].dst);

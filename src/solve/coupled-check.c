@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "solve/coupled-oracle.h"
 #include "solve/coupled.h"
+#include "solve/packing.h"
 
 void banyan_coupled_oracle_fini(banyan_coupled_oracle *o)
 {
@@ -86,24 +87,6 @@ int64_t banyan_coupled_out_tree(banyan_coupled_oracle *o, int root, banyan_trees
     return find_tree(o, o->out_steiner, o->out.index[root], trees);
 }
 
-/* The least price of an arc between two nodes; -1: there is none. */
-static int64_t price_between(const banyan_graph *graph, const int64_t *price, int src, int dst)
-{
-    int leaving =
-        graph->out_first[src + 1] - graph->out_first[src] <= graph->in_first[dst + 1] - graph->in_first[dst];
-    const int *first = leaving ? graph->out_first + src : graph->in_first + dst,
-              *arc = leaving ? graph->out_arc : graph->in_arc;
-    int64_t least = -1;
-
-    for (int j = first[0]; j < first[1]; j++) {
-        int i = arc[j];
-
-        if (graph->arcs[i].src == src && graph->arcs[i].dst == dst && (least < 0 || price[i] < least))
-            least = price[i];
-    }
-    return least;
-}
-
 /* Prices are alike both ways, whatever the widths are. Then a tree costs the same from whichever of its nodes it is rooted, and as
  * every tree holds all active nodes, one of these is as good a root as any node. */
 static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
@@ -112,8 +95,8 @@ static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
         const banyan_arc *arc = &graph->arcs[i];
 
         if (arc->twin >= 0 ? price[i] != price[arc->twin]
-                           : price_between(graph, price, arc->src, arc->dst) !=
-                                 price_between(graph, price, arc->dst, arc->src))
+                           : banyan_graph_price_between(graph, price, arc->src, arc->dst) !=
+                                 banyan_graph_price_between(graph, price, arc->dst, arc->src))
             return 0;
     }
     return 1;
@@ -152,15 +135,6 @@ static int is_told_by_ends(const banyan_graph *graph, const int64_t *price, bany
     return 1;
 }
 
-static banyan_wide worth_of(const banyan_graph *graph, const int64_t *price)
-{
-    banyan_wide worth = 0;
-
-    for (int i = 0; i < graph->arc_count; i++)
-        worth += (banyan_wide)graph->arcs[i].capacity * price[i];
-    return worth;
-}
-
 banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *price, banyan_wide *num,
                                    banyan_wide *den, int *proven, banyan_error *err)
 {
@@ -168,7 +142,7 @@ banyan_status banyan_coupled_check(const banyan_graph *graph, const int64_t *pri
     int found = 0;
     banyan_status status;
 
-    *num = worth_of(graph, price);
+    *num = banyan_packing_value(graph, price, 1);
     *proven = 1;
     if (is_told_by_ends(graph, price, den))
         return BANYAN_SUCCESS;

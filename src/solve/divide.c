@@ -27,6 +27,7 @@
 #include "core/alloc.h"
 #include "solve/coupled.h"
 #include "solve/divide-parts.h"
+#include "solve/packing.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
@@ -490,15 +491,13 @@ banyan_status banyan_divide_check(const banyan_graph *graph, const int64_t *pric
                                   banyan_wide *out, banyan_error *err)
 {
     int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
-    banyan_wide worth = 0, least = 0, value = 0;
+    banyan_wide worth = 0, least = 0, value = banyan_packing_value(graph, price, 1);
     banyan_division division = {0};
     banyan_divider d;
     banyan_status status = divider_init(&d, graph, price, err);
 
     if (!status && !needed)
         status = banyan_fail_memory(err);
-    for (int i = 0; i < graph->arc_count; i++)
-        value += (banyan_wide)graph->arcs[i].capacity * price[i];
     if (!status)
         status = first_cuts(&d, err);
     if (!status)

@@ -112,6 +112,11 @@ static int upper_end(const grafter *g, int arc)
     return g->towards ? g->graph->arcs[arc].dst : g->graph->arcs[arc].src;
 }
 
+static int lower_end(const grafter *g, int arc)
+{
+    return g->towards ? g->graph->arcs[arc].src : g->graph->arcs[arc].dst;
+}
+
 static int is_idle(const grafter *g, int v)
 {
     return !(g->graph->role[v] & BANYAN_NODE_ACTIVE);
@@ -182,8 +187,7 @@ static void take_tree(grafter *g, const banyan_trees *trees, int tree)
     for (int found = 1; found;) {
         found = 0;
         for (size_t a = begin; a < end; a++) {
-            int arc = trees->arcs[a], top = upper_end(g, arc),
-                v = g->graph->arcs[arc].src + g->graph->arcs[arc].dst - top;
+            int arc = trees->arcs[a], top = upper_end(g, arc), v = lower_end(g, arc);
 
             if (g->up[top] != OUTSIDE && g->up[v] == OUTSIDE) {
                 join(g, v, arc);
@@ -330,11 +334,6 @@ static int find_end(grafter *g, int top, int everywhere, int most, double cost)
         }
     }
     return -1;
-}
-
-static int lower_end(const grafter *g, int arc)
-{
-    return g->towards ? g->graph->arcs[arc].src : g->graph->arcs[arc].dst;
 }
 
 /* Turns round the way from v up to the top of the branch, so that v is the top. */

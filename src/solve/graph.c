@@ -236,6 +236,23 @@ int banyan_graph_has_forwarders(const banyan_graph *graph)
     return 0;
 }
 
+int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *price, int src, int dst)
+{
+    int leaving =
+        graph->out_first[src + 1] - graph->out_first[src] <= graph->in_first[dst + 1] - graph->in_first[dst];
+    const int *first = leaving ? graph->out_first + src : graph->in_first + dst,
+              *arc = leaving ? graph->out_arc : graph->in_arc;
+    int64_t least = -1;
+
+    for (int j = first[0]; j < first[1]; j++) {
+        int i = arc[j];
+
+        if (graph->arcs[i].src == src && graph->arcs[i].dst == dst && (least < 0 || price[i] < least))
+            least = price[i];
+    }
+    return least;
+}
+
 int banyan_graph_is_dense(const banyan_graph *graph)
 {
     return graph->arc_count > DENSE * graph->node_count;

@@ -55,6 +55,9 @@ void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
 /* Symmetric, and each cable has the same price in both directions. */
 int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price);
 
+/* The least price of an arc between two nodes; -1: there is none. */
+int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *price, int src, int dst);
+
 /* Who stands for v's part, where top[v] is v or somebody nearer to that one; ways get shorter by it. */
 int banyan_graph_find_top(int *top, int v);
 
