@@ -19,8 +19,8 @@
 #define LEAST_PART 4096.0 /* of the lightest tree: rounded, it weighs hardly more or less on thin links */
 
 typedef struct {
-    unsigned char *taken; /* one byte a round */
-    size_t count;
+    uint64_t *taken; /* a bit a round */
+    size_t words;
 } calendar;
 
 typedef struct {
@@ -84,15 +84,21 @@ static banyan_status weaver_init(weaver *w, const banyan_flows *flows, const ban
     return banyan_routes_create(problem->topology, &w->routes, err);
 }
 
-static int is_taken(const weaver *w, const banyan_hop *hop, size_t round)
+/* The first round from this one on in which all links of the hop are free. */
+static size_t find_free(const weaver *w, const banyan_hop *hop, size_t round)
 {
-    for (int i = 0; i < hop->link_count; i++) {
-        const calendar *c = &w->calendar[w->flows->links[hop->first_link + (size_t)i]];
+    const int *links = w->flows->links + hop->first_link;
+    uint64_t past = ((uint64_t)1 << round % 64) - 1;
 
-        if (round < c->count && c->taken[round])
-            return 1;
+    for (size_t word = round / 64;; word++, past = 0) {
+        uint64_t taken = past;
+
+        for (int i = 0; i < hop->link_count; i++)
+            if (word < w->calendar[links[i]].words)
+                taken |= w->calendar[links[i]].taken[word];
+        if (~taken)
+            return word * 64 + (size_t)__builtin_ctzll(~taken);
     }
-    return 0;
 }
 
 static int take(weaver *w, const banyan_hop *hop, size_t round)
@@ -100,17 +106,17 @@ static int take(weaver *w, const banyan_hop *hop, size_t round)
     for (int i = 0; i < hop->link_count; i++) {
         calendar *c = &w->calendar[w->flows->links[hop->first_link + (size_t)i]];
 
-        if (round >= c->count) {
-            size_t count = round + 1 + round / 2;
-            unsigned char *taken = banyan_realloc(c->taken, count, 1);
+        if (round / 64 >= c->words) {
+            size_t words = round / 64 + 1 + round / 128;
+            uint64_t *taken = banyan_realloc(c->taken, words, sizeof *taken);
 
             if (!taken)
                 return 0;
-            memset(taken + c->count, 0, count - c->count);
+            memset(taken + c->words, 0, (words - c->words) * sizeof *taken);
             c->taken = taken;
-            c->count = count;
+            c->words = words;
         }
-        c->taken[round] = 1;
+        c->taken[round / 64] |= (uint64_t)1 << round % 64;
     }
     return 1;
 }
@@ -184,8 +190,7 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
         return status;
     if (towards && *holds == 2 && round < *dst_ready) /* a relay: after the arrival that began its sum */
         round = *dst_ready;
-    while (is_taken(w, hop, (size_t)round))
-        round++;
+    round = (int)find_free(w, hop, (size_t)round);
     if (!take(w, hop, (size_t)round))
         return banyan_fail_memory(err);
     w->latest = round > w->latest ? round : w->latest;

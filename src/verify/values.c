@@ -30,12 +30,13 @@ typedef struct {
     const banyan_schedule *schedule;
     int piece;
     size_t words;
-    uint64_t *bits;      /* by node */
-    cell *cells;         /* by node */
-    uint64_t *wanted;    /* what a result should hold */
-    int *changes;        /* by node: how many transfers of the round at hand change it */
-    int *copies;         /* by node: how many of these overwrite */
-    uint64_t *held_bits; /* what was read in this round before it changed, by position in the round */
+    unsigned char *is_active; /* by node */
+    uint64_t *bits;           /* by node */
+    cell *cells;              /* by node */
+    uint64_t *wanted;         /* what a result should hold */
+    int *changes;             /* by node: how many transfers of the round at hand change it */
+    int *copies;              /* by node: how many of these overwrite */
+    uint64_t *held_bits;      /* what was read in this round before it changed, by position in the round */
     cell *held;
     size_t held_capacity;
 } prover;
@@ -60,6 +61,12 @@ static void clear(prover *p, int node)
     p->cells[node] = (cell){.is_empty = 1, .doubled = -1};
 }
 
+static void clear_idle(prover *p, int node)
+{
+    if (!p->is_active[node])
+        clear(p, node);
+}
+
 /* Only nodes that take part are looked at: a file may name millions that do not. */
 static void set_initial(prover *p, const int *items, size_t count)
 {
@@ -70,8 +77,8 @@ static void set_initial(prover *p, const int *items, size_t count)
                                                              : -1;
 
     for (size_t i = 0; i < count; i++) {
-        clear(p, schedule->transfers[items[i]].src);
-        clear(p, schedule->transfers[items[i]].dst);
+        clear_idle(p, schedule->transfers[items[i]].src);
+        clear_idle(p, schedule->transfers[items[i]].dst);
     }
     for (int rank = 0; rank < schedule->active_count; rank++) {
         int node = schedule->active[rank];
@@ -332,16 +339,21 @@ banyan_status banyan_judge_values(banyan_judge *judge, banyan_error *err)
     prover p = {.judge = judge, .schedule = schedule, .words = ((size_t)schedule->active_count + 63) / 64};
     int *item = NULL, fits;
 
+    p.is_active = banyan_alloc(nodes, 1);
     p.bits = banyan_alloc(nodes * p.words, sizeof *p.bits);
     p.cells = banyan_alloc(nodes, sizeof *p.cells);
     p.wanted = banyan_alloc(p.words, sizeof *p.wanted);
     p.changes = banyan_alloc(nodes, sizeof *p.changes);
     p.copies = banyan_alloc(nodes, sizeof *p.copies);
-    fits = p.bits && p.wanted && p.cells && p.changes && p.copies && sort_by_piece(schedule, &first, &item);
+    fits = p.is_active && p.bits && p.wanted && p.cells && p.changes && p.copies &&
+           sort_by_piece(schedule, &first, &item);
+    for (int rank = 0; fits && rank < schedule->active_count; rank++)
+        p.is_active[schedule->active[rank]] = 1;
     for (p.piece = 0; fits && p.piece < schedule->piece_count; p.piece++)
         fits = judge_piece(&p, item + first[p.piece], first[p.piece + 1] - first[p.piece]);
     banyan_free(first);
     banyan_free(item);
+    banyan_free(p.is_active);
     banyan_free(p.bits);
     banyan_free(p.wanted);
     banyan_free(p.cells);
