@@ -460,25 +460,31 @@ TEST(the_number_of_trees_suits_the_size)
     banyan_topology_destroy(topology);
 }
 
-/* The paper's systems on one network: the time in many slices agrees with what the stages add up to. */
+/* The paper's systems on one network: the time in many slices agrees with what the stages add up to. Of several best packings
+ * the processor's rounding decides which is found, and some need links that share, some links that serve messages in turn, for
+ * no tree to get ahead of the others: the faster of the two counts. */
 static double simulated_rate(const banyan_topology *topology, const int *active, int count,
-                             const char *stages, double least)
+                             const char *stages)
 {
     const double bytes = (double)((size_t)1 << 40);
     banyan_parameter parameter = {"stages", stages};
     outcome result = plan_for((size_t)bytes, topology, active, count, &parameter, 1);
-    banyan_fluid_options options = {.slice_bytes = (size_t)1 << 28};
-    banyan_fluid_result r;
-    banyan_error err;
-    double rate;
+    double rate = 0;
 
-    if (banyan_fluid(result.schedule, topology, (size_t)bytes, &options, &r, &err))
-        fail_msg("%s", err.text);
-    rate = bytes / r.timeline->total_s;
+    for (int i = 0; i < 2; i++) {
+        banyan_fluid_options options = {.slice_bytes = (size_t)1 << 28,
+                                        .service = i ? BANYAN_SERVICE_TURNS : BANYAN_SERVICE_SHARED};
+        banyan_fluid_result r;
+        banyan_error err;
+
+        if (banyan_fluid(result.schedule, topology, (size_t)bytes, &options, &r, &err))
+            fail_msg("%s", err.text);
+        rate = fmax(rate, bytes / r.timeline->total_s);
+        banyan_fluid_fini(&r);
+    }
     print_message("%-12s %.4g bytes/s, simulated %.4g\n", stages, result.limits.bytes_per_s, rate);
-    assert_true(rate <= result.limits.bytes_per_s * (1 + 1e-9) && rate > least * result.limits.bytes_per_s);
+    assert_true(rate <= result.limits.bytes_per_s * (1 + 1e-9) && rate > 0.98 * result.limits.bytes_per_s);
     assert_int_equal(result.schedule->barrier > 0, strcmp(stages, "pipelined") != 0);
-    banyan_fluid_fini(&r);
     banyan_schedule_destroy(result.schedule);
     return rate;
 }
@@ -491,13 +497,11 @@ TEST(stages_take_as_long_as_their_rates_say)
     banyan_error err;
 
     assert_int_equal(banyan_topology_load("dgx1,latency=0s", &topology, &err), BANYAN_SUCCESS);
-    pipelined = simulated_rate(topology, some, 4, "pipelined", 0.99);
-    /* Flows that share a link get like shares there, so heavy trees end a stage last. Of several best packings the processor's
-     * rounding decides which is found: 96 % of the sum on x86_64, 94 % on arm64. */
-    sequential = simulated_rate(topology, some, 4, "sequential", 0.92);
-    overlap = simulated_rate(topology, some, 4, "overlap", 0.92);
+    pipelined = simulated_rate(topology, some, 4, "pipelined");
+    sequential = simulated_rate(topology, some, 4, "sequential");
+    overlap = simulated_rate(topology, some, 4, "overlap");
     /* 14/3, 4 and 4 links' worth: equal directions gain nothing by the paper's overlap. */
-    assert_true(fabs(sequential / pipelined - 6.0 / 7) < 0.05);
+    assert_true(fabs(sequential / pipelined - 6.0 / 7) < 0.02);
     assert_true(overlap < 0.88 * pipelined);
     banyan_topology_destroy(topology);
 }
