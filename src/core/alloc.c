@@ -56,14 +56,11 @@ void banyan_free(void *memory)
     free(memory);
 }
 
-int banyan_grow(void **array, size_t count, size_t *capacity, size_t size)
+int banyan_grow_now(void **array, size_t *capacity, size_t size)
 {
     size_t wanted = *capacity ? 2 * *capacity : 16;
-    void *bigger;
+    void *bigger = banyan_realloc(*array, wanted, size);
 
-    if (count < *capacity)
-        return 1;
-    bigger = banyan_realloc(*array, wanted, size);
     if (!bigger)
         return 0;
     *array = bigger;

@@ -17,7 +17,12 @@ char *banyan_strdup(const char *text);
 void banyan_free(void *memory); /* accepts NULL */
 
 /* Makes room for one more in an array of *capacity things; doubles. Returns 0 when memory ran out. */
-int banyan_grow(void **array, size_t count, size_t *capacity, size_t size);
+int banyan_grow_now(void **array, size_t *capacity, size_t size);
+
+static inline int banyan_grow(void **array, size_t count, size_t *capacity, size_t size)
+{
+    return count < *capacity || banyan_grow_now(array, capacity, size);
+}
 
 /* malloc's own form, for libraries that let us give them an allocator. */
 void *banyan_malloc(size_t size);

@@ -174,15 +174,18 @@ static int judge_round(prover *p, const int *items, size_t count)
     for (size_t i = 0; i < count; i++) {
         int src = transfers[items[i]].src;
 
-        p->held[i] = p->cells[src];
         if (p->cells[src].is_empty)
             report_empty(p, (size_t)items[i], src, "reads");
-        if (p->changes[src])
-            memcpy(p->held_bits + i * p->words, bits_of(p, src), p->words * sizeof *p->bits);
+        if (!p->changes[src])
+            continue;
+        p->held[i] = p->cells[src];
+        memcpy(p->held_bits + i * p->words, bits_of(p, src), p->words * sizeof *p->bits);
     }
     for (size_t i = 0; i < count; i++) {
         const banyan_transfer *t = &transfers[items[i]];
-        const uint64_t *bits = p->changes[t->src] ? p->held_bits + i * p->words : bits_of(p, t->src);
+        int is_held = p->changes[t->src];
+        const cell *value = is_held ? &p->held[i] : &p->cells[t->src];
+        const uint64_t *bits = is_held ? p->held_bits + i * p->words : bits_of(p, t->src);
 
         if (p->copies[t->dst] && p->changes[t->dst] > 1) {
             banyan_judge_report(p->judge, (size_t)items[i],
@@ -192,9 +195,9 @@ static int judge_round(prover *p, const int *items, size_t count)
             p->copies[t->dst] = 0; /* say it once */
         }
         if (t->action == BANYAN_ACTION_REDUCE)
-            add_into(p, (size_t)items[i], t->dst, &p->held[i], bits);
+            add_into(p, (size_t)items[i], t->dst, value, bits);
         else
-            overwrite(p, (size_t)items[i], t->dst, &p->held[i], bits);
+            overwrite(p, (size_t)items[i], t->dst, value, bits);
     }
     for (size_t i = 0; i < count; i++)
         p->changes[transfers[items[i]].dst] = p->copies[transfers[items[i]].dst] = 0;
