@@ -200,12 +200,12 @@ def plan(options, folder, name):
 
 
 def judge(row, least):
-    """What is wrong with it, in a word or two; nothing if it is as asked."""
+    """What is wrong with it; nothing if it is as asked."""
     base = row["case"].split("/")[0]
     size = next(size for size, bases in BASES.items() if base in bases)
     if row["failure"]:
-        return "FAILED"
-    return " ".join((["LOW"] if row["share"] < least else []) + (["SLOW"] if row["cpu_s"] > SECONDS[size] else []))
+        return ["FAILED"]
+    return (["LOW"] if row["share"] < least else []) + (["SLOW"] if row["cpu_s"] > SECONDS[size] else [])
 
 
 def summarise(rows, least):
@@ -223,7 +223,7 @@ def summarise(rows, least):
         good = sorted((row for row in members if not row["failure"]), key=lambda row: row["cpu_s"]) or [{"share": 0, "cpu_s": 0}]
         print("| %d | %s | %d | %d | %.2f %% | %d | %.3g | %d |" % (
             size, kind, len(members), sum("LOW" in v for v in verdicts), 100 * min(row["share"] for row in good),
-            sum("SLOW" in v for v in verdicts), 1e3 * good[len(good) // 2]["cpu_s"], verdicts.count("FAILED")))
+            sum("SLOW" in v for v in verdicts), 1e3 * good[len(good) // 2]["cpu_s"], sum("FAILED" in v for v in verdicts)))
 
 
 def read_options():
@@ -270,7 +270,7 @@ def main():
                 verdict = judge(row, least)
                 if verdict:
                     print("%-36s %3d active  %.4f  %8.1f ms  %s %s" % (
-                        row["case"], row["active"], row["share"], 1e3 * row["cpu_s"], verdict, row["failure"]), flush=True)
+                        row["case"], row["active"], row["share"], 1e3 * row["cpu_s"], " ".join(verdict), row["failure"]), flush=True)
     if options.csv:
         with open(options.csv, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
