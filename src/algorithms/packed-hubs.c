@@ -5,20 +5,27 @@
 
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
+#include "solve/cells.h"
 #include "solve/hub-pairs.h"
 #include "solve/narrowest.h"
-#include "solve/service.h"
 
-#define ENOUGH 0.992    /* of the bound: trees and weights need not settle any further */
-#define GOOD 0.97       /* of an easy bound: nothing else does better in good time */
-#define MANY_WORKERS 96 /* more than these: else there are other ways */
+#define ENOUGH 0.992      /* of the bound: trees and weights need not settle any further */
+#define GOOD 0.9901       /* of an easy bound: nothing else need be tried, */
+#define NEARLY_ALL 0.9992 /* where so many trees are allowed that roundings do not matter, */
+#define MUCH 0.97         /* and of many workers, as nothing else does better in good time */
+#define FEW_WORKERS 24    /* up to which other ways are as quick */
+#define MANY_WORKERS 96
+#define MANY_TREES 256 /* no more pairs than these are made */
 
 static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options, double bound,
-                          banyan_flows *flows, double *rate, banyan_error *err)
+                          int in_hurry, banyan_flows *flows, double *rate, banyan_error *err)
 {
     banyan_coupled packing = {.bound_value = bound};
     banyan_hub_pairs_problem problem = {
-        .pair_limit = options->max_trees, .least = *rate, .enough = ENOUGH * bound};
+        .pair_limit = options->max_trees < MANY_TREES ? options->max_trees : MANY_TREES,
+        .least = *rate,
+        .enough = (options->max_trees > MANY_TREES ? NEARLY_ALL : ENOUGH) * bound,
+        .in_hurry = in_hurry};
     banyan_status status = banyan_hub_pairs_find(graph, &problem, &packing, err);
 
     if (!status && packing.trees.tree_count) {
@@ -30,20 +37,23 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     return status;
 }
 
-static int applies(const banyan_graph *graph, const banyan_packed_options *options)
+/* How many workers there are behind switches; 0: it is not so, or trees must not be deep. */
+static int count_workers(const banyan_graph *graph, const banyan_packed_options *options)
 {
     int adders = 0;
 
     for (int v = 0; v < graph->node_count; v++)
         adders += (graph->role[v] & BANYAN_NODE_ADDS) != 0;
-    return adders > MANY_WORKERS && !options->max_depth && banyan_hub_pairs_apply(graph);
+    return !options->max_depth && banyan_hub_pairs_apply(graph) ? adders : 0;
 }
 
 banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
                                  const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                  banyan_error *err)
 {
-    return applies(graph, options) ? pack(graph, options, bound->value, flows, rate, err) : BANYAN_SUCCESS;
+    return count_workers(graph, options) > MANY_WORKERS
+               ? pack(graph, options, bound->value, 0, flows, rate, err)
+               : BANYAN_SUCCESS;
 }
 
 /* What links at workers and the narrowest cut allow, which is mostly the bound where links between switches are wide. */
@@ -54,7 +64,7 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     banyan_status status = price && inside ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_service_price(graph, price, out, err);
+        status = banyan_cells_price(graph, price, out, err);
     if (!status) {
         limit = (int64_t)fmin(ceil(*out), 4e18);
         status = banyan_narrowest_cut(graph, limit, &width, inside, err);
@@ -66,19 +76,20 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     return status;
 }
 
-banyan_status banyan_packed_hubs_unlike(const banyan_graph *graph, const banyan_packed_options *options,
+banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
                                         banyan_flows *flows, int *good, banyan_error *err)
 {
-    double rate = 0, bound = 0;
+    double rate = 0, bound = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
+    int workers = count_workers(graph, options);
     banyan_status status;
 
     *good = 0;
-    if (!applies(graph, options))
+    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph))
         return BANYAN_SUCCESS;
     status = easy_bound(graph, &bound, err);
     if (!status && bound > 0)
-        status = pack(graph, options, bound, flows, &rate, err);
-    *good = !status && rate >= GOOD * bound;
+        status = pack(graph, options, bound, workers <= MANY_WORKERS, flows, &rate, err);
+    *good = !status && rate >= (workers > MANY_WORKERS && !graph->symmetric ? MUCH : enough) * bound;
     if (!*good)
         flows->flow_count = 0;
     return status;

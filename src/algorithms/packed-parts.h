@@ -54,8 +54,8 @@ banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_
                                  const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                  banyan_error *err);
 
-/* The same with directions unlike. *good: they come near to an easy bound, and nothing else need be tried. */
-banyan_status banyan_packed_hubs_unlike(const banyan_graph *graph, const banyan_packed_options *options,
+/* The same of more than a few workers. *good: they come near to an easy bound, and nothing else need be tried. */
+banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
                                         banyan_flows *flows, int *good, banyan_error *err);
 
 /* Prices per arc and the bound that they prove, in bytes per second; 0: none is known. */

@@ -374,8 +374,6 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
     banyan_status status =
         known.price ? pack_even(topology, graph, options, flows, &good, err) : banyan_fail_memory(err);
 
-    if (!status && !good && banyan_graph_has_helpers(graph))
-        status = banyan_packed_hubs_unlike(graph, options, flows, &good, err);
     if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
         graph->arc_count > FEW_ARCS)
         status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &known, &good, err);
@@ -396,6 +394,8 @@ banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_gr
     if (!options->max_depth &&
         (graph->symmetric ? banyan_graph_has_idle_adders(graph) : !banyan_graph_all_active(graph)))
         status = banyan_packed_wide(topology, graph, options, flows, &good, err);
+    if (!status && !good)
+        status = banyan_packed_hubs_easily(graph, options, flows, &good, err);
     if (status || good)
         return status;
     return graph->symmetric ? banyan_packed_symmetric(topology, graph, options, flows, err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
  *
- * Nodes that free cables join are one node first. Then prices on links at workers alone are soon judged (solve/service.h), else
+ * Workers behind switches that only forward are soon judged (solve/cells.h). Else nodes that free cables join are one node, and
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
@@ -15,12 +15,12 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/ascent.h"
+#include "solve/cells.h"
 #include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/mean.h"
 #include "solve/packing.h"
-#include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/twins.h"
 
@@ -105,9 +105,6 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     int exact;
     banyan_status status;
 
-    *out = banyan_service_cost(graph, price);
-    if (*out > 0 && *out >= hoped)
-        return BANYAN_SUCCESS;
     status = cost_of_trees(graph, price, &exact, out, err);
     if (status || exact)
         return status;
@@ -181,11 +178,14 @@ static banyan_wide least_wanted(double cost)
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
                                      banyan_fraction *fraction, double *value, banyan_error *err)
 {
-    banyan_wide worth = banyan_packing_value(graph, price, 1), cost = 0, wanted;
+    banyan_wide worth = banyan_packing_value(graph, price, 1), cost = 0, by_cells = 0, wanted;
     banyan_status status;
 
     wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
-    status = least_cost_of_merged(graph, price, wanted, &cost, err);
+    status = banyan_cells_cost(graph, price, &by_cells, err);
+    if (!status && (by_cells < wanted || wanted <= 0))
+        status = least_cost_of_merged(graph, price, wanted, &cost, err);
+    cost = by_cells > cost ? by_cells : cost;
     if (status)
         return status;
     if (cost <= 0)

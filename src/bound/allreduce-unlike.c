@@ -7,13 +7,14 @@
 
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/cells.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
 #include "solve/hub-pairs.h"
 #include "solve/mean.h"
 #include "solve/narrowest.h"
-#include "solve/service.h"
+#include "solve/packing.h"
 
 #define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
 #define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
@@ -95,18 +96,27 @@ static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *
     return status;
 }
 
-banyan_status banyan_allreduce_lower_by_service(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                                banyan_error *err)
+banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                              banyan_error *err)
 {
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    double value;
-    banyan_status status = price ? banyan_service_price(graph, price, &value, err) : banyan_fail_memory(err);
+    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *found.price)};
+    banyan_wide cost = 0;
+    banyan_status status =
+        found.price ? banyan_cells_price(graph, found.price, &found.value, err) : banyan_fail_memory(err);
 
-    if (!status && value < out->value * (1 - SETTLED)) {
-        memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
-        status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
+    if (!status && found.value < out->value * (1 - SETTLED))
+        status = banyan_cells_cost(graph, found.price, &cost, err);
+    if (!status && cost > 0) { /* the program may think a little more of its prices than they prove */
+        banyan_wide worth = banyan_packing_value(graph, found.price, 1);
+
+        found.value = (double)worth / (double)cost;
+        if (found.value < out->value * (1 - SETTLED)) {
+            out->fraction = banyan_fraction_make(worth, cost);
+            out->value = found.value;
+            memcpy(out->price, found.price, (size_t)graph->arc_count * sizeof *found.price);
+        }
     }
-    banyan_free(price);
+    banyan_free(found.price);
     return status;
 }
 
@@ -138,7 +148,7 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
     trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
     status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
     if (!status && !settled)
-        status = banyan_allreduce_lower_by_service(graph, &mean, err);
+        status = banyan_allreduce_lower_by_cells(graph, &mean, err);
     if (!status && !settled)
         status = by_hubs(graph, &mean, &settled, err);
     if (!status && !settled)

@@ -323,7 +323,7 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     if (!status && is_forwarding)
         status = by_cuts_of_helpers(graph, out, err);
     if (!status && is_forwarding)
-        status = banyan_allreduce_lower_by_service(graph, out, err);
+        status = banyan_allreduce_lower_by_cells(graph, out, err);
     if (!status && is_forwarding && out->value > out->reached * (1 + SAME))
         status = by_joining(graph, out, err);
 prove: /* What a solver says is not taken on trust: the prices alone must prove it. */

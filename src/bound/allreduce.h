@@ -27,9 +27,9 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
 banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
                                             banyan_error *err);
 
-/* Lowers a bound that is known to what links at workers allow, where idle ones help (solve/service.h), if that is less. */
-banyan_status banyan_allreduce_lower_by_service(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                                banyan_error *err);
+/* Lowers a bound that is known to what links at workers allow, where idle ones help (solve/cells.h), if that is less. */
+banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                              banyan_error *err);
 
 /* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. Where trees are too many to be searched, a
  * quick proof is enough if it proves what is hoped for; else, and where that is 0, a long one is tried, too. */

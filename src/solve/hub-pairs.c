@@ -21,9 +21,13 @@
 #define STEEPNESS                                                                                            \
     24.0 /* doublings of a link's price from an empty one to one that bears what it should by then */
 #define NON_BLOCKING                                                                                         \
-    0.9 /* of what its workers' links carry: a switch with so much to others needs no hub of its own */
+    0.5 /* of what its workers' links carry: a switch with so much to others needs no hub of its own */
 #define FEW 0.02  /* of the active workers without a place: no idle hub more is worth it */
 #define AIM 0.993 /* of the bound: what is a little less than all can be had */
+#define DEEPER                                                                                               \
+    0.1 /* of the price of a link that bears what it should, for each hop between a hub and the root */
+#define LUMPS                                                                                                \
+    4 /* that those without a place make at first: more hubs that are overdone by less are a chain */
 #define TURNS 6
 #define MORE_HOPS 2
 
@@ -40,6 +44,7 @@ typedef struct {
     double *given;         /* per switch: children of its workers so far */
     int *need;             /* per group: children of the tree at hand without a place */
     int *slots;            /* per node: places that it has left in the tree at hand */
+    int *depth;            /* per hub in the tree at hand */
     unsigned char *is_hub; /* 2: in the tree */
     int *hubs, hub_count;
     double *load, *price; /* per arc */
@@ -63,6 +68,7 @@ static void maker_fini(maker *m)
     banyan_free(m->home);
     banyan_free(m->given);
     banyan_free(m->slots);
+    banyan_free(m->depth);
     banyan_free(m->is_hub);
     banyan_free(m->hubs);
     banyan_free(m->load);
@@ -123,6 +129,7 @@ static banyan_status maker_init(maker *m, banyan_error *err)
     m->home = banyan_alloc(nodes, sizeof(int));
     m->given = banyan_alloc(nodes, sizeof(double));
     m->slots = banyan_alloc(nodes, sizeof(int));
+    m->depth = banyan_alloc(nodes, sizeof(int));
     m->is_hub = banyan_alloc(nodes, 1);
     m->hubs = banyan_alloc(nodes, sizeof(int));
     m->load = banyan_alloc(arcs, sizeof(double));
@@ -133,8 +140,8 @@ static banyan_status maker_init(maker *m, banyan_error *err)
     m->way = banyan_alloc(nodes, sizeof(int));
     m->root = banyan_alloc(2 * (size_t)m->pair_count, sizeof(int));
     if (!whole || !m->service || !m->group || !m->need || !m->worker || !m->home || !m->given || !m->slots ||
-        !m->is_hub || !m->hubs || !m->load || !m->price || !m->distance || !m->via || !m->open || !m->way ||
-        !m->root)
+        !m->depth || !m->is_hub || !m->hubs || !m->load || !m->price || !m->distance || !m->via || !m->open ||
+        !m->way || !m->root)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
 }
@@ -286,8 +293,10 @@ static void choose_hubs(maker *m, int g, int d)
     if (m->need[g] > FEW * m->graph->active_count)
         choose_idle(m, g, d, 1);
     while (m->need[g] > 0 && (v = least_overdone(m, g, d)) >= 0) {
-        serve(m, v, d, 1);
-        m->need[g]--;
+        int slots = (m->need[g] + LUMPS - 1) / LUMPS;
+
+        serve(m, v, d, slots);
+        m->need[g] -= slots;
     }
 }
 
@@ -347,6 +356,8 @@ static int nearest(maker *m, int child, int d, int g, int strict)
             int arc = arcs[i], w = d ? graph->arcs[arc].src : graph->arcs[arc].dst;
             double cost = m->distance[at] + m->price[arc];
 
+            if (m->is_hub[w] == 2)
+                cost += DEEPER * m->depth[w];
             if (cost >= m->distance[w] || cost >= far)
                 continue;
             if (graph->role[w]) {
@@ -385,6 +396,7 @@ static int hang(maker *m, int child, int d, int g)
     if (hub < 0)
         return 0;
     m->slots[hub]--;
+    m->depth[child] = m->depth[hub] + 1;
     banyan_trees_add_edge(&m->trees, d ? hub : child, d ? child : hub);
     for (int v = hub; v != child; v = d ? graph->arcs[m->via[v]].dst : graph->arcs[m->via[v]].src)
         m->way[length++] = m->via[v];
@@ -442,6 +454,7 @@ static int make_tree(maker *m, int root, int d)
         set_price(m, i);
     banyan_trees_begin(&m->trees);
     m->is_hub[root] = 2;
+    m->depth[root] = 0;
     for (int j = 1; j < m->hub_count; j++) {
         if (!hang(m, m->hubs[j], d, -1))
             return 0;
@@ -474,8 +487,11 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
                                     banyan_coupled *packing, banyan_error *err)
 {
     maker m = {.graph = graph, .rate = AIM * packing->bound_value, .pair_count = problem->pair_limit};
-    banyan_settle_problem settle = {
-        .aim = m.rate, .enough = problem->enough, .turn_limit = TURNS, .more_hops = MORE_HOPS};
+    banyan_settle_problem settle = {.aim = m.rate,
+                                    .enough = problem->enough,
+                                    .turn_limit = TURNS,
+                                    .more_hops = MORE_HOPS,
+                                    .in_hurry = problem->in_hurry};
     double total = 0, *weight = banyan_alloc((size_t)m.pair_count, sizeof *weight);
     int whole = 0;
     banyan_status status = weight ? maker_init(&m, err) : banyan_fail_memory(err);

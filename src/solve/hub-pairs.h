@@ -9,6 +9,7 @@ typedef struct {
     int pair_limit;
     double least;  /* what the packing's trees are worth, in the graph's units: pairs must weigh more */
     double enough; /* and what will do */
+    int in_hurry;  /* if they do not soon come near to that, there are other ways */
 } banyan_hub_pairs_problem;
 
 /* Whether every node that adds also copies, and hangs on one switch that only forwards. */

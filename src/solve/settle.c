@@ -26,6 +26,8 @@
 #define LEAST_WEIGHT                                                                                         \
     1e-4 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
+#define IN_REACH 0.98     /* of enough, after the first turn; */
+#define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */
 
 typedef struct {
     const banyan_graph *graph;
@@ -152,6 +154,14 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
     return status;
 }
 
+/* Whether enough may still be reached; before: what the turn began with. */
+static int is_in_reach(const settler *s, double before, double sum)
+{
+    double enough = s->problem->enough;
+
+    return before > 0 ? sum + TURNS_TO_COME * (sum - before) >= enough : sum >= IN_REACH * enough;
+}
+
 static long count_attempts(const settler *s)
 {
     int nodes = s->graph->node_count;
@@ -199,7 +209,8 @@ banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_probl
                         : banyan_rehang(graph, &moves, trees, &fullest, err);
         if (!status)
             status = weigh(&s, trees, found, &sum, err);
-        more = !status && sum > *total + LEAST_GAIN * problem->aim && sum < problem->enough;
+        more = !status && sum > *total + LEAST_GAIN * problem->aim && sum < problem->enough &&
+               (!problem->in_hurry || is_in_reach(&s, *total, sum));
         if (!status && sum > *total) {
             *total = sum;
             memcpy(weight, found, (size_t)s.pair_count * sizeof *weight);

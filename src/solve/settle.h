@@ -10,6 +10,7 @@ typedef struct {
     double enough; /* and what will do: then it ends */
     int turn_limit;
     int more_hops; /* than the deepest tree has: trees may become so deep */
+    int in_hurry;  /* it also ends where enough is out of reach */
 } banyan_settle_problem;
 
 /* Trees stand in, out, in, out, ...; root is per tree, weight per pair: on entry they only matter beside each other, in the end

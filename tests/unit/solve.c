@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "solve/arborescence.h"
 #include "solve/ascent.h"
+#include "solve/cells.h"
 #include "solve/cuts.h"
 #include "solve/disjoint.h"
 #include "solve/exchange.h"
@@ -23,7 +24,6 @@
 #include "solve/lp.h"
 #include "solve/partitions.h"
 #include "solve/peel.h"
-#include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
@@ -392,12 +392,14 @@ TEST(service_of_idle_workers_bounds_what_links_at_workers_allow)
     banyan_graph *graph = make_star();
     int64_t price[2 * STAR_NODES];
     double value, worth = 0;
+    banyan_wide cost;
 
-    assert_int_equal(banyan_service_price(graph, price, &value, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_cells_price(graph, price, &value, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_cells_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)graph->arcs[i].capacity * (double)price[i];
     assert_true(fabs(value * graph->unit / closed - 1) < 1e-9);
-    assert_true(fabs(worth / (double)banyan_service_cost(graph, price) / value - 1) < 1e-9);
+    assert_true(fabs(worth / (double)cost / value - 1) < 1e-9);
     banyan_graph_destroy(graph);
 }
 
@@ -411,7 +413,7 @@ TEST(pairs_with_hubs_survive_the_failure_of_each_allocation)
     int calls = 0;
 
     assert_true(banyan_hub_pairs_apply(graph));
-    assert_int_equal(banyan_service_price(graph, price, &packing.bound_value, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_cells_price(graph, price, &packing.bound_value, NULL), BANYAN_SUCCESS);
     problem.enough = packing.bound_value;
     for (; status && calls < 100000; calls++) {
         banyan_alloc_fail_after(calls);

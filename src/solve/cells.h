@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/cells.h: what links at workers and between switches allow together, where idle workers help. A cell is a switch that only
+ * forwards, with the workers behind it. */
+#ifndef BANYAN_SOLVE_CELLS_H
+#define BANYAN_SOLVE_CELLS_H
+
+#include "solve/fraction.h"
+#include "solve/graph.h"
+
+typedef struct {
+    int count;
+    int *home;          /* per cell: its switch */
+    int *cell;          /* per node, a switch or a worker; -1: none */
+    int *active, *idle; /* per cell: how many workers */
+} banyan_cells;
+
+/* None (count 0) unless every worker adds and copies, and has one link each way, to and from one switch. */
+banyan_status banyan_cells_find(const banyan_graph *graph, banyan_cells *out, banyan_error *err);
+void banyan_cells_fini(banyan_cells *cells);
+
+/* No in-tree and out-tree with one root cost less together, by this kind of proof; -1: it does not apply. */
+banyan_status banyan_cells_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                banyan_error *err);
+
+/* The best prices that are the same for all links of a kind in each cell; *value is what they prove, in the graph's units, or
+ * HUGE_VAL. */
+banyan_status banyan_cells_price(const banyan_graph *graph, int64_t *price, double *value, banyan_error *err);
+
+#endif
