@@ -13,9 +13,11 @@
 #include "solve/fewer.h"
 #include "solve/fitted-pairs.h"
 #include "solve/graft.h"
+#include "solve/laden.h"
 #include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/settle.h"
+#include "solve/soft-parts.h"
 #include "solve/twins.h"
 
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
@@ -30,13 +32,17 @@
 #define CLOSER 2e-3          /* and with more arcs: then some pairs will have to go */
 #define ROUGHLY 2e-3         /* the same where pairs settle, */
 #define SETTLED_ENOUGH 0.991 /* until they reach this, */
-#define TURNS 10             /* or after so many turns */
-#define FEW 0.991            /* what few pairs should reach */
-#define MUCH 0.9             /* of the bound will do on dense networks, once settled */
-#define FITTED_TURNS 8       /* in so many turns, */
-#define MORE_HOPS 4          /* and so much deeper */
-#define MANY_ARCS 600        /* beyond which */
-#define LEAST 0.1            /* must do: columns take minutes */
+#define TURNS 30             /* or after so many turns */
+#define SOFTLY 1.02          /* times the bound is proven by prices of many partitions, and they are heeded */
+#define PRICE_SCALE 17179869184.0 /* 2^34 */
+#define FEW_ARCS_TO_FIT                                                                                      \
+    220 /* with so few the heaviest of a rough packing are sooner found than pairs of weights that fall */
+#define FEW 0.991      /* what few pairs should reach */
+#define MUCH 0.9       /* of the bound will do on dense networks, once settled */
+#define FITTED_TURNS 8 /* in so many turns, */
+#define MORE_HOPS 4    /* and so much deeper */
+#define MANY_ARCS 600  /* beyond which */
+#define LEAST 0.1      /* must do: columns take minutes */
 #define MOST_ROUNDS 300
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
@@ -94,8 +100,7 @@ static banyan_status find_fitted(const banyan_graph *graph, int limit, const ban
 {
     double *width = banyan_alloc((size_t)graph->arc_count, sizeof *width), most = division->bound_value;
     banyan_fitted_pairs_problem problem = {.width = width, .root = division->root, .pair_limit = limit};
-    banyan_settle_problem settle = {
-        .aim = most, .enough = GOOD * most, .turn_limit = FITTED_TURNS, .more_hops = MORE_HOPS};
+    banyan_settle_problem settle = {.aim = most, .enough = GOOD * most, .turn_limit = FITTED_TURNS};
     banyan_status status = width ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     for (int i = 0; !status && i < graph->arc_count; i++)
@@ -180,27 +185,134 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
     return status;
 }
 
-/* Without forwarders trees settle so well that columns need not be the best, nor pairs chosen with care: the heaviest do. */
+/* Prices of many partitions in the place of those of the proof, if they prove nearly as much. */
+static banyan_status soften(const banyan_graph *graph, const banyan_division *division, int64_t *price,
+                            banyan_error *err)
+{
+    double *width = banyan_alloc((size_t)graph->arc_count, sizeof *width),
+           *mixed = banyan_alloc((size_t)graph->arc_count, sizeof *mixed), dearest = 0, proven = 0;
+    banyan_soft_parts *parts = NULL;
+    banyan_status status = width && mixed ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status)
+        status = banyan_soft_parts_create(graph, division->price, &parts, err);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        width[i] = (double)graph->arcs[i].capacity;
+    if (!status)
+        proven = banyan_soft_parts_mix(parts, width, mixed);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        dearest = fmax(dearest, mixed[i]);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        price[i] = proven > 0 && proven <= SOFTLY * division->bound_value
+                       ? (int64_t)nearbyint(mixed[i] / dearest * PRICE_SCALE)
+                       : division->price[i];
+    banyan_soft_parts_destroy(parts);
+    banyan_free(width);
+    banyan_free(mixed);
+    return status;
+}
+
+/* A packing without trees that has the division's bound. */
+static banyan_status begin_packing(const banyan_graph *graph, const banyan_division *division,
+                                   banyan_coupled *out, banyan_error *err)
+{
+    *out = (banyan_coupled){.bound = division->bound,
+                            .bound_value = division->bound_value,
+                            .proven = 1,
+                            .rounds = division->rounds,
+                            .price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price)};
+    if (!out->price)
+        return banyan_fail_memory(err);
+    memcpy(out->price, division->price, (size_t)graph->arc_count * sizeof *out->price);
+    return BANYAN_SUCCESS;
+}
+
+/* Pairs of falling weights that avoid one another, and settle. */
+static banyan_status settle_laden(const banyan_graph *graph, int limit, const banyan_division *division,
+                                  const banyan_settle_problem *settle, banyan_coupled *out, banyan_error *err)
+{
+    banyan_laden_problem laden = {.price = settle->price, .root = division->root, .pair_limit = limit};
+    banyan_status status = banyan_laden_pairs(graph, &laden, out, err);
+
+    return status ? status : banyan_settle_packing(graph, settle, out, err);
+}
+
+/* The same from pairs of weights that fall. */
+static banyan_status settle_fitted(const banyan_graph *graph, int limit, const banyan_division *division,
+                                   const banyan_settle_problem *settle, banyan_coupled *few,
+                                   banyan_error *err)
+{
+    double *width = banyan_alloc((size_t)graph->arc_count, sizeof *width);
+    banyan_fitted_pairs_problem problem = {.width = width, .root = division->root, .pair_limit = limit};
+    banyan_status status = width ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        width[i] = (double)graph->arcs[i].capacity;
+    if (!status)
+        status = banyan_fitted_pairs_find(graph, &problem, 0, few, err);
+    if (!status && few->total > 0)
+        status = banyan_settle_packing(graph, settle, few, err);
+    banyan_free(width);
+    return status;
+}
+
+/* The heaviest of those of a rough packing. */
 static banyan_status settle_heaviest(const banyan_graph *graph, const banyan_coupled_problem *problem,
-                                     const banyan_division *division, banyan_coupled *out, banyan_error *err)
+                                     const banyan_division *division, const banyan_settle_problem *settle,
+                                     banyan_coupled *few, banyan_error *err)
 {
     banyan_coupled_problem rough = *problem;
-    banyan_settle_problem settle = {
-        .aim = division->bound_value, .enough = SETTLED_ENOUGH * division->bound_value, .turn_limit = TURNS};
     banyan_status status;
 
     rough.tolerance = fmax(ROUGHLY, problem->tolerance);
-    status = banyan_coupled_by_columns(graph, &rough, division, out, err);
+    status = banyan_coupled_by_columns(graph, &rough, division, few, err);
     if (status)
         return status;
-    status = banyan_fewer_make_pairs(graph, out, err);
-    if (!status && out->trees.tree_count / 2 > (size_t)problem->tree_limit) {
-        status = banyan_fewer_keep_heaviest(problem->tree_limit, out, err);
+    status = banyan_fewer_make_pairs(graph, few, err);
+    if (!status && few->trees.tree_count / 2 > (size_t)problem->tree_limit) {
+        status = banyan_fewer_keep_heaviest(problem->tree_limit, few, err);
         if (!status)
-            status = banyan_settle_packing(graph, &settle, out, err);
+            status = banyan_settle_packing(graph, settle, few, err);
+    }
+    return status;
+}
+
+/* Without forwarders trees settle so well that those to begin with need not be the best. */
+static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                 const banyan_division *division, banyan_coupled *out, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_division soft = *division;
+    banyan_settle_problem settle = {.aim = division->bound_value,
+                                    .enough = SETTLED_ENOUGH * division->bound_value,
+                                    .turn_limit = TURNS,
+                                    .price = price};
+    banyan_status status = begin_packing(graph, division, out, err);
+
+    if (!status && !price)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = soften(graph, division, price, err);
+    if (!status && graph->arc_count > FEW_ARCS)
+        status = settle_laden(graph, problem->tree_limit, division, &settle, out, err);
+    soft.price = price;
+    for (int way = graph->arc_count > FEW_ARCS_TO_FIT ? 0 : 1;
+         !status && way < 2 && out->total < GOOD * division->bound_value; way++) {
+        banyan_coupled few = {.price = division->price, .bound_value = division->bound_value};
+
+        if (way == 0)
+            status = settle_fitted(graph, problem->tree_limit, division, &settle, &few, err);
+        else
+            status = settle_heaviest(graph, problem, &soft, &settle, &few, err);
+        if (!status && few.total > out->total)
+            take_trees(out, &few);
+        if (few.price == division->price)
+            few.price = NULL; /* lent */
+        banyan_coupled_fini(&few);
     }
     if (status)
         banyan_coupled_fini(out);
+    banyan_free(price);
     return status;
 }
 
@@ -222,7 +334,7 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     if (!status)
         heed_known(graph, problem, &division);
     if (!status && has_coins && banyan_graft_applies(graph)) {
-        status = settle_heaviest(graph, problem, &division, out, err);
+        status = settle_some(graph, problem, &division, out, err);
         good = 1;
     } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
         status = try_few(graph, problem->tree_limit, &division, &few, out, &good, err);

@@ -10,7 +10,8 @@
  *       v                  An arc's price grows exponentially with what it bears. That alone would level all arcs by
  * ways that are too long, for idle nodes let trees have more edges than need be. So prices learn: what is too full after a
  * round costs more from then on, and the others less, as the prices of a linear program would; with them, prices need
- * not be steep. Cost: a search for a shortest way an attempt, mostly a short one. */
+ * not be steep. And a part of each price is that of the proof, however little the arc bears. Where nearly all limits are held,
+ * steep prices bring the rest to rest. Cost: a search for a shortest way an attempt, mostly a short one. */
 #include "solve/graft.h"
 
 #include <math.h>
@@ -18,13 +19,16 @@
 
 #include "core/alloc.h"
 
-#define STEEP 20        /* doublings of the price between an empty arc and a full one */
-#define MOST 900        /* doublings, so that sums are still numbers */
-#define LEAST_GAIN 1e-3 /* of the old way's price */
-#define NEARLY 0.95     /* of the limit: branches over arcs that bear more may move */
-#define LEARN 5         /* doublings of an arc's base price a round for each limit that it bears too much, */
-#define DEAREST 1e12    /* up to this, and down to its inverse */
-#define ROUNDS 16
+#define STEEP 10         /* doublings of the price between an empty arc and a full one, */
+#define FIRM_STEEP 200   /* and where nearly all limits are held */
+#define PROOF 0.3        /* of the proof's price beside that of a full arc, however little it bears */
+#define MOST 600         /* doublings, so that sums are still numbers, */
+#define MOST_BY_TREE 300 /* and by one tree alone */
+#define LEAST_GAIN 1e-3  /* of the old way's price */
+#define NEARLY 0.95      /* of the limit: branches over arcs that bear more may move; firm: of all of it */
+#define LEARN 5          /* doublings of an arc's base price a round for each limit that it bears too much, */
+#define DEAREST 1e12     /* up to this, and down to its inverse */
+#define ROUNDS 8
 #define ROOT (-1)    /* in the place of the arc above a node: it has none, */
 #define OUTSIDE (-2) /* or is not in the tree */
 
@@ -37,13 +41,18 @@ typedef struct {
     int *above;    /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
     int *children; /* the same: how many are below v */
     int *back;     /* per arc: one in the other direction, or -1 */
-    double *base;  /* per arc: what it costs when it is full */
-    double *load;  /* per arc: what its users weigh */
-    double *price; /* per arc, of one more user: the tree at hand, */
-    double weight; /* which weighs so much */
-    int towards;   /* and leads to its root */
-    int *up;       /* its part of above, */
-    int *below;    /* and of children */
+    double *base;  /* per arc: what it costs when it is full, */
+    double *proof; /* and what, besides, in any case */
+    double steep;
+    double *load;       /* per arc: what its users weigh */
+    double *full;       /* per arc: 2^(steep (load / limit - 1)) */
+    double *growth;     /* [pair * arc_count + arc]: by how many times a tree of the pair makes that more */
+    double *price;      /* per arc, of one more user: the tree at hand, */
+    const double *grow; /* of the pair growth */
+    double weight;      /* which weighs so much */
+    int towards;        /* and leads to its root */
+    int *up;            /* its part of above, */
+    int *below;         /* and of children */
     side *side;
     int *depth; /* per node of the stock, below the root; of the branch, below its top */
     double *distance;
@@ -59,7 +68,10 @@ static void grafter_fini(grafter *g)
     banyan_free(g->children);
     banyan_free(g->back);
     banyan_free(g->base);
+    banyan_free(g->proof);
     banyan_free(g->load);
+    banyan_free(g->full);
+    banyan_free(g->growth);
     banyan_free(g->price);
     banyan_free(g->side);
     banyan_free(g->depth);
@@ -71,6 +83,32 @@ static void grafter_fini(grafter *g)
     banyan_free(g->cut);
 }
 
+static double weight_of(const grafter *g, int tree)
+{
+    return g->problem->weight ? g->problem->weight[tree] : 1;
+}
+
+/* The proof's prices have a say from the beginning, beside equal ones. */
+static void set_base(grafter *g)
+{
+    const int64_t *price = g->problem->price;
+    const double *limit = g->problem->limit;
+    double sum = 0;
+
+    for (int i = 0; price && i < g->graph->arc_count; i++)
+        sum += (double)price[i] * limit[i] / g->graph->arc_count;
+    for (int i = 0; i < g->graph->arc_count; i++) {
+        double proof = sum > 0 ? (double)price[i] * limit[i] / sum : 0;
+
+        g->base[i] = sum > 0 ? (1 + proof) / 2 : 1;
+        g->proof[i] = PROOF * proof * g->steep * log(2) / limit[i];
+        g->full[i] = exp2(-g->steep);
+        for (int t = 0; t < g->tree_count; t += 2)
+            g->growth[t / 2 * g->graph->arc_count + i] =
+                exp2(fmin(MOST_BY_TREE, g->steep * weight_of(g, t) / limit[i])) - 1;
+    }
+}
+
 static banyan_status grafter_init(grafter *g, banyan_error *err)
 {
     size_t nodes = (size_t)g->node_count, arcs = (size_t)g->graph->arc_count,
@@ -80,7 +118,10 @@ static banyan_status grafter_init(grafter *g, banyan_error *err)
     g->children = banyan_alloc(cells, sizeof(int));
     g->back = banyan_alloc(arcs, sizeof(int));
     g->base = banyan_alloc(arcs, sizeof(double));
+    g->proof = banyan_alloc(arcs, sizeof(double));
     g->load = banyan_alloc(arcs, sizeof(double));
+    g->full = banyan_alloc(arcs, sizeof(double));
+    g->growth = banyan_alloc(arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
     g->price = banyan_alloc(arcs, sizeof(double));
     g->side = banyan_alloc(nodes, sizeof *g->side);
     g->depth = banyan_alloc(nodes, sizeof(int));
@@ -90,19 +131,21 @@ static banyan_status grafter_init(grafter *g, banyan_error *err)
     g->open = banyan_alloc(nodes, sizeof(int));
     g->line = banyan_alloc(nodes, sizeof(int));
     g->cut = banyan_alloc(nodes, sizeof(int));
-    if (!g->above || !g->children || !g->back || !g->base || !g->load || !g->price || !g->side || !g->depth ||
-        !g->distance || !g->via || !g->hops || !g->open || !g->line || !g->cut)
+    if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->load || !g->full ||
+        !g->growth || !g->price || !g->side || !g->depth || !g->distance || !g->via || !g->hops || !g->open ||
+        !g->line || !g->cut)
         return banyan_fail_memory(err);
     for (int i = 0; i < g->graph->arc_count; i++) {
         const banyan_arc *arc = &g->graph->arcs[i];
 
-        g->base[i] = 1;
         g->back[i] = arc->twin;
         for (int j = g->graph->out_first[arc->dst]; g->back[i] < 0 && j < g->graph->out_first[arc->dst + 1];
              j++)
             if (g->graph->arcs[g->graph->out_arc[j]].dst == arc->src)
                 g->back[i] = g->graph->out_arc[j];
     }
+    g->steep = g->problem->is_firm ? FIRM_STEEP : STEEP;
+    set_base(g);
     return BANYAN_SUCCESS;
 }
 
@@ -128,32 +171,27 @@ static int is_way(const grafter *g, int v)
     return is_idle(g, v) && g->up[v] >= 0 && g->below[v] == 1;
 }
 
-/* What the tree at hand adds to the sum of 2^(STEEP load / limit) over the arcs. */
+/* What the tree at hand adds to the sum of 2^(steep load / limit) over the arcs, and the proof's part. */
 static void set_price(grafter *g, int arc)
 {
-    double limit = g->problem->limit[arc], full = (g->load[arc] + g->weight) / limit;
-
-    g->price[arc] =
-        g->base[arc] * exp2(fmin(MOST, STEEP * (full - 1))) * (1 - exp2(-STEEP * g->weight / limit));
+    g->price[arc] = g->base[arc] * g->full[arc] * g->grow[arc] + g->proof[arc] * g->weight;
 }
 
 static void count(grafter *g, int arc, int more)
 {
     g->load[arc] += more * g->weight;
+    g->full[arc] = exp2(fmin(MOST, g->steep * (g->load[arc] / g->problem->limit[arc] - 1)));
     set_price(g, arc);
 }
 
 /* The tree is at hand now. */
 static void take_up(grafter *g, int tree)
 {
-    double weight = g->problem->weight ? g->problem->weight[tree] : 1;
-
     g->towards = tree % 2 == 0;
     g->up = g->above + (size_t)tree * (size_t)g->node_count;
     g->below = g->children + (size_t)tree * (size_t)g->node_count;
-    if (weight == g->weight)
-        return;
-    g->weight = weight;
+    g->grow = g->growth + (size_t)(tree / 2) * (size_t)g->graph->arc_count;
+    g->weight = weight_of(g, tree);
     for (int i = 0; i < g->graph->arc_count; i++)
         set_price(g, i);
 }
@@ -281,7 +319,7 @@ static int take_nearest(grafter *g)
 /* What the program of all prices gains when the tree at hand leaves the arc. */
 static double refund(const grafter *g, int arc)
 {
-    return g->price[arc] * exp2(-STEEP * g->weight / g->problem->limit[arc]);
+    return g->base[arc] * g->full[arc] * g->grow[arc] / (1 + g->grow[arc]) + g->proof[arc] * g->weight;
 }
 
 /* All nodes of the branch are where a way may begin; each at the price of turning round the way from there to the top. */
@@ -366,13 +404,28 @@ static void graft(grafter *g, int top, int end)
     }
 }
 
+/* Some arc by which the branch can be joined at its top costs less: else no way from there does. */
+static int has_cheaper(const grafter *g, int top, double cost)
+{
+    const int *first = g->towards ? g->graph->out_first : g->graph->in_first,
+              *arcs = g->towards ? g->graph->out_arc : g->graph->in_arc;
+
+    for (int i = first[top]; i < first[top + 1]; i++)
+        if (g->price[arcs[i]] < cost)
+            return 1;
+    return 0;
+}
+
 static void try_branch(grafter *g, int top, int everywhere)
 {
     double cost = cut_off(g, top) * (1 - LEAST_GAIN);
-    int below = mark_sides(g, top), end;
-    int most = g->problem->depth_limit - below;
+    int end = -1;
 
-    end = find_end(g, top, everywhere, most, cost);
+    if (everywhere || has_cheaper(g, top, cost)) {
+        int below = mark_sides(g, top);
+
+        end = find_end(g, top, everywhere, g->problem->depth_limit - below, cost);
+    }
     if (end < 0)
         put_back(g);
     else
@@ -382,10 +435,12 @@ static void try_branch(grafter *g, int top, int everywhere)
 /* The way above v, as far as it serves v alone, is nearly full or more somewhere. */
 static int is_over(const grafter *g, int v)
 {
+    double nearly = g->problem->is_firm ? 1 : NEARLY;
+
     do {
         int arc = g->up[v];
 
-        if (g->load[arc] > NEARLY * g->problem->limit[arc])
+        if (g->load[arc] > nearly * g->problem->limit[arc])
             return 1;
         v = upper_end(g, arc);
     } while (is_way(g, v));
@@ -421,7 +476,6 @@ static void learn(grafter *g)
 
         g->base[i] = fmax(1 / DEAREST, fmin(DEAREST, g->base[i] * change));
     }
-    g->weight = -1; /* prices are to be set again */
 }
 
 /* An edge for each node but those on the ways of others. */

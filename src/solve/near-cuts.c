@@ -7,17 +7,19 @@
  *     v and all idle nodes are one part, the others one each:   every pair crosses 2 (k - 1) times
  *     the v narrowest active nodes one part each, the rest one: every pair crosses 2 v times
  *
- * Each has the say that fits to how little it has to spare for the trees to come. Cost: arcs. */
+ * and where few pairs are cabled and directions unlike, partitions by chance (solve/soft-parts.h). Each has the say that fits to how little it has to spare for the trees to come. Cost: arcs. */
 #include "solve/near-cuts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "solve/soft-parts.h"
 
 #define NEAR                                                                                                 \
     0.03 /* to spare, of what is to come: then a cut has a say of 1 / e, where one that has nothing to spare has 1, */
 #define STEEPEST 20 /* and one that lacks much e to this */
+#define MANY 3      /* times the say of one cut: that of partitions by chance */
 
 typedef struct {
     double width;
@@ -33,6 +35,8 @@ struct banyan_near_cuts {
     double *chain;    /* by rank: the same of the third kind, from this one on */
     measured *order;  /* active nodes, by what leaves and enters them */
     int *rank;        /* per node: its place there; idle ones come after all */
+    banyan_soft_parts *parts; /* NULL: most pairs are cabled, or directions are alike */
+    double *soft;             /* per arc: their prices */
 };
 
 void banyan_near_cuts_destroy(banyan_near_cuts *c)
@@ -47,6 +51,8 @@ void banyan_near_cuts_destroy(banyan_near_cuts *c)
     banyan_free(c->chain);
     banyan_free(c->order);
     banyan_free(c->rank);
+    banyan_free(c->soft);
+    banyan_soft_parts_destroy(c->parts);
     banyan_free(c);
 }
 
@@ -56,6 +62,7 @@ banyan_status banyan_near_cuts_create(const banyan_graph *graph, const int64_t *
     size_t nodes = (size_t)graph->node_count;
     banyan_near_cuts *c = banyan_alloc(1, sizeof *c);
     double worth = 0;
+    banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
     if (!c)
@@ -69,9 +76,15 @@ banyan_status banyan_near_cuts_create(const banyan_graph *graph, const int64_t *
     c->chain = banyan_alloc(nodes + 1, sizeof(double));
     c->order = banyan_alloc(nodes, sizeof *c->order);
     c->rank = banyan_alloc(nodes, sizeof *c->rank);
-    if (!c->proof || !c->idle || !c->out || !c->in || !c->joined || !c->chain || !c->order || !c->rank) {
+    c->soft = banyan_alloc((size_t)graph->arc_count, sizeof(double));
+    if (!c->proof || !c->idle || !c->out || !c->in || !c->joined || !c->chain || !c->order || !c->rank ||
+        !c->soft)
+        status = banyan_fail_memory(err);
+    if (!status && !graph->symmetric && !banyan_graph_is_dense(graph))
+        status = banyan_soft_parts_create(graph, price, &c->parts, err);
+    if (status) {
         banyan_near_cuts_destroy(c);
-        return banyan_fail_memory(err);
+        return status;
     }
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)price[i] * (double)graph->arcs[i].capacity;
@@ -151,12 +164,18 @@ static double joins_earlier(const banyan_near_cuts *c, int rank, const double *l
 double banyan_near_cuts_mix(banyan_near_cuts *c, const double *left, double rest, double *price)
 {
     const banyan_graph *graph = c->graph;
-    double all = measure(c, left), proven = 0, says = 0, sum = 0, first, joined = 0, crossing = 0;
+    double all = measure(c, left), proven = 0, says = 0, sum = 0, first, soft = 0, joined = 0, crossing = 0;
     int last = graph->active_count - 1;
 
     for (int i = 0; i < graph->arc_count; i++)
         proven += c->proof[i] * left[i];
     first = say(proven, rest, &says, &sum);
+    if (c->parts) {
+        double width = banyan_soft_parts_mix(c->parts, left, c->soft);
+
+        for (int k = 0; k < MANY; k++)
+            soft += say(width, rest, &says, &sum);
+    }
     for (int i = 0; i <= last; i++) {
         int v = c->order[i].node;
 
@@ -174,7 +193,7 @@ double banyan_near_cuts_mix(banyan_near_cuts *c, const double *left, double rest
         int a = graph->arcs[i].src, b = graph->arcs[i].dst,
             narrow = c->rank[a] < c->rank[b] ? c->rank[a] : c->rank[b];
 
-        price[i] = first * c->proof[i] + c->chain[narrow];
+        price[i] = first * c->proof[i] + soft * c->soft[i] + c->chain[narrow];
         price[i] += is_active(c, a) ? c->out[a] : 0;
         price[i] += is_active(c, b) ? c->in[b] : 0;
         if (is_active(c, a) && is_active(c, b))

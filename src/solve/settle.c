@@ -8,7 +8,11 @@
  * Edges cannot move where an arc bears a few heavy trees, for nowhere is there so much room; but other weights make that
  * room. Weights are as the fullest arcs let them be; but then many arcs are just full, by weights of all sorts, and edges that
  * leave these make room for other weights. So each step begins where the other has ended, and mostly four turns come to
- * within a few thousandths of the best. Cost: a linear program with a column a pair, and some attempts an edge, each turn. */
+ * within a few thousandths of the best. Cost: a linear program with a column a pair, and some attempts an edge, each turn.
+ *
+ * Where branches move, a turn that levels all arcs brings much at first, and then as often harm as good. So then each turn
+ * aims at a little more than is reached, which nearly all arcs can bear, and only those that cannot give way; where that brings
+ * nothing more all arcs are levelled again, from the best on, as long as what follows is better. */
 #include "solve/settle.h"
 
 #include <math.h>
@@ -28,11 +32,16 @@
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
 #define IN_REACH 0.98     /* of enough, after the first turn; */
 #define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */
+#define A_LITTLE 1.003    /* times what is reached is aimed at next; */
+#define USUAL_GAIN 2e-3   /* of the aim, between two times that all arcs are levelled, */
+#define HOPE 4            /* times as much may still come, as long as it goes on so */
 
 typedef struct {
     const banyan_graph *graph;
     const banyan_settle_problem *problem;
+    const int *root;
     int pair_count;
+    double aim;          /* for which limits are */
     double *limit;       /* per arc */
     int *first, *latest; /* per arc: where its users begin, and the latest found */
     int *pair;           /* users of all arcs, one after the other, */
@@ -52,6 +61,13 @@ static void settler_fini(settler *s)
     banyan_free(s->weight);
 }
 
+static void aim_at(settler *s, double aim)
+{
+    s->aim = aim;
+    for (int i = 0; i < s->graph->arc_count; i++)
+        s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / aim;
+}
+
 static banyan_status settler_init(settler *s, banyan_error *err)
 {
     size_t arcs = (size_t)s->graph->arc_count;
@@ -63,8 +79,7 @@ static banyan_status settler_init(settler *s, banyan_error *err)
     s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
     if (!s->limit || !s->first || !s->latest || !s->above || !s->weight)
         return banyan_fail_memory(err);
-    for (int i = 0; i < s->graph->arc_count; i++)
-        s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / s->problem->aim;
+    aim_at(s, s->problem->aim);
     return BANYAN_SUCCESS;
 }
 
@@ -147,7 +162,7 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
         status = banyan_lp_solve(lp, err);
     *total = 0;
     for (int k = 0; !status && k < s->pair_count; k++)
-        *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->problem->aim;
+        *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->aim;
     banyan_lp_destroy(lp);
     banyan_free(lower);
     banyan_free(upper);
@@ -181,51 +196,117 @@ static banyan_status keep(const banyan_trees *trees, banyan_trees *best, banyan_
     return best->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
+/* Edges move for the weights, and the pairs are weighed anew. */
+static banyan_status take_turn(settler *s, int more_hops, int is_firm, banyan_trees *trees, double *weight,
+                               double *sum, banyan_error *err)
+{
+    banyan_rehang_problem moves = {.root = s->root,
+                                   .limit = s->limit,
+                                   .depth_limit = banyan_pairing_depth(s->graph, trees, s->above) + more_hops,
+                                   .attempt_limit = count_attempts(s),
+                                   .weight = s->weight,
+                                   .price = s->problem->price,
+                                   .is_firm = is_firm};
+    double fullest;
+    banyan_status status;
+
+    scale_weights(s, weight);
+    status = banyan_graft_applies(s->graph) ? banyan_graft(s->graph, &moves, trees, &fullest, err)
+                                            : banyan_rehang(s->graph, &moves, trees, &fullest, err);
+    return status ? status : weigh(s, trees, weight, sum, err);
+}
+
+/* Trees and weights, of which the best are kept. */
+typedef struct {
+    banyan_trees trees;
+    double *weight, total;
+} stand;
+
+static banyan_status keep_better(const settler *s, const banyan_trees *trees, const double *weight,
+                                 double sum, stand *best, banyan_error *err)
+{
+    if (sum <= best->total)
+        return BANYAN_SUCCESS;
+    best->total = sum;
+    memcpy(best->weight, weight, (size_t)s->pair_count * sizeof *weight);
+    return keep(trees, &best->trees, err);
+}
+
+/* Edges of the latest trees move for the best weights. */
+static banyan_status settle_edges(settler *s, banyan_trees *trees, double *weight, stand *best,
+                                  banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    int more = 1;
+
+    for (int turn = 0; !status && turn < s->problem->turn_limit && more; turn++) {
+        double sum, before = best->total;
+
+        status = take_turn(s, turn ? 0 : s->problem->more_hops, 0, trees, weight, &sum, err);
+        if (!status)
+            status = keep_better(s, trees, weight, sum, best, err);
+        more = !status && sum > before + LEAST_GAIN * s->problem->aim && sum < s->problem->enough &&
+               (!s->problem->in_hurry || is_in_reach(s, before, sum));
+        memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
+    }
+    return status;
+}
+
+/* Branches move: all arcs are levelled, then firmly held at a little more each time. */
+static banyan_status settle_branches(settler *s, banyan_trees *trees, double *weight, stand *best,
+                                     banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    double latest = 0, first = 0, gain, least = LEAST_GAIN * s->problem->aim;
+    int is_firm = 0;
+
+    for (int turn = 0; !status && turn < s->problem->turn_limit && best->total < s->problem->enough; turn++) {
+        double sum;
+
+        aim_at(s, is_firm ? fmin(s->problem->aim, A_LITTLE * latest) : s->problem->aim);
+        status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
+        if (!status)
+            status = keep_better(s, trees, weight, sum, best, err);
+        if (status || !is_firm || sum > latest + least) {
+            latest = sum;
+            is_firm = 1;
+            continue;
+        }
+        gain = first > 0 ? best->total - first : USUAL_GAIN * s->problem->aim;
+        if (best->total + HOPE * gain < s->problem->enough)
+            break;
+        first = best->total;
+        is_firm = 0;
+        status = keep(&best->trees, trees, err);
+        memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
+    }
+    return status;
+}
+
 banyan_status banyan_settle(const banyan_graph *graph, const banyan_settle_problem *problem,
                             banyan_trees *trees, const int *root, double *weight, double *total,
                             banyan_error *err)
 {
-    settler s = {.graph = graph, .problem = problem, .pair_count = (int)(trees->tree_count / 2)};
-    double *found = banyan_alloc((size_t)s.pair_count, sizeof *found), sum = 0, fullest;
-    banyan_trees best;
+    settler s = {
+        .graph = graph, .problem = problem, .root = root, .pair_count = (int)(trees->tree_count / 2)};
+    stand best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
     banyan_status status = settler_init(&s, err);
-    int more = 1, grafts = banyan_graft_applies(graph);
 
-    banyan_trees_init(&best);
-    *total = 0;
-    if (!status && !found)
+    banyan_trees_init(&best.trees);
+    if (!status && !best.weight)
         status = banyan_fail_memory(err);
     if (!status)
-        scale_weights(&s, weight);
-    for (int turn = 0; !status && turn < problem->turn_limit && more; turn++) {
-        banyan_rehang_problem moves = {.root = root,
-                                       .limit = s.limit,
-                                       .depth_limit = banyan_pairing_depth(graph, trees, s.above) +
-                                                      (turn ? 0 : problem->more_hops),
-                                       .attempt_limit = count_attempts(&s),
-                                       .weight = s.weight};
-
-        status = grafts ? banyan_graft(graph, &moves, trees, &fullest, err)
-                        : banyan_rehang(graph, &moves, trees, &fullest, err);
-        if (!status)
-            status = weigh(&s, trees, found, &sum, err);
-        more = !status && sum > *total + LEAST_GAIN * problem->aim && sum < problem->enough &&
-               (!problem->in_hurry || is_in_reach(&s, *total, sum));
-        if (!status && sum > *total) {
-            *total = sum;
-            memcpy(weight, found, (size_t)s.pair_count * sizeof *weight);
-            status = keep(trees, &best, err);
-        }
-        if (!status)
-            scale_weights(&s, weight);
-    }
+        status = banyan_graft_applies(graph) ? settle_branches(&s, trees, weight, &best, err)
+                                             : settle_edges(&s, trees, weight, &best, err);
+    *total = best.total;
     if (!status) {
+        memcpy(weight, best.weight, (size_t)s.pair_count * sizeof *weight);
         banyan_trees_fini(trees);
-        *trees = best;
-        banyan_trees_init(&best);
+        *trees = best.trees;
+        banyan_trees_init(&best.trees);
     }
-    banyan_trees_fini(&best);
-    banyan_free(found);
+    banyan_trees_fini(&best.trees);
+    banyan_free(best.weight);
     settler_fini(&s);
     return status;
 }
