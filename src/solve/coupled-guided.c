@@ -33,6 +33,7 @@
 #define ROUGHLY 2e-3         /* the same where pairs settle, */
 #define SETTLED_ENOUGH 0.991 /* until they reach this, */
 #define TURNS 30             /* or after so many turns */
+#define LOWER 0.999          /* of a bound: another one than that, for which trees may be found better */
 #define SOFTLY 1.02          /* times the bound is proven by prices of many partitions, and they are heeded */
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define FEW_ARCS_TO_FIT                                                                                      \
@@ -212,29 +213,42 @@ static banyan_status soften(const banyan_graph *graph, const banyan_division *di
     return status;
 }
 
-/* A packing without trees that has the division's bound. */
-static banyan_status begin_packing(const banyan_graph *graph, const banyan_division *division,
-                                   banyan_coupled *out, banyan_error *err)
+/* The packing's bound is the division's. */
+static banyan_status take_bound(const banyan_graph *graph, const banyan_division *division,
+                                banyan_coupled *out, banyan_error *err)
 {
-    *out = (banyan_coupled){.bound = division->bound,
-                            .bound_value = division->bound_value,
-                            .proven = 1,
-                            .rounds = division->rounds,
-                            .price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price)};
+    if (!out->price)
+        out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
     if (!out->price)
         return banyan_fail_memory(err);
     memcpy(out->price, division->price, (size_t)graph->arc_count * sizeof *out->price);
+    out->bound = division->bound;
+    out->bound_value = division->bound_value;
+    out->rounds = division->rounds;
+    out->proven = 1;
     return BANYAN_SUCCESS;
 }
 
-/* Pairs of falling weights that avoid one another, and settle. */
+/* Trees for the packing's bound, if there are any, had too high an aim. */
+static int is_lower(const banyan_division *division, const banyan_coupled *packing)
+{
+    return packing->trees.tree_count == 0 || division->bound_value < LOWER * packing->bound_value;
+}
+
+/* Pairs of falling weights that avoid one another, and settle, in the place of those that are there if they carry more. */
 static banyan_status settle_laden(const banyan_graph *graph, int limit, const banyan_division *division,
                                   const banyan_settle_problem *settle, banyan_coupled *out, banyan_error *err)
 {
     banyan_laden_problem laden = {.price = settle->price, .root = division->root, .pair_limit = limit};
-    banyan_status status = banyan_laden_pairs(graph, &laden, out, err);
+    banyan_coupled few = {.bound_value = division->bound_value};
+    banyan_status status = banyan_laden_pairs(graph, &laden, &few, err);
 
-    return status ? status : banyan_settle_packing(graph, settle, out, err);
+    if (!status)
+        status = banyan_settle_packing(graph, settle, &few, err);
+    if (!status && few.total > out->total)
+        take_trees(out, &few);
+    banyan_coupled_fini(&few);
+    return status;
 }
 
 /* The same from pairs of weights that fall. */
@@ -277,24 +291,28 @@ static banyan_status settle_heaviest(const banyan_graph *graph, const banyan_cou
     return status;
 }
 
+/* What pairs settle for, under prices that are to be made. */
+static banyan_settle_problem make_settle(const banyan_division *division, const int64_t *price)
+{
+    return (banyan_settle_problem){.aim = division->bound_value,
+                                   .enough = SETTLED_ENOUGH * division->bound_value,
+                                   .turn_limit = TURNS,
+                                   .price = price};
+}
+
 /* Without forwarders trees settle so well that those to begin with need not be the best. */
 static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled_problem *problem,
                                  const banyan_division *division, banyan_coupled *out, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_division soft = *division;
-    banyan_settle_problem settle = {.aim = division->bound_value,
-                                    .enough = SETTLED_ENOUGH * division->bound_value,
-                                    .turn_limit = TURNS,
-                                    .price = price};
-    banyan_status status = begin_packing(graph, division, out, err);
+    banyan_settle_problem settle = make_settle(division, price);
+    banyan_status status = price ? soften(graph, division, price, err) : banyan_fail_memory(err);
 
-    if (!status && !price)
-        status = banyan_fail_memory(err);
-    if (!status)
-        status = soften(graph, division, price, err);
-    if (!status && graph->arc_count > FEW_ARCS)
+    if (!status && graph->arc_count > FEW_ARCS && is_lower(division, out))
         status = settle_laden(graph, problem->tree_limit, division, &settle, out, err);
+    if (!status)
+        status = take_bound(graph, division, out, err);
     soft.price = price;
     for (int way = graph->arc_count > FEW_ARCS_TO_FIT ? 0 : 1;
          !status && way < 2 && out->total < GOOD * division->bound_value; way++) {
@@ -310,10 +328,42 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
             few.price = NULL; /* lent */
         banyan_coupled_fini(&few);
     }
-    if (status)
-        banyan_coupled_fini(out);
     banyan_free(price);
     return status;
+}
+
+/* Where a bound is known, pairs under its prices, from all active nodes in turn, mostly come so near to it that no division is needed. */
+static banyan_status settle_known(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                  banyan_coupled *out, int *good, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    int64_t *price = banyan_alloc(2 * arcs, sizeof *price);
+    banyan_division known = {.price = price ? price + arcs : NULL,
+                             .bound_value = problem->known_bound,
+                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known.root)};
+    banyan_settle_problem settle = make_settle(&known, price);
+    banyan_status status = price && known.root ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status)
+        memcpy(known.price, problem->known_price, arcs * sizeof *price);
+    for (int i = 0; !status && i < graph->active_count; i++)
+        known.root[graph->active[i]] = 1;
+    if (!status)
+        status = soften(graph, &known, price, err);
+    if (!status)
+        status = take_bound(graph, &known, out, err);
+    if (!status)
+        status = settle_laden(graph, problem->tree_limit, &known, &settle, out, err);
+    *good = !status && out->total >= GOOD * problem->known_bound;
+    banyan_free(price);
+    banyan_free(known.root);
+    return status;
+}
+
+/* Few pairs are wanted where they settle well. */
+static int is_settling(const banyan_graph *graph, const banyan_coupled_problem *problem)
+{
+    return problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS && banyan_graft_applies(graph);
 }
 
 /* A division by cuts, soon or until it is the best, and columns that begin with it. */
@@ -333,7 +383,7 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
         status = spread_out(graph, twins, &division, err);
     if (!status)
         heed_known(graph, problem, &division);
-    if (!status && has_coins && banyan_graft_applies(graph)) {
+    if (!status && is_settling(graph, problem)) {
         status = settle_some(graph, problem, &division, out, err);
         good = 1;
     } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
@@ -394,9 +444,8 @@ static banyan_status bound_alone(const banyan_graph *graph, const banyan_twins *
 /* Mostly trees soon show that the division has come to the right bound. Where only the bound is asked for, and trees are not
  * the cheapest, some hundred have to do for that: if they do not show it, the division goes on until it does by itself.
  * Whoever wants trees has them, a bound that is a little too high or not. */
-banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
-                                               const banyan_coupled_problem *problem, banyan_coupled *out,
-                                               banyan_error *err)
+static banyan_status by_division(const banyan_graph *graph, const banyan_coupled_problem *problem,
+                                 banyan_coupled *out, banyan_error *err)
 {
     banyan_coupled_problem shorter = *problem;
     banyan_twins twins;
@@ -422,5 +471,22 @@ banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
         status = divide_and_fill(graph, &twins, &shorter, 0, &settled, out, err);
     }
     banyan_twins_fini(&twins);
+    return status;
+}
+
+banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
+                                               const banyan_coupled_problem *problem, banyan_coupled *out,
+                                               banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    int good = 0;
+
+    memset(out, 0, sizeof *out);
+    if (is_settling(graph, problem) && problem->known_price)
+        status = settle_known(graph, problem, out, &good, err);
+    if (!status && !good)
+        status = by_division(graph, problem, out, err);
+    if (status)
+        banyan_coupled_fini(out);
     return status;
 }
