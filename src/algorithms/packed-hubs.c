@@ -84,12 +84,13 @@ banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_
     banyan_status status;
 
     *good = 0;
-    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph))
+    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph) ||
+        (graph->symmetric && workers > MANY_WORKERS)) /* there the bound comes first */
         return BANYAN_SUCCESS;
     status = easy_bound(graph, &bound, err);
     if (!status && bound > 0)
         status = pack(graph, options, bound, workers <= MANY_WORKERS, flows, &rate, err);
-    *good = !status && rate >= (workers > MANY_WORKERS && !graph->symmetric ? MUCH : enough) * bound;
+    *good = !status && rate >= (workers > MANY_WORKERS ? MUCH : enough) * bound;
     if (!*good)
         flows->flow_count = 0;
     return status;

@@ -37,9 +37,9 @@ banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_gr
 banyan_status banyan_packed_small(const banyan_graph *graph, const banyan_packed_options *options,
                                   banyan_flows *flows, double *bytes_per_s, banyan_error *err);
 
-/* Directions unlike: pairs of the network in which nodes that wide cables join are one, laid into this one. *good, and they are
- * there: nothing is lost by it. */
-banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph,
+/* Pairs of the network in which nodes that wide cables join are one, laid into this one; together: also cables that are wide only
+ * together. *good, and they are there: nothing is lost by it, or they come near to the smaller network's bound. */
+banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph, int together,
                                  const banyan_packed_options *options, banyan_flows *flows, int *good,
                                  banyan_error *err);
 

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "algorithms/packed-parts.h"
+#include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/settle.h"
 #include "solve/wide.h"
 
 #define STEP 64.0      /* what an arc costs that bears little */
@@ -18,6 +20,10 @@
 #define STEEPNESS 80.0 /* and doubles so often up to a full one, */
 #define STEEPEST 30.0  /* but no further */
 #define GOOD 0.999     /* of the smaller network's rate */
+#define ENOUGH 0.9901  /* of its bound, and so of this one's */
+#define MANY_TREES 256 /* so many are not rounded much, and more is asked for */
+#define TURNS 6
+#define MORE_HOPS 2
 #define MUCH_SMALLER 0.75
 
 enum { OUTSIDE, MEMBER, END, REACHED };
@@ -304,43 +310,79 @@ static int choose_root(const layer *l, int part)
     return best;
 }
 
+/* What all laid trees together have of the fullest arc. */
+static double find_fullest(const layer *l)
+{
+    double fullest = 0;
+
+    for (int i = 0; i < l->graph->arc_count; i++)
+        fullest = fmax(fullest, l->load[i] / (double)l->graph->arcs[i].capacity);
+    return fullest;
+}
+
+/* Cables that are wide only together are not shared well at first: then the pairs settle. */
+static banyan_status settle(layer *l, const int *root, double *weight, double rate, banyan_error *err)
+{
+    banyan_settle_problem problem = {
+        .aim = rate, .enough = GOOD * rate, .turn_limit = TURNS, .more_hops = MORE_HOPS, .in_hurry = 1};
+    double total;
+
+    if (find_fullest(l) * GOOD <= 1)
+        return BANYAN_SUCCESS;
+    return banyan_settle(l->graph, &problem, &l->trees, root, weight, &total, err);
+}
+
 /* The smaller network's flows, which reach this rate in the graph's units, laid into this one. Perhaps none. */
 static banyan_status lay(const banyan_graph *graph, const banyan_contraction *joined,
                          const banyan_flows *small, double rate, banyan_flows *flows, banyan_error *err)
 {
     layer l;
-    double sum = 0;
-    int whole = 1;
+    double sum = 0, *weight = banyan_alloc(small->flow_count, sizeof *weight);
+    int whole = 1, *root = banyan_alloc(2 * small->flow_count, sizeof *root);
     banyan_status status = layer_init(&l, graph, joined, err);
 
+    if (!status && (!weight || !root))
+        status = banyan_fail_memory(err);
     for (size_t t = 0; t < small->flow_count; t++)
         sum += small->flows[t].weight;
     for (size_t t = 0; !status && whole && t < small->flow_count; t++) {
-        double weight = small->flows[t].weight / sum * rate;
-        int root = choose_root(&l, small->flows[t].root);
-
-        whole = root >= 0 && lay_tree(&l, small, &small->flows[t], 1, root, weight) &&
-                lay_tree(&l, small, &small->flows[t], 0, root, weight);
-        if (whole && !l.trees.failed)
-            banyan_flows_add_pair(flows, graph, &l.trees, l.trees.tree_count - 2, l.trees.tree_count - 1,
-                                  root, 0, weight);
+        weight[t] = small->flows[t].weight / sum * rate;
+        root[2 * t] = root[2 * t + 1] = choose_root(&l, small->flows[t].root);
+        whole = root[2 * t] >= 0 && lay_tree(&l, small, &small->flows[t], 1, root[2 * t], weight[t]) &&
+                lay_tree(&l, small, &small->flows[t], 0, root[2 * t], weight[t]);
     }
     if (!status && l.trees.failed)
         status = banyan_fail_memory(err);
-    if (!whole)
-        flows->flow_count = 0;
+    if (!status && whole)
+        status = settle(&l, root, weight, rate, err);
+    for (size_t t = 0; !status && whole && t < small->flow_count; t++)
+        if (weight[t] > 1e-9 * rate)
+            banyan_flows_add_pair(flows, graph, &l.trees, 2 * t, 2 * t + 1, root[2 * t], 0, weight[t]);
+    banyan_free(weight);
+    banyan_free(root);
     layer_fini(&l);
     return status;
 }
 
-banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph,
+/* Whether what was reached is nearly all that the smaller network's bound allows, and so this one's. */
+static banyan_status is_near_bound(const banyan_graph *small, double reached, int *out, banyan_error *err)
+{
+    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)small->arc_count, sizeof *bound.price)};
+    banyan_status status = bound.price ? banyan_allreduce_solve(small, &bound, err) : banyan_fail_memory(err);
+
+    *out = !status && reached >= ENOUGH * bound.value * small->unit;
+    banyan_free(bound.price);
+    return status;
+}
+
+banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph, int together,
                                  const banyan_packed_options *options, banyan_flows *flows, int *good,
                                  banyan_error *err)
 {
     banyan_contraction joined;
     banyan_flows small;
-    double most, rate = 0, reached = 0;
-    banyan_status status = banyan_join_wide(graph, 0, &most, &joined, err);
+    double limit, most, rate = 0, reached = 0;
+    banyan_status status = banyan_join_wide(graph, together, 0, &limit, &most, &joined, err);
 
     *good = 0;
     banyan_flows_init(&small);
@@ -353,7 +395,10 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
         status = banyan_fail_memory(err);
     if (!status && flows->flow_count)
         status = banyan_flows_rate(flows, topology, &reached, err);
-    *good = !status && reached > 0 && reached >= GOOD * rate;
+    *good = !status && most >= limit && reached > 0 && reached >= GOOD * rate;
+    if (!status && !*good && reached > 0 &&
+        reached >= (options->max_trees > MANY_TREES ? GOOD : ENOUGH) * rate)
+        status = is_near_bound(joined.graph, reached, good, err);
     if (!*good)
         flows->flow_count = 0;
     banyan_flows_fini(&small);

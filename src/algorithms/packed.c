@@ -283,7 +283,7 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     banyan_graph plain = *graph;
     banyan_flows helped;
     double rate = 0, most;
-    int hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
+    int good = 0, hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
     banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
 
     plain.role = banyan_alloc((size_t)graph->node_count, 1);
@@ -305,6 +305,11 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         else if (!options->max_depth)
             status = banyan_packed_joined(graph, options, &bound, &helped, err);
         if (!status)
+            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
+    }
+    if (!status && rate < GOOD * most && !options->max_depth) {
+        status = banyan_packed_wide(topology, graph, 1, options, &helped, &good, err);
+        if (!status && good)
             status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
     }
     for (int i = hubs; !status && i < 2 && rate < (hubs ? MUCH : i ? GOOD : NEARLY) * most; i++) {
@@ -393,7 +398,7 @@ banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_gr
 
     if (!options->max_depth &&
         (graph->symmetric ? banyan_graph_has_idle_adders(graph) : !banyan_graph_all_active(graph)))
-        status = banyan_packed_wide(topology, graph, options, flows, &good, err);
+        status = banyan_packed_wide(topology, graph, !graph->symmetric, options, flows, &good, err);
     if (!status && !good)
         status = banyan_packed_hubs_easily(graph, options, flows, &good, err);
     if (status || good)

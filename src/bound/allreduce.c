@@ -33,9 +33,12 @@
 #include "solve/wide.h"
 
 #define SAME 1e-7
-#define SETTLED 1e-9    /* share by which bounds that are the same may differ */
-#define ALIKE 8         /* arcs for each group at least, on average */
-#define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
+#define SETTLED 1e-9 /* share by which bounds that are the same may differ */
+#define ALIKE 8      /* arcs for each group at least, on average */
+#define MANY_NODES                                                                                           \
+    128 /* beyond these, directions unlike, trees that show which bound is the right one take long, so that */
+#define NEARLY_WIDE 0.75 /* of what wide cables should bear has to do */
+#define MANY_CABLES 150  /* beyond this, cables that look alike share a row */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -334,18 +337,23 @@ prove: /* What a solver says is not taken on trust: the prices alone must prove 
     return status;
 }
 
-/* Nodes that wide cables join are one: what is left is often so small that all its trees can be searched. */
+/* Nodes that wide cables join are one: what is left is often so small that all its trees can be searched. *done: these can be laid
+ * into the graph; else it is a bound, but there may be a lower one. */
 static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduce_bound *out, int *done,
                                       banyan_error *err)
 {
     banyan_contraction joined;
-    double most;
-    banyan_status status = banyan_join_wide(graph, 1, &most, &joined, err);
+    double limit, most;
+    banyan_status status = banyan_join_wide(graph, !graph->symmetric, 1, &limit, &most, &joined, err);
 
-    *done = !status && joined.graph && joined.graph->active_count > 1;
-    if (*done)
+    *done = 0;
+    out->value = HUGE_VAL;
+    if (!status && joined.graph && joined.graph->active_count > 1) {
         status = solve_joined(graph, &joined, out, err);
-    *done = *done && !status && out->value <= most * (1 + SETTLED);
+        *done = !status &&
+                (out->value <= most * (1 + SETTLED) ||
+                 (!graph->symmetric && graph->node_count > MANY_NODES && out->value * NEARLY_WIDE <= most));
+    }
     if (*done)
         status = banyan_allreduce_prove(graph, out->price, out->value, &out->fraction, &out->value, err);
     banyan_contraction_fini(&joined);
@@ -382,10 +390,29 @@ static banyan_status solve_merged(const banyan_graph *graph, banyan_allreduce_bo
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err)
 {
+    banyan_allreduce_bound narrow = {.value = HUGE_VAL};
     int done = 0;
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status;
 
-    if (!banyan_graph_all_active(graph))
-        status = by_narrow_cables(graph, out, &done, err);
-    return status || done ? status : solve_merged(graph, out, err);
+    if (banyan_graph_all_active(graph))
+        return solve_merged(graph, out, err);
+    narrow.price = banyan_alloc((size_t)graph->arc_count, sizeof *narrow.price);
+    status = narrow.price ? by_narrow_cables(graph, &narrow, &done, err) : banyan_fail_memory(err);
+    if (!status && !done)
+        status = solve_merged(graph, out, err);
+    if (!status && !done && narrow.value < out->value * (1 - SETTLED)) {
+        narrow.reached = out->reached;
+        status =
+            banyan_allreduce_prove(graph, narrow.price, narrow.value, &narrow.fraction, &narrow.value, err);
+        done = !status && narrow.value < out->value * (1 - SETTLED);
+    }
+    if (!status && done) {
+        int64_t *price = out->price;
+
+        memcpy(price, narrow.price, (size_t)graph->arc_count * sizeof *price);
+        *out = narrow;
+        out->price = price;
+    }
+    banyan_free(narrow.price);
+    return status;
 }

@@ -9,6 +9,11 @@
  *           |                         Cables are wide if they bear as much in all.
  *          net
  *
+ * The cables of a switch that leads nowhere else, as in a machine, may be wide together though each is not: for each byte some worker
+ * there takes what all others have, or sends them the sum, and they can take turns. So a worker's cable needs to bear but its
+ * own part, and what its other cables bring or take; and what is left of all cables, all parts once more. That may be so only
+ * for a rate below the limit, which is then to be checked.
+ *
  * Cost: O(nodes * arcs), mostly much less. */
 #include "solve/wide.h"
 
@@ -180,8 +185,74 @@ static int mark_narrow(search *s, double most, int64_t *mark)
     return wide;
 }
 
-banyan_status banyan_join_wide(const banyan_graph *graph, int merge, double *most, banyan_contraction *out,
-                               banyan_error *err)
+/* The highest rate at which the switch's cables are wide together; 0: it leads elsewhere, too, or some of them are wide anyway. */
+static double find_turns(const search *s, int hub, const int64_t *mark)
+{
+    const banyan_graph *graph = s->graph;
+    double most = 1e300;
+    int active = 0;
+
+    for (int side = 0; side < 2; side++) {
+        const int *first = side ? graph->in_first : graph->out_first,
+                  *arcs = side ? graph->in_arc : graph->out_arc;
+        double spare = 0, others = 0;
+
+        active = 0;
+        for (int i = first[hub]; i < first[hub + 1]; i++) {
+            const banyan_arc *arc = &graph->arcs[arcs[i]];
+            int v = side ? arc->src : arc->dst, is_active = graph->role[v] & BANYAN_NODE_ACTIVE;
+            double left = (double)arc->capacity, apart = 0, there = 0;
+
+            if (only_forwards(graph, v) || !mark[arcs[i]] || find_back(graph, arcs[i]) < 0)
+                return 0;
+            for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+                if (graph->arcs[graph->out_arc[j]].dst != hub)
+                    *(side ? &there : &apart) += (double)graph->arcs[graph->out_arc[j]].capacity;
+            for (int j = graph->in_first[v]; j < graph->in_first[v + 1]; j++)
+                if (graph->arcs[graph->in_arc[j]].src != hub)
+                    *(side ? &apart : &there) += (double)graph->arcs[graph->in_arc[j]].capacity;
+            left -= apart;
+            if (is_active)
+                most = left < most ? left : most;
+            else if (left < 0)
+                return 0;
+            spare += left;
+            others += there;
+            active += is_active != 0;
+        }
+        if (active)
+            most = (spare - others) / (2 * active) < most ? (spare - others) / (2 * active) : most;
+        else if (spare < others)
+            return 0;
+    }
+    return active < graph->active_count ? most : 0;
+}
+
+/* Cables that are wide together at half the limit become so, one switch after the other; lowers *most to the rate up to which. */
+static int mark_turns(search *s, double limit, int64_t *mark, double *most)
+{
+    const banyan_graph *graph = s->graph;
+    int wide = 0;
+
+    for (int v = 0; v < graph->node_count; v++) {
+        double rate = only_forwards(graph, v) && graph->out_first[v] < graph->out_first[v + 1]
+                          ? find_turns(s, v, mark)
+                          : 0;
+
+        if (rate < limit / 2)
+            continue;
+        *most = rate < *most ? rate : *most;
+        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+            mark[graph->out_arc[i]] = 0;
+        for (int i = graph->in_first[v]; i < graph->in_first[v + 1]; i++)
+            mark[graph->in_arc[i]] = 0;
+        wide++;
+    }
+    return wide;
+}
+
+banyan_status banyan_join_wide(const banyan_graph *graph, int together, int merge, double *limit,
+                               double *most, banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
     search s = {.graph = graph,
@@ -197,8 +268,8 @@ banyan_status banyan_join_wide(const banyan_graph *graph, int merge, double *mos
     *out = (banyan_contraction){0};
     if (!status) {
         list_cables(&s);
-        *most = find_most(&s);
-        if (mark_narrow(&s, *most, mark))
+        *limit = *most = find_most(&s);
+        if (mark_narrow(&s, *limit, mark) + (together ? mark_turns(&s, *limit, mark, most) : 0))
             status = banyan_contract(graph, mark, merge, out, err);
     }
     banyan_free(s.cables);
