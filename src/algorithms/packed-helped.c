@@ -224,7 +224,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
 
     banyan_trees_init(&s.trees);
     banyan_trees_init(&few.trees);
-    if (!status && is_few && graph->arc_count > FEW_ARCS)
+    if (!status && is_few && (graph->arc_count > FEW_ARCS || banyan_graph_is_dense(graph)))
         status = banyan_packed_few(graph, bound->price, bound->value, options, find_tree, &f, &few, err);
     if (!status && is_open(graph, few.total, bound->value)) {
         status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);

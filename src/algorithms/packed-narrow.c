@@ -180,7 +180,7 @@ banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const ba
 {
     banyan_graph *narrow = NULL;
     banyan_flows other;
-    double rate = 0;
+    double rate = 0, most = HUGE_VAL;
     banyan_status status = flows->failed
                                ? banyan_fail_memory(err)
                                : banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
@@ -191,7 +191,9 @@ banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const ba
         return status;
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);
-    if (!status && narrow->symmetric)
+    if (!status && narrow->symmetric && banyan_graph_is_dense(graph)) /* there that is soon found */
+        status = bound_of(narrow, &most, err);
+    if (!status && narrow->symmetric && most > rate)
         status = banyan_packed_symmetric(topology, narrow, options, &other, err);
     if (!status)
         status = banyan_packed_keep_better(topology, options, flows, &other, &rate, err);

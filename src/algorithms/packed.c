@@ -17,6 +17,7 @@
 #define MANY_ARCS 2000 /* beyond this a program takes long, and */
 #define FEW_ROUNDS 8   /* what as many reach has to do: with a star at every worker that is much */
 #define MANY_WORKERS 96
+#define MANY_TREES 256        /* so many are not found for their number */
 #define FEW_ARCS 64           /* with so few the best is soon found */
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
 #define NEARLY 0.995          /* of the bound: nothing else is tried, */
@@ -330,6 +331,8 @@ banyan_status banyan_packed_symmetric(const banyan_topology *topology, const ban
                                       const banyan_packed_options *options, banyan_flows *flows,
                                       banyan_error *err)
 {
+    int is_dense = banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph);
+
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (!banyan_graph_has_idle_adders(graph))
@@ -342,7 +345,7 @@ banyan_status banyan_packed_symmetric(const banyan_topology *topology, const ban
             return status;
     }
     if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
-        banyan_network_is_searched(graph))
+        banyan_network_is_searched(graph) && !(is_dense && options->max_trees <= MANY_TREES))
         return pack_switched(topology, graph, options, flows, err);
     return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, flows, err)
                                               : banyan_packed_helped(graph, options, NULL, flows, err);

@@ -24,6 +24,7 @@
 #include "solve/cuts.h"
 #include "solve/divide.h"
 #include "solve/groups.h"
+#include "solve/one-part.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
 #include "solve/stars.h"
@@ -146,6 +147,21 @@ static banyan_status by_stars(const banyan_graph *graph, banyan_allreduce_bound 
     out->reached = reached;
     banyan_stars_fini(&stars);
     return status;
+}
+
+/* Where most pairs are cabled: the idle nodes and one active one as a part, if a division of the arcs reaches what that allows. */
+static banyan_status by_one_part(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                 banyan_error *err)
+{
+    banyan_division division;
+    banyan_status status = banyan_one_part_divide(graph, &division, good, err);
+
+    if (status || !*good)
+        return status;
+    out->value = out->reached = division.bound_value;
+    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    banyan_division_fini(&division);
+    return BANYAN_SUCCESS;
 }
 
 /* Cuts give the prices; no packing is looked for. */
@@ -302,6 +318,8 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     int good = 0, is_forwarding = 0;
     banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
+    if (!status && !good)
+        status = by_one_part(graph, out, &good, err);
     if (status || good)
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))

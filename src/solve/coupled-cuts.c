@@ -212,9 +212,17 @@ banyan_status banyan_coupled_by_cuts(const banyan_graph *graph, const banyan_cou
     int settled = 0;
     banyan_status status = BANYAN_SUCCESS;
 
-    if (may_be_easy(graph, problem))
-        status = banyan_easy_pairs(graph, most_pairs(problem), is_limited(problem) ? GOOD : BETTER,
-                                   easily_enough(graph, problem), &settled, out, err);
+    if (may_be_easy(graph, problem)) {
+        banyan_easy_problem easy = {.pair_limit = most_pairs(problem),
+                                    .aim = is_limited(problem) ? GOOD : BETTER,
+                                    .least = easily_enough(graph, problem),
+                                    .known_bound = problem->known_bound};
+
+        if (graph->arc_count > VERY_MANY_ARCS) /* else a division, which follows, says it better */
+            easy.known_price = problem->known_price;
+
+        status = banyan_easy_pairs(graph, &easy, &settled, out, err);
+    }
     if (status || settled)
         return status;
     status = divide_and_fill(graph, problem, 1, &settled, out, err);

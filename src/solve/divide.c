@@ -27,6 +27,7 @@
 #include "core/alloc.h"
 #include "solve/coupled.h"
 #include "solve/divide-parts.h"
+#include "solve/one-part.h"
 #include "solve/packing.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
@@ -437,9 +438,12 @@ static banyan_status divide(const banyan_graph *graph, double tolerance, int rou
                             banyan_division *out, banyan_error *err)
 {
     banyan_divider d;
-    banyan_status status = divider_init(&d, graph, NULL, err);
+    int found;
+    banyan_status status = banyan_one_part_divide(graph, out, &found, err);
 
-    memset(out, 0, sizeof *out);
+    if (status || found)
+        return status;
+    status = divider_init(&d, graph, NULL, err);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
     out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
     out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);

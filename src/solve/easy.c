@@ -21,11 +21,13 @@
 #include "solve/full.h"
 #include "solve/narrowest.h"
 #include "solve/pairs.h"
+#include "solve/places.h"
 #include "solve/settle.h"
 
 #define TURNS 6  /* in which pairs settle */
 #define PAIRS 64 /* of equal weight, by which a bound may be reached */
 #define REACHED (1 - 1e-9)
+#define MANY_ARCS 3000 /* of which no division is found in good time */
 #define PARTINGS 16 /* widths, evenly from the narrowest to the widest, that arcs must have to join parts */
 
 typedef struct {
@@ -241,6 +243,21 @@ static banyan_status try_cuts(easy *e, banyan_error *err)
     return status;
 }
 
+/* Where a division of the whole would take minutes. */
+static banyan_status try_places(easy *e, banyan_error *err)
+{
+    banyan_coupled *packing = e->packing;
+    double value = packing->bound_value;
+    banyan_status status = banyan_places_lower(e->graph, packing->price, e->root, &value, err);
+
+    if (!status && value < packing->bound_value) {
+        packing->bound_value = value;
+        packing->bound = (banyan_fraction){0, 0};
+        e->is_full = 0;
+    }
+    return status;
+}
+
 static banyan_status find_bound(easy *e, banyan_error *err)
 {
     const banyan_graph *graph = e->graph;
@@ -261,11 +278,42 @@ static banyan_status find_bound(easy *e, banyan_error *err)
     e->is_full = banyan_graph_all_active(graph);
     if (!status)
         status = try_all_parts(e, err);
-    return status ? status : try_cuts(e, err);
+    if (!status)
+        status = try_cuts(e, err);
+    if (!status && graph->arc_count > MANY_ARCS && banyan_graph_all_active(graph))
+        status = try_places(e, err);
+    return status;
 }
 
-banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double aim, double least,
-                                int *good, banyan_coupled *out, banyan_error *err)
+static void heed_known(easy *e, const banyan_easy_problem *problem)
+{
+    banyan_coupled *packing = e->packing;
+
+    if (!problem->known_price || problem->known_bound <= 0 ||
+        problem->known_bound >= packing->bound_value * REACHED)
+        return;
+    memcpy(packing->price, problem->known_price, (size_t)e->graph->arc_count * sizeof *packing->price);
+    packing->bound_value = problem->known_bound;
+    packing->bound = (banyan_fraction){0, 0};
+    e->is_full = 0;
+}
+
+/* Pairs that fill all arcs. */
+static banyan_status fill(easy *e, const banyan_easy_problem *problem, banyan_error *err)
+{
+    banyan_coupled *packing = e->packing;
+    banyan_fitted_pairs_problem fitted = {e->width, e->price, NULL, problem->pair_limit};
+    banyan_settle_problem settle = {
+        .aim = packing->bound_value, .enough = problem->aim * packing->bound_value, .turn_limit = TURNS};
+    banyan_status status = banyan_fitted_pairs_find(e->graph, &fitted, 0, packing, err);
+
+    if (!status && packing->total < settle.enough)
+        status = banyan_settle_packing(e->graph, &settle, packing, err);
+    return status;
+}
+
+banyan_status banyan_easy_pairs(const banyan_graph *graph, const banyan_easy_problem *problem, int *good,
+                                banyan_coupled *out, banyan_error *err)
 {
     easy e = {.graph = graph, .packing = out};
     banyan_status status;
@@ -275,22 +323,17 @@ banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, doubl
     status = easy_init(&e, err);
     if (!status)
         status = find_bound(&e, err);
-    if (!status && e.is_full) {
-        banyan_fitted_pairs_problem problem = {e.width, e.price, NULL, pair_limit};
+    if (!status)
+        heed_known(&e, problem);
+    if (!status && e.is_full)
+        status = fill(&e, problem, err);
+    if (!status && !e.is_full) {
+        banyan_pairs_problem pairs = {
+            .root = e.root, .pair_limit = problem->pair_limit, .enough = problem->aim * out->bound_value};
 
-        banyan_settle_problem settle = {
-            .aim = out->bound_value, .enough = aim * out->bound_value, .turn_limit = TURNS};
-
-        status = banyan_fitted_pairs_find(graph, &problem, 0, out, err);
-        if (!status && out->total < settle.enough)
-            status = banyan_settle_packing(graph, &settle, out, err);
-    } else if (!status) {
-        banyan_pairs_problem problem = {
-            .root = e.root, .pair_limit = pair_limit, .enough = aim * out->bound_value};
-
-        status = banyan_pairs_find(graph, &problem, out, err);
+        status = banyan_pairs_find(graph, &pairs, out, err);
     }
-    *good = !status && out->total >= least * out->bound_value;
+    *good = !status && out->total >= problem->least * out->bound_value;
     if (!*good)
         banyan_coupled_fini(out);
     easy_fini(&e);

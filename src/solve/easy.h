@@ -6,10 +6,17 @@
 
 #include "solve/coupled.h"
 
-/* At most pair_limit pairs of trees, and the least of the easy bounds with prices that prove it. They should reach the share aim of
- * it; *good: they reach the share least, and out is the caller's; else it is empty. */
-banyan_status banyan_easy_pairs(const banyan_graph *graph, int pair_limit, double aim, double least,
-                                int *good, banyan_coupled *out, banyan_error *err);
+typedef struct {
+    int pair_limit;
+    double aim, least;          /* shares of the bound that pairs should and must reach; */
+    const int64_t *known_price; /* per arc, of a bound that is known, or NULL; */
+    double known_bound;         /* and that one, or 0 */
+} banyan_easy_problem;
+
+/* At most so many pairs of trees, and the least of the easy bounds and the known one, with prices that prove it. *good: pairs reach
+ * what they must, and out is the caller's; else it is empty. */
+banyan_status banyan_easy_pairs(const banyan_graph *graph, const banyan_easy_problem *problem, int *good,
+                                banyan_coupled *out, banyan_error *err);
 
 /* The least of the easy bounds and the prices that prove it, per arc; *good: it is known to be reached (to within 1e-9). */
 banyan_status banyan_easy_bound(const banyan_graph *graph, int *good, int64_t *price, double *value,

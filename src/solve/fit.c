@@ -12,11 +12,14 @@
 #include "solve/fit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/alloc.h"
 
-#define STEPS 2048    /* of the table, up to the widest */
+#define STEPS 2048    /* of the table, up to the widest, */
+#define ROW 2052      /* in rows with room for all of them, of whole fours */
 #define FEE_ROUNDS 16 /* in which fees are found, */
+#define FEW_ROUNDS 4  /* or, once they are known for weights nearly the same, in these, */
 #define FIRST_FEE 0.3 /* from this part of the weight on, */
 #define FEE_STEP 0.3  /* by this part for each tree that wants to be one more, */
 #define MOST_STEP 0.2 /* but no more */
@@ -41,7 +44,8 @@ struct banyan_fit {
     double choice, fall;                      /* as above */
     double mean_price;                        /* of those with one */
     double tree_cost, step, all, rest;
-    float *loss; /* [tree * (STEPS + 1) + left in steps], of one unit of price; one more for the end */
+    float *loss;    /* [tree * ROW + left in steps], of one unit of price; one more for the end */
+    float *shifted; /* a row of it, behind one that cannot be reached */
 };
 
 void banyan_fit_destroy(banyan_fit *fit)
@@ -56,6 +60,7 @@ void banyan_fit_destroy(banyan_fit *fit)
     banyan_free(fit->fee);
     banyan_free(fit->wanted);
     banyan_free(fit->loss);
+    banyan_free(fit->shifted);
     banyan_free(fit);
 }
 
@@ -63,23 +68,31 @@ static double loss_of(const banyan_fit *fit, int tree, double left)
 {
     double at = left / fit->step + 1e-6;
 
-    return at < STEPS ? (double)fit->loss[(size_t)tree * (STEPS + 1) + (size_t)at]
-                      : (double)fit->loss[(size_t)tree * (STEPS + 1) + STEPS];
+    return (double)fit->loss[(size_t)tree * ROW + (at < STEPS ? (size_t)at : STEPS)];
+}
+
+/* now[i] is the less of next[i] and next[i - whole] + fee, for as many steps as there are in a row; before is next with as many in
+ * front of it that cannot be reached. */
+static void lose_less(float *restrict now, const float *restrict next, const float *restrict before,
+                      float fee)
+{
+    for (int i = 0; i < ROW; i++) {
+        float taken = before[i] + fee;
+
+        now[i] = taken < next[i] ? taken : next[i];
+    }
 }
 
 static void set_losses(banyan_fit *fit)
 {
-    for (int i = 0; i <= STEPS; i++)
-        fit->loss[(size_t)fit->tree_count * (STEPS + 1) + (size_t)i] = (float)(i * fit->step);
+    for (int i = 0; i < ROW; i++)
+        fit->loss[(size_t)fit->tree_count * ROW + (size_t)i] = (float)(i * fit->step);
     for (int t = fit->tree_count - 1; t >= fit->tree; t--) {
-        float *now = fit->loss + (size_t)t * (STEPS + 1), *next = now + STEPS + 1;
-        int whole = (int)ceil(fit->weight[t] / fit->step - 1e-6);
+        float *now = fit->loss + (size_t)t * ROW, *next = now + ROW;
+        double whole = ceil(fit->weight[t] / fit->step - 1e-6);
 
-        for (int i = 0; i <= STEPS; i++) {
-            float taken = i < whole ? HUGE_VALF : next[i - whole] + (float)fit->fee[t];
-
-            now[i] = taken < next[i] ? taken : next[i];
-        }
+        memcpy(fit->shifted + ROW, next, ROW * sizeof *next);
+        lose_less(now, next, fit->shifted + ROW - (size_t)fmin(whole, ROW), (float)fit->fee[t]);
     }
 }
 
@@ -100,11 +113,9 @@ static void count_wanted(banyan_fit *fit)
     }
 }
 
-static void find_fees(banyan_fit *fit)
+static void find_fees(banyan_fit *fit, int rounds)
 {
-    for (int t = fit->tree; t < fit->tree_count; t++)
-        fit->fee[t] = FIRST_FEE * fit->weight[t];
-    for (int round = 0; round < FEE_ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         set_losses(fit);
         count_wanted(fit);
         for (int t = fit->tree; t < fit->tree_count; t++) {
@@ -211,10 +222,13 @@ static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem
     fit->heaviest = banyan_alloc(trees, sizeof(double));
     fit->fee = banyan_alloc(trees, sizeof(double));
     fit->wanted = banyan_alloc(trees, sizeof(double));
-    fit->loss = banyan_alloc((trees + 1) * (STEPS + 1), sizeof(float));
+    fit->loss = banyan_alloc((trees + 1) * ROW, sizeof(float));
+    fit->shifted = banyan_alloc((size_t)2 * ROW, sizeof(float));
     if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->heaviest || !fit->fee ||
-        !fit->wanted || !fit->loss)
+        !fit->wanted || !fit->loss || !fit->shifted)
         return banyan_fail_memory(err);
+    for (int i = 0; i < ROW; i++)
+        fit->shifted[i] = HUGE_VALF;
     for (size_t i = 0; i < count; i++) {
         fit->width[i] = fit->left[i] = problem->width[i];
         fit->price[i] = problem->price[i];
@@ -229,7 +243,9 @@ static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem
     find_heaviest(fit, widest);
     choose_weights(fit, problem->bound * problem->enough, problem->bound * problem->enough);
     fit->all = fit->rest;
-    find_fees(fit);
+    for (size_t t = 0; t < trees; t++)
+        fit->fee[t] = FIRST_FEE * fit->weight[t];
+    find_fees(fit, FEE_ROUNDS);
     return BANYAN_SUCCESS;
 }
 
@@ -291,6 +307,10 @@ void banyan_fit_reprice(banyan_fit *fit, int thing, double price)
 
 void banyan_fit_lower(banyan_fit *fit, double most)
 {
+    for (int t = fit->tree; t < fit->tree_count; t++) /* as a part of the weight each stays what it was */
+        fit->fee[t] /= fit->weight[t];
     choose_weights(fit, fit->rest, most);
-    find_fees(fit);
+    for (int t = fit->tree; t < fit->tree_count; t++)
+        fit->fee[t] *= fit->weight[t];
+    find_fees(fit, FEW_ROUNDS);
 }

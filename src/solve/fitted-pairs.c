@@ -15,10 +15,11 @@
 #include "solve/pairing.h"
 
 #define AIM 0.9999     /* of the bound */
-#define WELL 0.9922    /* of the bound: no other weights are tried, */
+#define WELL 0.991     /* of the bound: no other weights are tried, */
 #define NEAR 0.95      /* nor below this part of it, */
 #define NEARER 0.5     /* or this where idle nodes help: then other roots may do */
 #define PLENTY 1.95    /* times of what is to come are left at a node: its arcs get no dearer, */
+#define BEHIND 0.02    /* nor where a node has so much less than in the beginning; */
 #define SCARCE 1.0     /* else by this, times the square of what is missing */
 #define FLOOR 0.01     /* of the mean price: arcs without one */
 #define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where arcs are */
@@ -41,6 +42,7 @@ typedef struct {
     double *left, *mixed;   /* per arc: for these; and prices, */
     double bound;           /* which prove this */
     double *uses;           /* per arc */
+    double *plenty;         /* per node that sends, then that gets: as above */
     double *sends,
         *gets; /* per node: what its arcs have left, over what is to come; then what they are dearer by */
     int64_t *cost;
@@ -61,6 +63,7 @@ static void fitter_fini(fitter *f)
     banyan_free(f->mixed);
     banyan_free(f->summed);
     banyan_free(f->uses);
+    banyan_free(f->plenty);
     banyan_free(f->sends);
     banyan_free(f->gets);
     banyan_free(f->cost);
@@ -96,14 +99,15 @@ static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const int
     f->left = banyan_alloc(arcs, sizeof(double));
     f->mixed = banyan_alloc(arcs, sizeof(double));
     f->summed = banyan_alloc(nodes, sizeof(double));
+    f->plenty = banyan_alloc(2 * nodes, sizeof(double));
     f->sends = banyan_alloc(nodes, sizeof(double));
     f->gets = banyan_alloc(nodes, sizeof(double));
     f->uses = banyan_alloc(arcs, sizeof(double));
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
     f->root = banyan_alloc(trees, sizeof *f->root);
     f->weight = banyan_alloc(trees / 2, sizeof *f->weight);
-    if (!f->summed || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight || !f->left ||
-        !f->mixed)
+    if (!f->summed || !f->plenty || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight ||
+        !f->left || !f->mixed)
         return banyan_fail_memory(err);
     if (banyan_graph_has_helpers(graph)) {
         status = mix_first(f, proof, &problem, err);
@@ -136,6 +140,19 @@ static void measure_nodes(fitter *f)
     }
 }
 
+/* At first nodes keep to what they have in the beginning where idle ones help: these have far less than PLENTY, each as much as
+ * it needs; else, and where that does not do, to PLENTY. */
+static void set_plenty(fitter *f, int attempt)
+{
+    int nodes = f->graph->node_count;
+
+    measure_nodes(f);
+    for (int v = 0; v < nodes; v++) {
+        f->plenty[v] = f->near && attempt == 0 ? f->sends[v] - BEHIND : PLENTY;
+        f->plenty[nodes + v] = f->near && attempt == 0 ? f->gets[v] - BEHIND : PLENTY;
+    }
+}
+
 /* Where most is missing of what should be summed there, or else most is left. */
 static int choose_root(const fitter *f)
 {
@@ -154,9 +171,9 @@ static int choose_root(const fitter *f)
     return best;
 }
 
-static double dearer(const fitter *f, double times, int node)
+static double dearer(const fitter *f, double times, double plenty, int node)
 {
-    double missing = fmax(0, PLENTY - times);
+    double missing = fmax(0, plenty - times);
 
     return f->graph->role[node] & BANYAN_NODE_ACTIVE ? SCARCE * missing * missing : 0;
 }
@@ -182,7 +199,8 @@ static void set_costs(fitter *f)
                    ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
                    : COST_SCALE *
                          (cost / f->mean_price + FLOOR + CHANCE * banyan_random_unit(&f->random) +
-                          dearer(f, f->sends[arc->src], arc->src) + dearer(f, f->gets[arc->dst], arc->dst));
+                          dearer(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
+                          dearer(f, f->gets[arc->dst], f->plenty[f->graph->node_count + arc->dst], arc->dst));
         f->cost[i] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
     }
 }
@@ -295,6 +313,8 @@ static banyan_status attempt(const banyan_graph *graph, const double *root, cons
     int lowered = 0;
     banyan_status status = fitter_init(&f, graph, packing->price, *problem, err);
 
+    if (!status)
+        set_plenty(&f, problem->attempt);
     for (; !status && banyan_fit_weight(f.fit) > 0; banyan_fit_next(f.fit))
         status = add_pair(&f, &lowered, err);
     if (!status && f.total > *least) {

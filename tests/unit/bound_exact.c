@@ -129,19 +129,34 @@ static int is_gone(const network *net, int v)
            !is_active(net, v);
 }
 
-static void make_network(uint64_t seed, network *net)
+/* Most pairs of workers are cabled, with widths not too far apart. */
+static void make_dense_topology(banyan_random *random, int workers, banyan_topology **out)
 {
-    banyan_random random = {seed};
-    int workers = 2 + pick(&random, 6), switches = pick(&random, 2) ? pick(&random, 3) : 0;
+    int kind = pick(random, 3), unlike = pick(random, 4), missing = pick(random, 2) ? 12 : 1000;
+    banyan_topology_builder builder;
 
-    memset(net, 0, sizeof *net);
-    make_topology(&random, workers, switches, &net->topology);
-    net->node_count = workers + switches;
-    net->relays = (banyan_relays)(pick(&random, 2) ? 0 : pick(&random, 3));
-    net->active_count = 2 + pick(&random, workers < MOST_ACTIVE ? workers - 1 : MOST_ACTIVE - 1);
-    for (int v = 0, left = net->active_count, count = 0; v < workers; v++)
-        if (pick(&random, workers - v) < left)
-            left--, net->active[count++] = v;
+    banyan_topology_builder_init(&builder, "most pairs");
+    for (int v = 0; v < workers; v++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
+    for (int v = 0; v < workers; v++)
+        for (int w = 0; w < v; w++) {
+            double width[2];
+
+            for (int back = 0; back < 2; back++)
+                width[back] = back && !unlike ? width[0]
+                              : kind == 0     ? 1e9 * (1 + (pick(random, 3) > 0))
+                              : kind == 1     ? 1e9 * (0.5 + 0.5 * banyan_random_unit(random))
+                                              : 1e9 * (0.1 + 0.9 * banyan_random_unit(random));
+            if (pick(random, missing) == 0)
+                continue;
+            banyan_topology_add_link(&builder, v, w, width[0], 0);
+            banyan_topology_add_link(&builder, w, v, width[1], 0);
+        }
+    assert_int_equal(banyan_topology_builder_finish(&builder, out, NULL), BANYAN_SUCCESS);
+}
+
+static void take_links(network *net)
+{
     for (int v = 0; v < net->node_count; v++) {
         const banyan_node *node = &net->topology->nodes[v];
         int helps = is_active(net, v) || net->relays == BANYAN_RELAYS_ADD;
@@ -160,6 +175,41 @@ static void make_network(uint64_t seed, network *net)
         net->link[net->arc_count] = i;
         net->width[net->arc_count++] = link->bytes_per_s;
     }
+}
+
+static void choose_active(banyan_random *random, int workers, int least, network *net)
+{
+    int most = workers < MOST_ACTIVE ? workers : MOST_ACTIVE;
+
+    net->active_count = least + pick(random, most - least + 1);
+    for (int v = 0, left = net->active_count, count = 0; v < workers; v++)
+        if (pick(random, workers - v) < left)
+            left--, net->active[count++] = v;
+}
+
+static void make_dense_network(uint64_t seed, network *net)
+{
+    banyan_random random = {seed};
+
+    memset(net, 0, sizeof *net);
+    net->node_count = 4 + pick(&random, MOST_NODES - 3);
+    make_dense_topology(&random, net->node_count, &net->topology);
+    net->relays = BANYAN_RELAYS_ADD;
+    choose_active(&random, net->node_count - 1, 3, net);
+    take_links(net);
+}
+
+static void make_network(uint64_t seed, network *net)
+{
+    banyan_random random = {seed};
+    int workers = 2 + pick(&random, 6), switches = pick(&random, 2) ? pick(&random, 3) : 0;
+
+    memset(net, 0, sizeof *net);
+    make_topology(&random, workers, switches, &net->topology);
+    net->node_count = workers + switches;
+    net->relays = (banyan_relays)(pick(&random, 2) ? 0 : pick(&random, 3));
+    choose_active(&random, workers, 2, net);
+    take_links(net);
 }
 
 /* What leaves (or enters) sets of nodes, for each active worker inside; and the narrowest cut of all. */
@@ -405,7 +455,7 @@ static void check_stages(uint64_t seed, const network *net, double narrowest)
 }
 
 /* 0: there is no way between some of the workers, and that is told. */
-static int check_network(uint64_t seed)
+static int check_network(uint64_t seed, int dense)
 {
     network net;
     banyan_bound bound;
@@ -413,7 +463,10 @@ static int check_network(uint64_t seed)
     double gather, scatter, narrowest, low, high;
     banyan_status status;
 
-    make_network(seed, &net);
+    if (dense)
+        make_dense_network(seed, &net);
+    else
+        make_network(seed, &net);
     find_cuts(&net, &gather, &scatter, &narrowest);
     status = banyan_bound_find(net.topology, net.active, net.active_count, net.relays, &bound, &err);
     if ((status == BANYAN_SUCCESS) != (narrowest > 0))
@@ -428,7 +481,7 @@ static int check_network(uint64_t seed)
         check_prices(seed, &net, &bound.allreduce);
         if (banyan_bound_check_certificate(net.topology, net.active, net.active_count, &bound, &err))
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-        if (seed % 3 == 0)
+        if (seed % 3 == 0 && !dense)
             check_stages(seed, &net, narrowest);
         banyan_bound_fini(&bound);
     }
@@ -442,14 +495,23 @@ TEST(bounds_of_small_networks_are_those_of_all_their_trees_and_cuts)
     int connected = 0;
 
     for (uint64_t seed = 0; seed < count; seed++)
-        connected += check_network(seed);
+        connected += check_network(seed, 0);
     assert_true((uint64_t)connected > count / 2);
+}
+
+TEST(bounds_where_most_pairs_are_cabled_and_idle_workers_help_are_exact)
+{
+    uint64_t count = getenv("BANYAN_TEST_ALL") ? 2000 : 200;
+
+    for (uint64_t seed = 0; seed < count; seed++)
+        check_network(seed, 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_of_small_networks_are_those_of_all_their_trees_and_cuts),
+        cmocka_unit_test(bounds_where_most_pairs_are_cabled_and_idle_workers_help_are_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

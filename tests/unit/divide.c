@@ -10,7 +10,9 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/graft.h"
+#include "solve/one-part.h"
 #include "solve/pairs.h"
+#include "solve/places.h"
 #include "solve/rehang.h"
 
 #define NODES 12
@@ -520,6 +522,136 @@ TEST(each_allocation_of_a_division_and_its_trees_may_fail)
     banyan_graph_destroy(graph);
 }
 
+/* All pairs, the last nodes idle, widths 3 to 6 by chance. */
+static banyan_graph *make_dense(banyan_random *random, int nodes, int idle)
+{
+    int src[NODES * NODES], dst[NODES * NODES];
+    unsigned char role[NODES];
+    double capacity[NODES * NODES];
+    banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v < nodes; v++)
+        role[v] = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES | (v < nodes - idle ? BANYAN_NODE_ACTIVE : 0);
+    for (int k = 0; k < nodes * nodes; k++)
+        if (k / nodes != k % nodes) {
+            src[input.arc_count] = k / nodes;
+            dst[input.arc_count] = k % nodes;
+            capacity[input.arc_count++] = 3 + banyan_random_below(random, 4);
+        }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+/* Both parts of the arcs are within them, and as much gets to (comes from) each active node as the division reaches. */
+static void check_served(const banyan_graph *graph, const banyan_division *division)
+{
+    const double scale = 1e12;
+    banyan_flow *flow;
+
+    assert_int_equal(banyan_graph_make_flow(graph, 1, &flow, NULL), BANYAN_SUCCESS);
+    for (int k = 0; k < 2 * graph->active_count; k++) {
+        int reduce = k % 2;
+
+        for (int i = 0; i < graph->arc_count; i++) {
+            double part = reduce ? division->summed[i] : division->sent[i];
+            int64_t room = (int64_t)(scale * part / division->total);
+
+            assert_true(part >= 0 && division->sent[i] + division->summed[i] <=
+                                         (double)graph->arcs[i].capacity * (1 + 1e-12));
+            banyan_flow_set(flow, i, reduce ? room : 0, reduce ? 0 : room);
+        }
+        for (int v = 0; v < graph->node_count; v++)
+            banyan_flow_set(flow, graph->arc_count + v, 0,
+                            (int64_t)(scale * division->root[v] / division->total));
+        assert_true((double)banyan_flow_run(flow, graph->active[k / 2], graph->node_count, INT64_MAX / 4) >=
+                    scale * (1 - 1e-8));
+    }
+    banyan_flow_destroy(flow);
+}
+
+TEST(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all)
+{
+    banyan_random random = {11};
+    int count = 0;
+
+    for (int k = 0; k < 60; k++) {
+        banyan_graph *graph = make_dense(&random, 8 + k % 5, 1 + k % 4);
+        banyan_division division;
+        int found;
+
+        for (long calls = k % 10 ? 1000 : 0, status = 1; status; calls++) { /* each allocation may fail */
+            banyan_alloc_fail_after(calls);
+            status = banyan_one_part_divide(graph, &division, &found, NULL);
+            banyan_alloc_fail_after(-1);
+        }
+        if (found) {
+            assert_true(division.total >= division.bound_value * (1 - 1e-9));
+            check_served(graph, &division);
+            count++;
+            banyan_division_fini(&division);
+        }
+        banyan_graph_destroy(graph);
+    }
+    assert_true(count >= 45);
+}
+
+/* A mesh whose last corner is narrow: without sums in it and beside it 7 is all that goes, with them 8. */
+static banyan_graph *make_narrow_mesh(void)
+{
+    enum { SIDE = 14, LAST = SIDE * SIDE - 1, ARCS = 4 * SIDE * (SIDE - 1) };
+    int src[ARCS], dst[ARCS], count = 0;
+    unsigned char role[SIDE * SIDE];
+    double capacity[ARCS];
+    banyan_graph_input input = {SIDE * SIDE, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v <= LAST; v++)
+        role[v] = BANYAN_NODE_ACTIVE;
+    for (int k = 0; k < 4 * (LAST + 1); k++) {
+        int v = k / 4, down = k & 1, back = k >> 1 & 1, w = down ? v + SIDE : v + 1, a = LAST - SIDE,
+            b = a - SIDE;
+        int from = back ? w : v, to = back ? v : w;
+
+        if (down ? w > LAST : w % SIDE == 0)
+            continue;
+        src[count] = from;
+        dst[count] = to;
+        capacity[count++] =
+            from == b || (to == b && from != b - SIDE) || (from == a && to != LAST) || to == a ? 3 : 6;
+    }
+    input.arc_count = count;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+TEST(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum)
+{
+    banyan_graph *graph = make_narrow_mesh();
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    double *root = banyan_alloc((size_t)graph->node_count, sizeof *root), value = 1e9, all = 0, corner = 0;
+    int last = graph->node_count - 1, proven;
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+    banyan_wide num, den;
+
+    for (long calls = 0; status; calls += 1 + calls / 8) {
+        value = 1e9;
+        banyan_alloc_fail_after(calls);
+        status = banyan_places_lower(graph, price, root, &value, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    assert_true(fabs(value * graph->unit - 8) < 1e-6);
+    assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
+    assert_true(fabs((double)num / (double)den / value - 1) < 1e-6);
+    for (int v = 0; v <= last; v++)
+        all += root[v];
+    corner = root[last] + root[last - 14] + root[last - 28];
+    assert_true(corner > 0.37 * all);
+    banyan_free(price);
+    banyan_free(root);
+    banyan_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +669,8 @@ int main(void)
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
+        cmocka_unit_test(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum),
+        cmocka_unit_test(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all),
     };
 
     return cmocka_run_group_tests_name("divide", tests, NULL, NULL);
