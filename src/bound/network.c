@@ -336,14 +336,22 @@ int banyan_network_has_many_helpers(const banyan_graph *graph)
     return helpers > limit;
 }
 
-int banyan_network_is_searched(const banyan_graph *graph)
+int banyan_network_has_few_sets(const banyan_graph *graph)
 {
     int helpers = banyan_network_helpers(graph), nodes = graph->active_count + helpers;
 
     if (graph->active_count <= BANYAN_STEINER_TERMINALS)
         return 1;
-    if ((nodes > BANYAN_MANY_NODES || graph->arc_count > BANYAN_MANY_ARCS) &&
+    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= BANYAN_MANY_SETS / nodes;
+}
+
+int banyan_network_is_searched(const banyan_graph *graph)
+{
+    int nodes = graph->active_count + banyan_network_helpers(graph);
+
+    if (graph->active_count > BANYAN_STEINER_TERMINALS &&
+        (nodes > BANYAN_MANY_NODES || graph->arc_count > BANYAN_MANY_ARCS) &&
         !banyan_graph_has_forwarders(graph))
         return 0;
-    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= BANYAN_MANY_SETS / nodes;
+    return banyan_network_has_few_sets(graph);
 }

@@ -35,4 +35,7 @@ int banyan_network_has_many_helpers(const banyan_graph *graph);
 /* The cheapest trees through idle nodes that add can be found in good time: few of these, or few active workers. */
 int banyan_network_is_searched(const banyan_graph *graph);
 
+/* The same for the trees of one set of prices, as a proof needs them: in larger networks, too. */
+int banyan_network_has_few_sets(const banyan_graph *graph);
+
 #endif

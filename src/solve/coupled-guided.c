@@ -292,11 +292,13 @@ static banyan_status settle_heaviest(const banyan_graph *graph, const banyan_cou
 }
 
 /* What pairs settle for, under prices that are to be made. */
-static banyan_settle_problem make_settle(const banyan_division *division, const int64_t *price)
+static banyan_settle_problem make_settle(const banyan_graph *graph, const banyan_division *division,
+                                         const int64_t *price)
 {
     return (banyan_settle_problem){.aim = division->bound_value,
                                    .enough = SETTLED_ENOUGH * division->bound_value,
                                    .turn_limit = TURNS,
+                                   .is_patient = graph->arc_count > MANY_ARCS,
                                    .price = price};
 }
 
@@ -306,7 +308,8 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_division soft = *division;
-    banyan_settle_problem settle = make_settle(division, price);
+    banyan_settle_problem settle = make_settle(graph, division, price);
+    int ways = graph->arc_count > MANY_ARCS ? 1 : 2;
     banyan_status status = price ? soften(graph, division, price, err) : banyan_fail_memory(err);
 
     if (!status && graph->arc_count > FEW_ARCS && is_lower(division, out))
@@ -315,9 +318,10 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
         status = take_bound(graph, division, out, err);
     soft.price = price;
     for (int way = graph->arc_count > FEW_ARCS_TO_FIT ? 0 : 1;
-         !status && way < 2 && out->total < GOOD * division->bound_value; way++) {
+         !status && way < ways && out->total < GOOD * division->bound_value; way++) {
         banyan_coupled few = {.price = division->price, .bound_value = division->bound_value};
 
+        settle.is_patient = way == ways - 1;
         if (way == 0)
             status = settle_fitted(graph, problem->tree_limit, division, &settle, &few, err);
         else
@@ -341,7 +345,7 @@ static banyan_status settle_known(const banyan_graph *graph, const banyan_couple
     banyan_division known = {.price = price ? price + arcs : NULL,
                              .bound_value = problem->known_bound,
                              .root = banyan_alloc((size_t)graph->node_count, sizeof *known.root)};
-    banyan_settle_problem settle = make_settle(&known, price);
+    banyan_settle_problem settle = make_settle(graph, &known, price);
     banyan_status status = price && known.root ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)

@@ -273,7 +273,7 @@ static banyan_status settle_branches(settler *s, banyan_trees *trees, double *we
             continue;
         }
         gain = first > 0 ? best->total - first : USUAL_GAIN * s->problem->aim;
-        if (best->total + HOPE * gain < s->problem->enough)
+        if (s->problem->is_patient ? gain <= least : best->total + HOPE * gain < s->problem->enough)
             break;
         first = best->total;
         is_firm = 0;
