@@ -21,6 +21,8 @@
 #define STEEPEST 30.0  /* but no further */
 #define GOOD 0.999     /* of the smaller network's rate */
 #define ENOUGH 0.9901  /* of its bound, and so of this one's */
+#define MUCH 0.95      /* and of many nodes, as nothing else does better in good time */
+#define MANY_NODES 128
 #define MANY_TREES 256 /* so many are not rounded much, and more is asked for */
 #define TURNS 6
 #define MORE_HOPS 2
@@ -364,13 +366,14 @@ static banyan_status lay(const banyan_graph *graph, const banyan_contraction *jo
     return status;
 }
 
-/* Whether what was reached is nearly all that the smaller network's bound allows, and so this one's. */
-static banyan_status is_near_bound(const banyan_graph *small, double reached, int *out, banyan_error *err)
+/* Whether what was reached is so much of the smaller network's bound, and so of this one's. */
+static banyan_status is_near_bound(const banyan_graph *small, double reached, double share, int *out,
+                                   banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)small->arc_count, sizeof *bound.price)};
     banyan_status status = bound.price ? banyan_allreduce_solve(small, &bound, err) : banyan_fail_memory(err);
 
-    *out = !status && reached >= ENOUGH * bound.value * small->unit;
+    *out = !status && reached >= share * bound.value * small->unit;
     banyan_free(bound.price);
     return status;
 }
@@ -382,7 +385,8 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
     banyan_contraction joined;
     banyan_flows small;
     double limit, most, rate = 0, reached = 0;
-    banyan_status status = banyan_join_wide(graph, together, 0, &limit, &most, &joined, err);
+    double enough = graph->node_count > MANY_NODES && !graph->symmetric ? MUCH : ENOUGH;
+    banyan_status status = banyan_join_wide(graph, 0, &together, &limit, &most, &joined, err);
 
     *good = 0;
     banyan_flows_init(&small);
@@ -395,10 +399,9 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
         status = banyan_fail_memory(err);
     if (!status && flows->flow_count)
         status = banyan_flows_rate(flows, topology, &reached, err);
-    *good = !status && most >= limit && reached > 0 && reached >= GOOD * rate;
-    if (!status && !*good && reached > 0 &&
-        reached >= (options->max_trees > MANY_TREES ? GOOD : ENOUGH) * rate)
-        status = is_near_bound(joined.graph, reached, good, err);
+    *good = !status && !together && reached > 0 && reached >= GOOD * rate;
+    if (!status && together && reached >= (options->max_trees > MANY_TREES ? GOOD : enough) * rate)
+        status = is_near_bound(joined.graph, reached, enough, good, err);
     if (!*good)
         flows->flow_count = 0;
     banyan_flows_fini(&small);

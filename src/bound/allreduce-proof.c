@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
  *
- * Workers behind switches that only forward are soon judged (solve/cells.h). Else nodes that free cables join are one node, and
+ * Workers behind switches that only forward are soon judged (solve/cells.h). Else nodes that free cables join are one node. Then
+ * prices on links at workers alone are soon judged, too (solve/service.h), else
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
@@ -21,6 +22,7 @@
 #include "solve/divide.h"
 #include "solve/mean.h"
 #include "solve/packing.h"
+#include "solve/service.h"
 #include "solve/spanning.h"
 #include "solve/twins.h"
 
@@ -105,6 +107,9 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     int exact;
     banyan_status status;
 
+    *out = banyan_service_cost(graph, price);
+    if (*out > 0 && *out >= hoped)
+        return BANYAN_SUCCESS;
     status = cost_of_trees(graph, price, &exact, out, err);
     if (status || exact)
         return status;

@@ -15,6 +15,7 @@
 #include "solve/mean.h"
 #include "solve/narrowest.h"
 #include "solve/packing.h"
+#include "solve/service.h"
 
 #define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
 #define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
@@ -96,6 +97,22 @@ static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *
     return status;
 }
 
+/* What links at workers allow, where these may have more than one each way. */
+static banyan_status lower_by_service(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                      banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    double value;
+    banyan_status status = price ? banyan_service_price(graph, price, &value, err) : banyan_fail_memory(err);
+
+    if (!status && value < out->value * (1 - SETTLED)) {
+        memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
+        status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
+    }
+    banyan_free(price);
+    return status;
+}
+
 banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
                                               banyan_error *err)
 {
@@ -104,7 +121,9 @@ banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_
     banyan_status status =
         found.price ? banyan_cells_price(graph, found.price, &found.value, err) : banyan_fail_memory(err);
 
-    if (!status && found.value < out->value * (1 - SETTLED))
+    if (!status && found.value == HUGE_VAL)
+        status = lower_by_service(graph, out, err);
+    else if (!status && found.value < out->value * (1 - SETTLED))
         status = banyan_cells_cost(graph, found.price, &cost, err);
     if (!status && cost > 0) { /* the program may think a little more of its prices than they prove */
         banyan_wide worth = banyan_packing_value(graph, found.price, 1);

@@ -362,7 +362,8 @@ static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduc
 {
     banyan_contraction joined;
     double limit, most;
-    banyan_status status = banyan_join_wide(graph, !graph->symmetric, 1, &limit, &most, &joined, err);
+    int together = !graph->symmetric;
+    banyan_status status = banyan_join_wide(graph, 1, &together, &limit, &most, &joined, err);
 
     *done = 0;
     out->value = HUGE_VAL;

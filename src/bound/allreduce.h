@@ -27,7 +27,7 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
 banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
                                             banyan_error *err);
 
-/* Lowers a bound that is known to what links at workers allow, where idle ones help (solve/cells.h), if that is less. */
+/* Lowers a bound that is known to what links at workers allow, where idle ones help (solve/cells.h, or solve/service.h), if that is less. */
 banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
                                               banyan_error *err);
 

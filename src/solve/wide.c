@@ -21,6 +21,8 @@
 
 #include "core/alloc.h"
 
+#define FEW_NODES 24 /* with these cables that are wide together save nothing */
+
 typedef struct {
     int64_t width; /* of the narrower direction */
     int arc, back;
@@ -251,7 +253,7 @@ static int mark_turns(search *s, double limit, int64_t *mark, double *most)
     return wide;
 }
 
-banyan_status banyan_join_wide(const banyan_graph *graph, int together, int merge, double *limit,
+banyan_status banyan_join_wide(const banyan_graph *graph, int merge, int *together, double *limit,
                                double *most, banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
@@ -262,6 +264,7 @@ banyan_status banyan_join_wide(const banyan_graph *graph, int together, int merg
                 .in = banyan_alloc(nodes, sizeof *s.in),
                 .out = banyan_alloc(nodes, sizeof *s.out)};
     int64_t *mark = banyan_alloc(arcs, sizeof *mark);
+    int wide;
     banyan_status status =
         s.cables && s.top && s.active && s.in && s.out && mark ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -269,7 +272,9 @@ banyan_status banyan_join_wide(const banyan_graph *graph, int together, int merg
     if (!status) {
         list_cables(&s);
         *limit = *most = find_most(&s);
-        if (mark_narrow(&s, *limit, mark) + (together ? mark_turns(&s, *limit, mark, most) : 0))
+        wide = mark_narrow(&s, *limit, mark);
+        *together = *together && graph->node_count > FEW_NODES ? mark_turns(&s, *limit, mark, most) : 0;
+        if (wide + *together)
             status = banyan_contract(graph, mark, merge, out, err);
     }
     banyan_free(s.cables);

@@ -7,9 +7,9 @@
 #include "solve/contract.h"
 
 /* Bounds of what comes of it hold for the graph, as for any contraction, and its trees can be laid into the graph if they weigh no
- * more than *most, in the graph's units, together. merge as there. No rate is above *limit; *most is less only where cables are
- * looked for that are wide together. */
-banyan_status banyan_join_wide(const banyan_graph *graph, int together, int merge, double *limit,
+ * more than *most, in the graph's units, together. merge as there. No rate is above *limit; *most is less only where cables were
+ * looked for that are wide together, and found: *together says both. */
+banyan_status banyan_join_wide(const banyan_graph *graph, int merge, int *together, double *limit,
                                double *most, banyan_contraction *out, banyan_error *err);
 
 #endif

@@ -294,12 +294,13 @@ TEST(wide_cables_are_those_that_bear_everything)
         banyan_graph *graph;
         banyan_contraction joined;
         double limit, most;
+        int together = 0;
 
         assert_int_equal(banyan_topology_load(networks[i].spec, &topology, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_network_graph(topology, topology->workers, networks[i].active,
                                               BANYAN_RELAYS_ADD, &graph, NULL),
                          BANYAN_SUCCESS);
-        assert_int_equal(banyan_join_wide(graph, 0, 1, &limit, &most, &joined, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_join_wide(graph, 1, &together, &limit, &most, &joined, NULL), BANYAN_SUCCESS);
         if ((joined.graph ? joined.graph->node_count : 0) != networks[i].nodes)
             fail_msg("%s: %d nodes", networks[i].spec, joined.graph ? joined.graph->node_count : 0);
         banyan_contraction_fini(&joined);
@@ -307,7 +308,7 @@ TEST(wide_cables_are_those_that_bear_everything)
             banyan_status status;
 
             banyan_alloc_fail_after(n);
-            status = banyan_join_wide(graph, 0, 1, &limit, &most, &joined, NULL);
+            status = banyan_join_wide(graph, 1, &together, &limit, &most, &joined, NULL);
             banyan_alloc_fail_after(-1);
             if (!status)
                 break;
