@@ -19,6 +19,7 @@
 
 #define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
 #define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
+#define VERY_MANY_NODES 600
 #define PAIRS 64
 #define MANY_ARCS 3000 /* beyond this a linear program over cuts takes minutes */
 #define SETTLED 1e-9   /* share by which bounds that are the same may differ */
@@ -155,6 +156,19 @@ static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *
     return status;
 }
 
+/* The same where the mean network takes minutes, too. */
+static banyan_status by_hubs_alone(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+                                   banyan_error *err)
+{
+    banyan_status status;
+
+    out->value = HUGE_VAL;
+    status = banyan_allreduce_lower_by_cells(graph, out, err);
+    if (!status)
+        status = by_narrowest_cut(graph, out, err);
+    return status || out->value == HUGE_VAL ? status : by_hubs(graph, out, settled, err);
+}
+
 /* Directions unlike, and nodes help that are not active: mostly the mean network says it all. Else trees find what is lower,
  * if it can be proven. */
 banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_allreduce_bound *out,
@@ -165,7 +179,11 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
     banyan_status status;
 
     trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
-    status = trees.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+    status = trees.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    if (!status && graph->node_count > VERY_MANY_NODES)
+        status = by_hubs_alone(graph, &mean, &settled, err);
+    if (!status && !settled)
+        status = by_mean(graph, &mean, &settled, err);
     if (!status && !settled)
         status = banyan_allreduce_lower_by_cells(graph, &mean, err);
     if (!status && !settled)
