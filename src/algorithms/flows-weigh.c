@@ -12,7 +12,7 @@ typedef struct {
     banyan_flows *flows;
     double widest;
     int *row;
-    double *value, *used, *limit, *lower;
+    double *value, *used, *limit;
 } scale;
 
 static void scale_fini(scale *s)
@@ -21,7 +21,6 @@ static void scale_fini(scale *s)
     banyan_free(s->value);
     banyan_free(s->used);
     banyan_free(s->limit);
-    banyan_free(s->lower);
 }
 
 static banyan_status scale_init(scale *s, banyan_flows *flows, const banyan_topology *topology,
@@ -34,16 +33,13 @@ static banyan_status scale_init(scale *s, banyan_flows *flows, const banyan_topo
     s->value = banyan_alloc(links, sizeof *s->value);
     s->used = banyan_alloc(links, sizeof *s->used);
     s->limit = banyan_alloc(links, sizeof *s->limit);
-    s->lower = banyan_alloc(links, sizeof *s->lower);
-    if (!s->row || !s->value || !s->used || !s->limit || !s->lower)
+    if (!s->row || !s->value || !s->used || !s->limit)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < links; i++)
         if (topology->links[i].bytes_per_s > s->widest)
             s->widest = topology->links[i].bytes_per_s;
-    for (size_t i = 0; i < links; i++) {
+    for (size_t i = 0; i < links; i++)
         s->limit[i] = topology->links[i].bytes_per_s / s->widest;
-        s->lower[i] = -1e300;
-    }
     return BANYAN_SUCCESS;
 }
 
@@ -70,7 +66,7 @@ static void add_flow(scale *s, banyan_lp *lp, const banyan_flow_tree *flow)
 static banyan_status weigh(scale *s, banyan_error *err)
 {
     banyan_lp *lp;
-    banyan_status status = banyan_lp_create(s->topology->link_count, s->lower, s->limit, &lp, err);
+    banyan_status status = banyan_lp_create(s->topology->link_count, NULL, s->limit, &lp, err);
 
     if (status)
         return status;

@@ -153,17 +153,13 @@ static void program_fini(program *p)
 static banyan_status make_rows(program *p, double scale, banyan_error *err)
 {
     int rows = p->price_rows + 2 * p->side_rows;
-    double *lower = banyan_alloc((size_t)rows, sizeof *lower),
-           *upper = banyan_alloc((size_t)rows, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *upper = banyan_alloc((size_t)rows, sizeof *upper);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    for (int r = 0; !status && r < rows; r++) {
-        lower[r] = -1e300;
-        upper[r] = r < p->price_rows ? p->width[r] / scale : 0;
-    }
+    for (int r = 0; !status && r < p->price_rows; r++)
+        upper[r] = p->width[r] / scale;
     if (!status)
-        status = banyan_lp_create(rows, lower, upper, &p->lp, err);
-    banyan_free(lower);
+        status = banyan_lp_create(rows, NULL, upper, &p->lp, err);
     banyan_free(upper);
     return status;
 }

@@ -68,19 +68,13 @@ static void generator_fini(generator *g)
 static banyan_status make_program(generator *g, banyan_error *err)
 {
     int rows = g->stage_rows + g->oracle.root_count;
-    double *lower = banyan_alloc((size_t)rows, sizeof *lower),
-           *upper = banyan_alloc((size_t)rows, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *upper = banyan_alloc((size_t)rows, sizeof *upper);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    if (!status) {
-        for (int r = 0; r < rows; r++) {
-            lower[r] = -1e300;
-            upper[r] =
-                r < g->stage_rows ? (double)g->graph->arcs[r % g->graph->arc_count].capacity / g->largest : 0;
-        }
-        status = banyan_lp_create(rows, lower, upper, &g->lp, err);
-    }
-    banyan_free(lower);
+    for (int r = 0; !status && r < g->stage_rows; r++)
+        upper[r] = (double)g->graph->arcs[r % g->graph->arc_count].capacity / g->largest;
+    if (!status)
+        status = banyan_lp_create(rows, NULL, upper, &g->lp, err);
     banyan_free(upper);
     return status;
 }

@@ -65,15 +65,12 @@ static void family_fini(family *f)
 static banyan_status make_program(family *f, banyan_error *err)
 {
     int arcs = f->graph->arc_count;
-    double *lower = banyan_alloc((size_t)arcs + 1, sizeof *lower),
-           *upper = banyan_alloc((size_t)arcs + 1, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *upper = banyan_alloc((size_t)arcs + 1, sizeof *upper);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status) {
-        for (int i = 0; i <= arcs; i++)
-            lower[i] = -1e300;
         upper[arcs] = 1;
-        status = banyan_lp_create(arcs + 1, lower, upper, &f->lp, err);
+        status = banyan_lp_create(arcs + 1, NULL, upper, &f->lp, err);
     }
     for (int i = 0; !status && i < f->cable_count; i++) {
         const banyan_arc *arc = &f->graph->arcs[f->cable[i]];
@@ -82,7 +79,6 @@ static banyan_status make_program(family *f, banyan_error *err)
 
         banyan_lp_add_column(f->lp, 0, 3, row, value);
     }
-    banyan_free(lower);
     banyan_free(upper);
     return status;
 }

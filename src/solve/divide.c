@@ -129,15 +129,13 @@ static banyan_status make_program(banyan_divider *d, banyan_error *err)
 {
     int nodes = d->graph->node_count;
     size_t rows = (size_t)(nodes + d->x_count);
-    double *lower = banyan_alloc(rows, sizeof *lower), *upper = banyan_alloc(rows, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *lower = banyan_alloc(rows, sizeof *lower);
+    banyan_status status = lower ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status) {
-        for (size_t r = 0; r < rows; r++)
-            upper[r] = 1e300;
         for (int i = 0; i < d->root_count; i++)
             lower[d->root_node[i]] = 1;
-        status = banyan_lp_create((int)rows, lower, upper, &d->lp, err);
+        status = banyan_lp_create((int)rows, lower, NULL, &d->lp, err);
     }
     if (!status)
         add_prices(d);
@@ -146,7 +144,6 @@ static banyan_status make_program(banyan_divider *d, banyan_error *err)
     for (int v = 0; !status && v < nodes && d->has_parts; v++)
         add_limits(d, v);
     banyan_free(lower);
-    banyan_free(upper);
     return status;
 }
 

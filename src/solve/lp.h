@@ -9,7 +9,7 @@
 
 typedef struct banyan_lp banyan_lp;
 
-/* Rows without entries: lower[i] <= (row i)·x <= upper[i]; infinities are allowed. */
+/* Rows without entries: lower[i] <= (row i)·x <= upper[i]; without lower (upper) ones NULL. */
 banyan_status banyan_lp_create(int row_count, const double *lower, const double *upper, banyan_lp **out,
                                banyan_error *err);
 void banyan_lp_destroy(banyan_lp *lp); /* accepts NULL */

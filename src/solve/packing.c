@@ -94,8 +94,6 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
                                     banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count;
-    double *lower;
-    banyan_status status;
 
     *g = (generator){.graph = graph, .problem = problem, .packing = packing};
     g->row = banyan_alloc(arcs, sizeof *g->row);
@@ -107,20 +105,13 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     g->best = banyan_alloc(arcs + 1, sizeof(double));
     g->mixed = banyan_alloc(arcs + 1, sizeof(double));
     g->asked = banyan_alloc(arcs, sizeof(int64_t));
-    lower = banyan_alloc(arcs + 1, sizeof(double));
     packing->price = banyan_alloc(arcs, sizeof(int64_t));
     if (!g->row || !g->capacity || !g->used || !g->touched || !g->column || !g->now || !g->best ||
-        !g->mixed || !g->asked || !lower || !packing->price) {
-        banyan_free(lower);
+        !g->mixed || !g->asked || !packing->price)
         return banyan_fail_memory(err);
-    }
     number_rows(g);
     sum_capacities(g);
-    for (int r = 0; r < g->row_count; r++)
-        lower[r] = -1e300;
-    status = banyan_lp_create(g->row_count, lower, g->capacity, &g->lp, err);
-    banyan_free(lower);
-    return status;
+    return banyan_lp_create(g->row_count, NULL, g->capacity, &g->lp, err);
 }
 
 /* The latest tree has been a column before. The program's prices are off by its tolerance, so it may look worth another, again

@@ -458,16 +458,13 @@ static banyan_status place_weight(purse *p, double weight, banyan_error *err)
 static banyan_status make_program(const purse *p, banyan_lp **lp, banyan_error *err)
 {
     size_t arcs = (size_t)p->graph->arc_count;
-    double *lower = banyan_alloc(arcs, sizeof *lower), *upper = banyan_alloc(arcs, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *upper = banyan_alloc(arcs, sizeof *upper);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    for (size_t i = 0; !status && i < arcs; i++) {
-        lower[i] = -1e300;
+    for (size_t i = 0; !status && i < arcs; i++)
         upper[i] = capacity(p, (int)i) / p->proof->bound_value;
-    }
     if (!status)
-        status = banyan_lp_create((int)arcs, lower, upper, lp, err);
-    banyan_free(lower);
+        status = banyan_lp_create((int)arcs, NULL, upper, lp, err);
     banyan_free(upper);
     return status;
 }

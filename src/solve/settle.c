@@ -144,17 +144,14 @@ static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_er
 static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
                            banyan_error *err)
 {
-    double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower),
-           *upper = banyan_alloc((size_t)s->pair_count, sizeof *upper);
+    double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower);
     banyan_lp *lp = NULL;
-    banyan_status status = lower && upper ? make_lists(s, trees, err) : banyan_fail_memory(err);
+    banyan_status status = lower ? make_lists(s, trees, err) : banyan_fail_memory(err);
 
-    for (int k = 0; !status && k < s->pair_count; k++) {
+    for (int k = 0; !status && k < s->pair_count; k++)
         lower[k] = 1;
-        upper[k] = 1e300;
-    }
     if (!status)
-        status = banyan_lp_create(s->pair_count, lower, upper, &lp, err);
+        status = banyan_lp_create(s->pair_count, lower, NULL, &lp, err);
     for (int i = 0; !status && i < s->graph->arc_count; i++)
         banyan_lp_add_column(lp, -s->limit[i] / s->pair_count, s->first[i + 1] - s->first[i],
                              s->pair + s->first[i], s->value + s->first[i]);
@@ -165,7 +162,6 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
         *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->aim;
     banyan_lp_destroy(lp);
     banyan_free(lower);
-    banyan_free(upper);
     return status;
 }
 

@@ -69,16 +69,13 @@ static void grower_fini(grower *g)
 static banyan_status make_program(grower *g, banyan_error *err)
 {
     size_t arcs = (size_t)g->graph->arc_count;
-    double *lower = banyan_alloc(arcs, sizeof *lower), *upper = banyan_alloc(arcs, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    double *upper = banyan_alloc(arcs, sizeof *upper);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    for (size_t i = 0; !status && i < arcs; i++) {
-        lower[i] = -1e300;
+    for (size_t i = 0; !status && i < arcs; i++)
         upper[i] = (double)g->graph->arcs[i].capacity / g->unit;
-    }
     if (!status)
-        status = banyan_lp_create((int)arcs, lower, upper, &g->lp, err);
-    banyan_free(lower);
+        status = banyan_lp_create((int)arcs, NULL, upper, &g->lp, err);
     banyan_free(upper);
     return status;
 }

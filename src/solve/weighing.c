@@ -26,9 +26,8 @@ void banyan_weighing_destroy(banyan_weighing *w)
 static banyan_status make_program(banyan_weighing *w, banyan_error *err)
 {
     const banyan_graph *graph = w->graph;
-    double *lower = banyan_alloc((size_t)graph->arc_count, sizeof *lower);
     double *upper = banyan_alloc((size_t)graph->arc_count, sizeof *upper);
-    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
     int rows = 0;
 
     for (int i = 0; !status && i < graph->arc_count; i++)
@@ -38,13 +37,11 @@ static banyan_status make_program(banyan_weighing *w, banyan_error *err)
             w->row[i] = w->row[graph->arcs[i].twin];
             continue;
         }
-        lower[rows] = -1e300;
         upper[rows] = (double)graph->arcs[i].capacity / w->unit;
         w->row[i] = rows++;
     }
     if (!status)
-        status = banyan_lp_create(rows, lower, upper, &w->lp, err);
-    banyan_free(lower);
+        status = banyan_lp_create(rows, NULL, upper, &w->lp, err);
     banyan_free(upper);
     return status;
 }
