@@ -20,6 +20,7 @@
 #include "solve/contract.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
+#include "solve/exhaust.h"
 #include "solve/mean.h"
 #include "solve/packing.h"
 #include "solve/service.h"
@@ -28,6 +29,8 @@
 
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
 #define WHOLE 1e-7  /* and by which a whole number may */
+#define MOST_SEARCHED 200
+#define EFFORT 400000 /* of a search */
 #define MOST ((banyan_wide)1 << 120)
 
 /* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */
@@ -63,6 +66,25 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
                          : banyan_graph_has_helpers(graph) && !banyan_network_has_few_sets(graph))
         return BANYAN_SUCCESS;
     return banyan_coupled_check(graph, price, &worth, out, exact, err);
+}
+
+/* As much as is hoped for, or the cost of the cheapest tree, if a search comes to an end: each byte goes up the tree and down again. */
+static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                    banyan_wide *out, banyan_error *err)
+{
+    banyan_exhaust *exhaust;
+    int64_t half = hoped < INT64_MAX ? (int64_t)((hoped + 1) / 2) : INT64_MAX, least;
+    banyan_status status;
+
+    if (!banyan_graph_has_even_prices(graph, price) || graph->node_count > MOST_SEARCHED)
+        return BANYAN_SUCCESS;
+    status = banyan_exhaust_create(graph, EFFORT, &exhaust, err);
+    if (status)
+        return status;
+    least = banyan_exhaust_search(exhaust, price, half, NULL);
+    *out = 2 * (banyan_wide)least > *out ? 2 * (banyan_wide)least : *out;
+    banyan_exhaust_destroy(exhaust);
+    return BANYAN_SUCCESS;
 }
 
 static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
@@ -118,6 +140,9 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
         status = cost_in_mean(graph, price, hoped, out, err);
     else if (banyan_graph_has_even_prices(graph, price))
         status = banyan_ascent_bound(graph, price, out, err);
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    status = cost_by_search(graph, price, hoped, out, err);
     if (status || (*out > 0 && *out >= hoped))
         return status;
     status = banyan_divide_check(graph, price, hoped, &other, err);

@@ -22,16 +22,28 @@
 
 #define ROOTS 4 /* to begin with, at most */
 
-typedef struct {
-    const banyan_graph *graph;
-    int64_t *left; /* cost not yet charged, per arc */
-    int *stack;    /* first the nodes that were collected, in the order in which they were found */
-    unsigned char *in;
-    int *size; /* per active node: of its set, at least; -1: the root is in it */
-} ascent;
+banyan_status banyan_ascent_init(banyan_ascent *a, const banyan_graph *graph, banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count;
+
+    a->graph = graph;
+    a->left = banyan_alloc((size_t)graph->arc_count, sizeof *a->left);
+    a->stack = banyan_alloc(nodes, sizeof *a->stack);
+    a->in = banyan_alloc(nodes, 1);
+    a->size = banyan_alloc(nodes, sizeof *a->size);
+    return a->left && a->stack && a->in && a->size ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+void banyan_ascent_fini(banyan_ascent *a)
+{
+    banyan_free(a->left);
+    banyan_free(a->stack);
+    banyan_free(a->in);
+    banyan_free(a->size);
+}
 
 /* The nodes from which t (towards: which t) can be reached over free arcs; returns how many, or -1 if the root is one of them. */
-static int collect(ascent *a, int t, int root, int towards)
+static int collect(banyan_ascent *a, int t, int root, int towards)
 {
     const banyan_graph *graph = a->graph;
     const int *first = towards ? graph->out_first : graph->in_first;
@@ -60,7 +72,7 @@ static int collect(ascent *a, int t, int root, int towards)
 
 /* Charges the cheapest arc that enters the collected set, of this size; -1 if none does. Most sets are small, so only the arcs at
  * their nodes are looked at. */
-static int64_t charge(ascent *a, int size, int towards)
+static int64_t charge(banyan_ascent *a, int size, int towards)
 {
     const banyan_graph *graph = a->graph;
     const int *first = towards ? graph->out_first : graph->in_first;
@@ -83,7 +95,7 @@ static int64_t charge(ascent *a, int size, int towards)
 }
 
 /* The node whose set was the smallest when it was last looked at: sets only grow. -1: all are joined to the root. */
-static int smallest(const ascent *a)
+static int smallest(const banyan_ascent *a)
 {
     int best = -1;
 
@@ -93,7 +105,7 @@ static int smallest(const ascent *a)
     return best;
 }
 
-static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int towards)
+banyan_wide banyan_ascent_from(banyan_ascent *a, const int64_t *price, int root, int towards)
 {
     const banyan_graph *graph = a->graph;
     banyan_wide sum = 0;
@@ -120,7 +132,7 @@ static banyan_wide bound_from(ascent *a, const int64_t *price, int root, int tow
 
 /* Cables without a price join nodes to parts; between those that hold active nodes a tree takes as many cables as there are,
  * less one, and each costs the least price or more. */
-static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
+static banyan_wide bound_of_parts(banyan_ascent *a, const int64_t *price)
 {
     const banyan_graph *graph = a->graph;
     int *top = a->stack, parts = 0;
@@ -145,14 +157,14 @@ static banyan_wide bound_of_parts(ascent *a, const int64_t *price)
 }
 
 /* One tree serves both ways, and any active node can be its root; which one is the best to begin with is not known. */
-static banyan_wide bound_of_trees(ascent *a, const int64_t *price)
+static banyan_wide bound_of_trees(banyan_ascent *a, const int64_t *price)
 {
     const banyan_graph *graph = a->graph;
     banyan_wide best = bound_of_parts(a, price);
     int step = (graph->active_count + ROOTS - 1) / ROOTS;
 
     for (int i = 0; i < graph->active_count; i += step) {
-        banyan_wide sum = bound_from(a, price, graph->active[i], 0);
+        banyan_wide sum = banyan_ascent_from(a, price, graph->active[i], 0);
 
         if (sum < 0)
             return -1;
@@ -170,39 +182,6 @@ static int count_adders(const banyan_graph *graph)
     return count;
 }
 
-/* The network of ways, and what they cost. */
-static banyan_status join_ways(const banyan_closure *closure, banyan_graph **out, int64_t *cost,
-                               banyan_error *err)
-{
-    size_t count = (size_t)closure->count, arcs = count * count;
-    unsigned char *role = banyan_alloc(count, 1);
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
-    double *capacity = banyan_alloc(arcs, sizeof *capacity);
-    banyan_graph_input input = {closure->count, role, 0, src, dst, capacity, NULL};
-    banyan_status status = role && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < closure->count; i++)
-        role[i] = closure->graph->role[closure->node[i]];
-    for (int j = 0; !status && j < closure->count; j++) /* arcs that enter a node lie together */
-        for (int i = 0; i < closure->count; i++) {
-            int64_t distance = closure->distance[(size_t)i * count + (size_t)j];
-
-            if (i == j || distance >= BANYAN_FAR)
-                continue;
-            src[input.arc_count] = i;
-            dst[input.arc_count] = j;
-            capacity[input.arc_count] = 1;
-            cost[input.arc_count++] = distance;
-        }
-    if (!status)
-        status = banyan_graph_create(&input, out, err);
-    banyan_free(role);
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(capacity);
-    return status;
-}
-
 static banyan_status bound_of_ways(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                    banyan_error *err)
 {
@@ -214,10 +193,15 @@ static banyan_status bound_of_ways(const banyan_graph *graph, const int64_t *pri
     if (status)
         return status;
     banyan_closure_measure(&closure, price);
-    cost = banyan_alloc((size_t)closure.count * (size_t)closure.count, sizeof *cost);
-    status = cost ? join_ways(&closure, &ways, cost, err) : banyan_fail_memory(err);
-    if (!status)
+    status = banyan_closure_graph(&closure, &ways, err);
+    if (!status) {
+        cost = banyan_alloc((size_t)ways->arc_count, sizeof *cost);
+        status = cost ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    }
+    if (!status) {
+        banyan_closure_costs(&closure, ways, cost);
         status = banyan_ascent_bound(ways, cost, out, err);
+    }
     banyan_graph_destroy(ways);
     banyan_free(cost);
     banyan_closure_fini(&closure);
@@ -228,18 +212,13 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
                                   banyan_error *err)
 {
     const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-    ascent a = {.graph = graph, .left = banyan_alloc((size_t)graph->arc_count, sizeof *a.left)};
+    banyan_ascent a;
     banyan_status status;
 
     if (banyan_graph_has_forwarders(graph) && banyan_graph_has_even_prices(graph, price) &&
-        count_adders(graph) <= MOST_JOINED) {
-        banyan_free(a.left);
+        count_adders(graph) <= MOST_JOINED)
         return bound_of_ways(graph, price, out, err);
-    }
-    a.stack = banyan_alloc((size_t)graph->node_count, sizeof *a.stack);
-    a.in = banyan_alloc((size_t)graph->node_count, 1);
-    a.size = banyan_alloc((size_t)graph->active_count, sizeof *a.size);
-    status = a.left && a.stack && a.in && a.size ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    status = banyan_ascent_init(&a, graph, err);
     *out = -1;
     if (!status && banyan_graph_has_even_prices(graph, price)) {
         *out = bound_of_trees(&a, price);
@@ -250,9 +229,9 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
 
         if ((graph->role[v] & both) != both)
             continue;
-        sum = bound_from(&a, price, v, 1);
+        sum = banyan_ascent_from(&a, price, v, 1);
         if (sum >= 0) {
-            banyan_wide down = bound_from(&a, price, v, 0);
+            banyan_wide down = banyan_ascent_from(&a, price, v, 0);
 
             sum = down < 0 ? -1 : sum + down;
         }
@@ -260,9 +239,6 @@ banyan_status banyan_ascent_bound(const banyan_graph *graph, const int64_t *pric
             *out = sum;
     }
 out:
-    banyan_free(a.left);
-    banyan_free(a.stack);
-    banyan_free(a.in);
-    banyan_free(a.size);
+    banyan_ascent_fini(&a);
     return status;
 }

@@ -122,3 +122,38 @@ void banyan_closure_add_path(const banyan_closure *closure, int i, int j, banyan
         banyan_trees_add_arc(trees, via[v]);
     }
 }
+
+banyan_status banyan_closure_graph(const banyan_closure *closure, banyan_graph **out, banyan_error *err)
+{
+    size_t count = (size_t)closure->count, arcs = count * count;
+    unsigned char *role = banyan_alloc(count, 1);
+    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
+    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_graph_input input = {closure->count, role, 0, src, dst, capacity, NULL};
+    banyan_status status = role && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < closure->count; i++)
+        role[i] = closure->graph->role[closure->node[i]];
+    for (int j = 0; !status && j < closure->count; j++) /* arcs that enter a node lie together */
+        for (int i = 0; i < closure->count; i++) {
+            if (i == j || closure->distance[(size_t)i * count + (size_t)j] >= BANYAN_FAR)
+                continue;
+            src[input.arc_count] = i;
+            dst[input.arc_count] = j;
+            capacity[input.arc_count++] = 1;
+        }
+    if (!status)
+        status = banyan_graph_create(&input, out, err);
+    banyan_free(role);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(capacity);
+    return status;
+}
+
+void banyan_closure_costs(const banyan_closure *closure, const banyan_graph *ways, int64_t *cost)
+{
+    for (int i = 0; i < ways->arc_count; i++)
+        cost[i] =
+            closure->distance[(size_t)ways->arcs[i].src * (size_t)closure->count + (size_t)ways->arcs[i].dst];
+}

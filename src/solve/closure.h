@@ -33,4 +33,8 @@ void banyan_closure_measure_from(banyan_closure *closure, const int64_t *cost, i
 /* Appends the path from index i to index j as an edge of the latest tree. */
 void banyan_closure_add_path(const banyan_closure *closure, int i, int j, banyan_trees *trees);
 
+/* After measuring: the chosen nodes as a graph, an arc for each path, and what the paths cost. */
+banyan_status banyan_closure_graph(const banyan_closure *closure, banyan_graph **out, banyan_error *err);
+void banyan_closure_costs(const banyan_closure *closure, const banyan_graph *ways, int64_t *cost);
+
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/oracle.c: one door to the ways of finding a cheapest tree, solve/spanning.h, solve/steiner.h and
- * solve/helpers.h. */
+ * solve/helpers.h, and the search for it, solve/exhaust.h. */
 #include "solve/oracle.h"
 
 #include "core/alloc.h"
+#include "solve/exhaust.h"
 #include "solve/helpers.h"
 #include "solve/spanning.h"
 #include "solve/steiner.h"
@@ -13,6 +14,8 @@ struct banyan_oracle {
     banyan_helpers *helpers;   /* NULL: with nodes that only forward */
     banyan_closure closure;
     banyan_steiner *steiner;
+    banyan_exhaust *exhaust; /* NULL: not allowed */
+    banyan_trees found;
 };
 
 banyan_status banyan_oracle_create(const banyan_graph *graph, banyan_oracle **out, banyan_error *err)
@@ -49,6 +52,8 @@ void banyan_oracle_destroy(banyan_oracle *oracle)
     banyan_helpers_destroy(oracle->helpers);
     banyan_steiner_destroy(oracle->steiner);
     banyan_closure_fini(&oracle->closure);
+    banyan_exhaust_destroy(oracle->exhaust);
+    banyan_trees_fini(&oracle->found);
     banyan_free(oracle);
 }
 
@@ -85,6 +90,28 @@ static int64_t quick_tree(void *context, const int64_t *cost, banyan_trees *tree
 banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle)
 {
     return !oracle->spanning && banyan_steiner_is_exact(oracle->steiner) ? quick_tree : NULL;
+}
+
+banyan_status banyan_oracle_allow_search(banyan_oracle *oracle, int effort, banyan_error *err)
+{
+    return banyan_exhaust_create(oracle->closure.graph, effort, &oracle->exhaust, err);
+}
+
+int64_t banyan_oracle_search(void *context, const int64_t *cost, banyan_trees *trees)
+{
+    banyan_oracle *oracle = context;
+    int64_t least = banyan_oracle_tree(oracle, cost, trees);
+
+    if (least < 0)
+        return least;
+    least = banyan_exhaust_search(oracle->exhaust, cost, least, &oracle->found);
+    if (oracle->found.tree_count) {
+        banyan_trees_drop_last(trees);
+        banyan_trees_copy(trees, &oracle->found, 0);
+        banyan_trees_drop_last(&oracle->found);
+    }
+    trees->failed |= oracle->found.failed;
+    return least;
 }
 
 struct banyan_rooted_oracle {

@@ -23,6 +23,11 @@ int64_t banyan_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *tree
 /* A quicker way to cheap trees, with the same context, where finding the cheapest takes long; else NULL. */
 banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle);
 
+/* The same as a tree's oracle where the cheapest tree is not found by banyan_oracle_tree: it is searched for, with an effort in all as
+ * in solve/exhaust.h. What is returned is less than the tree's cost where the effort was not enough. */
+banyan_status banyan_oracle_allow_search(banyan_oracle *oracle, int effort, banyan_error *err);
+int64_t banyan_oracle_search(void *oracle, const int64_t *cost, banyan_trees *trees);
+
 /* Out-trees for packings with a direction: the cheapest over all roots, which may be any node that adds and
  * copies, or from one root alone. */
 typedef struct banyan_rooted_oracle banyan_rooted_oracle;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce-searched.c: is a bound the best one, where idle nodes are many? Whole trees may cost more than cuts or a dual ascent can
+ * tell: then nothing reaches it. Trees are packed, beginning with its prices. Mostly they come up to it; else the cheapest trees are searched for, which
+ * proves a lower bound as it goes. */
+#include <math.h>
+#include <string.h>
+
+#include "bound/allreduce.h"
+#include "solve/oracle.h"
+
+#define MOST_NODES 40 /* beyond these a packing takes long */
+#define MOST_ARCS 400
+#define EFFORT 400000
+#define REACHED 1e-9 /* share of a bound that trees may lack */
+
+/* What a packing says is not taken on trust. */
+static banyan_status take_prices(const banyan_graph *graph, const int64_t *price, double hoped,
+                                 banyan_allreduce_bound *out, banyan_error *err)
+{
+    banyan_fraction fraction;
+    double value;
+    banyan_status status = banyan_allreduce_prove(graph, price, hoped, &fraction, &value, err);
+
+    if (!status && value < out->value) {
+        out->value = value;
+        out->fraction = fraction;
+        memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
+    }
+    return status;
+}
+
+banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                               banyan_error *err)
+{
+    banyan_packing_problem problem = {.oracle = banyan_oracle_search,
+                                      .quick = banyan_oracle_tree,
+                                      .tolerance = 1e-10,
+                                      .good_enough = out->value * (1 - REACHED),
+                                      .warm_trees = 20,
+                                      .start = out->price,
+                                      .round_limit = 3000};
+    banyan_packing packing;
+    banyan_oracle *oracle;
+    banyan_status status;
+
+    if (graph->node_count > MOST_NODES || graph->arc_count > MOST_ARCS)
+        return BANYAN_SUCCESS;
+    status = banyan_oracle_create(graph, &oracle, err);
+    if (status)
+        return status;
+    problem.context = oracle;
+    status = banyan_oracle_allow_search(oracle, EFFORT, err);
+    if (!status)
+        status = banyan_packing_solve(graph, &problem, &packing, err);
+    banyan_oracle_destroy(oracle);
+    if (status)
+        return status;
+    out->reached = fmax(out->reached, packing.total);
+    if (packing.bound_value < out->value * (1 - REACHED))
+        status = take_prices(graph, packing.price, packing.bound_value, out, err);
+    banyan_packing_fini(&packing);
+    return status;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/exhaust.c: the search for the cheapest tree, held against minimum spanning trees over all sets of idle nodes; and
+ * bounds that only such a search finds. */
+#include "test.h"
+
+#include <math.h>
+
+#include "bound/bound.h"
+#include "core/random.h"
+#include "solve/closure.h"
+#include "solve/exhaust.h"
+#include "topology/generate.h"
+
+enum { NODES = 16, MOST = 100 };
+
+/* A ring with chords; the first nodes are active, the last ones only forward. */
+static banyan_graph *random_graph(banyan_random *random, int active, int forwarders)
+{
+    int src[MOST], dst[MOST], count = 0;
+    unsigned char role[NODES];
+    double capacity[MOST];
+    banyan_graph_input input = {NODES, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    for (int v = 0; v < NODES; v++)
+        role[v] = (unsigned char)(v < active               ? BANYAN_NODE_ACTIVE
+                                  : v < NODES - forwarders ? BANYAN_NODE_ADDS | BANYAN_NODE_COPIES
+                                                           : 0);
+    for (int i = 0; i < 2 * NODES; i++) {
+        int a = i < NODES ? i * 7 % NODES : banyan_random_below(random, NODES);
+        int b = i < NODES ? (i + 1) * 7 % NODES : banyan_random_below(random, NODES);
+
+        for (int back = 0; back < 2 && a != b; back++) {
+            src[count] = back ? b : a;
+            dst[count] = back ? a : b;
+            capacity[count++] = 1;
+        }
+    }
+    input.arc_count = count;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    assert_true(graph->symmetric);
+    return graph;
+}
+
+/* Prim's algorithm over the members; BANYAN_FAR: they are not joined. */
+static int64_t span(const banyan_closure *closure, unsigned members)
+{
+    int64_t far[NODES], sum = 0;
+    unsigned done = 0;
+
+    for (int v = 0; v < closure->count; v++)
+        far[v] = v ? BANYAN_FAR : 0;
+    while (done != members) {
+        int next = -1;
+
+        for (int v = 0; v < closure->count; v++)
+            if (members >> v & 1 && !(done >> v & 1) && (next < 0 || far[v] < far[next]))
+                next = v;
+        if (far[next] >= BANYAN_FAR)
+            return BANYAN_FAR;
+        sum += far[next];
+        done |= 1u << next;
+        for (int v = 0; v < closure->count; v++)
+            far[v] = (int64_t)fmin((double)far[v], (double)closure->distance[next * closure->count + v]);
+    }
+    return sum;
+}
+
+static int64_t cheapest_of_all(const banyan_graph *graph, const int64_t *cost)
+{
+    int64_t best = BANYAN_FAR;
+    banyan_closure closure;
+
+    assert_int_equal(banyan_closure_init(&closure, graph, BANYAN_NODE_ADDS, NULL), BANYAN_SUCCESS);
+    banyan_closure_measure(&closure, cost);
+    for (unsigned set = 0; set < 1u << (closure.count - graph->active_count); set++) {
+        int64_t sum = span(&closure, (1u << graph->active_count) - 1 + (set << graph->active_count));
+
+        best = sum < best ? sum : best;
+    }
+    banyan_closure_fini(&closure);
+    return best;
+}
+
+/* The latest tree joins all active nodes, costs so much, and branches only where it may. */
+static void check_tree(const banyan_graph *graph, const banyan_trees *trees, const int64_t *cost, int64_t sum)
+{
+    int top[NODES];
+
+    assert_int_equal(trees->tree_count, 1);
+    for (int v = 0; v < NODES; v++)
+        top[v] = v;
+    for (size_t e = 0; e < trees->edge_count; e++) {
+        assert_true(graph->role[trees->edges[e].src] & BANYAN_NODE_ADDS);
+        top[banyan_graph_find_top(top, trees->edges[e].src)] =
+            banyan_graph_find_top(top, trees->edges[e].dst);
+    }
+    for (int i = 0; i < graph->active_count; i++)
+        assert_int_equal(banyan_graph_find_top(top, graph->active[i]), banyan_graph_find_top(top, 0));
+    for (size_t a = 0; a < trees->arc_count; a++)
+        sum -= cost[trees->arcs[a]];
+    assert_int_equal(sum, 0);
+}
+
+TEST(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes)
+{
+    for (int seed = 1; seed <= 120; seed++) {
+        banyan_random random = {(uint64_t)seed};
+        int widest = seed % 3 == 0 ? 3 : seed % 3 == 1 ? 20 : 1000000;
+        banyan_graph *graph = random_graph(&random, 4 + seed % 4, seed % 2 ? 0 : 2);
+        int64_t cost[MOST], least;
+        banyan_exhaust *exhaust;
+        banyan_trees trees;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            if (banyan_graph_cable(graph, i) == i)
+                cost[i] = cost[graph->arcs[i].twin] = banyan_random_below(&random, widest);
+        banyan_trees_init(&trees);
+        least = cheapest_of_all(graph, cost);
+        assert_int_equal(banyan_exhaust_create(graph, 10000000, &exhaust, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_exhaust_search(exhaust, cost, INT64_MAX, &trees), least);
+        check_tree(graph, &trees, cost, least);
+        banyan_trees_fini(&trees);
+        banyan_trees_init(&trees);
+        assert_int_equal(banyan_exhaust_search(exhaust, cost, least, &trees), least);
+        assert_int_equal(trees.tree_count, 0);
+        banyan_exhaust_destroy(exhaust);
+        assert_int_equal(banyan_exhaust_create(graph, 200, &exhaust, NULL), BANYAN_SUCCESS);
+        assert_true(banyan_exhaust_search(exhaust, cost, least + 1, NULL) <= least);
+        banyan_exhaust_destroy(exhaust);
+        banyan_trees_fini(&trees);
+        banyan_graph_destroy(graph);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
