@@ -130,8 +130,8 @@ static banyan_status find(const cli_arguments *arguments, const cli_problem *pro
     banyan_status status;
 
     cli_waiting_begin(&waiting, arguments, "bounding, seconds");
-    status =
-        banyan_bound_find(problem->topology, problem->active, problem->problem.active_count, what, out, err);
+    status = banyan_bound_search(problem->topology, problem->active, problem->problem.active_count, what, out,
+                                 err);
     cli_waiting_end(&waiting);
     return status;
 }

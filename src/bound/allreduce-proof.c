@@ -30,7 +30,7 @@
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
 #define WHOLE 1e-7  /* and by which a whole number may */
 #define MOST_SEARCHED 200
-#define EFFORT 400000 /* of a search */
+#define EFFORT 4000000 /* of a search */
 #define MOST ((banyan_wide)1 << 120)
 
 /* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both directions do. */

@@ -8,10 +8,13 @@
 #include "bound/allreduce.h"
 #include "solve/oracle.h"
 
-#define MOST_NODES 40 /* beyond these a packing takes long */
-#define MOST_ARCS 400
-#define EFFORT 400000
+#define SAME 1e-7
 #define REACHED 1e-9 /* share of a bound that trees may lack */
+
+/* Beyond so many nodes and arcs a packing takes long. */
+static const struct {
+    int nodes, arcs, effort;
+} most[] = {{40, 400, 400000}, {100, 1000, 4000000}};
 
 /* What a packing says is not taken on trust. */
 static banyan_status take_prices(const banyan_graph *graph, const int64_t *price, double hoped,
@@ -29,8 +32,8 @@ static banyan_status take_prices(const banyan_graph *graph, const int64_t *price
     return status;
 }
 
-banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                               banyan_error *err)
+banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
+                                               banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_packing_problem problem = {.oracle = banyan_oracle_search,
                                       .quick = banyan_oracle_tree,
@@ -43,13 +46,15 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, banyan
     banyan_oracle *oracle;
     banyan_status status;
 
-    if (graph->node_count > MOST_NODES || graph->arc_count > MOST_ARCS)
+    if (!graph->symmetric || !banyan_graph_has_idle_adders(graph) ||
+        out->value <= out->reached * (1 + SAME) || graph->node_count > most[patient].nodes ||
+        graph->arc_count > most[patient].arcs)
         return BANYAN_SUCCESS;
     status = banyan_oracle_create(graph, &oracle, err);
     if (status)
         return status;
     problem.context = oracle;
-    status = banyan_oracle_allow_search(oracle, EFFORT, err);
+    status = banyan_oracle_allow_search(oracle, most[patient].effort, err);
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
     banyan_oracle_destroy(oracle);

@@ -350,9 +350,8 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
 prove: /* What a solver says is not taken on trust: the prices alone must prove it. */
     if (!status)
         status = banyan_allreduce_prove(graph, out->price, out->value, &out->fraction, &out->value, err);
-    if (!status && graph->symmetric && banyan_graph_has_idle_adders(graph) &&
-        out->value > out->reached * (1 + SAME))
-        status = banyan_allreduce_lower_by_search(graph, out, err);
+    if (!status)
+        status = banyan_allreduce_lower_by_search(graph, 0, out, err);
     if (!status && graph->symmetric && !banyan_graph_all_active(graph) && graph->arc_count <= 400)
         status = name_equals(graph, out, err);
     return status;

@@ -31,9 +31,10 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
 banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
                                               banyan_error *err);
 
-/* Lowers one of a symmetric graph to the best, where idle nodes add and trees fall short of it; only with some dozen nodes. */
-banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, banyan_allreduce_bound *out,
-                                               banyan_error *err);
+/* Lowers one of a symmetric graph to the best, where idle nodes add and trees fall short of it. Up to 40 nodes;
+ * patient: up to 100, in some seconds. */
+banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
+                                               banyan_allreduce_bound *out, banyan_error *err);
 
 /* What prices prove: *value * 1 unit. Uses nothing but the prices and the graph. Where trees are too many to be searched, a
  * quick proof is enough if it proves what is hoped for; else, and where that is 0, a long one is tried, too. */

@@ -134,7 +134,7 @@ static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allre
     return status;
 }
 
-static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph,
+static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int patient,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
     banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
@@ -143,6 +143,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
 
     if (!status)
         status = banyan_allreduce_solve(graph, &found, err);
+    if (!status && patient)
+        status = banyan_allreduce_lower_by_search(graph, 1, &found, err);
     if (!status)
         status = take_what_is_proven(graph, &found, err);
     if (!status) {
@@ -219,15 +221,15 @@ banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int 
     *reached_bytes_per_s = HUGE_VAL;
     if (!status)
         status = active_count == 1 ? lone_worker(topology, out, err)
-                                   : find_allreduce(topology, graph, out, reached_bytes_per_s, err);
+                                   : find_allreduce(topology, graph, 0, out, reached_bytes_per_s, err);
     if (status)
         banyan_rate_fini(out);
     banyan_graph_destroy(graph);
     return status;
 }
 
-banyan_status banyan_bound_find(const banyan_topology *topology, const int *active, int active_count,
-                                banyan_relays relays, banyan_bound *out, banyan_error *err)
+static banyan_status find_all(const banyan_topology *topology, const int *active, int active_count,
+                              banyan_relays relays, int patient, banyan_bound *out, banyan_error *err)
 {
     banyan_graph *graph;
     banyan_status status = make_graph(topology, active, active_count, relays, &graph, err);
@@ -242,7 +244,7 @@ banyan_status banyan_bound_find(const banyan_topology *topology, const int *acti
         if (!status)
             status = lone_worker(topology, &out->reducescatter, err);
     } else if (!status) {
-        status = find_allreduce(topology, graph, &out->allreduce, &out->reached_bytes_per_s, err);
+        status = find_allreduce(topology, graph, patient, &out->allreduce, &out->reached_bytes_per_s, err);
         if (!status)
             status = find_gather(topology, graph, relays, 0, &out->allgather, err);
         if (!status)
@@ -252,4 +254,16 @@ banyan_status banyan_bound_find(const banyan_topology *topology, const int *acti
         banyan_bound_fini(out);
     banyan_graph_destroy(graph);
     return status;
+}
+
+banyan_status banyan_bound_find(const banyan_topology *topology, const int *active, int active_count,
+                                banyan_relays relays, banyan_bound *out, banyan_error *err)
+{
+    return find_all(topology, active, active_count, relays, 0, out, err);
+}
+
+banyan_status banyan_bound_search(const banyan_topology *topology, const int *active, int active_count,
+                                  banyan_relays relays, banyan_bound *out, banyan_error *err)
+{
+    return find_all(topology, active, active_count, relays, 1, out, err);
 }

@@ -51,6 +51,10 @@ banyan_status banyan_bound_find(const banyan_topology *topology, const int *acti
                                 banyan_relays relays, banyan_bound *out, banyan_error *err);
 void banyan_bound_fini(banyan_bound *bound);
 
+/* The same for those who have some seconds: where idle workers help, a bound that trees do not reach may be lowered by a search. */
+banyan_status banyan_bound_search(const banyan_topology *topology, const int *active, int active_count,
+                                  banyan_relays relays, banyan_bound *out, banyan_error *err);
+
 /* Only the all-reduce rate, for those who ask often. */
 banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int *active, int active_count,
                                      banyan_relays relays, banyan_rate *out, double *reached_bytes_per_s,
