@@ -11,264 +11,47 @@
  * ways that are too long, for idle nodes let trees have more edges than need be. So prices learn: what is too full after a
  * round costs more from then on, and the others less, as the prices of a linear program would; with them, prices need
  * not be steep. And a part of each price is that of the proof, however little the arc bears. Where nearly all limits are held,
- * steep prices bring the rest to rest. Cost: a search for a shortest way an attempt, mostly a short one. */
+ * steep prices bring the rest to rest, and trees that swap arcs (solve/graft-swaps.c). Idle nodes also come and go with all
+ * their branches at once (solve/graft-stars.c). Cost: a search for a shortest way an attempt, mostly a short one. */
 #include "solve/graft.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/alloc.h"
+#include "solve/graft-parts.h"
 
-#define STEEP 10         /* doublings of the price between an empty arc and a full one, */
-#define FIRM_STEEP 200   /* and where nearly all limits are held */
-#define PROOF 0.3        /* of the proof's price beside that of a full arc, however little it bears */
-#define MOST 600         /* doublings, so that sums are still numbers, */
-#define MOST_BY_TREE 300 /* and by one tree alone */
-#define LEAST_GAIN 1e-3  /* of the old way's price */
-#define NEARLY 0.95      /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 5          /* doublings of an arc's base price a round for each limit that it bears too much, */
-#define DEAREST 1e12     /* up to this, and down to its inverse */
+#define NEARLY 0.95  /* of the limit: branches over arcs that bear more may move; firm: of all of it */
+#define LEARN 5      /* doublings of an arc's base price a round for each limit that it bears too much, */
+#define DEAREST 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
-#define ROOT (-1)    /* in the place of the arc above a node: it has none, */
-#define OUTSIDE (-2) /* or is not in the tree */
-
-typedef enum { FREE, BRANCH, STOCK } side; /* not in the tree; below the cut; what is left */
-
-typedef struct {
-    const banyan_graph *graph;
-    const banyan_rehang_problem *problem;
-    int node_count, tree_count;
-    int *above;    /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
-    int *children; /* the same: how many are below v */
-    int *back;     /* per arc: one in the other direction, or -1 */
-    double *base;  /* per arc: what it costs when it is full, */
-    double *proof; /* and what, besides, in any case */
-    double steep;
-    double *load;       /* per arc: what its users weigh */
-    double *full;       /* per arc: 2^(steep (load / limit - 1)) */
-    double *growth;     /* [pair * arc_count + arc]: by how many times a tree of the pair makes that more */
-    double *price;      /* per arc, of one more user: the tree at hand, */
-    const double *grow; /* of the pair growth */
-    double weight;      /* which weighs so much */
-    int towards;        /* and leads to its root */
-    int *up;            /* its part of above, */
-    int *below;         /* and of children */
-    side *side;
-    int *depth; /* per node of the stock, below the root; of the branch, below its top */
-    double *distance;
-    int *via, *hops; /* per node: by which arc it was reached, and over how many */
-    int *open, open_count;
-    int *line, line_count; /* nodes that lost their arc, from the branch's top upwards; and their arcs */
-    int *cut;
-} grafter;
-
-static void grafter_fini(grafter *g)
-{
-    banyan_free(g->above);
-    banyan_free(g->children);
-    banyan_free(g->back);
-    banyan_free(g->base);
-    banyan_free(g->proof);
-    banyan_free(g->load);
-    banyan_free(g->full);
-    banyan_free(g->growth);
-    banyan_free(g->price);
-    banyan_free(g->side);
-    banyan_free(g->depth);
-    banyan_free(g->distance);
-    banyan_free(g->via);
-    banyan_free(g->hops);
-    banyan_free(g->open);
-    banyan_free(g->line);
-    banyan_free(g->cut);
-}
-
-static double weight_of(const grafter *g, int tree)
-{
-    return g->problem->weight ? g->problem->weight[tree] : 1;
-}
-
-/* The proof's prices have a say from the beginning, beside equal ones. */
-static void set_base(grafter *g)
-{
-    const int64_t *price = g->problem->price;
-    const double *limit = g->problem->limit;
-    double sum = 0;
-
-    for (int i = 0; price && i < g->graph->arc_count; i++)
-        sum += (double)price[i] * limit[i] / g->graph->arc_count;
-    for (int i = 0; i < g->graph->arc_count; i++) {
-        double proof = sum > 0 ? (double)price[i] * limit[i] / sum : 0;
-
-        g->base[i] = sum > 0 ? (1 + proof) / 2 : 1;
-        g->proof[i] = PROOF * proof * g->steep * log(2) / limit[i];
-        g->full[i] = exp2(-g->steep);
-        for (int t = 0; t < g->tree_count; t += 2)
-            g->growth[t / 2 * g->graph->arc_count + i] =
-                exp2(fmin(MOST_BY_TREE, g->steep * weight_of(g, t) / limit[i])) - 1;
-    }
-}
-
-static banyan_status grafter_init(grafter *g, banyan_error *err)
-{
-    size_t nodes = (size_t)g->node_count, arcs = (size_t)g->graph->arc_count,
-           cells = nodes * (size_t)g->tree_count;
-
-    g->above = banyan_alloc(cells, sizeof(int));
-    g->children = banyan_alloc(cells, sizeof(int));
-    g->back = banyan_alloc(arcs, sizeof(int));
-    g->base = banyan_alloc(arcs, sizeof(double));
-    g->proof = banyan_alloc(arcs, sizeof(double));
-    g->load = banyan_alloc(arcs, sizeof(double));
-    g->full = banyan_alloc(arcs, sizeof(double));
-    g->growth = banyan_alloc(arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
-    g->price = banyan_alloc(arcs, sizeof(double));
-    g->side = banyan_alloc(nodes, sizeof *g->side);
-    g->depth = banyan_alloc(nodes, sizeof(int));
-    g->distance = banyan_alloc(nodes, sizeof(double));
-    g->via = banyan_alloc(nodes, sizeof(int));
-    g->hops = banyan_alloc(nodes, sizeof(int));
-    g->open = banyan_alloc(nodes, sizeof(int));
-    g->line = banyan_alloc(nodes, sizeof(int));
-    g->cut = banyan_alloc(nodes, sizeof(int));
-    if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->load || !g->full ||
-        !g->growth || !g->price || !g->side || !g->depth || !g->distance || !g->via || !g->hops || !g->open ||
-        !g->line || !g->cut)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < g->graph->arc_count; i++) {
-        const banyan_arc *arc = &g->graph->arcs[i];
-
-        g->back[i] = arc->twin;
-        for (int j = g->graph->out_first[arc->dst]; g->back[i] < 0 && j < g->graph->out_first[arc->dst + 1];
-             j++)
-            if (g->graph->arcs[g->graph->out_arc[j]].dst == arc->src)
-                g->back[i] = g->graph->out_arc[j];
-    }
-    g->steep = g->problem->is_firm ? FIRM_STEEP : STEEP;
-    set_base(g);
-    return BANYAN_SUCCESS;
-}
-
-/* The end of an arc that is nearer to the root of the tree at hand. */
-static int upper_end(const grafter *g, int arc)
-{
-    return g->towards ? g->graph->arcs[arc].dst : g->graph->arcs[arc].src;
-}
-
-static int lower_end(const grafter *g, int arc)
-{
-    return g->towards ? g->graph->arcs[arc].src : g->graph->arcs[arc].dst;
-}
-
-static int is_idle(const grafter *g, int v)
-{
-    return !(g->graph->role[v] & BANYAN_NODE_ACTIVE);
-}
-
-/* Nothing but a way to the one node below. */
-static int is_way(const grafter *g, int v)
-{
-    return is_idle(g, v) && g->up[v] >= 0 && g->below[v] == 1;
-}
-
-/* What the tree at hand adds to the sum of 2^(steep load / limit) over the arcs, and the proof's part. */
-static void set_price(grafter *g, int arc)
-{
-    g->price[arc] = g->base[arc] * g->full[arc] * g->grow[arc] + g->proof[arc] * g->weight;
-}
-
-static void count(grafter *g, int arc, int more)
-{
-    g->load[arc] += more * g->weight;
-    g->full[arc] = exp2(fmin(MOST, g->steep * (g->load[arc] / g->problem->limit[arc] - 1)));
-    set_price(g, arc);
-}
-
-/* The tree is at hand now. */
-static void take_up(grafter *g, int tree)
-{
-    g->towards = tree % 2 == 0;
-    g->up = g->above + (size_t)tree * (size_t)g->node_count;
-    g->below = g->children + (size_t)tree * (size_t)g->node_count;
-    g->grow = g->growth + (size_t)(tree / 2) * (size_t)g->graph->arc_count;
-    g->weight = weight_of(g, tree);
-    for (int i = 0; i < g->graph->arc_count; i++)
-        set_price(g, i);
-}
-
-static void join(grafter *g, int v, int arc)
-{
-    g->up[v] = arc;
-    g->below[upper_end(g, arc)]++;
-    count(g, arc, 1);
-}
-
-static void leave(grafter *g, int v)
-{
-    int arc = g->up[v];
-
-    g->up[v] = OUTSIDE;
-    g->below[upper_end(g, arc)]--;
-    count(g, arc, -1);
-}
-
-/* Ways of several arcs may meet: of all arcs of a tree those remain by which each node is first reached from the root. */
-static void take_tree(grafter *g, const banyan_trees *trees, int tree)
-{
-    size_t begin = banyan_trees_arcs_begin(trees, (size_t)tree),
-           end = banyan_trees_arcs_close(trees, (size_t)tree);
-
-    take_up(g, tree);
-    for (int v = 0; v < g->node_count; v++)
-        g->up[v] = OUTSIDE;
-    g->up[g->problem->root[tree]] = ROOT;
-    for (int found = 1; found;) {
-        found = 0;
-        for (size_t a = begin; a < end; a++) {
-            int arc = trees->arcs[a], top = upper_end(g, arc), v = lower_end(g, arc);
-
-            if (g->up[top] != OUTSIDE && g->up[v] == OUTSIDE) {
-                join(g, v, arc);
-                found = 1;
-            }
-        }
-    }
-    for (int v = 0; v < g->node_count; v++)
-        for (int u = v; is_idle(g, u) && g->up[u] >= 0 && g->below[u] == 0;) {
-            int top = upper_end(g, g->up[u]);
-
-            leave(g, u);
-            u = top;
-        }
-}
 
 /* The branch of top comes off, with the way above it that served it alone; what that costs if it is put back. */
-static double cut_off(grafter *g, int top)
+static double cut_off(banyan_grafter *g, int top)
 {
     double cost = 0;
 
     g->line_count = 0;
     for (int v = top, is_more = 1; is_more;) {
-        int arc = g->up[v], next = upper_end(g, arc);
+        int arc = g->up[v], next = banyan_graft_upper(g, arc);
 
         g->line[g->line_count] = v;
         g->cut[g->line_count++] = arc;
-        is_more = is_way(g, next);
-        leave(g, v);
+        is_more = banyan_graft_is_way(g, next);
+        banyan_graft_leave(g, v);
         cost += g->price[arc];
         v = next;
     }
     return cost;
 }
 
-static void put_back(grafter *g)
+static void put_back(banyan_grafter *g)
 {
     for (int i = g->line_count - 1; i >= 0; i--)
-        join(g, g->line[i], g->cut[i]);
+        banyan_graft_join(g, g->line[i], g->cut[i]);
 }
 
 /* Sides and depths after a cut; returns the hops from the top to the farthest node below. */
-static int mark_sides(grafter *g, int top)
+static int mark_sides(banyan_grafter *g, int top)
 {
     int deepest = 0;
 
@@ -277,26 +60,26 @@ static int mark_sides(grafter *g, int top)
     g->depth[top] = 0;
     for (int v = 0; v < g->node_count; v++) {
         int u = v, hops = 0, depth;
-        side mark;
+        banyan_graft_side mark;
 
-        if (g->up[v] == OUTSIDE)
+        if (g->up[v] == BANYAN_GRAFT_OUTSIDE)
             continue;
-        for (; !g->side[u] && g->up[u] >= 0; u = upper_end(g, g->up[u]))
+        for (; !g->side[u] && g->up[u] >= 0; u = banyan_graft_upper(g, g->up[u]))
             hops++;
         mark = g->side[u] ? g->side[u] : STOCK;
         depth = (g->side[u] ? g->depth[u] : 0) + hops;
         deepest = mark == BRANCH && depth > deepest ? depth : deepest;
-        for (u = v; !g->side[u]; u = upper_end(g, g->up[u]), depth--) {
+        for (u = v; !g->side[u]; u = banyan_graft_upper(g, g->up[u]), depth--) {
             g->side[u] = mark;
             g->depth[u] = depth;
-            if (g->up[u] == ROOT)
+            if (g->up[u] == BANYAN_GRAFT_ROOT)
                 break;
         }
     }
     return deepest;
 }
 
-static void reach(grafter *g, int v, double distance, int via, int hops)
+static void reach(banyan_grafter *g, int v, double distance, int via, int hops)
 {
     if (g->distance[v] == HUGE_VAL)
         g->open[g->open_count++] = v;
@@ -305,7 +88,7 @@ static void reach(grafter *g, int v, double distance, int via, int hops)
     g->hops[v] = hops;
 }
 
-static int take_nearest(grafter *g)
+static int take_nearest(banyan_grafter *g)
 {
     int next = 0, v;
 
@@ -316,14 +99,8 @@ static int take_nearest(grafter *g)
     return v;
 }
 
-/* What the program of all prices gains when the tree at hand leaves the arc. */
-static double refund(const grafter *g, int arc)
-{
-    return g->base[arc] * g->full[arc] * g->grow[arc] / (1 + g->grow[arc]) + g->proof[arc] * g->weight;
-}
-
 /* All nodes of the branch are where a way may begin; each at the price of turning round the way from there to the top. */
-static void begin_everywhere(grafter *g, int top)
+static void begin_everywhere(banyan_grafter *g, int top)
 {
     for (int v = 0; v < g->node_count; v++) {
         double cost = 0;
@@ -331,8 +108,8 @@ static void begin_everywhere(grafter *g, int top)
 
         if (g->side[v] != BRANCH || v == top)
             continue;
-        for (u = v; u != top && g->back[g->up[u]] >= 0; u = upper_end(g, g->up[u]))
-            cost += g->price[g->back[g->up[u]]] - refund(g, g->up[u]);
+        for (u = v; u != top && g->back[g->up[u]] >= 0; u = banyan_graft_upper(g, g->up[u]))
+            cost += g->price[g->back[g->up[u]]] - banyan_graft_refund(g, g->up[u]);
         if (u == top)
             reach(g, v, cost, -1, g->depth[v]);
     }
@@ -340,12 +117,8 @@ static void begin_everywhere(grafter *g, int top)
 
 /* The cheapest way from the branch to the stock, at less than the cost, and not to where it would be too deep: its upper end, or
  * -1. */
-static int find_end(grafter *g, int top, int everywhere, int most, double cost)
+static int find_end(banyan_grafter *g, int top, int everywhere, int most, double cost)
 {
-    const banyan_graph *graph = g->graph;
-    const int *first = g->towards ? graph->out_first : graph->in_first,
-              *arcs = g->towards ? graph->out_arc : graph->in_arc;
-
     for (int v = 0; v < g->node_count; v++)
         g->distance[v] = HUGE_VAL;
     g->open_count = 0;
@@ -361,8 +134,8 @@ static int find_end(grafter *g, int top, int everywhere, int most, double cost)
         if (g->side[v] == STOCK)
             return v;
         g->distance[v] = -HUGE_VAL; /* done: nothing is nearer */
-        for (int i = first[v]; i < first[v + 1]; i++) {
-            int arc = arcs[i], w = upper_end(g, arc);
+        for (int i = g->up_first[v]; i < g->up_first[v + 1]; i++) {
+            int arc = g->up_arc[i], w = banyan_graft_upper(g, arc);
             double sum = so_far + g->price[arc];
 
             if (g->side[w] == BRANCH || sum >= g->distance[w] || sum >= cost ||
@@ -375,50 +148,47 @@ static int find_end(grafter *g, int top, int everywhere, int most, double cost)
 }
 
 /* Turns round the way from v up to the top of the branch, so that v is the top. */
-static void turn_round(grafter *g, int v, int top)
+static void turn_round(banyan_grafter *g, int v, int top)
 {
     int length = 0;
 
-    for (int u = v; u != top; u = upper_end(g, g->up[u])) {
+    for (int u = v; u != top; u = banyan_graft_upper(g, g->up[u])) {
         g->line[length] = u;
         g->cut[length++] = g->up[u];
     }
     for (int i = 0; i < length; i++)
-        leave(g, g->line[i]);
+        banyan_graft_leave(g, g->line[i]);
     for (int i = length - 1; i >= 0; i--)
-        join(g, i + 1 < length ? g->line[i + 1] : top, g->back[g->cut[i]]);
+        banyan_graft_join(g, i + 1 < length ? g->line[i + 1] : top, g->back[g->cut[i]]);
 }
 
 /* The branch is joined to the stock by the way that was found. */
-static void graft(grafter *g, int top, int end)
+static void graft(banyan_grafter *g, int top, int end)
 {
     int v = end;
 
     while (g->side[v] != BRANCH) {
-        int below = lower_end(g, g->via[v]);
+        int below = banyan_graft_lower(g, g->via[v]);
 
         if (g->side[below] == BRANCH && below != top)
             turn_round(g, below, top);
-        join(g, below, g->via[v]);
+        banyan_graft_join(g, below, g->via[v]);
         v = below;
     }
 }
 
 /* Some arc by which the branch can be joined at its top costs less: else no way from there does. */
-static int has_cheaper(const grafter *g, int top, double cost)
+static int has_cheaper(const banyan_grafter *g, int top, double cost)
 {
-    const int *first = g->towards ? g->graph->out_first : g->graph->in_first,
-              *arcs = g->towards ? g->graph->out_arc : g->graph->in_arc;
-
-    for (int i = first[top]; i < first[top + 1]; i++)
-        if (g->price[arcs[i]] < cost)
+    for (int i = g->up_first[top]; i < g->up_first[top + 1]; i++)
+        if (g->price[g->up_arc[i]] < cost)
             return 1;
     return 0;
 }
 
-static void try_branch(grafter *g, int top, int everywhere)
+static void try_branch(banyan_grafter *g, int top, int everywhere)
 {
-    double cost = cut_off(g, top) * (1 - LEAST_GAIN);
+    double cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
     int end = -1;
 
     if (everywhere || has_cheaper(g, top, cost)) {
@@ -433,7 +203,7 @@ static void try_branch(grafter *g, int top, int everywhere)
 }
 
 /* The way above v, as far as it serves v alone, is nearly full or more somewhere. */
-static int is_over(const grafter *g, int v)
+static int is_over(const banyan_grafter *g, int v)
 {
     double nearly = g->problem->is_firm ? 1 : NEARLY;
 
@@ -442,24 +212,24 @@ static int is_over(const grafter *g, int v)
 
         if (g->load[arc] > nearly * g->problem->limit[arc])
             return 1;
-        v = upper_end(g, arc);
-    } while (is_way(g, v));
+        v = banyan_graft_upper(g, arc);
+    } while (banyan_graft_is_way(g, v));
     return 0;
 }
 
 /* One round over all branches. */
-static void sweep(grafter *g, int everywhere)
+static void sweep(banyan_grafter *g, int everywhere)
 {
     for (int t = 0; t < g->tree_count; t++) {
-        take_up(g, t);
+        banyan_graft_take_up(g, t);
         for (int v = 0; v < g->node_count; v++) {
-            if (g->up[v] >= 0 && !is_way(g, v) && is_over(g, v))
+            if (g->up[v] >= 0 && !banyan_graft_is_way(g, v) && is_over(g, v))
                 try_branch(g, v, everywhere);
         }
     }
 }
 
-static double find_fullest(const grafter *g)
+static double find_fullest(const banyan_grafter *g)
 {
     double fullest = 0;
 
@@ -469,32 +239,12 @@ static double find_fullest(const grafter *g)
 }
 
 /* What was too full in spite of its price gets dearer, and the rest cheaper. */
-static void learn(grafter *g)
+static void learn(banyan_grafter *g)
 {
     for (int i = 0; i < g->graph->arc_count; i++) {
-        double change = exp2(fmin(MOST, LEARN * (g->load[i] / g->problem->limit[i] - 1)));
+        double change = exp2(fmin(BANYAN_GRAFT_MOST, LEARN * (g->load[i] / g->problem->limit[i] - 1)));
 
         g->base[i] = fmax(1 / DEAREST, fmin(DEAREST, g->base[i] * change));
-    }
-}
-
-/* An edge for each node but those on the ways of others. */
-static void give_tree(grafter *g, int tree, banyan_trees *trees)
-{
-    banyan_trees_begin(trees);
-    take_up(g, tree);
-    for (int v = 0; v < g->node_count; v++) {
-        int top = v, length = 0;
-
-        if (g->up[v] < 0 || is_way(g, v))
-            continue;
-        do {
-            g->line[length++] = g->up[top];
-            top = upper_end(g, g->up[top]);
-        } while (is_way(g, top));
-        banyan_trees_add_edge(trees, g->towards ? v : top, g->towards ? top : v);
-        for (int i = 0; i < length; i++)
-            banyan_trees_add_arc(trees, g->line[g->towards ? i : length - 1 - i]);
     }
 }
 
@@ -510,22 +260,27 @@ int banyan_graft_applies(const banyan_graph *graph)
 banyan_status banyan_graft(const banyan_graph *graph, const banyan_rehang_problem *problem,
                            banyan_trees *trees, double *fullest, banyan_error *err)
 {
-    grafter g = {.graph = graph,
-                 .problem = problem,
-                 .node_count = graph->node_count,
-                 .tree_count = (int)trees->tree_count};
+    banyan_grafter g = {.graph = graph,
+                        .problem = problem,
+                        .node_count = graph->node_count,
+                        .tree_count = (int)trees->tree_count};
     banyan_trees better;
-    banyan_status status = grafter_init(&g, err);
+    banyan_status status = banyan_grafter_init(&g, err);
 
     banyan_trees_init(&better);
     for (int t = 0; !status && t < g.tree_count; t++)
-        take_tree(&g, trees, t);
+        banyan_graft_take_tree(&g, trees, t);
     for (int round = 0; !status && round < ROUNDS && find_fullest(&g) > 1; round++) {
         sweep(&g, round % 2);
         learn(&g);
+        banyan_graft_stars(&g);
+        if (problem->is_firm)
+            banyan_graft_swaps(&g);
     }
+    for (int i = 0; !status && problem->learned && i < graph->arc_count; i++)
+        problem->learned[i] = g.base[i];
     for (int t = 0; !status && t < g.tree_count; t++)
-        give_tree(&g, t, &better);
+        banyan_graft_give_tree(&g, t, &better);
     if (!status && better.failed)
         status = banyan_fail_memory(err);
     if (!status) {
@@ -535,6 +290,6 @@ banyan_status banyan_graft(const banyan_graph *graph, const banyan_rehang_proble
     } else {
         banyan_trees_fini(&better);
     }
-    grafter_fini(&g);
+    banyan_grafter_fini(&g);
     return status;
 }

@@ -12,7 +12,9 @@ typedef struct {
     long attempt_limit;
     const double *weight; /* per tree; NULL: 1 each */
     const int64_t *price; /* solve/graft.h: per arc, under which good trees are cheap; NULL: not known */
-    int is_firm;          /* the same: nearly all limits are held, and trees change only where one is not */
+    double *
+        learned; /* the same: per arc, what prices have learned, for the next time; 0: nothing yet; NULL: it is not kept */
+    int is_firm; /* the same: nearly all limits are held, and trees change only where one is not */
 } banyan_rehang_problem;
 
 /* Trees 0, 2, 4, ... lead to their roots, the others away from them; each spans the active nodes of the graph and some that

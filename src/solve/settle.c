@@ -47,7 +47,8 @@ typedef struct {
     int *pair;           /* users of all arcs, one after the other, */
     double *value;       /* and how often each uses it */
     int *above;
-    double *weight; /* per tree */
+    double *weight;  /* per tree */
+    double *learned; /* per arc: prices of graft */
 } settler;
 
 static void settler_fini(settler *s)
@@ -59,6 +60,7 @@ static void settler_fini(settler *s)
     banyan_free(s->value);
     banyan_free(s->above);
     banyan_free(s->weight);
+    banyan_free(s->learned);
 }
 
 static void aim_at(settler *s, double aim)
@@ -77,7 +79,8 @@ static banyan_status settler_init(settler *s, banyan_error *err)
     s->latest = banyan_alloc(arcs, sizeof(int));
     s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
     s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
-    if (!s->limit || !s->first || !s->latest || !s->above || !s->weight)
+    s->learned = banyan_alloc(arcs, sizeof(double));
+    if (!s->limit || !s->first || !s->latest || !s->above || !s->weight || !s->learned)
         return banyan_fail_memory(err);
     aim_at(s, s->problem->aim);
     return BANYAN_SUCCESS;
@@ -202,6 +205,7 @@ static banyan_status take_turn(settler *s, int more_hops, int is_firm, banyan_tr
                                    .attempt_limit = count_attempts(s),
                                    .weight = s->weight,
                                    .price = s->problem->price,
+                                   .learned = s->learned,
                                    .is_firm = is_firm};
     double fullest;
     banyan_status status;

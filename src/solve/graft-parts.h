@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/graft-parts.h: what the files that move branches of trees share. */
+#ifndef BANYAN_SOLVE_GRAFT_PARTS_H
+#define BANYAN_SOLVE_GRAFT_PARTS_H
+
+#include <math.h>
+
+#include "solve/graft.h"
+
+#define BANYAN_GRAFT_LEAST_GAIN 1e-3 /* of the old way's price */
+#define BANYAN_GRAFT_MOST 600        /* doublings, so that sums are still numbers */
+
+/* In the place of the arc above a node: it has none, or is not in the tree. */
+enum { BANYAN_GRAFT_ROOT = -1, BANYAN_GRAFT_OUTSIDE = -2 };
+
+typedef enum { FREE, BRANCH, STOCK } banyan_graft_side; /* not in the tree; below the cut; what is left */
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_rehang_problem *problem;
+    int node_count, tree_count;
+    int *above;    /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
+    int *children; /* the same: how many are below v */
+    int *back;     /* per arc: one in the other direction, or -1 */
+    double *base;  /* per arc: what it costs when it is full, */
+    double *proof; /* and what, besides, in any case */
+    double steep;
+    double *load;       /* per arc: what its users weigh */
+    double *full;       /* per arc: 2^(steep (load / limit - 1)) */
+    double *growth;     /* [pair * arc_count + arc]: by how many times a tree of the pair makes that more */
+    double *price;      /* per arc, of one more user: the tree at hand, */
+    const double *grow; /* of the pair growth */
+    double weight;      /* which weighs so much */
+    int towards;        /* and leads to its root: */
+    const int *up_first, *up_arc, *down_first,
+        *down_arc; /* arcs by which a node can hang on others, and others on it */
+    int *up;       /* its part of above, */
+    int *below;    /* and of children */
+    banyan_graft_side *side;
+    int *depth; /* per node of the stock, below the root; of the branch, below its top */
+    double *distance;
+    int *via, *hops; /* per node: by which arc it was reached, and over how many */
+    int *open, open_count;
+    int *line, line_count; /* nodes that lost their arc, from the branch's top upwards; and their arcs */
+    int *cut;
+} banyan_grafter;
+
+static inline double banyan_graft_weight(const banyan_grafter *g, int tree)
+{
+    return g->problem->weight ? g->problem->weight[tree] : 1;
+}
+
+/* The end of an arc that is nearer to the root of the tree at hand. */
+static inline int banyan_graft_upper(const banyan_grafter *g, int arc)
+{
+    return g->towards ? g->graph->arcs[arc].dst : g->graph->arcs[arc].src;
+}
+
+static inline int banyan_graft_lower(const banyan_grafter *g, int arc)
+{
+    return g->towards ? g->graph->arcs[arc].src : g->graph->arcs[arc].dst;
+}
+
+static inline int banyan_graft_is_idle(const banyan_grafter *g, int v)
+{
+    return !(g->graph->role[v] & BANYAN_NODE_ACTIVE);
+}
+
+/* Nothing but a way to the one node below. */
+static inline int banyan_graft_is_way(const banyan_grafter *g, int v)
+{
+    return banyan_graft_is_idle(g, v) && g->up[v] >= 0 && g->below[v] == 1;
+}
+
+/* What the program of all prices gains when the tree at hand leaves the arc. */
+static inline double banyan_graft_refund(const banyan_grafter *g, int arc)
+{
+    return g->base[arc] * g->full[arc] * g->grow[arc] / (1 + g->grow[arc]) + g->proof[arc] * g->weight;
+}
+
+static inline void banyan_graft_add_load(banyan_grafter *g, int arc, double more)
+{
+    g->load[arc] += more;
+    g->full[arc] = exp2(fmin(BANYAN_GRAFT_MOST, g->steep * (g->load[arc] / g->problem->limit[arc] - 1)));
+}
+
+/* What is set is the graph, the problem and how many nodes and trees there are. */
+banyan_status banyan_grafter_init(banyan_grafter *grafter, banyan_error *err);
+void banyan_grafter_fini(banyan_grafter *grafter);
+
+/* Ways of several arcs may meet: of all arcs of a tree those remain by which each node is first reached from the root. */
+void banyan_graft_take_tree(banyan_grafter *grafter, const banyan_trees *trees, int tree);
+
+/* An edge for each node but those on the ways of others. */
+void banyan_graft_give_tree(banyan_grafter *grafter, int tree, banyan_trees *trees);
+
+/* Trees towards their roots, or away from them, are looked at now. */
+void banyan_graft_face(banyan_grafter *grafter, int towards);
+
+/* The tree is at hand now. */
+void banyan_graft_take_up(banyan_grafter *grafter, int tree);
+
+/* v hangs on the arc's upper end in the tree at hand, or no longer hangs on anything. */
+void banyan_graft_join(banyan_grafter *grafter, int v, int arc);
+void banyan_graft_leave(banyan_grafter *grafter, int v);
+
+/* An idle node that serves nobody leaves the tree at hand, and so do those above it that served it alone. */
+void banyan_graft_drop(banyan_grafter *grafter, int v);
+
+/* up is a tree's part of above. Hops from u to the root, or -1 if u is v or hangs on it. */
+int banyan_graft_climb(const banyan_grafter *grafter, const int *up, int u, int v);
+
+/* Hops from v to the farthest node that hangs on it, in a tree with that many below each. */
+int banyan_graft_height(const banyan_grafter *grafter, const int *up, const int *below, int v);
+
+/* Idle nodes join trees with all that hang better on them, or leave them: a round over all trees (solve/graft-stars.c). */
+void banyan_graft_stars(banyan_grafter *grafter);
+
+/* Trees of unlike weights exchange arcs at a node where one bears too much (solve/graft-swaps.c). */
+void banyan_graft_swaps(banyan_grafter *grafter);
+
+#endif
