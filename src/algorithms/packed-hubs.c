@@ -9,29 +9,37 @@
 #include "solve/hub-pairs.h"
 #include "solve/narrowest.h"
 
-#define ENOUGH 0.992      /* of the bound: trees and weights need not settle any further */
+#define ENOUGH 0.9903     /* of the bound: trees and weights need not settle any further */
 #define GOOD 0.9901       /* of an easy bound: nothing else need be tried, */
 #define NEARLY_ALL 0.9992 /* where so many trees are allowed that roundings do not matter, */
 #define MUCH 0.97         /* and of many workers, as nothing else does better in good time */
+#define WHOLE 0.999       /* of what whole hubs reach where they do not suit that, */
+#define SAME 0.9995       /* of the easy bound: hubs do no better for the true one, */
+#define WORTH_IT 0.97     /* and of few workers not if they are so far from it */
 #define FEW_WORKERS 24    /* up to which other ways are as quick */
 #define MANY_WORKERS 96
 #define MANY_TREES 256 /* no more pairs than these are made */
 
+static int count_pairs(const banyan_packed_options *options)
+{
+    return options->max_trees < MANY_TREES ? options->max_trees : MANY_TREES;
+}
+
 static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options, double bound,
-                          int in_hurry, banyan_flows *flows, double *rate, banyan_error *err)
+                          int in_hurry, banyan_easy *easy, banyan_error *err)
 {
     banyan_coupled packing = {.bound_value = bound};
-    banyan_hub_pairs_problem problem = {
-        .pair_limit = options->max_trees < MANY_TREES ? options->max_trees : MANY_TREES,
-        .least = *rate,
-        .enough = (options->max_trees > MANY_TREES ? NEARLY_ALL : ENOUGH) * bound,
-        .in_hurry = in_hurry};
+    banyan_hub_pairs_problem problem = {.pair_limit = count_pairs(options),
+                                        .least = easy->rate,
+                                        .enough =
+                                            (options->max_trees > MANY_TREES ? NEARLY_ALL : ENOUGH) * bound,
+                                        .in_hurry = in_hurry};
     banyan_status status = banyan_hub_pairs_find(graph, &problem, &packing, err);
 
     if (!status && packing.trees.tree_count) {
-        *rate = packing.total;
-        flows->flow_count = 0;
-        banyan_packed_take_pairs(flows, graph, &packing);
+        easy->rate = packing.total;
+        easy->flows.flow_count = 0;
+        banyan_packed_take_pairs(&easy->flows, graph, &packing);
     }
     banyan_coupled_fini(&packing);
     return status;
@@ -45,15 +53,6 @@ static int count_workers(const banyan_graph *graph, const banyan_packed_options 
     for (int v = 0; v < graph->node_count; v++)
         adders += (graph->role[v] & BANYAN_NODE_ADDS) != 0;
     return !options->max_depth && banyan_hub_pairs_apply(graph) ? adders : 0;
-}
-
-banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
-                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
-                                 banyan_error *err)
-{
-    return count_workers(graph, options) > MANY_WORKERS
-               ? pack(graph, options, bound->value, 0, flows, rate, err)
-               : BANYAN_SUCCESS;
 }
 
 /* What links at workers and the narrowest cut allow, which is mostly the bound where links between switches are wide. */
@@ -76,22 +75,38 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     return status;
 }
 
-banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
-                                        banyan_flows *flows, int *good, banyan_error *err)
+banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
+                                 const banyan_allreduce_bound *bound, banyan_easy *easy, banyan_error *err)
 {
-    double rate = 0, bound = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
     int workers = count_workers(graph, options);
+    double aim = workers > MANY_WORKERS ? 0 : WORTH_IT;
+
+    if (!workers || bound->value >= SAME * easy->bound || easy->rate < aim * bound->value)
+        return BANYAN_SUCCESS;
+    easy->bound = bound->value;
+    return pack(graph, options, bound->value, workers <= MANY_WORKERS, easy, err);
+}
+
+banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
+                                        banyan_easy *easy, int *good, banyan_error *err)
+{
+    int workers = count_workers(graph, options);
+    double enough = workers > MANY_WORKERS && !graph->symmetric ? MUCH
+                    : options->max_trees > MANY_TREES           ? NEARLY_ALL
+                                                                : GOOD;
+    double whole;
     banyan_status status;
 
     *good = 0;
-    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph) ||
-        (graph->symmetric && workers > MANY_WORKERS)) /* there the bound comes first */
+    easy->rate = 0;
+    easy->bound = HUGE_VAL;
+    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph))
         return BANYAN_SUCCESS;
-    status = easy_bound(graph, &bound, err);
-    if (!status && bound > 0)
-        status = pack(graph, options, bound, workers <= MANY_WORKERS, flows, &rate, err);
-    *good = !status && rate >= (workers > MANY_WORKERS ? MUCH : enough) * bound;
-    if (!*good)
-        flows->flow_count = 0;
+    status = easy_bound(graph, &easy->bound, err);
+    if (!status && easy->bound > 0 && easy->bound < HUGE_VAL)
+        status = pack(graph, options, easy->bound, workers <= MANY_WORKERS, easy, err);
+    enough *= easy->bound;
+    whole = banyan_hub_pairs_whole(graph, enough, count_pairs(options));
+    *good = !status && easy->rate >= (whole < enough ? WHOLE * whole : enough);
     return status;
 }

@@ -49,14 +49,20 @@ banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packe
                                    const banyan_allreduce_bound *bound, banyan_flows *flows,
                                    banyan_error *err);
 
-/* Many workers behind switches, some idle: pairs of trees with hubs, if they reach more than *rate, in the graph's units. */
-banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
-                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
-                                 banyan_error *err);
+/* Pairs with hubs, what they reach, and the bound that they were made for, in the graph's units. */
+typedef struct {
+    banyan_flows flows;
+    double rate, bound;
+} banyan_easy;
 
-/* The same of more than a few workers. *good: they come near to an easy bound, and nothing else need be tried. */
+/* More than a few workers behind switches, some idle: pairs of trees with hubs, for a bound that is easily had. *good: they come
+ * near to it, and nothing else need be tried. */
 banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
-                                        banyan_flows *flows, int *good, banyan_error *err);
+                                        banyan_easy *easy, int *good, banyan_error *err);
+
+/* The same for the true bound where that is lower, in their place if they reach more. */
+banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
+                                 const banyan_allreduce_bound *bound, banyan_easy *easy, banyan_error *err);
 
 /* Prices per arc and the bound that they prove, in bytes per second; 0: none is known. */
 typedef struct {

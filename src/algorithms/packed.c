@@ -22,7 +22,8 @@
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
 #define NEARLY 0.995          /* of the bound: nothing else is tried, */
 #define GOOD 0.99             /* nor then, if it takes long, */
-#define MUCH 0.97             /* nor then, if that will not do better */
+#define MUCH 0.97             /* nor then, if that will not do better, */
+#define MUCH_BY_HUBS 0.98     /* as nothing does where there are many and hubs come so near */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -277,14 +278,15 @@ static double most_without_help(const banyan_graph *graph)
 /* Idle workers behind switches seldom have anything to add: often they do as much by forwarding, and the bound,
  * which counts their adding in, says so. */
 static banyan_status pack_forwarding(const banyan_topology *topology, const banyan_graph *graph,
-                                     const banyan_packed_options *options, banyan_flows *flows,
-                                     banyan_error *err)
+                                     const banyan_packed_options *options, banyan_easy *easy,
+                                     banyan_flows *flows, banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_graph plain = *graph;
     banyan_flows helped;
     double rate = 0, most;
-    int good = 0, hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
+    int good = 0, is_settled = 0,
+        hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
     banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
 
     plain.role = banyan_alloc((size_t)graph->node_count, 1);
@@ -295,10 +297,11 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     banyan_flows_init(&helped);
     most = bound.value * graph->unit;
     if (!status)
-        status = banyan_packed_hubs(graph, options, &bound, flows, &rate, err);
-    rate *= graph->unit;
+        status = banyan_packed_hubs(graph, options, &bound, easy, err);
+    rate = easy->rate * graph->unit;
+    is_settled = rate >= (hubs ? MUCH_BY_HUBS : GOOD) * most;
     for (int plain_first = bound.reached >= NEARLY * bound.value, i = 0;
-         !status && i < 2 && rate < (i || hubs ? GOOD : NEARLY) * most; i++) {
+         !status && i < 2 && !is_settled && rate < (i || hubs ? GOOD : NEARLY) * most; i++) {
         if (i != plain_first)
             status = most_without_help(graph) >= NEARLY * most
                          ? pack_plain(topology, &plain, options, &helped, err)
@@ -308,18 +311,23 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
         if (!status)
             status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
     }
-    if (!status && rate < GOOD * most && !options->max_depth) {
+    if (!status && !is_settled && rate < GOOD * most && !options->max_depth) {
         status = banyan_packed_wide(topology, graph, 1, options, &helped, &good, err);
         if (!status && good)
             status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
     }
-    for (int i = hubs; !status && i < 2 && rate < (hubs ? MUCH : i ? GOOD : NEARLY) * most; i++) {
+    for (int i = hubs; !status && i < 2 && !is_settled &&
+                       rate < (hubs ? MUCH
+                               : i  ? GOOD
+                                    : NEARLY) *
+                                  most;
+         i++) {
         status = i ? banyan_packed_equal(graph, options, &bound, &helped, err)
                    : banyan_packed_helped(graph, options, &bound, &helped, err);
         if (!status)
             status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
     }
-    if (!status && flows->flow_count == 0)
+    if (!status && flows->flow_count + easy->flows.flow_count == 0)
         status = pack_plain(topology, &plain, options, flows, err);
     banyan_flows_fini(&helped);
     banyan_free(plain.role);
@@ -327,9 +335,10 @@ static banyan_status pack_forwarding(const banyan_topology *topology, const bany
     return status;
 }
 
-banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
-                                      const banyan_packed_options *options, banyan_flows *flows,
-                                      banyan_error *err)
+/* easy: what there is already; if it is enough there are no flows. */
+static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                    const banyan_packed_options *options, banyan_easy *easy,
+                                    banyan_flows *flows, banyan_error *err)
 {
     int is_dense = banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph);
 
@@ -347,8 +356,24 @@ banyan_status banyan_packed_symmetric(const banyan_topology *topology, const ban
     if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
         banyan_network_is_searched(graph) && !(is_dense && options->max_trees <= MANY_TREES))
         return pack_switched(topology, graph, options, flows, err);
-    return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, flows, err)
+    return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, easy, flows, err)
                                               : banyan_packed_helped(graph, options, NULL, flows, err);
+}
+
+banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      banyan_error *err)
+{
+    banyan_easy easy = {.bound = HUGE_VAL};
+    double rate;
+    banyan_status status;
+
+    banyan_flows_init(&easy.flows);
+    status = pack_symmetric(topology, graph, options, &easy, flows, err);
+    if (!status && easy.flows.flow_count)
+        return banyan_packed_keep_better(topology, options, flows, &easy.flows, &rate, err);
+    banyan_flows_fini(&easy.flows);
+    return status;
 }
 
 /* Nodes that only add or only copy, where that brings nothing: trees of the network in which they just forward. */
@@ -393,6 +418,27 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
     return status;
 }
 
+/* Pairs with hubs, which mostly will do, or else whatever is better. */
+static banyan_status pack_behind_switches(const banyan_topology *topology, const banyan_graph *graph,
+                                          const banyan_packed_options *options, banyan_flows *flows,
+                                          banyan_error *err)
+{
+    banyan_easy easy;
+    double rate;
+    int good;
+    banyan_status status;
+
+    banyan_flows_init(&easy.flows);
+    status = banyan_packed_hubs_easily(graph, options, &easy, &good, err);
+    if (!status && !good)
+        status = graph->symmetric ? pack_symmetric(topology, graph, options, &easy, flows, err)
+                                  : pack_unlike(topology, graph, options, flows, err);
+    if (!status && easy.flows.flow_count)
+        return banyan_packed_keep_better(topology, options, flows, &easy.flows, &rate, err);
+    banyan_flows_fini(&easy.flows);
+    return status;
+}
+
 banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_graph *graph,
                                 const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
 {
@@ -402,12 +448,7 @@ banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_gr
     if (!options->max_depth &&
         (graph->symmetric ? banyan_graph_has_idle_adders(graph) : !banyan_graph_all_active(graph)))
         status = banyan_packed_wide(topology, graph, !graph->symmetric, options, flows, &good, err);
-    if (!status && !good)
-        status = banyan_packed_hubs_easily(graph, options, flows, &good, err);
-    if (status || good)
-        return status;
-    return graph->symmetric ? banyan_packed_symmetric(topology, graph, options, flows, err)
-                            : pack_unlike(topology, graph, options, flows, err);
+    return status || good ? status : pack_behind_switches(topology, graph, options, flows, err);
 }
 
 banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_packed_options *options,

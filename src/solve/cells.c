@@ -27,15 +27,21 @@ void banyan_cells_fini(banyan_cells *cells)
     memset(cells, 0, sizeof *cells);
 }
 
-/* The switch behind which the worker is, if it has one link each way, both there; -1: it is not so. */
+/* The switch behind which the worker is, if all its links lead there, and some do each way; -1: it is not so. */
 static int switch_of(const banyan_graph *graph, int v)
 {
     int out = graph->out_first[v], in = graph->in_first[v], s;
 
-    if (graph->out_first[v + 1] - out != 1 || graph->in_first[v + 1] - in != 1)
+    if (graph->out_first[v + 1] == out || graph->in_first[v + 1] == in)
         return -1;
     s = graph->arcs[graph->out_arc[out]].dst;
-    return graph->role[s] || graph->arcs[graph->in_arc[in]].src != s ? -1 : s;
+    for (int i = out; i < graph->out_first[v + 1]; i++)
+        if (graph->arcs[graph->out_arc[i]].dst != s)
+            return -1;
+    for (int i = in; i < graph->in_first[v + 1]; i++)
+        if (graph->arcs[graph->in_arc[i]].src != s)
+            return -1;
+    return graph->role[s] ? -1 : s;
 }
 
 banyan_status banyan_cells_find(const banyan_graph *graph, banyan_cells *out, banyan_error *err)

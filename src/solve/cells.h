@@ -14,7 +14,7 @@ typedef struct {
     int *active, *idle; /* per cell: how many workers */
 } banyan_cells;
 
-/* None (count 0) unless every worker adds and copies, and has one link each way, to and from one switch. */
+/* None (count 0) unless every worker adds and copies, and has all its links to and from one switch. */
 banyan_status banyan_cells_find(const banyan_graph *graph, banyan_cells *out, banyan_error *err);
 void banyan_cells_fini(banyan_cells *cells);
 

@@ -22,12 +22,17 @@
     24.0 /* doublings of a link's price from an empty one to one that bears what it should by then */
 #define NON_BLOCKING                                                                                         \
     0.5 /* of what its workers' links carry: a switch with so much to others needs no hub of its own */
-#define FEW 0.02  /* of the active workers without a place: no idle hub more is worth it */
-#define AIM 0.993 /* of the bound: what is a little less than all can be had */
+#define FEW 0.02   /* of the active workers without a place: no idle hub more is worth it */
+#define AIM 0.9906 /* of the bound, at least */
 #define DEEPER                                                                                               \
     0.1 /* of the price of a link that bears what it should, for each hop between a hub and the root */
 #define LUMPS                                                                                                \
     4 /* that those without a place make at first: more hubs that are overdone by less are a chain */
+#define A_LITTLE_MORE 1.0003 /* times what will do is aimed at */
+#define LEAST_RATE 0.95      /* of the aim: no lower one is looked for that suits whole hubs, */
+#define FEW_SERVED 0.25      /* of what a hub serves: if active workers do more, hubs need not be whole, */
+#define NEARLY_WHOLE 0.9995  /* of such a rate will do */
+#define MOST_IN_CHAIN 16     /* active hubs that each serve a few, while there is an idle one */
 #define TURNS 6
 #define MORE_HOPS 2
 
@@ -40,8 +45,10 @@ typedef struct {
     int *group;                       /* per node; the last one is behind all switches that do not block */
     double *service;                  /* [2 * v + d]: what is left; d is 0 for in-trees, 1 for out-trees */
     double *idle[2], *all[2];         /* per group: service of idle workers, of all, at first */
-    double *lag[2];        /* per group: children that idle hubs should have had so far and have not */
+    double *lag[2];        /* per group: children that idle hubs should have had so far and have not, */
+    double *due[2];        /* and all hubs */
     double *given;         /* per switch: children of its workers so far */
+    double lump[2];        /* children that an idle hub should have in a tree */
     int *need;             /* per group: children of the tree at hand without a place */
     int *slots;            /* per node: places that it has left in the tree at hand */
     int *depth;            /* per hub in the tree at hand */
@@ -62,6 +69,7 @@ static void maker_fini(maker *m)
         banyan_free(m->idle[d]);
         banyan_free(m->all[d]);
         banyan_free(m->lag[d]);
+        banyan_free(m->due[d]);
     }
     banyan_free(m->need);
     banyan_free(m->worker);
@@ -91,18 +99,32 @@ static int adds(const maker *m, int v)
     return (m->graph->role[v] & BANYAN_NODE_ADDS) != 0;
 }
 
+/* Whether all its links lead to and from one node that only forwards. */
+static int is_behind_one(const banyan_graph *graph, int v)
+{
+    int out = graph->out_first[v], in = graph->in_first[v], home;
+
+    if (out == graph->out_first[v + 1] || in == graph->in_first[v + 1])
+        return 0;
+    home = graph->arcs[graph->out_arc[out]].dst;
+    for (int i = out; i < graph->out_first[v + 1]; i++)
+        if (graph->arcs[graph->out_arc[i]].dst != home)
+            return 0;
+    for (int i = in; i < graph->in_first[v + 1]; i++)
+        if (graph->arcs[graph->in_arc[i]].src != home)
+            return 0;
+    return !graph->role[home];
+}
+
 int banyan_hub_pairs_apply(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++) {
-        int helps = graph->role[v] != 0;
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
 
-        if (!helps ||
+    for (int v = 0; v < graph->node_count; v++) {
+        if (!graph->role[v] ||
             (graph->out_first[v] == graph->out_first[v + 1] && !(graph->role[v] & BANYAN_NODE_ACTIVE)))
             continue;
-        if (!(graph->role[v] & BANYAN_NODE_ADDS) || !(graph->role[v] & BANYAN_NODE_COPIES) ||
-            graph->out_first[v + 1] - graph->out_first[v] != 1 ||
-            graph->in_first[v + 1] - graph->in_first[v] != 1 ||
-            graph->role[graph->arcs[graph->out_arc[graph->out_first[v]]].dst])
+        if ((graph->role[v] & both) != both || !is_behind_one(graph, v))
             return 0;
     }
     return 1;
@@ -122,7 +144,8 @@ static banyan_status maker_init(maker *m, banyan_error *err)
         m->idle[d] = banyan_alloc(nodes + 1, sizeof(double));
         m->all[d] = banyan_alloc(nodes + 1, sizeof(double));
         m->lag[d] = banyan_alloc(nodes + 1, sizeof(double));
-        whole &= m->idle[d] && m->all[d] && m->lag[d];
+        m->due[d] = banyan_alloc(nodes + 1, sizeof(double));
+        whole &= m->idle[d] && m->all[d] && m->lag[d] && m->due[d];
     }
     m->need = banyan_alloc(nodes + 1, sizeof(int));
     m->worker = banyan_alloc(nodes, sizeof(int));
@@ -190,13 +213,31 @@ static void find_service(maker *m)
         for (int d = 0; d < 2 && adds(m, v); d++) {
             const int *first = d ? graph->out_first : graph->in_first,
                       *arcs = d ? graph->out_arc : graph->in_arc;
-            double width = first[v] < first[v + 1] ? (double)graph->arcs[arcs[first[v]]].capacity : 0;
+            double width = 0;
 
+            for (int i = first[v]; i < first[v + 1]; i++)
+                width += (double)graph->arcs[arcs[i]].capacity;
             width = fmax(0, width - (is_active(m, v) ? m->rate : 0));
             m->service[2 * v + d] = width;
             m->all[d][m->group[v]] += width;
             m->idle[d][m->group[v]] += is_active(m, v) ? 0 : width;
         }
+}
+
+/* All links at workers together bear so many idle hubs a tree and no more, and these have to give all that idle workers can. */
+static void find_lumps(maker *m)
+{
+    double width[2] = {0, 0}, idle[2] = {0, 0}, hubs;
+
+    for (int d = 0; d < 2; d++)
+        for (int g = 0; g < m->group_count; g++) {
+            width[d] += m->all[d][g];
+            idle[d] += m->idle[d][g];
+        }
+    hubs = fmin(width[0], width[1]) / m->rate;
+    hubs = (hubs + m->graph->active_count) / 2 - (m->graph->active_count - 1);
+    for (int d = 0; d < 2; d++)
+        m->lump[d] = hubs > 0 ? idle[d] / m->rate / hubs : m->graph->active_count;
 }
 
 static int slots_of(const maker *m, int v, int d)
@@ -213,6 +254,7 @@ static void serve(maker *m, int v, int d, int slots)
     m->slots[v] += slots;
     m->service[2 * v + d] -= slots * m->weight;
     m->given[m->home[v]] += slots;
+    m->due[d][m->group[v]] -= slots;
     if (!is_active(m, v))
         m->lag[d][m->group[v]] -= slots;
 }
@@ -260,11 +302,23 @@ static int is_due(const maker *m, int g, int d, int slots)
     return m->lag[d][g] > 0.25 * slots;
 }
 
+/* Children for an idle hub of the group: all of the group's, and others if it should have more. */
+static int wanted_of(const maker *m, int g, int d)
+{
+    int all = 0;
+
+    for (int i = 0; i < m->group_count; i++)
+        all += m->need[i];
+    all = all < m->lump[d] ? all : (int)ceil(m->lump[d]);
+    return all > m->need[g] ? all : m->need[g];
+}
+
 /* Idle hubs, while it is their turn, or while anybody is left without a place. */
 static void choose_idle(maker *m, int g, int d, int always)
 {
     for (int v; m->need[g] > 0 && (v = most_service(m, g, d, 1)) >= 0;) {
-        int most = slots_of(m, v, d), slots = most < m->need[g] + 1 ? most : m->need[g] + 1;
+        int most = slots_of(m, v, d), wanted = 1 + (always ? m->need[g] : wanted_of(m, g, d));
+        int slots = most < wanted ? most : wanted;
 
         if (slots < 2 || (!always && !is_due(m, g, d, slots)))
             break;
@@ -273,25 +327,28 @@ static void choose_idle(maker *m, int g, int d, int always)
     }
 }
 
-static void choose_active(maker *m, int g, int d)
+/* Active ones that serve at least so many. */
+static void choose_active(maker *m, int g, int d, int least)
 {
     for (int v; m->need[g] > 0 && (v = most_service(m, g, d, 0)) >= 0;) {
         int most = slots_of(m, v, d), slots = most < m->need[g] ? most : m->need[g];
 
+        if (slots < least)
+            break;
         serve(m, v, d, slots);
         m->need[g] -= slots;
     }
 }
 
-/* Hubs of the group: idle ones as their share of all service asks for, then active ones, then whoever there is. */
+/* Hubs of the group: active ones, then whoever there is. */
 static void choose_hubs(maker *m, int g, int d)
 {
     int v;
 
-    choose_idle(m, g, d, 0);
-    choose_active(m, g, d);
+    choose_active(m, g, d, m->need[g] / MOST_IN_CHAIN);
     if (m->need[g] > FEW * m->graph->active_count)
         choose_idle(m, g, d, 1);
+    choose_active(m, g, d, 1);
     while (m->need[g] > 0 && (v = least_overdone(m, g, d)) >= 0) {
         int slots = (m->need[g] + LUMPS - 1) / LUMPS;
 
@@ -431,10 +488,47 @@ static void add_lags(maker *m, int d)
     }
 }
 
+/* The group with hubs that have the most to give, or (need) that needs the most beyond what its hubs should have. */
+static int most_due(const maker *m, int d, int need)
+{
+    int best = -1;
+
+    for (int g = 0; g < m->group_count; g++) {
+        double much = (need ? -1 : 1) * (m->due[d][g] - m->need[g]);
+
+        if ((need ? m->need[g] > 0 : m->all[d][g] > 0) &&
+            (best < 0 || much > (need ? -1 : 1) * (m->due[d][best] - m->need[best])))
+            best = g;
+    }
+    return best;
+}
+
+/* Whom a group's hubs cannot serve, others do, through links between switches; what idle hubs give beyond their group's need is
+ * for those that need it most. */
+static void share_needs(maker *m, int d)
+{
+    int left = 0;
+
+    for (int g = 0; g < m->group_count; g++) {
+        int most = (int)fmax(0, floor(m->due[d][g] + 0.5));
+
+        if (m->need[g] >= 0 && m->need[g] <= most)
+            continue;
+        if (m->need[g] < 0)
+            most = 0;
+        left += m->need[g] - most;
+        m->need[g] = most;
+    }
+    for (int g; left > 0 && (g = most_due(m, d, 0)) >= 0; left--)
+        m->need[g]++;
+    for (int g; left < 0 && (g = most_due(m, d, 1)) >= 0; left++)
+        m->need[g]--;
+}
+
 static int make_tree(maker *m, int root, int d)
 {
     const banyan_graph *graph = m->graph;
-    int slots = slots_of(m, root, d), g = m->group[root];
+    int slots = slots_of(m, root, d), g = m->group[root], wanted;
 
     m->hub_count = 0;
     memset(m->is_hub, 0, (size_t)graph->node_count);
@@ -443,9 +537,15 @@ static int make_tree(maker *m, int root, int d)
     for (int i = 0; i < graph->active_count; i++)
         m->need[m->group[graph->active[i]]]++;
     m->need[g] -= is_active(m, root);
-    slots = slots < m->need[g] ? slots : m->need[g];
+    for (int i = 0; i < m->group_count; i++)
+        m->due[d][i] += m->all[d][i] / m->rate;
+    wanted = is_active(m, root) ? m->need[g] : wanted_of(m, g, d);
+    slots = slots < wanted ? slots : wanted;
     serve(m, root, d, slots);
     m->need[g] -= slots;
+    for (g = 0; g < m->group_count; g++)
+        choose_idle(m, g, d, 0);
+    share_needs(m, d);
     for (g = 0; g < m->group_count; g++)
         if (m->need[g] > 0)
             choose_hubs(m, g, d);
@@ -483,12 +583,54 @@ static banyan_status make_trees(maker *m, int *whole, banyan_error *err)
     return m->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
+/* Widths of all active and of all idle workers' links, in or out (d), and of the widest idle one. */
+static void add_widths(const banyan_graph *graph, int d, double *active, double *idle, double *widest)
+{
+    const int *first = d ? graph->out_first : graph->in_first, *arcs = d ? graph->out_arc : graph->in_arc;
+
+    *active = *idle = 0;
+    for (int v = 0; v < graph->node_count; v++) {
+        double width = 0;
+
+        if (!(graph->role[v] & BANYAN_NODE_ADDS))
+            continue;
+        for (int i = first[v]; i < first[v + 1]; i++)
+            width += (double)graph->arcs[arcs[i]].capacity;
+        *(graph->role[v] & BANYAN_NODE_ACTIVE ? active : idle) += width;
+        *widest = graph->role[v] & BANYAN_NODE_ACTIVE ? *widest : fmax(*widest, width);
+    }
+}
+
+/* If the widest idle worker serves so many in a tree, this takes as many of them as serve all who send, themselves included. If all
+ * links cannot bear as many edges the rate is too high, and the next to try is that at which one more is served. */
+double banyan_hub_pairs_whole(const banyan_graph *graph, double rate, int pairs)
+{
+    double active[2], idle[2], widest = 0, all, tried = rate, sends = graph->active_count - 1;
+
+    for (int d = 0; d < 2; d++)
+        add_widths(graph, d, &active[d], &idle[d], &widest);
+    all = fmin(active[0] + idle[0], active[1] + idle[1]);
+    while (widest > 0 && tried >= LEAST_RATE * rate) {
+        double served = floor(pairs * widest / tried * (1 + 1e-9));
+        double by_active = fmax(active[0], active[1]) / tried - graph->active_count;
+
+        if (served < 2 || by_active > FEW_SERVED * served ||
+            2 * (sends + ceil(sends / (served - 1) - 1e-9)) * tried <= all)
+            return tried;
+        tried = pairs * widest / (served + 1);
+    }
+    return rate;
+}
+
 banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_pairs_problem *problem,
                                     banyan_coupled *packing, banyan_error *err)
 {
-    maker m = {.graph = graph, .rate = AIM * packing->bound_value, .pair_count = problem->pair_limit};
+    double rate = fmax(AIM * packing->bound_value, A_LITTLE_MORE * problem->enough);
+    maker m = {.graph = graph,
+               .rate = banyan_hub_pairs_whole(graph, rate, problem->pair_limit),
+               .pair_count = problem->pair_limit};
     banyan_settle_problem settle = {.aim = m.rate,
-                                    .enough = problem->enough,
+                                    .enough = m.rate < rate ? NEARLY_WHOLE * m.rate : problem->enough,
                                     .turn_limit = TURNS,
                                     .more_hops = MORE_HOPS,
                                     .in_hurry = problem->in_hurry};
@@ -499,6 +641,7 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
     if (!status) {
         find_groups(&m);
         find_service(&m);
+        find_lumps(&m);
         status = make_trees(&m, &whole, err);
     }
     for (int k = 0; weight && k < m.pair_count; k++)

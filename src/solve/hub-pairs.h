@@ -12,8 +12,12 @@ typedef struct {
     int in_hurry;  /* if they do not soon come near to that, there are other ways */
 } banyan_hub_pairs_problem;
 
-/* Whether every node that adds also copies, and hangs on one switch that only forwards. */
+/* Whether every node that adds also copies, and has all its links to and from one switch that only forwards. */
 int banyan_hub_pairs_apply(const banyan_graph *graph);
+
+/* What so many pairs of one weight can reach of this rate, in the graph's units: less where active workers have little to give, and whole
+ * hubs do not suit it. */
+double banyan_hub_pairs_whole(const banyan_graph *graph, double rate, int pairs);
 
 /* Puts at most so many pairs in the place of the packing's trees, if these weigh enough; its bound is known. */
 banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_pairs_problem *problem,

@@ -14,6 +14,9 @@
  * own part, and what its other cables bring or take; and what is left of all cables, all parts once more. That may be so only
  * for a rate below the limit, which is then to be checked.
  *
+ * And a node that only forwards has nothing for one of its cables but what its others bring: one that is wider than these together
+ * is wide, whatever the rate is. So a switch in a machine, with a narrow cable to the network, becomes one with the machine.
+ *
  * Cost: O(nodes * arcs), mostly much less. */
 #include "solve/wide.h"
 
@@ -253,6 +256,39 @@ static int mark_turns(search *s, double limit, int64_t *mark, double *most)
     return wide;
 }
 
+/* Whether the cable bears more than the node's other cables bring or take, which is all that a node that only forwards has for it. */
+static int bears_all(const banyan_graph *graph, int v, int to, int back)
+{
+    int other = graph->arcs[to].dst;
+    double in = 0, out = 0;
+
+    for (int i = graph->in_first[v]; i < graph->in_first[v + 1]; i++)
+        in += graph->arcs[graph->in_arc[i]].src != other ? (double)graph->arcs[graph->in_arc[i]].capacity : 0;
+    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+        out +=
+            graph->arcs[graph->out_arc[i]].dst != other ? (double)graph->arcs[graph->out_arc[i]].capacity : 0;
+    return (double)graph->arcs[to].capacity > in && (double)graph->arcs[back].capacity > out;
+}
+
+/* Of each node that only forwards one such cable is wide, and no more: two would join what they do not bear together. */
+static int mark_ends(const search *s, int64_t *mark)
+{
+    const banyan_graph *graph = s->graph;
+    int wide = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        for (int i = graph->out_first[v]; i < graph->out_first[v + 1] && only_forwards(graph, v); i++) {
+            int arc = graph->out_arc[i], back = find_back(graph, arc);
+
+            if (back < 0 || !bears_all(graph, v, arc, back))
+                continue;
+            mark[arc] = mark[back] = 0;
+            wide++;
+            break;
+        }
+    return wide;
+}
+
 banyan_status banyan_join_wide(const banyan_graph *graph, int merge, int *together, double *limit,
                                double *most, banyan_contraction *out, banyan_error *err)
 {
@@ -274,6 +310,7 @@ banyan_status banyan_join_wide(const banyan_graph *graph, int merge, int *togeth
         *limit = *most = find_most(&s);
         wide = mark_narrow(&s, *limit, mark);
         *together = *together && graph->node_count > FEW_NODES ? mark_turns(&s, *limit, mark, most) : 0;
+        wide += mark_ends(&s, mark);
         if (wide + *together)
             status = banyan_contract(graph, mark, merge, out, err);
     }

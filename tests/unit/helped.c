@@ -285,9 +285,10 @@ TEST(wide_cables_are_those_that_bear_everything)
     static const struct {
         const char *spec;
         int active, nodes; /* after joining; 0: nothing is joined */
-    } networks[] = {{"hosts:4x8", 32, 5},     {"hosts:4x8,degrade=g0->h0:0.5", 27, 5},
-                    {"racks:2x4x4", 20, 11},  {"switch:16", 12, 0},
-                    {"fattree:4x4:4", 16, 0}, {"torus:4x4", 11, 0}};
+    } networks[] = {{"hosts:4x8", 32, 5},    {"hosts:4x8,degrade=g0->h0:0.5", 27, 5},
+                    {"racks:2x4x4", 20, 11}, {"racks:2x4x4,degrade=r1-net:0.5", 20, 10},
+                    {"switch:16", 12, 0},    {"fattree:4x4:4", 16, 0},
+                    {"torus:4x4", 11, 0}};
 
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         banyan_topology *topology;
