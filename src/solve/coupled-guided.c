@@ -41,6 +41,7 @@
 #define FEW 0.991      /* what few pairs should reach */
 #define MUCH 0.9       /* of the bound will do on dense networks, once settled */
 #define FITTED_TURNS 8 /* in so many turns, */
+#define FITTED_ARCS 8  /* a node, and more, are filled well by weights that fall */
 #define MORE_HOPS 4    /* and so much deeper */
 #define MANY_ARCS 600  /* beyond which */
 #define LEAST 0.1      /* must do: columns take minutes */
@@ -113,7 +114,9 @@ static banyan_status find_fitted(const banyan_graph *graph, int limit, const ban
     if (!status && few->total > 0 && few->total < GOOD * most)
         status = banyan_settle_packing(graph, &settle, few, err);
     few->price = NULL;
-    *good = !status && few->total >= (graph->arc_count > MANY_ARCS ? LEAST : MUCH) * most;
+    *good = !status && few->total >= most * (graph->arc_count > MANY_ARCS   ? LEAST
+                                             : banyan_graph_is_dense(graph) ? MUCH
+                                                                            : GOOD);
     banyan_free(width);
     return status;
 }
@@ -122,15 +125,17 @@ static banyan_status find_fitted(const banyan_graph *graph, int limit, const ban
 static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_division *division,
                              banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
 {
+    banyan_coupled coins = {0};
     banyan_status status = BANYAN_SUCCESS;
 
     *good = 0;
-    if (banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph))
+    if (graph->arc_count > FITTED_ARCS * graph->node_count && !banyan_graph_has_forwarders(graph))
         status = find_fitted(graph, limit, division, few, good, err);
-    if (!status && !*good) {
-        banyan_coupled_fini(few);
-        status = find_coins(graph, limit, division, few, good, err);
-    }
+    if (!status && !*good)
+        status = find_coins(graph, limit, division, &coins, good, err);
+    if (coins.total > few->total)
+        take_trees(few, &coins);
+    banyan_coupled_fini(&coins);
     if (status || !*good)
         return status;
     *out = *few;
@@ -153,6 +158,8 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
                                  const banyan_division *division, banyan_coupled *few, banyan_coupled *out,
                                  banyan_error *err)
 {
+    banyan_settle_problem settle = {
+        .aim = out->bound_value, .enough = GOOD * out->bound_value, .turn_limit = TURNS};
     banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value}, *best;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
     double least;
@@ -181,6 +188,8 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
         status = banyan_fewer_thin_out(graph, limit, out, err);
     if (!status && best->total > out->total)
         take_trees(out, best);
+    if (!status && out->total < GOOD * out->bound_value)
+        status = banyan_settle_packing(graph, &settle, out, err);
     equal.price = NULL; /* the division's */
     banyan_coupled_fini(&equal);
     return status;
