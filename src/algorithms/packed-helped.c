@@ -6,7 +6,9 @@
 #include "algorithms/packed-parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/coupled.h"
 #include "solve/exchange.h"
+#include "solve/graft.h"
 #include "solve/helpers.h"
 #include "solve/oracle.h"
 #include "solve/spread.h"
@@ -20,12 +22,14 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
+#define MANY_NODES 128  /* beyond these a linear program over trees takes long, and pairs settle */
 #define GOOD 0.99       /* of the bound, by trees found for their number: nothing else is tried, */
 #define DENSE 16        /* nor, with so many arcs a node, */
 #define MUCH 0.5        /* if this is reached: other ways take long there and reach less */
 #define EXCHANGES 6     /* after so many turns at most, */
 #define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
 #define ATTEMPTS 4000   /* and so many attempts in each */
+#define CLOSE 1e-3      /* share of the bound that pairs may leave */
 
 typedef struct {
     banyan_helpers *helpers; /* NULL: with nodes that only forward */
@@ -212,13 +216,40 @@ static int is_open(const banyan_graph *graph, double total, double bound)
     return total < (graph->arc_count > DENSE * graph->node_count ? MUCH : GOOD) * bound;
 }
 
+/* Pairs that settle, in the place of a linear program over very many trees, if they reach more than *total. */
+static banyan_status pack_pairs(const banyan_graph *graph, const banyan_packed_options *options,
+                                const banyan_allreduce_bound *bound, double *total, banyan_flows *flows,
+                                banyan_error *err)
+{
+    banyan_coupled_problem problem = {.stages = BANYAN_STAGES_PIPELINED,
+                                      .tolerance = CLOSE,
+                                      .round_limit = 1,
+                                      .depth_limit = options->max_depth,
+                                      .tree_limit = options->max_trees,
+                                      .known_price = bound->price,
+                                      .known_bound = bound->value};
+    banyan_coupled packing;
+    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+
+    if (status)
+        return status;
+    if (packing.total > *total) {
+        *total = packing.total;
+        banyan_packed_take_pairs(flows, graph, &packing);
+    }
+    banyan_coupled_fini(&packing);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options,
                           const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
     finder f = {NULL, NULL};
     stand s = {.total = 0};
     banyan_few few = {.total = 0};
-    int is_few = options->max_trees < graph->arc_count / 2;
+    double in_pairs = 0;
+    int is_few = options->max_trees < graph->arc_count / 2,
+        has_pairs = is_few && graph->node_count > MANY_NODES && banyan_graft_applies(graph);
     banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
                                                               : banyan_helpers_create(graph, &f.helpers, err);
 
@@ -226,7 +257,10 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     banyan_trees_init(&few.trees);
     if (!status && is_few && (graph->arc_count > FEW_ARCS || banyan_graph_is_dense(graph)))
         status = banyan_packed_few(graph, bound->price, bound->value, options, find_tree, &f, &few, err);
-    if (!status && is_open(graph, few.total, bound->value)) {
+    if (!status && has_pairs && is_open(graph, few.total, bound->value)) {
+        in_pairs = few.total;
+        status = pack_pairs(graph, options, bound, &in_pairs, flows, err);
+    } else if (!status && is_open(graph, few.total, bound->value)) {
         status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
         if (!status)
             status = limit_trees(graph, bound->value, &s, (size_t)options->max_trees, err);
@@ -237,7 +271,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     } else {
         banyan_few_fini(&few);
     }
-    for (size_t t = 0; !status && t < s.trees.tree_count; t++)
+    for (size_t t = 0; !status && in_pairs <= s.total && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
     stand_fini(&s);
     banyan_helpers_destroy(f.helpers);

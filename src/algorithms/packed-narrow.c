@@ -5,9 +5,12 @@
 
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
+#include "solve/graft.h"
 #include "solve/mean.h"
 #include "solve/narrowest.h"
+#include "solve/places.h"
 
+#define MANY_NODES 128    /* beyond these pairs that have settled are as good */
 #define MANY_TREES 256    /* so many do not limit the rate: then trees should come to */
 #define NEARLY_ALL 0.9992 /* of an easy bound, */
 #define GOOD 0.99         /* else this will do */
@@ -114,6 +117,16 @@ static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_known *k
     return status;
 }
 
+/* No more than what some place of a large network allows, and where to sum. */
+static banyan_status heed_places(const banyan_graph *graph, banyan_known *known, banyan_error *err)
+{
+    double value = known->bound / graph->unit;
+    banyan_status status = banyan_places_lower(graph, known->price, known->root, &value, err);
+
+    known->bound = value * graph->unit;
+    return status;
+}
+
 /* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
  * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
 static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
@@ -132,6 +145,8 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
         status = bound_of_mean(graph, &mean, known, err);
     if (!status && mean.graph && banyan_graph_has_helpers(graph))
         status = cut_to_narrowest(graph, known, err);
+    if (!status && mean.graph && banyan_graft_applies(graph))
+        status = heed_places(graph, known, err);
     if (!status && mean.graph && narrow->symmetric)
         status = bound_of(narrow, most, err);
     if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
@@ -187,7 +202,7 @@ banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const ba
 
     if (!status)
         status = banyan_flows_rate(flows, topology, &rate, err);
-    if (status || rate >= GOOD * bound)
+    if (status || rate >= GOOD * bound || (graph->node_count > MANY_NODES && banyan_graft_applies(graph)))
         return status;
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);

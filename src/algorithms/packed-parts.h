@@ -64,14 +64,15 @@ banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_
 banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
                                  const banyan_allreduce_bound *bound, banyan_easy *easy, banyan_error *err);
 
-/* Prices per arc and the bound that they prove, in bytes per second; 0: none is known. */
+/* Prices per arc and the bound that they prove, in bytes per second; 0: none is known. And how much is best summed at each node. */
 typedef struct {
     int64_t *price;
+    double *root;
     double bound;
 } banyan_known;
 
 /* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees of a symmetric network
- * will do (*good), and are found much faster. With idle workers that help the easy bound is in known, whose prices are the caller's array. */
+ * will do (*good), and are found much faster. With idle workers that help the easy bound is in known, whose arrays are the caller's. */
 banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
                                              const banyan_packed_options *options, banyan_flows *flows,
                                              banyan_known *known, int *good, banyan_error *err);

@@ -166,6 +166,7 @@ static banyan_status pack_coupled(const banyan_graph *graph, const banyan_packed
                                       .depth_limit = options->max_depth,
                                       .tree_limit = options->max_trees,
                                       .known_price = known->bound > 0 ? known->price : NULL,
+                                      .known_root = known->bound > 0 ? known->root : NULL,
                                       .known_bound = known->bound / graph->unit};
     banyan_coupled packing;
     banyan_status status;
@@ -401,12 +402,15 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
 static banyan_status pack_unlike(const banyan_topology *topology, const banyan_graph *graph,
                                  const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
 {
-    banyan_known known = {banyan_alloc((size_t)graph->arc_count, sizeof *known.price), 0};
+    banyan_known known = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *known.price),
+                          .root = banyan_alloc((size_t)graph->node_count, sizeof *known.root)};
     int good = 0;
     double bound = 0;
-    banyan_status status =
-        known.price ? pack_even(topology, graph, options, flows, &good, err) : banyan_fail_memory(err);
+    banyan_status status = known.price && known.root ? pack_even(topology, graph, options, flows, &good, err)
+                                                     : banyan_fail_memory(err);
 
+    for (int i = 0; known.root && i < graph->active_count; i++)
+        known.root[graph->active[i]] = 1;
     if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
         graph->arc_count > FEW_ARCS)
         status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &known, &good, err);
@@ -415,6 +419,7 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
     if (!status && !good && !options->max_depth && (graph->active_count > 24 || banyan_graph_is_dense(graph)))
         status = banyan_packed_try_narrow(topology, graph, options, flows, bound, err);
     banyan_free(known.price);
+    banyan_free(known.root);
     return status;
 }
 
@@ -466,7 +471,7 @@ banyan_status banyan_packed_find(const banyan_problem *problem, const banyan_pac
     else if (options->stages == BANYAN_STAGES_PIPELINED)
         status = banyan_packed_any(problem->topology, graph, options, flows, err);
     else
-        status = pack_coupled(graph, options, &(banyan_known){NULL, 0}, flows, &bound, err);
+        status = pack_coupled(graph, options, &(banyan_known){.bound = 0}, flows, &bound, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)

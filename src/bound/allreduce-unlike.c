@@ -11,10 +11,12 @@
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
+#include "solve/graft.h"
 #include "solve/hub-pairs.h"
 #include "solve/mean.h"
 #include "solve/narrowest.h"
 #include "solve/packing.h"
+#include "solve/places.h"
 #include "solve/service.h"
 
 #define MANY_NODES 128 /* beyond these trees that show which bound is the right one take minutes, so that */
@@ -140,6 +142,25 @@ banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_
     return status;
 }
 
+/* Many nodes, none of which only forwards: what is narrow in some place. */
+static banyan_status lower_by_places(const banyan_graph *graph, banyan_allreduce_bound *out,
+                                     banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    int64_t *price = banyan_alloc(arcs, sizeof *price);
+    double *root = banyan_alloc((size_t)graph->node_count, sizeof *root), value = out->value;
+    banyan_status status =
+        price && root ? banyan_places_lower(graph, price, root, &value, err) : banyan_fail_memory(err);
+
+    if (!status && value < out->value * (1 - SETTLED)) {
+        memcpy(out->price, price, arcs * sizeof *price);
+        status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
+    }
+    banyan_free(price);
+    banyan_free(root);
+    return status;
+}
+
 /* Many workers behind switches: whether pairs of trees with hubs come near. */
 static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
                              banyan_error *err)
@@ -184,6 +205,11 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
         status = by_hubs_alone(graph, &mean, &settled, err);
     if (!status && !settled)
         status = by_mean(graph, &mean, &settled, err);
+    if (!status && !settled && mean.value < HUGE_VAL && graph->node_count > MANY_NODES &&
+        banyan_graft_applies(graph)) {
+        status = lower_by_places(graph, &mean, err);
+        settled = 1;
+    }
     if (!status && !settled)
         status = banyan_allreduce_lower_by_cells(graph, &mean, err);
     if (!status && !settled)

@@ -46,6 +46,7 @@
 #define MANY_ARCS 600  /* beyond which */
 #define LEAST 0.1      /* must do: columns take minutes */
 #define MOST_ROUNDS 300
+#define MANY_NODES 128 /* beyond these a division takes seconds, and brings little where pairs have settled */
 
 /* What was found for nodes of which some are taken together, in proportion to their widths. */
 static banyan_status spread_out(const banyan_graph *graph, const banyan_twins *twins,
@@ -361,6 +362,8 @@ static banyan_status settle_known(const banyan_graph *graph, const banyan_couple
         memcpy(known.price, problem->known_price, arcs * sizeof *price);
     for (int i = 0; !status && i < graph->active_count; i++)
         known.root[graph->active[i]] = 1;
+    if (!status && problem->known_root)
+        memcpy(known.root, problem->known_root, (size_t)graph->node_count * sizeof *known.root);
     if (!status)
         status = soften(graph, &known, price, err);
     if (!status)
@@ -497,7 +500,7 @@ banyan_status banyan_coupled_by_guided_columns(const banyan_graph *graph,
     memset(out, 0, sizeof *out);
     if (is_settling(graph, problem) && problem->known_price)
         status = settle_known(graph, problem, out, &good, err);
-    if (!status && !good)
+    if (!status && !good && !(out->total > 0 && graph->node_count > MANY_NODES))
         status = by_division(graph, problem, out, err);
     if (status)
         banyan_coupled_fini(out);

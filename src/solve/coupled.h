@@ -23,6 +23,7 @@ typedef struct {
     int depth_limit;    /* pipelined: hops of a tree at most, even at a loss; 0: none */
     int tree_limit;     /* pipelined: more pairs of trees than these are of no use; 0: any number is */
     const int64_t *known_price; /* pipelined: per arc, prices that prove a bound, or NULL; */
+    const double *known_root;   /* per node: how much of the vector is best summed there, or NULL; */
     double
         known_bound; /* and that one, in the graph's units, or 0. Without tree_limit only a lower one is of use, and trees are not */
 } banyan_coupled_problem;

@@ -13,8 +13,6 @@
 /* In the place of the arc above a node: it has none, or is not in the tree. */
 enum { BANYAN_GRAFT_ROOT = -1, BANYAN_GRAFT_OUTSIDE = -2 };
 
-typedef enum { FREE, BRANCH, STOCK } banyan_graft_side; /* not in the tree; below the cut; what is left */
-
 typedef struct {
     const banyan_graph *graph;
     const banyan_rehang_problem *problem;
@@ -33,14 +31,16 @@ typedef struct {
     double weight;      /* which weighs so much */
     int towards;        /* and leads to its root: */
     const int *up_first, *up_arc, *down_first,
-        *down_arc; /* arcs by which a node can hang on others, and others on it */
-    int *up;       /* its part of above, */
-    int *below;    /* and of children */
-    banyan_graft_side *side;
-    int *depth; /* per node of the stock, below the root; of the branch, below its top */
+        *down_arc;             /* arcs by which a node can hang on others, and others on it */
+    int *up;                   /* its part of above, */
+    int *below;                /* and of children */
+    int *branch, branch_count; /* nodes below the cut, its top first, each after the one above it, */
+    int *depth;                /* how far below the top they are, */
+    double *turning;           /* what it costs to make them the top, */
+    unsigned char *is_branch;  /* and whether a node is one of them */
     double *distance;
     int *via, *hops; /* per node: by which arc it was reached, and over how many */
-    int *open, open_count;
+    int *open, open_count, *met, met_count;
     int *line, line_count; /* nodes that lost their arc, from the branch's top upwards; and their arcs */
     int *cut;
 } banyan_grafter;

@@ -23,12 +23,15 @@ void banyan_grafter_fini(banyan_grafter *g)
     banyan_free(g->full);
     banyan_free(g->growth);
     banyan_free(g->price);
-    banyan_free(g->side);
+    banyan_free(g->branch);
     banyan_free(g->depth);
+    banyan_free(g->turning);
+    banyan_free(g->is_branch);
     banyan_free(g->distance);
     banyan_free(g->via);
     banyan_free(g->hops);
     banyan_free(g->open);
+    banyan_free(g->met);
     banyan_free(g->line);
     banyan_free(g->cut);
 }
@@ -70,17 +73,20 @@ banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
     g->full = banyan_alloc(arcs, sizeof(double));
     g->growth = banyan_alloc(arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
     g->price = banyan_alloc(arcs, sizeof(double));
-    g->side = banyan_alloc(nodes, sizeof *g->side);
+    g->branch = banyan_alloc(nodes, sizeof(int));
     g->depth = banyan_alloc(nodes, sizeof(int));
+    g->turning = banyan_alloc(nodes, sizeof(double));
+    g->is_branch = banyan_alloc(nodes, 1);
     g->distance = banyan_alloc(nodes, sizeof(double));
     g->via = banyan_alloc(nodes, sizeof(int));
     g->hops = banyan_alloc(nodes, sizeof(int));
     g->open = banyan_alloc(nodes, sizeof(int));
+    g->met = banyan_alloc(nodes, sizeof(int));
     g->line = banyan_alloc(nodes, sizeof(int));
     g->cut = banyan_alloc(nodes, sizeof(int));
     if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->load || !g->full ||
-        !g->growth || !g->price || !g->side || !g->depth || !g->distance || !g->via || !g->hops || !g->open ||
-        !g->line || !g->cut)
+        !g->growth || !g->price || !g->branch || !g->depth || !g->turning || !g->is_branch || !g->met ||
+        !g->distance || !g->via || !g->hops || !g->open || !g->line || !g->cut)
         return banyan_fail_memory(err);
     for (int i = 0; i < g->graph->arc_count; i++) {
         const banyan_arc *arc = &g->graph->arcs[i];
@@ -91,6 +97,8 @@ banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
             if (g->graph->arcs[g->graph->out_arc[j]].dst == arc->src)
                 g->back[i] = g->graph->out_arc[j];
     }
+    for (int v = 0; v < g->node_count; v++)
+        g->distance[v] = HUGE_VAL;
     g->steep = g->problem->is_firm ? FIRM_STEEP : STEEP;
     set_base(g);
     return BANYAN_SUCCESS;

@@ -16,7 +16,6 @@
 #include "solve/graft.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "solve/graft-parts.h"
 
@@ -50,42 +49,63 @@ static void put_back(banyan_grafter *g)
         banyan_graft_join(g, g->line[i], g->cut[i]);
 }
 
-/* Sides and depths after a cut; returns the hops from the top to the farthest node below. */
-static int mark_sides(banyan_grafter *g, int top)
+/* Lists the branch after a cut; returns the hops from the top to the farthest node below. */
+static int list_branch(banyan_grafter *g, int top)
 {
     int deepest = 0;
 
-    memset(g->side, 0, (size_t)g->node_count * sizeof *g->side);
-    g->side[top] = BRANCH;
+    g->branch_count = 1;
+    g->branch[0] = top;
     g->depth[top] = 0;
-    for (int v = 0; v < g->node_count; v++) {
-        int u = v, hops = 0, depth;
-        banyan_graft_side mark;
+    g->turning[top] = 0;
+    g->is_branch[top] = 1;
+    for (int k = 0; k < g->branch_count; k++) {
+        int v = g->branch[k];
 
-        if (g->up[v] == BANYAN_GRAFT_OUTSIDE)
-            continue;
-        for (; !g->side[u] && g->up[u] >= 0; u = banyan_graft_upper(g, g->up[u]))
-            hops++;
-        mark = g->side[u] ? g->side[u] : STOCK;
-        depth = (g->side[u] ? g->depth[u] : 0) + hops;
-        deepest = mark == BRANCH && depth > deepest ? depth : deepest;
-        for (u = v; !g->side[u]; u = banyan_graft_upper(g, g->up[u]), depth--) {
-            g->side[u] = mark;
-            g->depth[u] = depth;
-            if (g->up[u] == BANYAN_GRAFT_ROOT)
-                break;
+        deepest = g->depth[v] > deepest ? g->depth[v] : deepest;
+        for (int j = g->down_first[v], left = g->below[v]; left && j < g->down_first[v + 1]; j++) {
+            int arc = g->down_arc[j], w = banyan_graft_lower(g, arc);
+
+            if (g->up[w] != arc)
+                continue;
+            left--;
+            g->branch[g->branch_count++] = w;
+            g->is_branch[w] = 1;
+            g->depth[w] = g->depth[v] + 1;
+            g->turning[w] = g->back[arc] < 0
+                                ? HUGE_VAL
+                                : g->turning[v] + g->price[g->back[arc]] - banyan_graft_refund(g, arc);
         }
     }
     return deepest;
 }
 
+static void forget_branch(banyan_grafter *g)
+{
+    while (g->branch_count)
+        g->is_branch[g->branch[--g->branch_count]] = 0;
+}
+
+static int is_stock(const banyan_grafter *g, int v)
+{
+    return g->up[v] != BANYAN_GRAFT_OUTSIDE && !g->is_branch[v];
+}
+
 static void reach(banyan_grafter *g, int v, double distance, int via, int hops)
 {
-    if (g->distance[v] == HUGE_VAL)
+    if (g->distance[v] == HUGE_VAL) {
         g->open[g->open_count++] = v;
+        g->met[g->met_count++] = v;
+    }
     g->distance[v] = distance;
     g->via[v] = via;
     g->hops[v] = hops;
+}
+
+static void forget_ways(banyan_grafter *g)
+{
+    while (g->met_count)
+        g->distance[g->met[--g->met_count]] = HUGE_VAL;
 }
 
 static int take_nearest(banyan_grafter *g)
@@ -99,47 +119,29 @@ static int take_nearest(banyan_grafter *g)
     return v;
 }
 
-/* All nodes of the branch are where a way may begin; each at the price of turning round the way from there to the top. */
-static void begin_everywhere(banyan_grafter *g, int top)
-{
-    for (int v = 0; v < g->node_count; v++) {
-        double cost = 0;
-        int u;
-
-        if (g->side[v] != BRANCH || v == top)
-            continue;
-        for (u = v; u != top && g->back[g->up[u]] >= 0; u = banyan_graft_upper(g, g->up[u]))
-            cost += g->price[g->back[g->up[u]]] - banyan_graft_refund(g, g->up[u]);
-        if (u == top)
-            reach(g, v, cost, -1, g->depth[v]);
-    }
-}
-
 /* The cheapest way from the branch to the stock, at less than the cost, and not to where it would be too deep: its upper end, or
- * -1. */
-static int find_end(banyan_grafter *g, int top, int everywhere, int most, double cost)
+ * -1. Everywhere: it may begin at any node of the branch, at the price of turning round the way from there to the top. */
+static int find_end(banyan_grafter *g, int everywhere, int most, double cost)
 {
-    for (int v = 0; v < g->node_count; v++)
-        g->distance[v] = HUGE_VAL;
     g->open_count = 0;
-    reach(g, top, 0, -1, 0);
-    if (everywhere)
-        begin_everywhere(g, top);
+    for (int k = 0; k < (everywhere ? g->branch_count : 1); k++)
+        if (g->turning[g->branch[k]] < HUGE_VAL)
+            reach(g, g->branch[k], g->turning[g->branch[k]], -1, g->depth[g->branch[k]]);
     while (g->open_count) {
         int v = take_nearest(g);
         double so_far = g->distance[v];
 
         if (so_far >= cost)
             break;
-        if (g->side[v] == STOCK)
+        if (is_stock(g, v))
             return v;
         g->distance[v] = -HUGE_VAL; /* done: nothing is nearer */
         for (int i = g->up_first[v]; i < g->up_first[v + 1]; i++) {
             int arc = g->up_arc[i], w = banyan_graft_upper(g, arc);
             double sum = so_far + g->price[arc];
 
-            if (g->side[w] == BRANCH || sum >= g->distance[w] || sum >= cost ||
-                (g->side[w] == STOCK && g->depth[w] + g->hops[v] + 1 > most))
+            if (g->is_branch[w] || sum >= g->distance[w] || sum >= cost ||
+                (is_stock(g, w) && banyan_graft_climb(g, g->up, w, -1) + g->hops[v] + 1 > most))
                 continue;
             reach(g, w, sum, arc, g->hops[v] + 1);
         }
@@ -167,39 +169,47 @@ static void graft(banyan_grafter *g, int top, int end)
 {
     int v = end;
 
-    while (g->side[v] != BRANCH) {
+    while (!g->is_branch[v]) {
         int below = banyan_graft_lower(g, g->via[v]);
 
-        if (g->side[below] == BRANCH && below != top)
+        if (g->is_branch[below] && below != top)
             turn_round(g, below, top);
         banyan_graft_join(g, below, g->via[v]);
         v = below;
     }
 }
 
-/* Some arc by which the branch can be joined at its top costs less: else no way from there does. */
-static int has_cheaper(const banyan_grafter *g, int top, double cost)
+/* Some arc by which the branch can be joined at its top costs less than the way above it: else no way from there does. */
+static int has_cheaper(const banyan_grafter *g, int top)
 {
+    double cost = 0;
+
+    for (int v = top, is_more = 1; is_more; is_more = banyan_graft_is_way(g, v)) {
+        cost += banyan_graft_refund(g, g->up[v]);
+        v = banyan_graft_upper(g, g->up[v]);
+    }
     for (int i = g->up_first[top]; i < g->up_first[top + 1]; i++)
-        if (g->price[g->up_arc[i]] < cost)
+        if (g->up_arc[i] != g->up[top] && g->price[g->up_arc[i]] < cost)
             return 1;
     return 0;
 }
 
 static void try_branch(banyan_grafter *g, int top, int everywhere)
 {
-    double cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
-    int end = -1;
+    double cost;
+    int end, below;
 
-    if (everywhere || has_cheaper(g, top, cost)) {
-        int below = mark_sides(g, top);
-
-        end = find_end(g, top, everywhere, g->problem->depth_limit - below, cost);
-    }
+    if (!(everywhere && g->below[top]) && !has_cheaper(g, top))
+        return;
+    cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
+    below = list_branch(g, top);
+    end = find_end(g, everywhere, g->problem->depth_limit - below, cost);
     if (end < 0)
         put_back(g);
     else
         graft(g, top, end);
+    forget_ways(g);
+    forget_branch(g);
 }
 
 /* The way above v, as far as it serves v alone, is nearly full or more somewhere. */

@@ -18,12 +18,13 @@
 #include "solve/contract.h"
 #include "solve/divide.h"
 
-#define HOPS 3        /* by which places are measured, */
-#define MORE_HOPS 4   /* and around which they are looked at, */
-#define PLACES 12     /* of these that promise most, */
-#define APART 3       /* hops, or more, from each other */
-#define MANY_NODES 80 /* more are no place */
-#define HARDLY 0.1    /* more than the bound */
+#define HOPS 3         /* by which places are measured, */
+#define MORE_HOPS 4    /* and around which they are looked at, */
+#define PLACES 12      /* of these that promise most, */
+#define APART 3        /* hops, or more, from each other */
+#define MANY_NODES 80  /* more are no place */
+#define HARDLY 0.1     /* more than the bound */
+#define PROMISING 1.15 /* times the bound, by easy measures, at most: else it will hardly be less */
 #define LOWER (1 - 1e-9)
 #define DIVIDED 1e-10
 #define ROUNDS 300
@@ -94,15 +95,17 @@ static void widen(seeker *s, int hops)
     }
 }
 
-/* The least that the place allows by easy measures. */
+/* The least that the place allows by easy measures; idle nodes need not be served. */
 static double measure(const seeker *s)
 {
     const banyan_graph *graph = s->graph;
     double leaves = 0, enters = 0, inside = 0;
+    int active = 0;
 
     for (int k = 0; k < s->near_count; k++) {
         int v = s->near[k];
 
+        active += (graph->role[v] & BANYAN_NODE_ACTIVE) != 0;
         for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
             const banyan_arc *arc = &graph->arcs[graph->out_arc[j]];
 
@@ -114,7 +117,7 @@ static double measure(const seeker *s)
             enters += s->hops[arc->src] < 0 ? (double)arc->capacity : 0;
         }
     }
-    return fmin(fmin(leaves, enters), (leaves + enters + inside) / (2 * s->near_count));
+    return active ? fmin(fmin(leaves, enters), (leaves + enters + inside) / (2 * active)) : HUGE_VAL;
 }
 
 static void measure_all(seeker *s)
@@ -143,7 +146,8 @@ static banyan_status look(seeker *s, int place, int64_t *price, double *value, b
     for (int i = 0; i < graph->arc_count; i++)
         s->price[i] = s->hops[graph->arcs[i].src] >= 0 || s->hops[graph->arcs[i].dst] >= 0;
     status = banyan_contract(graph, s->price, 1, &joined, err);
-    if (!status && joined.graph && joined.graph->node_count <= 2 * MANY_NODES)
+    if (!status && joined.graph && joined.graph->active_count > 1 &&
+        joined.graph->node_count <= 2 * MANY_NODES)
         status = banyan_divide(joined.graph, DIVIDED, ROUNDS, &division, err);
     if (!status && division.price) {
         s->allows[place] = division.bound_value * joined.graph->unit / graph->unit;
@@ -161,8 +165,8 @@ static banyan_status look(seeker *s, int place, int64_t *price, double *value, b
     return status;
 }
 
-/* All places that allow hardly more than the bound have their say, the less the more they allow; what they leave is summed at all nodes in
- * equal parts. */
+/* All places that allow hardly more than the bound have their say, the less the more they allow; what they leave is summed at all active
+ * nodes in equal parts. */
 static void mix_roots(const seeker *s, double value, double *root)
 {
     int nodes = s->graph->node_count;
@@ -179,7 +183,9 @@ static void mix_roots(const seeker *s, double value, double *root)
     for (int v = 0; v < nodes; v++)
         all += root[v];
     for (int v = 0; v < nodes; v++)
-        root[v] = all > 1 ? root[v] / all : root[v] + (1 - all) / nodes;
+        root[v] /= fmax(1, all);
+    for (int i = 0; i < s->graph->active_count && all < 1; i++)
+        root[s->graph->active[i]] += (1 - all) / s->graph->active_count;
 }
 
 banyan_status banyan_places_lower(const banyan_graph *graph, int64_t *price, double *root, double *value,
@@ -198,7 +204,7 @@ banyan_status banyan_places_lower(const banyan_graph *graph, int64_t *price, dou
 
         for (int v = 1; v < graph->node_count; v++)
             best = s.measure[v] < s.measure[best] ? v : best;
-        if (!(s.measure[best] < HUGE_VAL))
+        if (!(s.measure[best] < PROMISING * *value))
             break;
         meet(&s, best, 0);
         for (int hops = 1; hops <= MORE_HOPS && s.near_count <= MANY_NODES; hops++)

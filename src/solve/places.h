@@ -5,7 +5,7 @@
 
 #include "solve/graph.h"
 
-/* Every node active. If some place allows less than *value, in the graph's units, that is *value then, and prices, per arc, prove it; else
+/* No node only forwards. If some place allows less than *value, in the graph's units, that is *value then, and prices, per arc, prove it; else
  * both stay. root, per node, is how much of the vector is best summed there; where the
  * network itself is small nothing changes. */
 banyan_status banyan_places_lower(const banyan_graph *graph, int64_t *price, double *root, double *value,

@@ -32,7 +32,7 @@
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
 #define IN_REACH 0.98     /* of enough, after the first turn; */
 #define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */
-#define A_LITTLE 1.003    /* times what is reached is aimed at next; */
+#define A_LITTLE 1.003    /* times what is reached is aimed at next, or the best so far; */
 #define USUAL_GAIN 2e-3   /* of the aim, between two times that all arcs are levelled, */
 #define HOPE 4            /* times as much may still come, as long as it goes on so */
 
@@ -263,7 +263,7 @@ static banyan_status settle_branches(settler *s, banyan_trees *trees, double *we
     for (int turn = 0; !status && turn < s->problem->turn_limit && best->total < s->problem->enough; turn++) {
         double sum;
 
-        aim_at(s, is_firm ? fmin(s->problem->aim, A_LITTLE * latest) : s->problem->aim);
+        aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
         status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);

@@ -442,6 +442,37 @@ TEST(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes)
     check_grafted(role, 3, cable, 3, line, 3);
 }
 
+/* Node 2 hangs on 1 in the pair of weight 3, and on 0 in that of weight 2; its arcs bear just the other way round, so neither can
+ * move alone. */
+TEST(trees_of_unlike_weight_swap_arcs_where_neither_could_move)
+{
+    const unsigned char role[] = {1, 1, 1};
+    const int src[] = {1, 0, 2, 1, 2, 0}, dst[] = {0, 1, 1, 2, 0, 2}, root[] = {0, 0, 0, 0};
+    const double capacity[] = {9, 9, 2, 2, 3, 3}, weight[] = {3, 3, 2, 2};
+    banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
+    banyan_rehang_problem problem = {
+        .root = root, .limit = capacity, .depth_limit = 2, .weight = weight, .is_firm = 1};
+    banyan_graph *graph;
+    banyan_trees trees;
+    double fullest;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    banyan_trees_init(&trees);
+    for (int t = 0; t < 4; t++) {
+        const int arcs[] = {t % 2, 2 + t % 2 + (t < 2 ? 0 : 2)};
+
+        banyan_trees_begin(&trees);
+        for (int i = 0; i < 2; i++) {
+            banyan_trees_add_edge(&trees, src[arcs[i]], dst[arcs[i]]);
+            banyan_trees_add_arc(&trees, arcs[i]);
+        }
+    }
+    assert_int_equal(banyan_graft(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_true(fullest <= 1);
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
 TEST(each_allocation_may_fail)
 {
     banyan_random random = {7};
@@ -666,6 +697,7 @@ int main(void)
         cmocka_unit_test(trees_hung_anew_share_the_arcs_evenly),
         cmocka_unit_test(idle_nodes_join_trees_and_leave_them_with_the_branch_that_they_serve),
         cmocka_unit_test(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes),
+        cmocka_unit_test(trees_of_unlike_weight_swap_arcs_where_neither_could_move),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
