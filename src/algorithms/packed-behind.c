@@ -62,14 +62,13 @@ static double share_that_does(way how, int are_many, const banyan_packed_options
     return how == BY_HELP ? NEARLY : GOOD;
 }
 
-/* One after the other until enough is reached: *rate, in bytes per second, is the most so far. */
-static banyan_status pack_until(const way *order, int count, const banyan_topology *topology,
+/* One after the other until enough is reached. rate, in bytes per second: what there is already. */
+static banyan_status pack_until(const way *order, int are_many, const banyan_topology *topology,
                                 const banyan_graph *graph, const banyan_packed_options *options,
                                 const banyan_allreduce_bound *bound, double rate, banyan_flows *flows,
                                 banyan_error *err)
 {
     banyan_graph plain = *graph;
-    int many = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
     double most = bound->value * graph->unit;
     banyan_status status = BANYAN_SUCCESS;
 
@@ -78,16 +77,18 @@ static banyan_status pack_until(const way *order, int count, const banyan_topolo
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
         plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    for (int i = 0; !status && i < count; i++) {
+    for (; !status && *order < WAYS; order++) {
         banyan_flows other;
         double reached = 0;
 
-        if (rate >= share_that_does(order[i], many, options) * most)
+        if (rate >= share_that_does(*order, are_many, options) * most)
             break;
         banyan_flows_init(&other);
-        status = pack_by(order[i], topology, graph, &plain, options, bound, &other, err);
+        status = pack_by(*order, topology, graph, &plain, options, bound, &other, err);
         if (!status)
             status = banyan_packed_keep_better(topology, options, flows, &other, &reached, err);
+        else
+            banyan_flows_fini(&other);
         rate = fmax(rate, reached);
     }
     if (!status && flows->flow_count == 0 && rate <= 0)
@@ -102,9 +103,9 @@ banyan_status banyan_packed_behind(const banyan_topology *topology, const banyan
                                    const banyan_packed_options *options, banyan_easy *easy,
                                    banyan_flows *flows, banyan_error *err)
 {
-    static const way few[] = {BY_FORWARDING, BY_HELP, BY_JOINING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS},
-                     many[] = {BY_FORWARDING, BY_JOINING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS},
-                     unsure[] = {BY_JOINING, BY_FORWARDING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS};
+    static const way few[] = {BY_FORWARDING, BY_HELP, BY_JOINING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS, WAYS},
+                     many[] = {BY_FORWARDING, BY_JOINING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS, WAYS},
+                     unsure[] = {BY_JOINING, BY_FORWARDING, BY_WIDE_CABLES, BY_EQUAL_WEIGHTS, WAYS};
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     int are_many = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
     double enough = options->max_trees > MANY_TREES ? NEARLY_ALL : are_many ? MUCH_BY_HUBS : GOOD;
@@ -116,8 +117,7 @@ banyan_status banyan_packed_behind(const banyan_topology *topology, const banyan
         status = pack_until(!are_many                               ? few
                             : bound.reached >= NEARLY * bound.value ? many
                                                                     : unsure,
-                            are_many ? WAYS - 1 : WAYS, topology, graph, options, &bound,
-                            easy->rate * graph->unit, flows, err);
+                            are_many, topology, graph, options, &bound, easy->rate * graph->unit, flows, err);
     banyan_free(bound.price);
     return status;
 }
