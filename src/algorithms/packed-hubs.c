@@ -12,12 +12,13 @@
 #define ENOUGH 0.9903     /* of the bound: trees and weights need not settle any further */
 #define GOOD 0.9901       /* of an easy bound: nothing else need be tried, */
 #define NEARLY_ALL 0.9992 /* where so many trees are allowed that roundings do not matter, */
-#define MUCH 0.97         /* and of many workers, as nothing else does better in good time */
-#define WHOLE 0.999       /* of what whole hubs reach where they do not suit that, */
-#define SAME 0.9995       /* of the easy bound: hubs do no better for the true one, */
-#define WORTH_IT 0.97     /* and of few workers not if they are so far from it */
-#define FEW_WORKERS 24    /* up to which other ways are as quick */
+#define MUCH 0.93   /* and of many workers and unlike directions, as nothing else does better in good time */
+#define WHOLE 0.999 /* of what whole hubs reach where they do not suit that, */
+#define SAME 0.9995 /* of the easy bound: hubs do no better for the true one, */
+#define WORTH_IT 0.97  /* and of few workers not if they are so far from it */
+#define FEW_WORKERS 24 /* up to which other ways are as quick */
 #define MANY_WORKERS 96
+#define FEW_GROUPS 4   /* up to which the easy bound is mostly tight */
 #define MANY_TREES 256 /* no more pairs than these are made */
 
 static int count_pairs(const banyan_packed_options *options)
@@ -88,7 +89,7 @@ banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_
 }
 
 banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
-                                        banyan_easy *easy, int *good, banyan_error *err)
+                                        int is_late, banyan_easy *easy, int *good, banyan_error *err)
 {
     int workers = count_workers(graph, options);
     double enough = workers > MANY_WORKERS && !graph->symmetric ? MUCH
@@ -100,7 +101,8 @@ banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_
     *good = 0;
     easy->rate = 0;
     easy->bound = HUGE_VAL;
-    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph))
+    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph) ||
+        (!is_late && workers <= MANY_WORKERS && banyan_hub_pairs_groups(graph) > FEW_GROUPS))
         return BANYAN_SUCCESS;
     status = easy_bound(graph, &easy->bound, err);
     if (!status && easy->bound > 0 && easy->bound < HUGE_VAL)

@@ -56,13 +56,24 @@ typedef struct {
 } banyan_easy;
 
 /* More than a few workers behind switches, some idle: pairs of trees with hubs, for a bound that is easily had. *good: they come
- * near to it, and nothing else need be tried. */
+ * near to it, and nothing else need be tried. Where many links between switches are narrow that bound is seldom tight: then none,
+ * unless other ways have been tried (is_late), or there are many workers. */
 banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
-                                        banyan_easy *easy, int *good, banyan_error *err);
+                                        int is_late, banyan_easy *easy, int *good, banyan_error *err);
 
 /* The same for the true bound where that is lower, in their place if they reach more. */
 banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
                                  const banyan_allreduce_bound *bound, banyan_easy *easy, banyan_error *err);
+
+/* Workers behind switches, some idle. easy: pairs with hubs that there are already, or none; if these are enough there are no flows. */
+banyan_status banyan_packed_behind(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_packed_options *options, banyan_easy *easy,
+                                   banyan_flows *flows, banyan_error *err);
+
+/* Directions alike, idle nodes only forward. */
+banyan_status banyan_packed_plain(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_packed_options *options, banyan_flows *flows,
+                                  banyan_error *err);
 
 /* Prices per arc and the bound that they prove, in bytes per second; 0: none is known. And how much is best summed at each node. */
 typedef struct {

@@ -20,10 +20,6 @@
 #define MANY_TREES 256        /* so many are not found for their number */
 #define FEW_ARCS 64           /* with so few the best is soon found */
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
-#define NEARLY 0.995          /* of the bound: nothing else is tried, */
-#define GOOD 0.99             /* nor then, if it takes long, */
-#define MUCH 0.97             /* nor then, if that will not do better, */
-#define MUCH_BY_HUBS 0.98     /* as nothing does where there are many and hubs come so near */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -258,82 +254,13 @@ static banyan_status pack_switched(const banyan_topology *topology, const banyan
     return status;
 }
 
-static banyan_status pack_plain(const banyan_topology *topology, const banyan_graph *graph,
-                                const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
+banyan_status banyan_packed_plain(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_packed_options *options, banyan_flows *flows,
+                                  banyan_error *err)
 {
     if (graph->active_count > MANY_WORKERS)
         return banyan_packed_large(graph, options, flows, err);
     return pack_switched(topology, graph, options, flows, err);
-}
-
-/* No more can be packed, in bytes per second, if idle workers do not add: each of a tree's edges has two ends at active ones. */
-static double most_without_help(const banyan_graph *graph)
-{
-    double width = 0;
-
-    for (int i = 0; i < graph->arc_count; i++)
-        width += graph->role[graph->arcs[i].src] & BANYAN_NODE_ACTIVE ? (double)graph->arcs[i].capacity : 0;
-    return width / (2.0 * (graph->active_count - 1)) * graph->unit;
-}
-
-/* Idle workers behind switches seldom have anything to add: often they do as much by forwarding, and the bound,
- * which counts their adding in, says so. */
-static banyan_status pack_forwarding(const banyan_topology *topology, const banyan_graph *graph,
-                                     const banyan_packed_options *options, banyan_easy *easy,
-                                     banyan_flows *flows, banyan_error *err)
-{
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
-    banyan_graph plain = *graph;
-    banyan_flows helped;
-    double rate = 0, most;
-    int good = 0, is_settled = 0,
-        hubs = graph->active_count > MANY_WORKERS || banyan_network_has_many_helpers(graph);
-    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
-
-    plain.role = banyan_alloc((size_t)graph->node_count, 1);
-    if (!status && !plain.role)
-        status = banyan_fail_memory(err);
-    for (int v = 0; !status && v < graph->node_count; v++)
-        plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
-    banyan_flows_init(&helped);
-    most = bound.value * graph->unit;
-    if (!status)
-        status = banyan_packed_hubs(graph, options, &bound, easy, err);
-    rate = easy->rate * graph->unit;
-    is_settled = rate >= (hubs ? MUCH_BY_HUBS : GOOD) * most;
-    for (int plain_first = bound.reached >= NEARLY * bound.value, i = 0;
-         !status && i < 2 && !is_settled && rate < (i || hubs ? GOOD : NEARLY) * most; i++) {
-        if (i != plain_first)
-            status = most_without_help(graph) >= NEARLY * most
-                         ? pack_plain(topology, &plain, options, &helped, err)
-                         : BANYAN_SUCCESS;
-        else if (!options->max_depth)
-            status = banyan_packed_joined(graph, options, &bound, &helped, err);
-        if (!status)
-            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
-    }
-    if (!status && !is_settled && rate < GOOD * most && !options->max_depth) {
-        status = banyan_packed_wide(topology, graph, 1, options, &helped, &good, err);
-        if (!status && good)
-            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
-    }
-    for (int i = hubs; !status && i < 2 && !is_settled &&
-                       rate < (hubs ? MUCH
-                               : i  ? GOOD
-                                    : NEARLY) *
-                                  most;
-         i++) {
-        status = i ? banyan_packed_equal(graph, options, &bound, &helped, err)
-                   : banyan_packed_helped(graph, options, &bound, &helped, err);
-        if (!status)
-            status = banyan_packed_keep_better(topology, options, flows, &helped, &rate, err);
-    }
-    if (!status && flows->flow_count + easy->flows.flow_count == 0)
-        status = pack_plain(topology, &plain, options, flows, err);
-    banyan_flows_fini(&helped);
-    banyan_free(plain.role);
-    banyan_free(bound.price);
-    return status;
 }
 
 /* easy: what there is already; if it is enough there are no flows. */
@@ -346,7 +273,7 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (!banyan_graph_has_idle_adders(graph))
-        return pack_plain(topology, graph, options, flows, err);
+        return banyan_packed_plain(topology, graph, options, flows, err);
     if (!banyan_graph_has_forwarders(graph) && !options->max_depth) {
         int good;
         banyan_status status = banyan_packed_stars(topology, graph, options, flows, &good, err);
@@ -357,8 +284,9 @@ static banyan_status pack_symmetric(const banyan_topology *topology, const banya
     if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
         banyan_network_is_searched(graph) && !(is_dense && options->max_trees <= MANY_TREES))
         return pack_switched(topology, graph, options, flows, err);
-    return banyan_graph_has_forwarders(graph) ? pack_forwarding(topology, graph, options, easy, flows, err)
-                                              : banyan_packed_helped(graph, options, NULL, flows, err);
+    return banyan_graph_has_forwarders(graph)
+               ? banyan_packed_behind(topology, graph, options, easy, flows, err)
+               : banyan_packed_helped(graph, options, NULL, flows, err);
 }
 
 banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,
@@ -400,7 +328,8 @@ static banyan_status pack_even(const banyan_topology *topology, const banyan_gra
 }
 
 static banyan_status pack_unlike(const banyan_topology *topology, const banyan_graph *graph,
-                                 const banyan_packed_options *options, banyan_flows *flows, banyan_error *err)
+                                 const banyan_packed_options *options, banyan_easy *easy, banyan_flows *flows,
+                                 banyan_error *err)
 {
     banyan_known known = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *known.price),
                           .root = banyan_alloc((size_t)graph->node_count, sizeof *known.root)};
@@ -414,6 +343,8 @@ static banyan_status pack_unlike(const banyan_topology *topology, const banyan_g
     if (!status && !good && (graph->active_count > 24 || banyan_graph_has_helpers(graph)) &&
         graph->arc_count > FEW_ARCS)
         status = banyan_packed_nearly_symmetric(topology, graph, options, flows, &known, &good, err);
+    if (!status && !good && easy->rate <= 0)
+        status = banyan_packed_hubs_easily(graph, options, 1, easy, &good, err);
     if (!status && !good)
         status = pack_coupled(graph, options, &known, flows, &bound, err);
     if (!status && !good && !options->max_depth && (graph->active_count > 24 || banyan_graph_is_dense(graph)))
@@ -434,10 +365,10 @@ static banyan_status pack_behind_switches(const banyan_topology *topology, const
     banyan_status status;
 
     banyan_flows_init(&easy.flows);
-    status = banyan_packed_hubs_easily(graph, options, &easy, &good, err);
+    status = banyan_packed_hubs_easily(graph, options, 0, &easy, &good, err);
     if (!status && !good)
         status = graph->symmetric ? pack_symmetric(topology, graph, options, &easy, flows, err)
-                                  : pack_unlike(topology, graph, options, flows, err);
+                                  : pack_unlike(topology, graph, options, &easy, flows, err);
     if (!status && easy.flows.flow_count)
         return banyan_packed_keep_better(topology, options, flows, &easy.flows, &rate, err);
     banyan_flows_fini(&easy.flows);
