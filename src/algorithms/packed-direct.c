@@ -15,7 +15,8 @@
 #define MANY_ARCS 2000         /* beyond this a program takes long, and little comes of it where */
 #define HARDLY 0.9             /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
-#define MOST_FEW 256           /* trees: more are not found for their number */
+#define MOST_FEW 256           /* trees: more are not found for their number, */
+#define ENOUGH_TREES 512       /* but on very many cables, and then no more than these */
 
 /* Hops from the node to the farthest one. */
 static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
@@ -93,6 +94,7 @@ static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_o
 {
     int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_packed_options limited = *options;
     banyan_oracle *oracle = NULL;
     banyan_fraction strength;
     banyan_few few;
@@ -103,9 +105,11 @@ static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_o
         status = banyan_oracle_create(graph, &oracle, err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = part[graph->arcs[i].src] != part[graph->arcs[i].dst];
+    if (limited.max_trees > ENOUGH_TREES)
+        limited.max_trees = ENOUGH_TREES;
     if (!status)
         status =
-            banyan_packed_few(graph, price, peel->optimum, options, banyan_oracle_tree, oracle, &few, err);
+            banyan_packed_few(graph, price, peel->optimum, &limited, banyan_oracle_tree, oracle, &few, err);
     if (!status && few.total > peel->total) {
         banyan_peel packed = {few.trees, few.weight, few.total, peel->optimum};
 
@@ -125,24 +129,26 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
                                       banyan_error *err)
 {
     banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992, .least = NEARLY};
+    size_t most;
     banyan_peel peel;
     double rate = 0, nearly;
-    int radius;
+    int radius, is_large = graph->arc_count > MANY_ARCS;
     banyan_status status = banyan_packed_radius(graph, &radius, err);
 
     if (status)
         return status;
+    if (is_large && problem.tree_limit > MOST_FEW)
+        problem.tree_limit = MOST_FEW;
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
     nearly = options->max_trees > MOST_FEW && peel.trees.tree_count < (size_t)options->max_trees
                  ? NEARLY_WITH_MORE
                  : NEARLY;
-    if (peel.total < NEARLY * peel.optimum && options->max_trees <= MOST_FEW)
+    if (peel.total < (is_large ? nearly : NEARLY) * peel.optimum &&
+        (is_large || options->max_trees <= MOST_FEW))
         status = pack_units(graph, options, &peel, err);
-    if (!status && peel.total < nearly * peel.optimum &&
-        (graph->arc_count <= MANY_ARCS || options->max_trees > MOST_FEW ||
-         peel.total < HARDLY * peel.optimum)) {
+    if (!status && peel.total < nearly * peel.optimum && (!is_large || peel.total < HARDLY * peel.optimum)) {
         status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
         if (!status && !flows->failed)
             status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
@@ -151,9 +157,9 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     }
     if (!status && rate < peel.total * graph->unit) {
         flows->flow_count = 0;
+        most = is_large && options->max_trees > MOST_FEW ? peel.trees.tree_count : (size_t)options->max_trees;
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
-                                options->max_depth ? options->max_depth : radius + 1,
-                                (size_t)options->max_trees, err);
+                                options->max_depth ? options->max_depth : radius + 1, most, err);
         for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
             banyan_flows_add_tree(flows, graph, &peel.trees, t, -1, peel.weight[t]);
     }

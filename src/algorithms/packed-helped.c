@@ -22,14 +22,16 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
-#define MANY_NODES 128  /* beyond these a linear program over trees takes long, and pairs settle */
-#define GOOD 0.99       /* of the bound, by trees found for their number: nothing else is tried, */
-#define DENSE 16        /* nor, with so many arcs a node, */
-#define MUCH 0.5        /* if this is reached: other ways take long there and reach less */
-#define EXCHANGES 6     /* after so many turns at most, */
-#define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
-#define ATTEMPTS 4000   /* and so many attempts in each */
-#define CLOSE 1e-3      /* share of the bound that pairs may leave */
+#define MANY_NODES 128      /* beyond these a linear program over trees takes long, and pairs settle */
+#define GOOD 0.99           /* of the bound, by trees found for their number: nothing else is tried, */
+#define DENSE 16            /* nor, with so many arcs a node, */
+#define MUCH 0.5            /* if this is reached: other ways take long there and reach less */
+#define VERY_MANY_ARCS 2000 /* even where more are allowed: then */
+#define MOST_FEW 512        /* as many */
+#define EXCHANGES 6         /* after so many turns at most, */
+#define LEAST_GAIN 1e-4     /* that makes the next turn worth it */
+#define ATTEMPTS 4000       /* and so many attempts in each */
+#define CLOSE 1e-3          /* share of the bound that pairs may leave */
 
 typedef struct {
     banyan_helpers *helpers; /* NULL: with nodes that only forward */
@@ -248,15 +250,19 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     stand s = {.total = 0};
     banyan_few few = {.total = 0};
     double in_pairs = 0;
-    int is_few = options->max_trees < graph->arc_count / 2,
+    banyan_packed_options limited = *options;
+    int is_large = graph->arc_count > VERY_MANY_ARCS && banyan_graph_is_dense(graph),
+        is_few = is_large || options->max_trees < graph->arc_count / 2,
         has_pairs = is_few && graph->node_count > MANY_NODES && banyan_graft_applies(graph);
     banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
                                                               : banyan_helpers_create(graph, &f.helpers, err);
 
     banyan_trees_init(&s.trees);
     banyan_trees_init(&few.trees);
+    if (is_large && limited.max_trees > MOST_FEW)
+        limited.max_trees = MOST_FEW;
     if (!status && is_few && (graph->arc_count > FEW_ARCS || banyan_graph_is_dense(graph)))
-        status = banyan_packed_few(graph, bound->price, bound->value, options, find_tree, &f, &few, err);
+        status = banyan_packed_few(graph, bound->price, bound->value, &limited, find_tree, &f, &few, err);
     if (!status && has_pairs && is_open(graph, few.total, bound->value)) {
         in_pairs = few.total;
         status = pack_pairs(graph, options, bound, &in_pairs, flows, err);

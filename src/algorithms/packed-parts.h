@@ -119,10 +119,10 @@ banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packe
                                    banyan_error *err);
 
 /* Idle workers that add and have cables to most active ones: stars there, and spanning trees beside them. *good, and the flows
- * are there: they reach 99 % of the bound, or of what so few trees can. */
+ * are there: they reach 99 % of the bound, or of what so few trees can; or so much, in bytes per second, if least is not 0. */
 banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_graph *graph,
-                                  const banyan_packed_options *options, banyan_flows *flows, int *good,
-                                  banyan_error *err);
+                                  const banyan_packed_options *options, double least, banyan_flows *flows,
+                                  int *good, banyan_error *err);
 
 /* Trees with their weights, in the graph's units. */
 typedef struct {

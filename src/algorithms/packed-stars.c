@@ -12,9 +12,7 @@
 #include "core/alloc.h"
 #include "solve/stars.h"
 
-#define GOOD 0.99      /* of what can be reached; */
-#define MANY_ARCS 2000 /* nothing else is found in good time for so many, so that less will do, */
-#define LESS 0.9
+#define GOOD 0.99    /* of what can be reached; */
 #define MOST_FEW 256 /* with more trees than these everything can be reached, and so */
 #define BEST 0.999
 
@@ -102,13 +100,10 @@ static banyan_status span_rest(const banyan_topology *topology, const banyan_sta
 }
 
 banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_graph *graph,
-                                  const banyan_packed_options *options, banyan_flows *flows, int *good,
-                                  banyan_error *err)
+                                  const banyan_packed_options *options, double least, banyan_flows *flows,
+                                  int *good, banyan_error *err)
 {
-    double rate = 0, most = 0, reached,
-           enough = options->max_trees > MOST_FEW  ? BEST
-                    : graph->arc_count > MANY_ARCS ? LESS
-                                                   : GOOD;
+    double rate = 0, most = 0, reached;
     banyan_stars stars;
     banyan_status status = banyan_stars_find(graph, &stars, good, err);
 
@@ -116,13 +111,14 @@ banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_
         return status;
     reached = stars.total * graph->unit + banyan_fraction_value(stars.strength) * stars.rest->unit;
     status = find_most(graph, &stars, options->max_trees, &most, err);
-    *good = !status && stars.trees.tree_count < (size_t)options->max_trees &&
-            reached >= enough * most * graph->unit;
+    if (least <= 0)
+        least = (options->max_trees > MOST_FEW ? BEST : GOOD) * most * graph->unit;
+    *good = !status && stars.trees.tree_count < (size_t)options->max_trees && reached >= least;
     if (*good)
         status = span_rest(topology, &stars, options, flows, &rate, err);
     for (size_t t = 0; !status && *good && t < stars.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &stars.trees, t, -1, stars.weight[t] * graph->unit);
-    *good = *good && !status && rate + stars.total * graph->unit >= enough * most * graph->unit;
+    *good = *good && !status && rate + stars.total * graph->unit >= least;
     if (!*good)
         flows->flow_count = 0;
     banyan_stars_fini(&stars);

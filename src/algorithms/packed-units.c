@@ -17,6 +17,7 @@
 #define COINS_ROUNDS 5
 #define FITTED_ENOUGH 0.9997 /* and for weights that fall */
 #define GOOD 0.99            /* of the bound; */
+#define MANY_TREES 256       /* more come nearer than units are meant to */
 #define MANY_ARCS 2000       /* nothing else is found in good time for so many, so that less will do, */
 #define LEAST 0.5            /* down to this */
 
@@ -168,7 +169,7 @@ static int is_for_units(const banyan_graph *graph)
 static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem, banyan_few *out,
                              banyan_error *err)
 {
-    int units_first = is_for_units(graph);
+    int units_first = problem->tree_limit <= MANY_TREES && is_for_units(graph);
     int is_switched = !banyan_graph_all_active(graph) && !banyan_graph_has_idle_adders(graph);
     banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
 

@@ -20,6 +20,7 @@
 #define MANY_TREES 256        /* so many are not found for their number */
 #define FEW_ARCS 64           /* with so few the best is soon found */
 #define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
+#define MORE 1.005            /* times what is reached would make stars worth it, though they are not good */
 
 banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_packed_options *out,
                                          banyan_error *err)
@@ -263,30 +264,58 @@ banyan_status banyan_packed_plain(const banyan_topology *topology, const banyan_
     return pack_switched(topology, graph, options, flows, err);
 }
 
+static banyan_status pack_helped(const banyan_topology *topology, const banyan_graph *graph,
+                                 const banyan_packed_options *options, banyan_easy *easy, banyan_flows *flows,
+                                 banyan_error *err)
+{
+    int is_dense = banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph);
+
+    if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
+        banyan_network_is_searched(graph) &&
+        !(is_dense && (options->max_trees <= MANY_TREES || graph->arc_count > MANY_ARCS)))
+        return pack_switched(topology, graph, options, flows, err);
+    return banyan_graph_has_forwarders(graph)
+               ? banyan_packed_behind(topology, graph, options, easy, flows, err)
+               : banyan_packed_helped(graph, options, NULL, flows, err);
+}
+
+/* Every node adds: stars at idle nodes first, if they are good, and last, if they may do better than all else. */
+static banyan_status pack_beside_stars(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_packed_options *options, banyan_easy *easy,
+                                       banyan_flows *flows, banyan_error *err)
+{
+    double rate = 0;
+    int good = 0;
+    banyan_flows stars;
+    banyan_status status = banyan_packed_stars(topology, graph, options, 0, flows, &good, err);
+
+    if (status || good)
+        return status;
+    status = pack_helped(topology, graph, options, easy, flows, err);
+    if (status || flows->failed)
+        return status;
+    status = banyan_flows_rate(flows, topology, &rate, err);
+    banyan_flows_init(&stars);
+    if (!status)
+        status = banyan_packed_stars(topology, graph, options, rate * MORE, &stars, &good, err);
+    if (!status && good)
+        return banyan_packed_keep_better(topology, options, flows, &stars, &rate, err);
+    banyan_flows_fini(&stars);
+    return status;
+}
+
 /* easy: what there is already; if it is enough there are no flows. */
 static banyan_status pack_symmetric(const banyan_topology *topology, const banyan_graph *graph,
                                     const banyan_packed_options *options, banyan_easy *easy,
                                     banyan_flows *flows, banyan_error *err)
 {
-    int is_dense = banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph);
-
     if (banyan_graph_all_active(graph))
         return banyan_packed_direct(topology, graph, options, flows, err);
     if (!banyan_graph_has_idle_adders(graph))
         return banyan_packed_plain(topology, graph, options, flows, err);
-    if (!banyan_graph_has_forwarders(graph) && !options->max_depth) {
-        int good;
-        banyan_status status = banyan_packed_stars(topology, graph, options, flows, &good, err);
-
-        if (status || good)
-            return status;
-    }
-    if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
-        banyan_network_is_searched(graph) && !(is_dense && options->max_trees <= MANY_TREES))
-        return pack_switched(topology, graph, options, flows, err);
-    return banyan_graph_has_forwarders(graph)
-               ? banyan_packed_behind(topology, graph, options, easy, flows, err)
-               : banyan_packed_helped(graph, options, NULL, flows, err);
+    if (!banyan_graph_has_forwarders(graph) && !options->max_depth)
+        return pack_beside_stars(topology, graph, options, easy, flows, err);
+    return pack_helped(topology, graph, options, easy, flows, err);
 }
 
 banyan_status banyan_packed_symmetric(const banyan_topology *topology, const banyan_graph *graph,

@@ -17,12 +17,14 @@
 
 #define ENOUGH 0.9995       /* of the bound: then shallow trees are taken */
 #define GOOD 0.992          /* of the bound: pairs should reach that; */
+#define NEARLY 0.995        /* of it by few shallow trees, which others would be deeper than */
 #define ASKED 0.9902        /* nothing else is tried after them, */
 #define BETTER 0.9993       /* or after very many */
 #define LOST 0.02           /* of what shallow trees reach is lost when half of them must go, or more; */
 #define LITTLE 0.006        /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256      /* more are not looked for */
 #define VERY_FEW_ARCS 64    /* so that the best is soon found, too */
+#define EASY_ARCS 128       /* below this a division is soon made */
 #define MANY_ARCS 1000      /* for which a division takes long, and trees that fill it longer: then */
 #define MUCH 0.97           /* of an easy bound will do */
 #define VERY_MANY_ARCS 3000 /* and then whatever is reached: a division would take minutes */
@@ -92,8 +94,7 @@ static int may_be_easy(const banyan_graph *graph, const banyan_coupled_problem *
 {
     if (problem->depth_limit)
         return 0;
-    return banyan_graph_all_active(graph) ? graph->arc_count >= VERY_FEW_ARCS
-                                          : graph->active_count > FEW_WORKERS;
+    return banyan_graph_all_active(graph) ? graph->arc_count >= EASY_ARCS : graph->active_count > FEW_WORKERS;
 }
 
 /* How many times more pairs than the limit there are, less 1. */
@@ -165,7 +166,8 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
     banyan_pairs_problem pairs;
 
-    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
+    if (status || problem->depth_limit ||
+        (out->total >= (is_limited(problem) ? NEARLY : ENOUGH) * bound && excess == 0))
         return status;
     pairs = (banyan_pairs_problem){.root = division->root,
                                    .pair_limit = pair_limit,

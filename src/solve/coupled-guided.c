@@ -44,7 +44,9 @@
 #define FITTED_ARCS 8  /* a node, and more, are filled well by weights that fall */
 #define MORE_HOPS 4    /* and so much deeper */
 #define MANY_ARCS 600  /* beyond which */
-#define LEAST 0.1      /* must do: columns take minutes */
+#define LEAST 0.1 /* must do: columns take minutes; so where more trees are allowed it is these that are */
+#define VERY_MANY_ARCS 2000 /* the same with so few active nodes that trees are soon the cheapest */
+#define MOST_FITTED 512     /* as many */
 #define MOST_ROUNDS 300
 #define MANY_NODES 128 /* beyond these a division takes seconds, and brings little where pairs have settled */
 
@@ -390,7 +392,11 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
     banyan_coupled few = {0};
-    int good = 0, has_coins = problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS;
+    int good = 0, has_coins = problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS,
+        is_large =
+            banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph) &&
+            graph->arc_count > (graph->active_count > BANYAN_STEINER_TERMINALS ? MANY_ARCS : VERY_MANY_ARCS);
+    int few_limit = problem->tree_limit < MOST_FITTED ? problem->tree_limit : MOST_FITTED;
     banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
                                 : banyan_divide(merged, DIVIDED, 1000, &division, err);
 
@@ -402,8 +408,8 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     if (!status && is_settling(graph, problem)) {
         status = settle_some(graph, problem, &division, out, err);
         good = 1;
-    } else if (!status && has_coins && graph->arc_count > FEW_ARCS)
-        status = try_few(graph, problem->tree_limit, &division, &few, out, &good, err);
+    } else if (!status && graph->arc_count > FEW_ARCS && (has_coins || (is_large && problem->tree_limit > 0)))
+        status = try_few(graph, few_limit, &division, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
         if (!status && problem->tree_limit > 0) {
@@ -472,8 +478,7 @@ static banyan_status by_division(const banyan_graph *graph, const banyan_coupled
         status = is_exact(graph, &exact, err);
     if (!exact && problem->tree_limit == 0)
         shorter.round_limit = 1;
-    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
-        graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
+    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS)
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
     if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && banyan_graph_is_dense(graph) &&
         (!exact || graph->arc_count > MANY_ARCS)) {

@@ -17,6 +17,7 @@
 #include "core/alloc.h"
 
 #define STEPS 2048    /* of the table, up to the widest, */
+#define WHOLE 1e-6    /* of a step may be missing in whole ones, */
 #define ROW 2052      /* in rows with room for all of them, of whole fours */
 #define FEE_ROUNDS 16 /* in which fees are found, */
 #define FEW_ROUNDS 4  /* or, once they are known for weights nearly the same, in these, */
@@ -39,8 +40,10 @@ _Static_assert(sizeof ways / sizeof *ways == BANYAN_FIT_ATTEMPTS, "one way each"
 
 struct banyan_fit {
     int count, tree_count, tree;
+    int used; /* steps of the table: a whole number of fours */
     double *width, *left, *price;
     double *weight, *heaviest, *fee, *wanted; /* per tree */
+    double *steps;                            /* per tree: its weight in steps */
     double choice, fall;                      /* as above */
     double mean_price;                        /* of those with one */
     double tree_cost, step, all, rest;
@@ -59,62 +62,86 @@ void banyan_fit_destroy(banyan_fit *fit)
     banyan_free(fit->heaviest);
     banyan_free(fit->fee);
     banyan_free(fit->wanted);
+    banyan_free(fit->steps);
     banyan_free(fit->loss);
     banyan_free(fit->shifted);
     banyan_free(fit);
 }
 
-static double loss_of(const banyan_fit *fit, int tree, double left)
+/* Of what is left, in steps, where whole ones are a little less. */
+static double loss_at(const banyan_fit *fit, int tree, double at)
 {
-    double at = left / fit->step + 1e-6;
-
     return (double)fit->loss[(size_t)tree * ROW + (at < STEPS ? (size_t)at : STEPS)];
 }
 
-/* now[i] is the less of next[i] and next[i - whole] + fee, for as many steps as there are in a row; before is next with as many in
- * front of it that cannot be reached. */
-static void lose_less(float *restrict now, const float *restrict next, const float *restrict before,
-                      float fee)
+static double loss_of(const banyan_fit *fit, int tree, double left)
 {
-    for (int i = 0; i < ROW; i++) {
-        float taken = before[i] + fee;
-
-        now[i] = taken < next[i] ? taken : next[i];
-    }
+    return loss_at(fit, tree, left / fit->step + WHOLE);
 }
 
+/* now[i] is the less of next[i] and before[i] + fee, four by four. */
+static void lose_less(float *restrict now, const float *restrict next, const float *restrict before,
+                      float fee, int count)
+{
+    for (int i = 0; i < count; i += 4)
+        for (int k = i; k < i + 4; k++) {
+            float taken = before[k] + fee;
+
+            now[k] = taken < next[k] ? taken : next[k];
+        }
+}
+
+/* As far as the widest of what is left. */
 static void set_losses(banyan_fit *fit)
 {
-    for (int i = 0; i < ROW; i++)
+    int used = fit->used;
+
+    for (int i = 0; i < used; i++)
         fit->loss[(size_t)fit->tree_count * ROW + (size_t)i] = (float)(i * fit->step);
     for (int t = fit->tree_count - 1; t >= fit->tree; t--) {
         float *now = fit->loss + (size_t)t * ROW, *next = now + ROW;
-        double whole = ceil(fit->weight[t] / fit->step - 1e-6);
+        int whole = (int)fmin(used, ceil(fit->weight[t] / fit->step - WHOLE)), first = whole - whole % 4;
 
-        memcpy(fit->shifted + ROW, next, ROW * sizeof *next);
-        lose_less(now, next, fit->shifted + ROW - (size_t)fmin(whole, ROW), (float)fit->fee[t]);
+        memcpy(now, next, (size_t)first * sizeof *now);
+        memcpy(fit->shifted + ROW, next,
+               4 * sizeof *next); /* where the first four begin, some cannot be reached */
+        lose_less(now + first, next + first, fit->shifted + ROW - (whole - first), (float)fit->fee[t], 4);
+        if (first + 4 < used)
+            lose_less(now + first + 4, next + first + 4, next + first + 4 - whole, (float)fit->fee[t],
+                      used - first - 4);
     }
 }
 
 /* What things want if each could choose for itself, in prices for each tree. */
 static void count_wanted(banyan_fit *fit)
 {
-    for (int t = fit->tree; t < fit->tree_count; t++)
-        fit->wanted[t] = 0;
-    for (int i = 0; i < fit->count; i++) {
-        double left = fit->left[i];
+    double in_steps = 1 / fit->step;
 
-        for (int t = fit->tree; t < fit->tree_count && fit->price[i] > 0; t++)
-            if (left >= fit->weight[t] &&
-                fit->fee[t] + loss_of(fit, t + 1, left - fit->weight[t]) < loss_of(fit, t + 1, left)) {
-                left -= fit->weight[t];
+    for (int t = fit->tree; t < fit->tree_count; t++) {
+        fit->wanted[t] = 0;
+        fit->steps[t] = fit->weight[t] * in_steps;
+    }
+    for (int i = 0; i < fit->count; i++) {
+        double at = fit->left[i] * in_steps + WHOLE;
+
+        for (int t = fit->tree; t < fit->tree_count && fit->price[i] > 0; t++) {
+            double rest = at - fit->steps[t];
+
+            if (rest >= 0 && fit->fee[t] + loss_at(fit, t + 1, rest) < loss_at(fit, t + 1, at)) {
+                at = rest;
                 fit->wanted[t] += fit->price[i];
             }
+        }
     }
 }
 
 static void find_fees(banyan_fit *fit, int rounds)
 {
+    double widest = 0;
+
+    for (int i = 0; i < fit->count; i++)
+        widest = fmax(widest, fit->left[i]);
+    fit->used = ((int)fmin(STEPS, widest / fit->step + WHOLE) / 4 + 1) * 4;
     for (int round = 0; round < rounds; round++) {
         set_losses(fit);
         count_wanted(fit);
@@ -222,10 +249,11 @@ static banyan_status fit_init(banyan_fit *fit, const banyan_fit_problem *problem
     fit->heaviest = banyan_alloc(trees, sizeof(double));
     fit->fee = banyan_alloc(trees, sizeof(double));
     fit->wanted = banyan_alloc(trees, sizeof(double));
+    fit->steps = banyan_alloc(trees, sizeof(double));
     fit->loss = banyan_alloc((trees + 1) * ROW, sizeof(float));
     fit->shifted = banyan_alloc((size_t)2 * ROW, sizeof(float));
     if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->heaviest || !fit->fee ||
-        !fit->wanted || !fit->loss || !fit->shifted)
+        !fit->wanted || !fit->steps || !fit->loss || !fit->shifted)
         return banyan_fail_memory(err);
     for (int i = 0; i < ROW; i++)
         fit->shifted[i] = HUGE_VALF;

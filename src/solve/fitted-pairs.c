@@ -14,24 +14,32 @@
 #include "solve/near-cuts.h"
 #include "solve/pairing.h"
 
-#define AIM 0.9999     /* of the bound */
-#define WELL 0.991     /* of the bound: no other weights are tried, */
-#define NEAR 0.95      /* nor below this part of it, */
-#define NEARER 0.5     /* or this where idle nodes help: then other roots may do */
-#define PLENTY 1.95    /* times of what is to come are left at a node: its arcs get no dearer, */
-#define BEHIND 0.02    /* nor where a node has so much less than in the beginning; */
-#define SCARCE 1.0     /* else by this, times the square of what is missing */
-#define FLOOR 0.01     /* of the mean price: arcs without one */
-#define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where arcs are */
-#define COST_SCALE 1e6 /* of the mean price */
-#define NO_ROOM 1e12   /* and more, the less there is, */
-#define DEAREST 1e15   /* but no more: trees' costs are to fit */
-#define LOST 5e-4      /* of the bound: if a pair loses more, those to come weigh */
-#define LOWER 0.93     /* as much, at most, */
+#define AIM 0.9999      /* of the bound */
+#define WELL 0.991      /* of the bound: no other weights are tried, */
+#define NEAR 0.95       /* nor below this part of it, */
+#define NEARER 0.5      /* or this where idle nodes help */
+#define PLENTY 1.95     /* times of what is to come are left at a node: its arcs get no dearer, */
+#define BEHIND 0.02     /* nor where a node has so much less than in the beginning; */
+#define SCARCE 1.0      /* else by this, times the square of what is missing */
+#define FLOOR 0.01      /* of the mean price: arcs without one */
+#define CHANCE 0.05     /* of it at most by chance: so trees are not all alike where arcs are */
+#define USUAL_PAIRS 64. /* of more, as much less */
+#define COST_SCALE 1e6  /* of the mean price */
+#define NO_ROOM 1e12    /* and more, the less there is, */
+#define DEAREST 1e15    /* but no more: trees' costs are to fit */
+#define LOST 5e-4       /* of the bound: if a pair loses more, those to come weigh */
+#define LOWER 0.93      /* as much, at most, */
 #define MOST_LOWERED 12
+
+/* Where idle nodes help it is not clear beforehand what is best: roots as they are given, or where most is left; nodes that keep to
+ * what they have in the beginning, of which these have far less than plenty, each as much as it needs; and which weights. */
+static const struct {
+    int way, has_roots, keeps;
+} helped[] = {{2, 1, 0}, {0, 0, 1}, {2, 0, 0}};
 
 typedef struct {
     const banyan_graph *graph;
+    double chance; /* times what is above */
     banyan_coupled_oracle oracle;
     banyan_fit *fit;
     const double *part; /* per node: what should be summed there; NULL: no matter */
@@ -140,16 +148,15 @@ static void measure_nodes(fitter *f)
     }
 }
 
-/* At first nodes keep to what they have in the beginning where idle ones help: these have far less than PLENTY, each as much as
- * it needs; else, and where that does not do, to PLENTY. */
-static void set_plenty(fitter *f, int attempt)
+/* What nodes keep to. */
+static void set_plenty(fitter *f, int as_begun)
 {
     int nodes = f->graph->node_count;
 
     measure_nodes(f);
     for (int v = 0; v < nodes; v++) {
-        f->plenty[v] = f->near && attempt == 0 ? f->sends[v] - BEHIND : PLENTY;
-        f->plenty[nodes + v] = f->near && attempt == 0 ? f->gets[v] - BEHIND : PLENTY;
+        f->plenty[v] = as_begun ? f->sends[v] - BEHIND : PLENTY;
+        f->plenty[nodes + v] = as_begun ? f->gets[v] - BEHIND : PLENTY;
     }
 }
 
@@ -195,12 +202,13 @@ static void set_costs(fitter *f)
         const banyan_arc *arc = &f->graph->arcs[i];
         double cost = banyan_fit_cost(f->fit, i);
 
-        cost = cost < 0
-                   ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
-                   : COST_SCALE *
-                         (cost / f->mean_price + FLOOR + CHANCE * banyan_random_unit(&f->random) +
-                          dearer(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
-                          dearer(f, f->gets[arc->dst], f->plenty[f->graph->node_count + arc->dst], arc->dst));
+        cost =
+            cost < 0
+                ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
+                : COST_SCALE *
+                      (cost / f->mean_price + f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) +
+                       dearer(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
+                       dearer(f, f->gets[arc->dst], f->plenty[f->graph->node_count + arc->dst], arc->dst));
         f->cost[i] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
     }
 }
@@ -306,15 +314,16 @@ static banyan_status add_pair(fitter *f, int *lowered, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static banyan_status attempt(const banyan_graph *graph, const double *root, const banyan_fit_problem *problem,
-                             double *least, banyan_coupled *packing, banyan_error *err)
+static banyan_status attempt(const banyan_graph *graph, const double *root, int as_begun,
+                             const banyan_fit_problem *problem, double *least, banyan_coupled *packing,
+                             banyan_error *err)
 {
-    fitter f = {.part = root};
+    fitter f = {.part = root, .chance = fmin(1, USUAL_PAIRS / problem->tree_limit)};
     int lowered = 0;
     banyan_status status = fitter_init(&f, graph, packing->price, *problem, err);
 
     if (!status)
-        set_plenty(&f, problem->attempt);
+        set_plenty(&f, as_begun);
     for (; !status && banyan_fit_weight(f.fit) > 0; banyan_fit_next(f.fit))
         status = add_pair(&f, &lowered, err);
     if (!status && f.total > *least) {
@@ -323,12 +332,6 @@ static banyan_status attempt(const banyan_graph *graph, const double *root, cons
     }
     fitter_fini(&f);
     return status;
-}
-
-/* Where idle nodes help it is not clear beforehand which roots are better. */
-static int with_root(const banyan_graph *graph, int attempt)
-{
-    return !banyan_graph_has_helpers(graph) || attempt % 2;
 }
 
 banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_fitted_pairs_problem *problem,
@@ -340,13 +343,16 @@ banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_f
                               .bound = packing->bound_value,
                               .enough = AIM,
                               .tree_limit = problem->pair_limit};
-    double reached = least, near = banyan_graph_has_helpers(graph) ? NEARER : NEAR;
+    int is_helped = banyan_graph_has_helpers(graph);
+    double reached = least, near = is_helped ? NEARER : NEAR;
     banyan_status status = BANYAN_SUCCESS;
 
-    for (; !status && fit.attempt < BANYAN_FIT_ATTEMPTS && reached < WELL * packing->bound_value &&
-           (fit.attempt == 0 || reached > near * packing->bound_value);
-         fit.attempt++)
-        status = attempt(graph, with_root(graph, fit.attempt) ? problem->root : NULL, &fit, &reached, packing,
-                         err);
+    for (int i = 0; !status && i < BANYAN_FIT_ATTEMPTS && reached < WELL * packing->bound_value &&
+                    (i == 0 || reached > near * packing->bound_value);
+         i++) {
+        fit.attempt = is_helped ? helped[i].way : i;
+        status = attempt(graph, is_helped && !helped[i].has_roots ? NULL : problem->root,
+                         is_helped && helped[i].keeps, &fit, &reached, packing, err);
+    }
     return status;
 }

@@ -13,21 +13,23 @@
 #include "solve/fit.h"
 #include "solve/near-cuts.h"
 
-#define PLENTY 1.95    /* times of what is to come are left at a worker: its cables get no dearer, */
-#define SCARCE 1.0     /* else by this, times the square of what is missing */
-#define FLOOR 0.01     /* of the mean price: cables without one */
-#define COST_SCALE 1e6 /* of the mean price */
-#define CHANCE 0.05    /* of it at most by chance: so trees are not all alike where cables are */
-#define WELL 0.991     /* of the bound: no other weights are tried, */
-#define NEAR 0.95      /* nor below this part of the bound */
-#define NO_ROOM 1e12   /* and more, the less there is, */
-#define DEAREST 1e15   /* but no more: trees' costs are to fit */
-#define LOST 1e-3      /* of the bound: if a tree loses more, those to come weigh */
-#define LOWER 0.93     /* as much, at most, */
+#define PLENTY 1.95     /* times of what is to come are left at a worker: its cables get no dearer, */
+#define SCARCE 1.0      /* else by this, times the square of what is missing */
+#define FLOOR 0.01      /* of the mean price: cables without one */
+#define COST_SCALE 1e6  /* of the mean price */
+#define CHANCE 0.05     /* of it at most by chance: so trees are not all alike where cables are */
+#define USUAL_TREES 64. /* of more, as much less */
+#define WELL 0.991      /* of the bound: no other weights are tried, */
+#define NEAR 0.95       /* nor below this part of the bound */
+#define NO_ROOM 1e12    /* and more, the less there is, */
+#define DEAREST 1e15    /* but no more: trees' costs are to fit */
+#define LOST 1e-3       /* of the bound: if a tree loses more, those to come weigh */
+#define LOWER 0.93      /* as much, at most, */
 #define MOST_LOWERED 12
 
 typedef struct {
     const banyan_graph *graph;
+    double chance; /* times what is above */
     const banyan_units_problem *problem;
     banyan_fit *fit;
     int *cable; /* per arc: its number */
@@ -162,7 +164,8 @@ static void set_costs(fitter *f)
 
         cost = cost < 0 ? NO_ROOM * (2 - banyan_fit_left(f->fit, i) / banyan_fit_weight(f->fit))
                         : COST_SCALE / f->mean_price *
-                              (cost + (FLOOR + CHANCE * banyan_random_unit(&f->random)) * f->mean_price +
+                              (cost +
+                               f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) * f->mean_price +
                                f->dearer[arc->src] + f->dearer[arc->dst]);
         f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
     }
@@ -280,7 +283,7 @@ static banyan_status attempt(fitter *f, int number, banyan_trees *trees, double 
 banyan_status banyan_fitted_pack(const banyan_graph *graph, const banyan_units_problem *problem,
                                  banyan_trees *trees, double **weight, double *total, banyan_error *err)
 {
-    fitter f = {.graph = graph, .problem = problem};
+    fitter f = {.graph = graph, .chance = fmin(1, USUAL_TREES / problem->tree_limit), .problem = problem};
     banyan_status status = fitter_init(&f, err);
 
     *weight = NULL;
