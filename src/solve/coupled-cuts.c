@@ -17,7 +17,6 @@
 
 #define ENOUGH 0.9995       /* of the bound: then shallow trees are taken */
 #define GOOD 0.992          /* of the bound: pairs should reach that; */
-#define NEARLY 0.995        /* of it by few shallow trees, which others would be deeper than */
 #define ASKED 0.9902        /* nothing else is tried after them, */
 #define BETTER 0.9993       /* or after very many */
 #define LOST 0.02           /* of what shallow trees reach is lost when half of them must go, or more; */
@@ -166,8 +165,7 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     double excess = status ? 0 : excess_of(count_pairs(out), pair_limit);
     banyan_pairs_problem pairs;
 
-    if (status || problem->depth_limit ||
-        (out->total >= (is_limited(problem) ? NEARLY : ENOUGH) * bound && excess == 0))
+    if (status || problem->depth_limit || (out->total >= ENOUGH * bound && excess == 0))
         return status;
     pairs = (banyan_pairs_problem){.root = division->root,
                                    .pair_limit = pair_limit,

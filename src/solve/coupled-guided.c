@@ -478,7 +478,8 @@ static banyan_status by_division(const banyan_graph *graph, const banyan_coupled
         status = is_exact(graph, &exact, err);
     if (!exact && problem->tree_limit == 0)
         shorter.round_limit = 1;
-    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS)
+    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
+        graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
     if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && banyan_graph_is_dense(graph) &&
         (!exact || graph->arc_count > MANY_ARCS)) {
