@@ -84,11 +84,10 @@ typedef struct {
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
-/* The best possible rate for the problem's collective, searched for with more patience if what a plan reached is a little short of it. NaN where it is not known (broadcast, reduce) or would
+/* The best possible rate for the problem's collective; NaN where it is not known (broadcast, reduce) or would
  * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). */
 #define CLI_BOUND_WORKERS 1024
-banyan_status cli_problem_bound(const cli_problem *problem, double reached_bytes_per_s, double *bytes_per_s,
-                                banyan_error *err);
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);

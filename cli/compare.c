@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/compare.c: banyan compare SPEC: all algorithms side by side. */
-#include <math.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -66,15 +65,6 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
     return cli_print(&text, err);
 }
 
-static double highest_rate(const banyan_plan *plans, int count)
-{
-    double highest = 0;
-
-    for (int i = 0; i < count; i++)
-        highest = fmax(highest, plans[i].limits.bytes_per_s);
-    return highest;
-}
-
 static int run(const cli_arguments *arguments)
 {
     const char *effort_name = cli_get(arguments, "effort");
@@ -105,7 +95,7 @@ static int run(const cli_arguments *arguments)
         cli_planning_end(&waiting, &problem.problem);
     }
     if (!status) {
-        status = cli_problem_bound(&problem, highest_rate(plans, count), &bound, &err);
+        status = cli_problem_bound(&problem, &bound, &err);
         if (!status && cli_has(arguments, "json"))
             status = print_json(&problem, plans, count, bound, &err);
         else if (!status)

@@ -85,14 +85,7 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     return BANYAN_SUCCESS;
 }
 
-/* Worth some seconds of search: nearly reached, but not as nearly as plans mostly do. */
-static int is_nearly_reached(double reached, const banyan_bound *bound)
-{
-    return reached < 0.99 * bound->allreduce.bytes_per_s && reached > 0.9 * bound->allreduce.bytes_per_s;
-}
-
-banyan_status cli_problem_bound(const cli_problem *problem, double reached_bytes_per_s, double *bytes_per_s,
-                                banyan_error *err)
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err)
 {
     const banyan_problem *p = &problem->problem;
     banyan_relays relays = BANYAN_RELAYS_ADD;
@@ -106,11 +99,6 @@ banyan_status cli_problem_bound(const cli_problem *problem, double reached_bytes
     status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
     if (!status)
         status = banyan_bound_find(p->topology, p->active, p->active_count, relays, &bound, err);
-    if (!status && p->collective == BANYAN_COLLECTIVE_ALLREDUCE &&
-        is_nearly_reached(reached_bytes_per_s, &bound)) {
-        banyan_bound_fini(&bound);
-        status = banyan_bound_search(p->topology, p->active, p->active_count, relays, &bound, err);
-    }
     if (status)
         return status;
     *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s

@@ -14,7 +14,7 @@
 /* Beyond so many nodes and arcs a packing takes long. */
 static const struct {
     int nodes, arcs, effort;
-} most[] = {{40, 400, 400000}, {100, 1000, 4000000}};
+} most[] = {{30, 400, 400000}, {100, 1000, 4000000}};
 
 /* What a packing says is not taken on trust. */
 static banyan_status take_prices(const banyan_graph *graph, const int64_t *price, double hoped,
