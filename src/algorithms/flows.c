@@ -147,6 +147,27 @@ static int walk_from(walk *w, const banyan_tree_edge *edges, int root)
     return w->queue[count - 1];
 }
 
+/* Idle nodes beyond which there is no active one have nothing to send, and nobody waits for what they get: edges to them go. Returns how
+ * many are left; *depth is the distance of the farthest. */
+static size_t walk_needed(walk *w, const banyan_graph *graph, size_t count, int *depth)
+{
+    int *is_needed = w->queue; /* free once the walk is over */
+    size_t kept = 0;
+
+    memset(is_needed, 0, (size_t)w->node_count * sizeof *is_needed);
+    for (size_t i = count; i-- > 0;) {
+        is_needed[w->far[i]] |= graph->role[w->far[i]] & BANYAN_NODE_ACTIVE;
+        is_needed[w->via[w->far[i]]] |= is_needed[w->far[i]];
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_needed[w->far[i]]) {
+            w->order[kept] = w->order[i];
+            w->far[kept++] = w->far[i];
+        }
+    *depth = kept ? w->distance[w->far[kept - 1]] : 0;
+    return kept;
+}
+
 /* The middle of a longest path. */
 static int find_centre(walk *w, const banyan_tree_edge *edges)
 {
@@ -164,6 +185,7 @@ void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const
     const banyan_tree_edge *edges = trees->edges + first;
     banyan_flow_tree *flow;
     walk w;
+    int depth;
 
     if (count == 0)
         return;
@@ -175,6 +197,7 @@ void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const
     if (root < 0)
         root = find_centre(&w, edges);
     walk_from(&w, edges, root);
+    count = walk_needed(&w, graph, count, &depth);
     flow = begin_flow(flows, root, weight);
     for (size_t i = count; flow && i-- > 0;)
         add_hop(flows, graph, trees, first + (size_t)w.order[i], edges[w.order[i]].src != w.far[i]);
@@ -182,7 +205,7 @@ void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const
         add_hop(flows, graph, trees, first + (size_t)w.order[i], edges[w.order[i]].src == w.far[i]);
     if (flow) {
         flow->in_count = flow->out_count = (int)count;
-        flow->depth = w.distance[w.queue[count]];
+        flow->depth = depth;
     }
     walk_fini(&w);
 }
@@ -193,6 +216,7 @@ static void add_half(banyan_flows *flows, const banyan_graph *graph, const banya
     size_t first = trees->first_edge[tree], count = banyan_trees_edges_end(trees, tree) - first;
     const banyan_tree_edge *edges = trees->edges + first;
     walk w;
+    int depth;
 
     if (!walk_init(&w, graph->node_count, edges, count)) {
         flows->failed = 1;
@@ -200,10 +224,10 @@ static void add_half(banyan_flows *flows, const banyan_graph *graph, const banya
         return;
     }
     walk_from(&w, edges, flow->root);
+    count = walk_needed(&w, graph, count, &depth);
     for (size_t i = 0; i < count; i++)
         add_hop(flows, graph, trees, first + (size_t)w.order[towards ? count - 1 - i : i], 0);
-    if (count && w.distance[w.queue[count]] > flow->depth)
-        flow->depth = w.distance[w.queue[count]];
+    flow->depth = depth > flow->depth ? depth : flow->depth;
     *(towards ? &flow->in_count : &flow->out_count) = (int)count;
     walk_fini(&w);
 }

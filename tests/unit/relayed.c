@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "algorithms/algorithms.h"
+#include "algorithms/flows.h"
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "core/random.h"
@@ -341,9 +342,46 @@ TEST(pairs_of_weights_that_halve_survive_the_failure_of_each_allocation)
     banyan_graph_destroy(graph);
 }
 
+/* A solver that leaves an idle node at the end of a tree must not make a plan that waits for it. */
+TEST(idle_ends_of_trees_are_cut_off)
+{
+    const unsigned char role[] = {BANYAN_NODE_ACTIVE, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES,
+                                  BANYAN_NODE_ACTIVE, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES,
+                                  BANYAN_NODE_ADDS | BANYAN_NODE_COPIES};
+    const int src[] = {0, 1, 1, 2, 2, 3, 3, 4}, dst[] = {1, 0, 2, 1, 3, 2, 4, 3};
+    const double capacity[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    banyan_graph_input input = {5, role, 8, src, dst, capacity, NULL};
+    banyan_graph *graph;
+    banyan_trees trees;
+    banyan_flows flows;
+
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    banyan_trees_init(&trees);
+    banyan_flows_init(&flows);
+    for (int tree = 0; tree < 2; tree++) { /* away from node 0, and towards it */
+        banyan_trees_begin(&trees);
+        for (int i = 0; i < 4; i++) {
+            banyan_trees_add_edge(&trees, src[2 * i + tree], dst[2 * i + tree]);
+            banyan_trees_add_arc(&trees, 2 * i + tree);
+        }
+    }
+    banyan_flows_add_tree(&flows, graph, &trees, 0, 1, 1);
+    banyan_flows_add_pair(&flows, graph, &trees, 1, 0, 0, 0, 1);
+    assert_int_equal(flows.flow_count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(flows.flows[i].in_count, 2);
+        assert_int_equal(flows.flows[i].out_count, 2);
+        assert_int_equal(flows.flows[i].depth, 1 + i);
+    }
+    banyan_flows_fini(&flows);
+    banyan_trees_fini(&trees);
+    banyan_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_ends_of_trees_are_cut_off),
         cmocka_unit_test(idle_workers_behind_one_switch_are_hubs),
         cmocka_unit_test(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled),
         cmocka_unit_test(many_trees_between_all_pairs_come_soon),
