@@ -218,6 +218,8 @@ void banyan_graft_give_tree(banyan_grafter *g, int tree, banyan_trees *trees)
 {
     banyan_trees_begin(trees);
     banyan_graft_take_up(g, tree);
+    for (int v = 0; v < g->node_count; v++) /* swaps leave idle nodes on which nothing hangs any more */
+        banyan_graft_drop(g, v);
     for (int v = 0; v < g->node_count; v++) {
         int top = v, length = 0;
 
