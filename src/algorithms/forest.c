@@ -259,14 +259,15 @@ static banyan_status filling_share(const banyan_flows *flows, const banyan_topol
     for (size_t f = 0; f < flows->flow_count && !status; f++) {
         const banyan_flow_tree *flow = &flows->flows[f];
         size_t end = flow->first_hop + (size_t)(flow->in_count + flow->out_count);
+        double narrowest = HUGE_VAL;
 
         for (size_t h = flow->first_hop; h < end; h++)
-            for (int k = 0; k < flows->hops[h].link_count; k++) {
-                int link = flows->links[flows->hops[h].first_link + (size_t)k];
-                double whole = flow->weight / total * bytes_per_s / topology->links[link].bytes_per_s;
-
-                *out = fmax(*out, (2.0 * flow->depth - 1) * whole / FILLING_SLICES);
-            }
+            for (int k = 0; k < flows->hops[h].link_count; k++)
+                narrowest =
+                    fmin(narrowest,
+                         topology->links[flows->links[flows->hops[h].first_link + (size_t)k]].bytes_per_s);
+        *out = fmax(*out, (2.0 * flow->depth - 1) * (flow->weight / total * bytes_per_s / narrowest) /
+                              FILLING_SLICES);
     }
     return status;
 }
