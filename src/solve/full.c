@@ -13,15 +13,13 @@
 #include <math.h>
 
 #include "core/alloc.h"
-#include "solve/flow.h"
+#include "solve/served.h"
 
-#define STEPS 2000            /* of the gradients at most */
-#define SOLVED 3e-12          /* of the rate is missing at nodes */
-#define SCALE 1099511627776.0 /* 2^40: of the rate, in flows */
-#define TRIES 8               /* to keep within the widths */
-#define MARGIN 0.01           /* of a width, at both ends: an arc that would be beyond gives way */
-#define STIFFER 0.5           /* times as readily */
-#define ENOUGH (1 - 1e-9)     /* of the rate is served */
+#define STEPS 2000   /* of the gradients at most */
+#define SOLVED 3e-12 /* of the rate is missing at nodes */
+#define TRIES 8      /* to keep within the widths */
+#define MARGIN 0.01  /* of a width, at both ends: an arc that would be beyond gives way */
+#define STIFFER 0.5  /* times as readily */
 
 typedef struct {
     const banyan_graph *graph;
@@ -217,20 +215,11 @@ static int divide(divider *d)
     return 1;
 }
 
-/* Against the stream from the node: as much must come from all roots (or get to them) as the rate is. */
-static int is_served(divider *d, int node, int leaving)
+static int serves_all(const divider *d)
 {
-    const banyan_graph *graph = d->graph;
-    int64_t all = (int64_t)SCALE;
+    banyan_served_problem problem = {d->graph, d->width, d->x, d->root, d->rate};
 
-    for (int i = 0; i < graph->arc_count; i++) {
-        int64_t room = (int64_t)nearbyint(SCALE / d->rate * (leaving ? d->width[i] - d->x[i] : d->x[i]));
-
-        banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
-    }
-    for (int v = 0; v < graph->node_count; v++)
-        banyan_flow_set(d->flow, graph->arc_count + v, 0, (int64_t)nearbyint(SCALE / d->rate * d->root[v]));
-    return (double)banyan_flow_run(d->flow, node, graph->node_count, all) >= ENOUGH * (double)all;
+    return banyan_served_all(&problem, d->flow);
 }
 
 banyan_status banyan_full_find(const banyan_graph *graph, const double *width, int *full, banyan_error *err)
@@ -240,9 +229,7 @@ banyan_status banyan_full_find(const banyan_graph *graph, const double *width, i
 
     *full = 0;
     if (!status)
-        *full = divide(&d);
-    for (int k = 0; !status && *full && k < 2 * graph->active_count; k++)
-        *full = is_served(&d, graph->active[k / 2], k % 2);
+        *full = divide(&d) && serves_all(&d);
     divider_fini(&d);
     return status;
 }

@@ -30,18 +30,17 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/served.h"
 
-#define STEPS 16              /* of Newton at most, */
-#define SOLVED 1e-13          /* of the rate is missing at parts, */
-#define NEARLY 1e-10          /* or this, where equations depend on each other: flows will tell */
-#define WAYS 3                /* to share what idle nodes sum */
-#define LONGEST 1.5           /* in exponents, */
-#define GRADIENTS 400         /* of each step at most */
-#define EXACT 1e-8            /* of a step's length */
-#define SCALE 1099511627776.0 /* 2^40: of the rate, in flows */
-#define ENOUGH (1 - 1e-9)     /* of the rate is served */
-#define SPARE 1e-3            /* of what is allowed is left by whoever would use more, if it can */
-#define TURNS 20              /* in which all are found who would, or what is left unused */
+#define STEPS 16      /* of Newton at most, */
+#define SOLVED 1e-13  /* of the rate is missing at parts, */
+#define NEARLY 1e-10  /* or this, where equations depend on each other: flows will tell */
+#define WAYS 3        /* to share what idle nodes sum */
+#define LONGEST 1.5   /* in exponents, */
+#define GRADIENTS 400 /* of each step at most */
+#define EXACT 1e-8    /* of a step's length */
+#define SPARE 1e-3    /* of what is allowed is left by whoever would use more, if it can */
+#define TURNS 20      /* in which all are found who would, or what is left unused */
 #define SAME 1e-12
 #define UNUSED 1e-14 /* of what crosses may be left over */
 #define LITTLE 0.02  /* of arcs between active nodes and idle ones, the other way round, */
@@ -432,20 +431,11 @@ static void share_out(divider *d, double all_root, double by_arcs)
                                      (1 - by_arcs) * fmax(0, d->joins[nodes + v]) / fmax(lacking, 1e-300));
 }
 
-/* Against the stream from the node: as much must come from all roots (or get to them) as the rate is. */
-static int is_served(divider *d, int node, int leaving)
+static int serves_all(const divider *d)
 {
-    const banyan_graph *graph = d->graph;
-    int64_t all = (int64_t)SCALE;
+    banyan_served_problem problem = {d->graph, d->width, d->x, d->root, d->rate};
 
-    for (int i = 0; i < graph->arc_count; i++) {
-        int64_t room = (int64_t)nearbyint(SCALE / d->rate * (leaving ? d->width[i] - d->x[i] : d->x[i]));
-
-        banyan_flow_set(d->flow, i, leaving ? room : 0, leaving ? 0 : room);
-    }
-    for (int v = 0; v < graph->node_count; v++)
-        banyan_flow_set(d->flow, graph->arc_count + v, 0, (int64_t)nearbyint(SCALE / d->rate * d->root[v]));
-    return (double)banyan_flow_run(d->flow, node, graph->node_count, all) >= ENOUGH * (double)all;
+    return banyan_served_all(&problem, d->flow);
 }
 
 /* Every node with an arc can do all, and most pairs are cabled. */
@@ -484,13 +474,10 @@ static int divide(divider *d)
     root = d->root[d->idle];
     for (int way = 0; way < WAYS; way++) {
         share_out(d, root, 1 - way / (WAYS - 1.0));
-        good = 1;
-        for (int k = 0; good && k < 2 * d->graph->active_count; k++)
-            good = is_served(d, d->graph->active[k / 2], k % 2);
-        if (good)
-            break;
+        if (serves_all(d))
+            return 1;
     }
-    return good;
+    return 0;
 }
 
 /* What crosses between parts, or leaves the narrowest node or enters it, has a price; both where directions are alike. */
