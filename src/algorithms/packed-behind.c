@@ -68,15 +68,14 @@ static banyan_status pack_until(const way *order, int are_many, const banyan_top
                                 const banyan_allreduce_bound *bound, double rate, banyan_flows *flows,
                                 banyan_error *err)
 {
-    banyan_graph plain = *graph;
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
     double most = bound->value * graph->unit;
+    banyan_graph plain;
     banyan_status status = BANYAN_SUCCESS;
 
-    plain.role = banyan_alloc((size_t)graph->node_count, 1);
-    if (!plain.role)
+    if (!role)
         return banyan_fail_memory(err);
-    for (int v = 0; v < graph->node_count; v++)
-        plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
+    plain = banyan_graph_forwarding_view(graph, role);
     for (; !status && *order < WAYS; order++) {
         banyan_flows other;
         double reached = 0;
@@ -93,7 +92,7 @@ static banyan_status pack_until(const way *order, int are_many, const banyan_top
     }
     if (!status && flows->flow_count == 0 && rate <= 0)
         status = banyan_packed_plain(topology, &plain, options, flows, err);
-    banyan_free(plain.role);
+    banyan_free(role);
     return status;
 }
 

@@ -205,16 +205,15 @@ static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bou
  * in. */
 static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_graph plain = *graph;
+    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_graph plain;
     banyan_status status;
 
-    plain.role = banyan_alloc((size_t)graph->node_count, 1);
-    if (!plain.role)
+    if (!role)
         return banyan_fail_memory(err);
-    for (int v = 0; v < graph->node_count; v++)
-        plain.role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
+    plain = banyan_graph_forwarding_view(graph, role);
     status = by_trees(&plain, out, err);
-    banyan_free(plain.role);
+    banyan_free(role);
     return status;
 }
 

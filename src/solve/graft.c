@@ -260,11 +260,7 @@ static void learn(banyan_grafter *g)
 
 int banyan_graft_applies(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v + 1] > graph->out_first[v] &&
-            (!(graph->role[v] & BANYAN_NODE_ADDS) || !(graph->role[v] & BANYAN_NODE_COPIES)))
-            return 0;
-    return banyan_graph_has_helpers(graph) && !banyan_graph_is_dense(graph);
+    return banyan_graph_all_branch(graph) && banyan_graph_has_helpers(graph) && !banyan_graph_is_dense(graph);
 }
 
 banyan_status banyan_graft(const banyan_graph *graph, const banyan_rehang_problem *problem,

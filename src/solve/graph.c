@@ -300,3 +300,23 @@ double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, in
     }
     return worth > 0 ? true_worth / worth : 1;
 }
+
+int banyan_graph_all_branch(const banyan_graph *graph)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+
+    for (int v = 0; v < graph->node_count; v++)
+        if (graph->out_first[v] < graph->out_first[v + 1] && (graph->role[v] & both) != both)
+            return 0;
+    return 1;
+}
+
+banyan_graph banyan_graph_forwarding_view(const banyan_graph *graph, unsigned char *role)
+{
+    banyan_graph view = *graph;
+
+    for (int v = 0; v < graph->node_count; v++)
+        role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
+    view.role = role;
+    return view;
+}

@@ -96,4 +96,10 @@ static inline int banyan_graph_cable(const banyan_graph *graph, int arc)
     return twin >= 0 && twin < arc ? twin : arc;
 }
 
+/* Every node that has arcs adds and copies. */
+int banyan_graph_all_branch(const banyan_graph *graph);
+
+/* The same graph, but idle nodes only forward; role has room for one entry a node, and must live on. */
+banyan_graph banyan_graph_forwarding_view(const banyan_graph *graph, unsigned char *role);
+
 #endif

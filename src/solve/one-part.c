@@ -441,12 +441,8 @@ static int serves_all(const divider *d)
 /* Every node with an arc can do all, and most pairs are cabled. */
 static int applies(const banyan_graph *graph)
 {
-    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-
-    for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v] < graph->out_first[v + 1] && (graph->role[v] & both) != both)
-            return 0;
-    return 2 * graph->arc_count > graph->node_count * (graph->node_count - 1) &&
+    return banyan_graph_all_branch(graph) &&
+           2 * graph->arc_count > graph->node_count * (graph->node_count - 1) &&
            banyan_graph_has_helpers(graph) && graph->active_count > 2;
 }
 
