@@ -241,7 +241,21 @@ def read_options():
     parser.add_argument("--markdown", action="store_true", help="a table in the end")
     parser.add_argument("--keep", help="leave the networks in this folder")
     parser.add_argument("--case", help="only this one; its command is printed")
-    return parser.parse_args()
+    options = parser.parse_args()
+    damages = [options.case.split("/")[1]] if options.case and options.case.count("/") == 3 else options.damages.split(",")
+    if not os.access(options.banyan, os.X_OK):
+        parser.error(f"{options.banyan} cannot be run")
+    if options.case and not re.fullmatch(r"[^/]+/[^/]+/\d+/\d+", options.case):
+        parser.error(f"--case {options.case} is not BASE/DAMAGE/PER CENT ACTIVE/SEED")
+    for damage in damages:
+        if damage not in DAMAGES:
+            parser.error(f"no damage is called {damage}")
+    for size in options.sizes.split(","):
+        if not size.isdigit() or int(size) not in BASES:
+            parser.error(f"--sizes {size} is none of {', '.join(map(str, BASES))}")
+    if not re.fullmatch(r"\d+(-\d+)?", options.seeds):
+        parser.error(f"--seeds {options.seeds} is no number or range")
+    return options
 
 
 def list_cases(options):
