@@ -15,7 +15,7 @@
  * for a rate below the limit, which is then to be checked.
  *
  * And a node that only forwards has nothing for one of its cables but what its others bring: one that is wider than these together
- * is wide, whatever the rate is. So a switch in a machine, with a narrow cable to the network, becomes one with the machine.
+ * is wide, whatever the rate is, unless it leads to a node that cannot add or copy what this one can. So a switch in a machine, with a narrow cable to the network, becomes one with the machine.
  *
  * Cost: O(nodes * arcs), mostly much less. */
 #include "solve/wide.h"
@@ -256,6 +256,12 @@ static int mark_turns(search *s, double limit, int64_t *mark, double *most)
     return wide;
 }
 
+/* Whether the node can do nothing that its neighbour cannot: as one node they have the abilities of both. */
+static int brings_no_ability(const banyan_graph *graph, int v, int neighbour)
+{
+    return (graph->role[neighbour] & BANYAN_NODE_ACTIVE) || !(graph->role[v] & ~graph->role[neighbour]);
+}
+
 /* Whether the cable bears more than the node's other cables bring or take, which is all that a node that only forwards has for it. */
 static int bears_all(const banyan_graph *graph, int v, int to, int back)
 {
@@ -280,7 +286,8 @@ static int mark_ends(const search *s, int64_t *mark)
         for (int i = graph->out_first[v]; i < graph->out_first[v + 1] && only_forwards(graph, v); i++) {
             int arc = graph->out_arc[i], back = find_back(graph, arc);
 
-            if (back < 0 || !bears_all(graph, v, arc, back))
+            if (back < 0 || !brings_no_ability(graph, v, graph->arcs[arc].dst) ||
+                !bears_all(graph, v, arc, back))
                 continue;
             mark[arc] = mark[back] = 0;
             wide++;

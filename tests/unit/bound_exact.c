@@ -526,6 +526,7 @@ TEST(bounds_of_small_networks_are_those_of_all_their_trees_and_cuts)
     for (uint64_t seed = 0; seed < count; seed++)
         connected += check_network(seed, 0);
     assert_true((uint64_t)connected > count / 2);
+    check_network(876, 0); /* a switch that only copies at the end of a cable from one that only adds */
 }
 
 TEST(bounds_where_most_pairs_are_cabled_and_idle_workers_help_are_exact)
