@@ -13,8 +13,7 @@ BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-100000
     -R '^conformance/'
 
 # Every record of the seed paper's clusters, bounds of thousands of networks against all their trees, every lost cable of a torus, clusters of 1,024
-# workers and 10,000 schedules flit by flit, in
-# an optimised build.
+# workers and 10,000 schedules flit by flit, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
 cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_bound_exact test_unit_bound_same \
     test_unit_packing_random test_unit_flit test_conformance_multitree test_conformance_flit -- --quiet

@@ -30,6 +30,7 @@
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
 #define WHOLE 1e-7  /* and by which a whole number may */
 #define MOST_SEARCHED 200
+#define MOST_ROOTS 100 /* nodes, where each is searched for as a root */
 #define EFFORT 4000000 /* of a search */
 #define MOST ((banyan_wide)1 << 120)
 
@@ -85,6 +86,43 @@ static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *pr
     *out = 2 * (banyan_wide)least > *out ? 2 * (banyan_wide)least : *out;
     banyan_exhaust_destroy(exhaust);
     return BANYAN_SUCCESS;
+}
+
+/* What the trees of one root cost, or as much as is hoped for. */
+static banyan_wide cost_of_root(banyan_exhaust *in, banyan_exhaust *out, int root, const int64_t *price,
+                                int64_t hoped)
+{
+    int64_t up = banyan_exhaust_search_rooted(in, root, price, hoped, NULL);
+
+    return (banyan_wide)up +
+           (up < hoped ? banyan_exhaust_search_rooted(out, root, price, hoped - up, NULL) : 0);
+}
+
+/* The same where prices are unlike, too, for each root. */
+static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const int64_t *price,
+                                             banyan_wide hoped, banyan_wide *out, banyan_error *err)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    int64_t enough = hoped < INT64_MAX ? (int64_t)hoped : INT64_MAX;
+    banyan_wide least = enough;
+    banyan_exhaust *up = NULL, *down = NULL;
+    banyan_status status;
+
+    if (graph->symmetric || graph->node_count > MOST_ROOTS)
+        return BANYAN_SUCCESS;
+    status = banyan_exhaust_create_rooted(graph, 1, EFFORT, &up, err);
+    if (!status)
+        status = banyan_exhaust_create_rooted(graph, 0, EFFORT, &down, err);
+    for (int v = 0; !status && v < graph->node_count && least > *out; v++) {
+        banyan_wide cost =
+            (graph->role[v] & both) == both ? cost_of_root(up, down, v, price, enough) : enough;
+
+        least = cost < least ? cost : least;
+    }
+    *out = least > *out && !status ? least : *out;
+    banyan_exhaust_destroy(up);
+    banyan_exhaust_destroy(down);
+    return status;
 }
 
 static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
@@ -148,7 +186,9 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     status = banyan_divide_check(graph, price, hoped, &other, err);
     if (!status && other > *out)
         *out = other;
-    return status;
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    return cost_by_search_of_roots(graph, price, hoped, out, err);
 }
 
 /* Nodes that free cables join are one: often all that are left are active then, or few are idle. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce-searched.c: is a bound the best one, where idle nodes are many? Whole trees may cost more than cuts or a dual ascent can
- * tell: then nothing reaches it. Trees are packed, beginning with its prices. Mostly they come up to it; else the cheapest trees are searched for, which
+ * tell: then nothing reaches it. Trees are packed, beginning with its prices; pairs of trees, where directions are unlike. Mostly they come up to it; else the cheapest trees are searched for, which
  * proves a lower bound as it goes. */
 #include <math.h>
 #include <string.h>
 
 #include "bound/allreduce.h"
+#include "bound/network.h"
+#include "solve/coupled.h"
+#include "solve/divide.h"
 #include "solve/oracle.h"
 
 #define SAME 1e-7
@@ -32,8 +35,8 @@ static banyan_status take_prices(const banyan_graph *graph, const int64_t *price
     return status;
 }
 
-banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
-                                               banyan_allreduce_bound *out, banyan_error *err)
+static banyan_status lower_by_trees(const banyan_graph *graph, int effort, banyan_allreduce_bound *out,
+                                    banyan_error *err)
 {
     banyan_packing_problem problem = {.oracle = banyan_oracle_search,
                                       .quick = banyan_oracle_tree,
@@ -44,17 +47,12 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int pa
                                       .round_limit = 3000};
     banyan_packing packing;
     banyan_oracle *oracle;
-    banyan_status status;
+    banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
-    if (!graph->symmetric || !banyan_graph_has_idle_adders(graph) ||
-        out->value <= out->reached * (1 + SAME) || graph->node_count > most[patient].nodes ||
-        graph->arc_count > most[patient].arcs)
-        return BANYAN_SUCCESS;
-    status = banyan_oracle_create(graph, &oracle, err);
     if (status)
         return status;
     problem.context = oracle;
-    status = banyan_oracle_allow_search(oracle, most[patient].effort, err);
+    status = banyan_oracle_allow_search(oracle, effort, err);
     if (!status)
         status = banyan_packing_solve(graph, &problem, &packing, err);
     banyan_oracle_destroy(oracle);
@@ -65,4 +63,48 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int pa
         status = take_prices(graph, packing.price, packing.bound_value, out, err);
     banyan_packing_fini(&packing);
     return status;
+}
+
+/* Directions unlike: a division says where sums are made. */
+static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banyan_allreduce_bound *out,
+                                    banyan_error *err)
+{
+    banyan_coupled_problem problem = {.stages = BANYAN_STAGES_PIPELINED,
+                                      .tolerance = 1e-10,
+                                      .good_enough = out->value * (1 - REACHED),
+                                      .round_limit = 1000,
+                                      .search_effort = effort};
+    banyan_coupled packing;
+    banyan_division division;
+    banyan_status status = banyan_divide_soon(graph, REACHED, &division, err);
+
+    if (status)
+        return status;
+    if (out->value < division.bound_value) {
+        memcpy(division.price, out->price, (size_t)graph->arc_count * sizeof *out->price);
+        division.bound_value = out->value;
+        division.bound = out->fraction;
+    }
+    status = banyan_coupled_by_columns(graph, &problem, &division, &packing, err);
+    banyan_division_fini(&division);
+    if (status)
+        return status;
+    out->reached = fmax(out->reached, packing.total);
+    if (packing.bound_value < out->value * (1 - REACHED))
+        status = take_prices(graph, packing.price, packing.bound_value, out, err);
+    banyan_coupled_fini(&packing);
+    return status;
+}
+
+banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
+                                               banyan_allreduce_bound *out, banyan_error *err)
+{
+    if (out->value <= out->reached * (1 + SAME) || graph->node_count > most[patient].nodes ||
+        graph->arc_count > most[patient].arcs)
+        return BANYAN_SUCCESS;
+    if (graph->symmetric && banyan_graph_has_idle_adders(graph))
+        return lower_by_trees(graph, most[patient].effort, out, err);
+    if (!graph->symmetric && patient && banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
+        return lower_by_pairs(graph, most[patient].effort, out, err);
+    return BANYAN_SUCCESS;
 }

@@ -31,8 +31,8 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
 banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_allreduce_bound *out,
                                               banyan_error *err);
 
-/* Lowers one of a symmetric graph to the best, where idle nodes add and trees fall short of it. Up to 30 nodes;
- * patient: up to 100, in some seconds. */
+/* Lowers one to the best, where idle nodes add and trees fall short of it. Directions alike: up to 30 nodes; patient: whatever the
+ * directions, up to 100, in some seconds. */
 banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
                                                banyan_allreduce_bound *out, banyan_error *err);
 

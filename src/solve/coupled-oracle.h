@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_COUPLED_ORACLE_H
 #define BANYAN_SOLVE_COUPLED_ORACLE_H
 
+#include "solve/exhaust.h"
 #include "solve/steiner.h"
 
 typedef struct {
@@ -11,14 +12,22 @@ typedef struct {
     banyan_steiner *in_steiner, *out_steiner;
     int *root; /* nodes that do both */
     int root_count;
-    int quick;   /* cheap trees will do; they need not be the cheapest, */
-    int careful; /* but may take a little longer */
+    int quick;                              /* cheap trees will do; they need not be the cheapest, */
+    int careful;                            /* but may take a little longer */
+    banyan_exhaust *in_search, *out_search; /* NULL: not allowed */
+    const int64_t *in_price, *out_price;    /* that were measured, for them */
+    banyan_trees found;
 } banyan_coupled_oracle;
 
 /* The graph must live on. On failure fini is still to be called. */
 banyan_status banyan_coupled_oracle_init(banyan_coupled_oracle *oracle, const banyan_graph *graph,
                                          banyan_error *err);
 void banyan_coupled_oracle_fini(banyan_coupled_oracle *oracle);
+
+/* From now on the cheapest trees are searched for where tables and lists do not find them, with an effort for each kind as in
+ * solve/exhaust.h; what is returned is less than the tree's cost where it was not enough. Prices must live on until the next ones. */
+banyan_status banyan_coupled_oracle_allow_search(banyan_coupled_oracle *oracle, int effort,
+                                                 banyan_error *err);
 
 int banyan_coupled_oracle_is_exact(const banyan_coupled_oracle *oracle);
 int banyan_coupled_oracle_is_slow(const banyan_coupled_oracle *oracle); /* quick trees take less time */

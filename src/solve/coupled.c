@@ -110,6 +110,8 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
         !g->out_cost || !packing->price)
         return banyan_fail_memory(err);
     status = banyan_coupled_oracle_init(&g->oracle, graph, err);
+    if (!status && problem->search_effort > 0)
+        status = banyan_coupled_oracle_allow_search(&g->oracle, problem->search_effort, err);
     return status ? status : make_program(g, err);
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     int round_limit;    /* linear programs at most */
     int depth_limit;    /* pipelined: hops of a tree at most, even at a loss; 0: none */
     int tree_limit;     /* pipelined: more pairs of trees than these are of no use; 0: any number is */
+    int search_effort;  /* above 0: the cheapest trees are searched for, see solve/exhaust.h */
     const int64_t *known_price; /* pipelined: per arc, prices that prove a bound, or NULL; */
     const double *known_root;   /* per node: how much of the vector is best summed there, or NULL; */
     double

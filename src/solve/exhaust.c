@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/arborescence.h"
 #include "solve/ascent.h"
 #include "solve/closure.h"
 
@@ -23,6 +24,7 @@ struct banyan_exhaust {
     const banyan_graph *graph; /* what is searched */
     banyan_graph view;         /* the same with more active nodes */
     banyan_ascent ascent;
+    int is_rooted, towards;
     int effort, root, failed;
     const int64_t *asked; /* costs of the arcs, */
     int64_t *cost;        /* and as they are now */
@@ -31,12 +33,37 @@ struct banyan_exhaust {
     int64_t *from_root, *to_active;
     int *via, *degree, *best;
     int best_count;
+    banyan_arborescence *arborescence; /* rooted trees only, */
+    int64_t *between;                  /* from node to node, */
+    int *cheapest;                     /* by which arc, */
+    int *parent;
+    unsigned char *member;
 };
 
-/* Branches cannot meet in a node that only forwards, so trees are searched in the network of ways through such nodes. */
-static banyan_status join_ways(banyan_exhaust *e, const banyan_graph *graph, banyan_error *err)
+static int parent_of(const banyan_exhaust *e, int arc)
 {
-    banyan_status status = banyan_closure_init(&e->closure, graph, BANYAN_NODE_ADDS, err);
+    return e->towards ? e->graph->arcs[arc].dst : e->graph->arcs[arc].src;
+}
+
+static int child_of(const banyan_exhaust *e, int arc)
+{
+    return e->towards ? e->graph->arcs[arc].src : e->graph->arcs[arc].dst;
+}
+
+/* Some node with an arc only forwards what belongs to such trees. */
+static int has_forwarders(const banyan_graph *graph, unsigned ability)
+{
+    for (int i = 0; i < graph->arc_count; i++)
+        if (!(graph->role[graph->arcs[i].src] & ability) || !(graph->role[graph->arcs[i].dst] & ability))
+            return 1;
+    return 0;
+}
+
+/* Branches cannot meet in a node that only forwards, so trees are searched in the network of ways through such nodes. */
+static banyan_status join_ways(banyan_exhaust *e, const banyan_graph *graph, unsigned ability,
+                               banyan_error *err)
+{
+    banyan_status status = banyan_closure_init(&e->closure, graph, ability, err);
     int64_t *none = banyan_alloc((size_t)graph->arc_count, sizeof *none);
 
     if (!status && !none)
@@ -75,9 +102,23 @@ static banyan_status make_room(banyan_exhaust *e, const banyan_graph *graph, ban
     return status;
 }
 
-banyan_status banyan_exhaust_create(const banyan_graph *graph, int effort, banyan_exhaust **out,
-                                    banyan_error *err)
+static banyan_status make_room_for_roots(banyan_exhaust *e, banyan_error *err)
 {
+    size_t nodes = (size_t)e->graph->node_count;
+
+    e->between = banyan_alloc(nodes * nodes, sizeof *e->between);
+    e->cheapest = banyan_alloc(nodes * nodes, sizeof *e->cheapest);
+    e->parent = banyan_alloc(nodes, sizeof *e->parent);
+    e->member = banyan_alloc(nodes, 1);
+    if (!e->between || !e->cheapest || !e->parent || !e->member)
+        return banyan_fail_memory(err);
+    return banyan_arborescence_create(e->graph->node_count, &e->arborescence, err);
+}
+
+static banyan_status create(const banyan_graph *graph, int is_rooted, int towards, int effort,
+                            banyan_exhaust **out, banyan_error *err)
+{
+    unsigned ability = is_rooted && !towards ? BANYAN_NODE_COPIES : BANYAN_NODE_ADDS;
     banyan_exhaust *e = banyan_alloc(1, sizeof *e);
     banyan_status status;
 
@@ -85,14 +126,30 @@ banyan_status banyan_exhaust_create(const banyan_graph *graph, int effort, banya
     if (!e)
         return banyan_fail_memory(err);
     e->effort = effort;
-    status = banyan_graph_has_forwarders(graph) ? join_ways(e, graph, err) : BANYAN_SUCCESS;
+    e->is_rooted = is_rooted;
+    e->towards = towards;
+    status = has_forwarders(graph, ability) ? join_ways(e, graph, ability, err) : BANYAN_SUCCESS;
     if (!status)
         status = make_room(e, e->ways ? e->ways : graph, err);
+    if (!status && is_rooted)
+        status = make_room_for_roots(e, err);
     if (status)
         banyan_exhaust_destroy(e);
     else
         *out = e;
     return status;
+}
+
+banyan_status banyan_exhaust_create(const banyan_graph *graph, int effort, banyan_exhaust **out,
+                                    banyan_error *err)
+{
+    return create(graph, 0, 0, effort, out, err);
+}
+
+banyan_status banyan_exhaust_create_rooted(const banyan_graph *graph, int towards, int effort,
+                                           banyan_exhaust **out, banyan_error *err)
+{
+    return create(graph, 1, towards, effort, out, err);
 }
 
 void banyan_exhaust_destroy(banyan_exhaust *e)
@@ -111,6 +168,11 @@ void banyan_exhaust_destroy(banyan_exhaust *e)
     banyan_free(e->via);
     banyan_free(e->degree);
     banyan_free(e->best);
+    banyan_arborescence_destroy(e->arborescence);
+    banyan_free(e->between);
+    banyan_free(e->cheapest);
+    banyan_free(e->parent);
+    banyan_free(e->member);
     banyan_free(e);
 }
 
@@ -138,6 +200,24 @@ static int nearest(const banyan_exhaust *e, const int64_t *far, const unsigned c
         if (!done[v] && far[v] < CLOSED && (best < 0 || far[v] < far[best]))
             best = v;
     return best;
+}
+
+/* The cheapest arborescence over all that is not out, by Edmonds' algorithm. */
+static void span_from_root(banyan_exhaust *e, const unsigned char *state)
+{
+    const banyan_graph *graph = e->graph;
+    size_t nodes = (size_t)graph->node_count;
+    int64_t cost;
+
+    for (int v = 0; v < graph->node_count; v++)
+        e->member[v] = state[v] != OUT;
+    cost = banyan_arborescence_find(e->arborescence, e->between, e->towards, e->member, e->root, e->parent);
+    for (size_t v = 0; v < nodes; v++) {
+        size_t u = (size_t)e->parent[v];
+
+        e->via[v] =
+            cost < 0 || e->parent[v] < 0 ? -1 : e->cheapest[e->towards ? v * nodes + u : u * nodes + v];
+    }
 }
 
 /* A minimum spanning tree over all that is not out, by Prim's algorithm: e->via are its arcs. */
@@ -173,10 +253,10 @@ static void cut_idle_ends(banyan_exhaust *e)
     memset(e->degree, 0, (size_t)graph->node_count * sizeof *e->degree);
     for (int v = 0; v < graph->node_count; v++)
         if (e->via[v] >= 0)
-            e->degree[graph->arcs[e->via[v]].src]++;
+            e->degree[parent_of(e, e->via[v])]++;
     for (int v = 0; v < graph->node_count; v++)
         for (int u = v; e->via[u] >= 0 && e->degree[u] == 0 && !(graph->role[u] & BANYAN_NODE_ACTIVE);) {
-            int parent = graph->arcs[e->via[u]].src;
+            int parent = parent_of(e, e->via[u]);
 
             e->via[u] = -1;
             e->degree[parent]--;
@@ -185,11 +265,14 @@ static void cut_idle_ends(banyan_exhaust *e)
 }
 
 /* A tree at hand may be cheaper than what is known: if no node is open, it is the cheapest there is. */
-static void find_tree(banyan_exhaust *e)
+static void find_tree(banyan_exhaust *e, const unsigned char *state)
 {
     int64_t sum = 0;
 
-    span(e);
+    if (e->is_rooted)
+        span_from_root(e, state);
+    else
+        span(e);
     for (int i = 0; i < e->view.active_count; i++)
         if (e->view.active[i] != e->root && e->via[e->view.active[i]] < 0)
             return; /* what is out was needed */
@@ -205,23 +288,23 @@ static void find_tree(banyan_exhaust *e)
             e->best[e->best_count++] = e->via[v];
 }
 
-/* How far nodes are, by what the ascent left of costs: from the root, or (towards) from the active nodes but the root. */
-static void measure(banyan_exhaust *e, int towards, int64_t *far)
+/* How far nodes are, by what the ascent left of costs, along the tree: from the root, or (back) from the active nodes but the root. */
+static void measure(banyan_exhaust *e, int back, int64_t *far)
 {
     const banyan_graph *graph = e->graph;
-    const int *first = towards ? graph->in_first : graph->out_first;
-    const int *list = towards ? graph->in_arc : graph->out_arc;
+    const int *first = back != e->towards ? graph->in_first : graph->out_first;
+    const int *list = back != e->towards ? graph->in_arc : graph->out_arc;
     unsigned char *done = e->ascent.in;
 
     memset(done, 0, (size_t)graph->node_count);
     for (int v = 0; v < graph->node_count; v++)
-        far[v] = v == e->root && !towards ? 0 : UNKNOWN;
-    for (int i = 0; towards && i < e->view.active_count; i++)
+        far[v] = v == e->root && !back ? 0 : UNKNOWN;
+    for (int i = 0; back && i < e->view.active_count; i++)
         far[e->view.active[i]] = e->view.active[i] == e->root ? UNKNOWN : 0;
     for (int v; (v = nearest(e, far, done)) >= 0;) {
         done[v] = 1;
         for (int j = first[v]; j < first[v + 1]; j++) {
-            int arc = list[j], w = towards ? graph->arcs[arc].src : graph->arcs[arc].dst;
+            int arc = list[j], w = back ? parent_of(e, arc) : child_of(e, arc);
 
             if (far[v] + e->ascent.left[arc] < far[w])
                 far[w] = far[v] + e->ascent.left[arc];
@@ -274,13 +357,13 @@ static void search(banyan_exhaust *e, unsigned char *state)
         e->failed = 1;
         return;
     }
-    bound = banyan_ascent_from(&e->ascent, e->cost, e->root, 0);
+    bound = banyan_ascent_from(&e->ascent, e->cost, e->root, e->towards);
     if (bound < 0 || bound >= e->aim)
         return;
     leave_out_dear_ones(e, state, (int64_t)bound);
     v = choose(e, state);
     apply(e, state);
-    find_tree(e);
+    find_tree(e, state);
     for (int decision = IN; v >= 0 && !e->failed && bound < e->aim && decision <= OUT; decision++) {
         memcpy(state + nodes, state, nodes);
         state[nodes + (size_t)v] = (unsigned char)decision;
@@ -320,26 +403,62 @@ static void take_best(const banyan_exhaust *e, banyan_trees *trees)
     }
 }
 
-int64_t banyan_exhaust_search(banyan_exhaust *e, const int64_t *cost, int64_t hoped, banyan_trees *trees)
+/* The cheapest arcs between nodes, which decisions do not change. */
+static void list_cheapest(banyan_exhaust *e)
 {
     const banyan_graph *graph = e->graph;
-    banyan_wide bound;
+    size_t nodes = (size_t)graph->node_count;
 
+    for (size_t i = 0; i < nodes * nodes; i++)
+        e->between[i] = BANYAN_FAR;
+    for (int i = 0; i < graph->arc_count; i++) {
+        size_t pair = (size_t)graph->arcs[i].src * nodes + (size_t)graph->arcs[i].dst;
+
+        if (e->asked[i] < e->between[pair]) {
+            e->between[pair] = e->asked[i];
+            e->cheapest[pair] = i;
+        }
+    }
+}
+
+static void ask(banyan_exhaust *e, const int64_t *cost, int64_t hoped)
+{
     if (e->ways) {
         banyan_closure_measure(&e->closure, cost);
         banyan_closure_costs(&e->closure, e->ways, e->way_cost);
         cost = e->way_cost;
     }
-    for (int v = 0; v < graph->node_count; v++)
-        e->state[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? IN : OPEN;
+    for (int v = 0; v < e->graph->node_count; v++)
+        e->state[v] = e->graph->role[v] & BANYAN_NODE_ACTIVE ? IN : OPEN;
     e->asked = cost;
     e->aim = hoped < CLOSED ? hoped : CLOSED;
     e->best_count = e->failed = 0;
-    apply(e, e->state);
-    bound = choose_root(e);
+}
+
+/* bound: no tree is cheaper. */
+static int64_t answer(banyan_exhaust *e, banyan_wide bound, banyan_trees *trees)
+{
     if (bound >= 0 && bound < e->aim)
         search(e, e->state);
     if (trees && e->best_count)
         take_best(e, trees);
     return e->failed && bound < e->aim ? (int64_t)bound : e->aim;
+}
+
+int64_t banyan_exhaust_search(banyan_exhaust *e, const int64_t *cost, int64_t hoped, banyan_trees *trees)
+{
+    ask(e, cost, hoped);
+    apply(e, e->state);
+    return answer(e, choose_root(e), trees);
+}
+
+int64_t banyan_exhaust_search_rooted(banyan_exhaust *e, int root, const int64_t *cost, int64_t hoped,
+                                     banyan_trees *trees)
+{
+    ask(e, cost, hoped);
+    e->root = e->ways ? e->closure.index[root] : root;
+    e->state[e->root] = IN;
+    list_cheapest(e);
+    apply(e, e->state);
+    return answer(e, banyan_ascent_from(&e->ascent, e->cost, e->root, e->towards), trees);
 }

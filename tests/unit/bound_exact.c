@@ -537,6 +537,25 @@ TEST(bounds_where_most_pairs_are_cabled_and_idle_workers_help_are_exact)
         check_network(seed, 1);
 }
 
+static void check_grid(uint64_t seed)
+{
+    static network net;
+    banyan_bound bound;
+    double low, high;
+
+    make_grid(seed, &net);
+    assert_int_equal(
+        banyan_bound_search(net.topology, net.active, net.active_count, net.relays, &bound, NULL),
+        BANYAN_SUCCESS);
+    solve_exactly(&net, BANYAN_STAGES_PIPELINED, bound.allreduce.bytes_per_s, &low, &high);
+    check_rate(seed, "all-reduce of a grid", bound.allreduce.bytes_per_s, low, high);
+    check_prices(seed, &net, &bound.allreduce);
+    if (banyan_bound_check_certificate(net.topology, net.active, net.active_count, &bound, NULL))
+        fail_msg("seed %llu: the certificate does not hold", (unsigned long long)seed);
+    banyan_bound_fini(&bound);
+    banyan_topology_destroy(net.topology);
+}
+
 TEST(bounds_of_grids_of_which_half_help_are_those_of_all_their_trees)
 {
     const char *all = getenv("BANYAN_TEST_ALL");
@@ -544,21 +563,9 @@ TEST(bounds_of_grids_of_which_half_help_are_those_of_all_their_trees)
 
     if (all)
         (void)sscanf(all, "%u-%u", &first, &last);
-    for (uint64_t seed = first; seed <= last; seed++) {
-        static network net;
-        banyan_bound bound;
-        double low, high;
-
-        make_grid(seed, &net);
-        assert_int_equal(
-            banyan_bound_find(net.topology, net.active, net.active_count, net.relays, &bound, NULL),
-            BANYAN_SUCCESS);
-        solve_exactly(&net, BANYAN_STAGES_PIPELINED, bound.allreduce.bytes_per_s, &low, &high);
-        check_rate(seed, "all-reduce of a grid", bound.allreduce.bytes_per_s, low, high);
-        check_prices(seed, &net, &bound.allreduce);
-        banyan_bound_fini(&bound);
-        banyan_topology_destroy(net.topology);
-    }
+    for (uint64_t seed = first; seed <= last; seed++)
+        check_grid(seed);
+    check_grid(1242); /* directions unlike, and cuts prove 0.1 % too much */
 }
 
 int main(void)

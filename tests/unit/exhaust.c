@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exhaust.c: the search for the cheapest tree, held against minimum spanning trees over all sets of idle nodes; and
- * bounds that only such a search finds. */
+/* tests/unit/exhaust.c: the search for the cheapest tree, held against minimum spanning trees, or arborescences, over all sets of idle
+ * nodes; and bounds that only such a search finds. */
 #include "test.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "core/random.h"
+#include "solve/arborescence.h"
 #include "solve/closure.h"
 #include "solve/exhaust.h"
 #include "topology/topology.h"
@@ -134,6 +135,88 @@ TEST(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes)
     }
 }
 
+static int64_t cheapest_of_root(const banyan_graph *graph, const int64_t *cost, int root, int towards)
+{
+    unsigned ability = towards ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES, idle = 0;
+    int64_t best = BANYAN_FAR;
+    banyan_closure closure;
+    banyan_arborescence *work;
+
+    assert_int_equal(banyan_closure_init(&closure, graph, ability, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_arborescence_create(closure.count, &work, NULL), BANYAN_SUCCESS);
+    banyan_closure_measure(&closure, cost);
+    for (int i = graph->active_count; i < closure.count; i++)
+        idle |= closure.node[i] == root ? 0 : 1u << i;
+    for (unsigned set = idle;; set = (set - 1) & idle) {
+        unsigned char member[NODES];
+        int parent[NODES];
+        int64_t sum;
+
+        for (int i = 0; i < closure.count; i++)
+            member[i] = i < graph->active_count || (set >> i & 1);
+        sum = banyan_arborescence_find(work, closure.distance, towards, member, closure.index[root], parent);
+        best = sum >= 0 && sum < best ? sum : best;
+        if (!set)
+            break;
+    }
+    banyan_arborescence_destroy(work);
+    banyan_closure_fini(&closure);
+    return best;
+}
+
+/* From the root, or to it, every active node is reached, over edges that branch only where they may. */
+static void check_rooted_tree(const banyan_graph *graph, const banyan_trees *trees, const int64_t *cost,
+                              int root, int towards, int64_t sum)
+{
+    unsigned ability = towards ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES, reached = 1u << root;
+
+    assert_int_equal(trees->tree_count, 1);
+    for (size_t turn = 0; turn < trees->edge_count; turn++)
+        for (size_t e = 0; e < trees->edge_count; e++) {
+            int from = towards ? trees->edges[e].dst : trees->edges[e].src;
+
+            assert_true(graph->role[from] & ability);
+            if (reached >> from & 1)
+                reached |= 1u << (towards ? trees->edges[e].src : trees->edges[e].dst);
+        }
+    for (int i = 0; i < graph->active_count; i++)
+        assert_true(reached >> graph->active[i] & 1);
+    for (size_t a = 0; a < trees->arc_count; a++)
+        sum -= cost[trees->arcs[a]];
+    assert_int_equal(sum, 0);
+}
+
+TEST(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes)
+{
+    for (int seed = 1; seed <= 120; seed++) {
+        banyan_random random = {(uint64_t)seed};
+        int widest = seed % 3 == 0 ? 3 : seed % 3 == 1 ? 20 : 1000000, towards = seed / 3 % 2;
+        int active = 4 + seed % 4, root = banyan_random_below(&random, active + 2);
+        banyan_graph *graph = random_graph(&random, active, seed % 2 ? 0 : 2);
+        int64_t cost[MOST], least;
+        banyan_exhaust *exhaust;
+        banyan_trees trees;
+
+        for (int i = 0; i < graph->arc_count; i++)
+            cost[i] = banyan_random_below(&random, widest);
+        for (int v = active + 2; seed % 5 == 0 && v < NODES; v += 2) /* some only add, or only copy */
+            graph->role[v] = (unsigned char)(v & 2 ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES);
+        banyan_trees_init(&trees);
+        least = cheapest_of_root(graph, cost, root, towards);
+        assert_int_equal(banyan_exhaust_create_rooted(graph, towards, 10000000, &exhaust, NULL),
+                         BANYAN_SUCCESS);
+        assert_int_equal(banyan_exhaust_search_rooted(exhaust, root, cost, INT64_MAX, &trees), least);
+        check_rooted_tree(graph, &trees, cost, root, towards, least);
+        banyan_trees_fini(&trees);
+        banyan_trees_init(&trees);
+        assert_int_equal(banyan_exhaust_search_rooted(exhaust, root, cost, least, &trees), least);
+        assert_int_equal(trees.tree_count, 0);
+        banyan_exhaust_destroy(exhaust);
+        banyan_trees_fini(&trees);
+        banyan_graph_destroy(graph);
+    }
+}
+
 /* Cuts allow 0.2 % more than trees can do. */
 TEST(patience_lowers_a_bound_to_what_trees_reach)
 {
@@ -162,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes),
+        cmocka_unit_test(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes),
         cmocka_unit_test(patience_lowers_a_bound_to_what_trees_reach),
     };
 
