@@ -23,8 +23,9 @@
 #define NEAR 0.985     /* of a bound, reached by pairs with hubs, has to do */
 #define VERY_MANY_NODES 600
 #define PAIRS 64
-#define MANY_ARCS 3000 /* beyond this a linear program over cuts takes minutes */
-#define SETTLED 1e-9   /* share by which bounds that are the same may differ */
+#define MANY_ARCS 3000          /* beyond this a linear program over cuts takes minutes, */
+#define MANY_SWITCHED_ARCS 1200 /* and beyond this where some nodes only forward */
+#define SETTLED 1e-9            /* share by which bounds that are the same may differ */
 
 /* Directions unlike: cuts, and trees that show that they are the right ones. known: a bound, or 0. */
 static banyan_status by_coupled_trees(const banyan_graph *graph, double known, banyan_allreduce_bound *out,
@@ -263,12 +264,18 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
         return status;
     if (graph->arc_count > MANY_ARCS && banyan_graph_all_active(graph))
         return by_easy_or_mean(graph, out, err);
+    if (graph->arc_count > MANY_SWITCHED_ARCS && !banyan_graph_all_active(graph))
+        return BANYAN_SUCCESS; /* it holds; that of cells is mostly tight */
     status = banyan_divide_soon(graph, 1e-10, &division, err);
     if (status)
         return status;
     out->reached = division.total;
     is_settled = division.is_settled;
-    memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    if (division.bound_value < out->value * (1 - SETTLED)) {
+        out->value = division.bound_value;
+        memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
+    }
     banyan_division_fini(&division);
-    return is_settled ? BANYAN_SUCCESS : by_coupled_trees(graph, 0, out, err);
+    return is_settled || graph->node_count > MANY_NODES ? BANYAN_SUCCESS
+                                                        : by_coupled_trees(graph, 0, out, err);
 }

@@ -15,20 +15,21 @@
 #include "solve/pairs.h"
 #include "solve/shallow.h"
 
-#define ENOUGH 0.9995       /* of the bound: then shallow trees are taken */
-#define GOOD 0.992          /* of the bound: pairs should reach that; */
-#define ASKED 0.9902        /* nothing else is tried after them, */
-#define BETTER 0.9993       /* or after very many */
-#define LOST 0.02           /* of what shallow trees reach is lost when half of them must go, or more; */
-#define LITTLE 0.006        /* and of trees that fill the division, which have all sorts of weights */
-#define MANY_PAIRS 256      /* more are not looked for */
-#define VERY_FEW_ARCS 64    /* so that the best is soon found, too */
-#define EASY_ARCS 128       /* below this a division is soon made */
-#define MANY_ARCS 1000      /* for which a division takes long, and trees that fill it longer: then */
-#define MUCH 0.97           /* of an easy bound will do */
-#define VERY_MANY_ARCS 3000 /* and then whatever is reached: a division would take minutes */
-#define FEW_WORKERS 24      /* so that columns are soon found */
-#define LEAST_WEIGHT 1e-9   /* of a tree that counts, in parts of all */
+#define ENOUGH 0.9995           /* of the bound: then shallow trees are taken */
+#define GOOD 0.992              /* of the bound: pairs should reach that; */
+#define ASKED 0.9902            /* nothing else is tried after them, */
+#define BETTER 0.9993           /* or after very many */
+#define LOST 0.02               /* of what shallow trees reach is lost when half of them must go, or more; */
+#define LITTLE 0.006            /* and of trees that fill the division, which have all sorts of weights */
+#define MANY_PAIRS 256          /* more are not looked for */
+#define VERY_FEW_ARCS 64        /* so that the best is soon found, too */
+#define EASY_ARCS 128           /* below this a division is soon made */
+#define MANY_ARCS 1000          /* for which a division takes long, and trees that fill it longer: then */
+#define MUCH 0.97               /* of an easy bound will do */
+#define VERY_MANY_ARCS 3000     /* and then whatever is reached: a division would take minutes; */
+#define MANY_SWITCHED_ARCS 1200 /* so where some nodes only forward */
+#define FEW_WORKERS 24          /* so that columns are soon found */
+#define LEAST_WEIGHT 1e-9       /* of a tree that counts, in parts of all */
 
 static banyan_status take(const banyan_branches *branches, banyan_tree_kind kind, banyan_coupled *out,
                           banyan_error *err)
@@ -81,7 +82,7 @@ static int most_pairs(const banyan_coupled_problem *problem)
 /* The share of an easy bound with which nothing else is tried. */
 static double easily_enough(const banyan_graph *graph, const banyan_coupled_problem *problem)
 {
-    if (graph->arc_count > VERY_MANY_ARCS && banyan_graph_all_active(graph))
+    if (graph->arc_count > (banyan_graph_all_active(graph) ? VERY_MANY_ARCS : MANY_SWITCHED_ARCS))
         return 0;
     if (!is_limited(problem) || graph->arc_count <= VERY_FEW_ARCS)
         return BETTER;

@@ -99,6 +99,21 @@ static banyan_status find_coins(const banyan_graph *graph, int limit, const bany
     return status;
 }
 
+/* The same with pairs of equal weight, which should reach so much. */
+static banyan_status find_equal(const banyan_graph *graph, int limit, const banyan_division *division,
+                                double enough, banyan_coupled *equal, int *good, banyan_error *err)
+{
+    banyan_pairs_problem problem = {.root = division->root, .pair_limit = limit, .enough = enough};
+    banyan_status status;
+
+    equal->price = division->price; /* lent */
+    equal->bound_value = division->bound_value;
+    status = banyan_pairs_find(graph, &problem, equal, err);
+    equal->price = NULL;
+    *good = !status && equal->total >= GOOD * division->bound_value;
+    return status;
+}
+
 /* Pairs of weights that fall, into few, which is empty; *good: they are enough: on dense networks nothing else does better. */
 static banyan_status find_fitted(const banyan_graph *graph, int limit, const banyan_division *division,
                                  banyan_coupled *few, int *good, banyan_error *err)
@@ -124,16 +139,20 @@ static banyan_status find_fitted(const banyan_graph *graph, int limit, const ban
     return status;
 }
 
-/* Where pairs of weights that fall or halve are good, no columns are needed. */
+/* Where pairs of weights that are equal, fall or halve are good, no columns are needed. */
 static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_division *division,
-                             banyan_coupled *few, banyan_coupled *out, int *good, banyan_error *err)
+                             banyan_coupled *equal, banyan_coupled *few, banyan_coupled *out, int *good,
+                             banyan_error *err)
 {
-    banyan_coupled coins = {0};
+    banyan_coupled coins = {0}, *best;
     banyan_status status = BANYAN_SUCCESS;
 
     *good = 0;
     if (graph->arc_count > FITTED_ARCS * graph->node_count && !banyan_graph_has_forwarders(graph))
         status = find_fitted(graph, limit, division, few, good, err);
+    if (!status && !*good && banyan_graph_has_forwarders(graph) &&
+        graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
+        status = find_equal(graph, limit, division, ENOUGH * division->bound_value, equal, good, err);
     if (!status && !*good)
         status = find_coins(graph, limit, division, &coins, good, err);
     if (coins.total > few->total)
@@ -141,8 +160,9 @@ static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_
     banyan_coupled_fini(&coins);
     if (status || !*good)
         return status;
-    *out = *few;
-    *few = (banyan_coupled){0};
+    best = equal->total > few->total ? equal : few;
+    *out = *best;
+    *best = (banyan_coupled){0};
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
     if (!out->price) {
         banyan_coupled_fini(out);
@@ -155,15 +175,15 @@ static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_
     return BANYAN_SUCCESS;
 }
 
-/* Where there are more pairs than are of use: few of them, of those of weights that halve, and of pairs of equal weight that
- * are made beside them. few has the second sort, or none: these are then looked for if new_coins says so. */
+/* Where there are more pairs than are of use: few of them, of those of weights that halve, and of pairs of equal weight. few has
+ * the second sort, or none: these are then looked for if new_coins says so; equal the third, or none so far. */
 static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_coins,
-                                 const banyan_division *division, banyan_coupled *few, banyan_coupled *out,
-                                 banyan_error *err)
+                                 const banyan_division *division, banyan_coupled *equal, banyan_coupled *few,
+                                 banyan_coupled *out, banyan_error *err)
 {
     banyan_settle_problem settle = {
         .aim = out->bound_value, .enough = GOOD * out->bound_value, .turn_limit = TURNS};
-    banyan_coupled equal = {.price = division->price, .bound_value = out->bound_value}, *best;
+    banyan_coupled *best;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
     double least;
     int found = 0;
@@ -176,11 +196,12 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
         take_trees(out, few);
     if (status || found)
         return status;
-    status = banyan_pairs_find(graph, &(banyan_pairs_problem){.root = division->root, .pair_limit = limit},
-                               &equal, err);
-    best = few->total > equal.total ? few : &equal;
+    if (!equal->trees.tree_count)
+        status = find_equal(graph, limit, division, 0, equal, &found, err);
+    found = 0;
+    best = few->total > equal->total ? few : equal;
     if (!status && best->total < ENOUGH * out->bound_value) {
-        status = banyan_fewer_add_pairs(out, &equal, err);
+        status = banyan_fewer_add_pairs(out, equal, err);
         if (!status && few->trees.tree_count)
             status = banyan_fewer_add_pairs(out, few, err);
         least = fmax(FEW * fmin(out->total, out->bound_value), best->total * MORE);
@@ -193,8 +214,6 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_c
         take_trees(out, best);
     if (!status && out->total < GOOD * out->bound_value)
         status = banyan_settle_packing(graph, &settle, out, err);
-    equal.price = NULL; /* the division's */
-    banyan_coupled_fini(&equal);
     return status;
 }
 
@@ -391,7 +410,7 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
 {
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
-    banyan_coupled few = {0};
+    banyan_coupled equal = {0}, few = {0};
     int good = 0, has_coins = problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS,
         is_large =
             banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph) &&
@@ -409,17 +428,18 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
         status = settle_some(graph, problem, &division, out, err);
         good = 1;
     } else if (!status && graph->arc_count > FEW_ARCS && (has_coins || (is_large && problem->tree_limit > 0)))
-        status = try_few(graph, few_limit, &division, &few, out, &good, err);
+        status = try_few(graph, few_limit, &division, &equal, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
         if (!status && problem->tree_limit > 0) {
             status = limit_pairs(graph, problem->tree_limit, has_coins && graph->arc_count <= FEW_ARCS,
-                                 &division, &few, out, err);
+                                 &division, &equal, &few, out, err);
             if (status)
                 banyan_coupled_fini(out);
         }
     }
     *settled |= good;
+    banyan_coupled_fini(&equal);
     banyan_coupled_fini(&few);
     banyan_division_fini(&division);
     return status;

@@ -4,6 +4,7 @@
  *   cut    it leaves every set of nodes with active ones inside and outside, so at most the narrowest cut: 2 n maximum flows
  *   ends   its 2 (n - 1) edges each leave an active node and enter one, so at most what leaves (enters) all of them over that
  *   parts  the same with p sets of nodes in the place of active nodes, one inside each at least: such as wide arcs join
+ *   cells  where workers are behind switches, prices that are alike in each cell (solve/cells.h)
  *   sides  where all cables join one half of the nodes to the other: a node but the root sends one edge up and gets one down, so
  *          n - 1 edges of the pair run from the one half to the other, and as many back
  *
@@ -16,10 +17,12 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/cells.h"
 #include "solve/fitted-pairs.h"
 #include "solve/flow.h"
 #include "solve/full.h"
 #include "solve/narrowest.h"
+#include "solve/packing.h"
 #include "solve/pairs.h"
 #include "solve/places.h"
 #include "solve/settle.h"
@@ -228,6 +231,28 @@ static banyan_status try_all_parts(easy *e, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+/* Workers behind switches: the program may think a little more of its prices than they prove. */
+static banyan_status try_cells(easy *e, banyan_error *err)
+{
+    size_t arcs = (size_t)e->graph->arc_count;
+    int64_t *price = banyan_alloc(arcs, sizeof *price);
+    banyan_wide worth, cost = 0;
+    double value = HUGE_VAL;
+    banyan_status status = price ? banyan_cells_price(e->graph, price, &value, err) : banyan_fail_memory(err);
+
+    if (!status && value < e->packing->bound_value * REACHED)
+        status = banyan_cells_cost(e->graph, price, &cost, err);
+    worth = cost > 0 ? banyan_packing_value(e->graph, price, 1) : 0;
+    if (!status && cost > 0 && (double)worth / (double)cost < e->packing->bound_value * REACHED) {
+        e->packing->bound_value = (double)worth / (double)cost;
+        e->packing->bound = banyan_fraction_make(worth, cost);
+        e->is_full = 0;
+        memcpy(e->packing->price, price, arcs * sizeof *price);
+    }
+    banyan_free(price);
+    return status;
+}
+
 static banyan_status try_cuts(easy *e, banyan_error *err)
 {
     const banyan_graph *graph = e->graph;
@@ -278,6 +303,8 @@ static banyan_status find_bound(easy *e, banyan_error *err)
     e->is_full = banyan_graph_all_active(graph);
     if (!status)
         status = try_all_parts(e, err);
+    if (!status && banyan_graph_has_forwarders(graph))
+        status = try_cells(e, err);
     if (!status)
         status = try_cuts(e, err);
     if (!status && graph->arc_count > MANY_ARCS && banyan_graph_all_active(graph))
