@@ -68,8 +68,72 @@ static banyan_status take_weights(stand *s, const banyan_weighing *weighing, ban
     return s->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
+/* How many trees weigh at least as much as this one and come before it. */
+static size_t rank_of(const stand *s, size_t tree)
+{
+    size_t heavier = 0;
+
+    for (size_t u = 0; u < s->trees.tree_count; u++)
+        heavier += s->weight[u] > s->weight[tree] || (!(s->weight[u] < s->weight[tree]) && u < tree);
+    return heavier;
+}
+
+static int is_light(const stand *s, size_t tree)
+{
+    return s->weight[tree] <= 1e-9 * s->total;
+}
+
+/* The heaviest of the trees, as many, and their weights. */
+static banyan_status keep_heaviest(stand *s, size_t limit, banyan_error *err)
+{
+    stand kept = {.total = s->total};
+
+    banyan_trees_init(&kept.trees);
+    kept.weight = banyan_alloc(limit + 1, sizeof *kept.weight);
+    for (size_t t = 0; kept.weight && t < s->trees.tree_count; t++) {
+        if (is_light(s, t) || rank_of(s, t) >= limit)
+            continue;
+        kept.weight[kept.trees.tree_count] = s->weight[t];
+        banyan_trees_copy(&kept.trees, &s->trees, t);
+    }
+    if (!kept.weight || kept.trees.failed) {
+        stand_fini(&kept);
+        return banyan_fail_memory(err);
+    }
+    stand_fini(s);
+    *s = kept;
+    return BANYAN_SUCCESS;
+}
+
+static size_t count_heavy(const stand *s)
+{
+    size_t count = 0;
+
+    for (size_t t = 0; t < s->trees.tree_count; t++)
+        count += !is_light(s, t);
+    return count;
+}
+
+/* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. The trees have been weighed. */
+static banyan_status thin_out(banyan_weighing *weighing, size_t limit, stand *s, banyan_error *err)
+{
+    size_t count;
+    banyan_status status = take_weights(s, weighing, err);
+
+    while (!status && (count = count_heavy(s)) > limit) {
+        for (size_t t = 0; t < s->trees.tree_count; t++)
+            if (is_light(s, t) || rank_of(s, t) >= count - (count - limit + 3) / 4)
+                banyan_weighing_drop(weighing, t);
+        status = banyan_weighing_solve(weighing, &s->total, err);
+        if (!status)
+            status = take_weights(s, weighing, err);
+    }
+    return status ? status : keep_heaviest(s, limit, err);
+}
+
+/* No more than the limit in the end. */
 static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_allreduce_bound *bound,
-                                      double enough, finder *f, stand *s, banyan_error *err)
+                                      double enough, size_t limit, finder *f, stand *s, banyan_error *err)
 {
     int count = FIRST_TREES + graph->arc_count / 2;
     double *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
@@ -91,14 +155,14 @@ static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_al
             banyan_spread_heed(spread, price);
     }
     if (!status)
-        status = take_weights(s, weighing, err);
+        status = thin_out(weighing, limit, s, err);
     banyan_free(price);
     banyan_spread_destroy(spread);
     banyan_weighing_destroy(weighing);
     return status;
 }
 
-static banyan_status weigh(const banyan_graph *graph, stand *s, banyan_error *err)
+static banyan_status weigh_and_thin_out(const banyan_graph *graph, size_t limit, stand *s, banyan_error *err)
 {
     banyan_weighing *weighing;
     banyan_status status = banyan_weighing_create(graph, &s->trees, &weighing, err);
@@ -106,52 +170,8 @@ static banyan_status weigh(const banyan_graph *graph, stand *s, banyan_error *er
     if (!status)
         status = banyan_weighing_solve(weighing, &s->total, err);
     if (!status)
-        status = take_weights(s, weighing, err);
+        status = thin_out(weighing, limit, s, err);
     banyan_weighing_destroy(weighing);
-    return status;
-}
-
-/* The heaviest of the trees, as many, and their weights. */
-static banyan_status keep_heaviest(stand *s, size_t limit, banyan_error *err)
-{
-    stand kept = {.total = s->total};
-    size_t count = s->trees.tree_count;
-
-    banyan_trees_init(&kept.trees);
-    kept.weight = banyan_alloc(limit + 1, sizeof *kept.weight);
-    for (size_t t = 0; kept.weight && t < count; t++) {
-        size_t heavier = 0;
-
-        for (size_t u = 0; u < count; u++)
-            heavier += s->weight[u] > s->weight[t] || (!(s->weight[u] < s->weight[t]) && u < t);
-        if (heavier >= limit || s->weight[t] <= 1e-9 * s->total)
-            continue;
-        kept.weight[kept.trees.tree_count] = s->weight[t];
-        banyan_trees_copy(&kept.trees, &s->trees, t);
-    }
-    if (!kept.weight || kept.trees.failed) {
-        stand_fini(&kept);
-        return banyan_fail_memory(err);
-    }
-    stand_fini(s);
-    *s = kept;
-    return BANYAN_SUCCESS;
-}
-
-/* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. */
-static banyan_status thin_out(const banyan_graph *graph, stand *s, size_t limit, banyan_error *err)
-{
-    banyan_status status = keep_heaviest(s, s->trees.tree_count, err);
-
-    while (!status && s->trees.tree_count > limit) {
-        size_t over = s->trees.tree_count - limit;
-
-        status = keep_heaviest(s, s->trees.tree_count - (over + 2) / 3, err);
-        if (!status)
-            status = weigh(graph, s, err);
-        if (!status)
-            status = keep_heaviest(s, s->trees.tree_count, err);
-    }
     return status;
 }
 
@@ -187,9 +207,7 @@ static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit,
     if (!status && moved.trees.failed)
         status = banyan_fail_memory(err);
     if (!status)
-        status = weigh(graph, &moved, err);
-    if (!status)
-        status = thin_out(graph, &moved, limit, err);
+        status = weigh_and_thin_out(graph, limit, &moved, err);
     if (!status && moved.total > s->total) {
         stand before = *s;
 
@@ -201,11 +219,11 @@ static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit,
     return status;
 }
 
-static banyan_status limit_trees(const banyan_graph *graph, double bound, stand *s, size_t limit,
-                                 banyan_error *err)
+static banyan_status exchange_some(const banyan_graph *graph, double bound, stand *s, size_t limit,
+                                   banyan_error *err)
 {
     double enough = graph->arc_count > MANY_ARCS ? ENOUGH_OF_MANY : ENOUGH_OF_FEW;
-    banyan_status status = thin_out(graph, s, limit, err);
+    banyan_status status = BANYAN_SUCCESS;
 
     for (int turn = 0, better = 1; !status && better && turn < EXCHANGES && s->total < enough * bound; turn++)
         status = exchange(graph, s, limit, &better, err);
@@ -267,9 +285,11 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
         in_pairs = few.total;
         status = pack_pairs(graph, options, bound, &in_pairs, flows, err);
     } else if (!status && is_open(graph, few.total, bound->value)) {
-        status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, &f, &s, err);
+        size_t limit = (size_t)options->max_trees;
+
+        status = spread_and_weigh(graph, bound, is_few ? ENOUGH_TO_THIN : ENOUGH, limit, &f, &s, err);
         if (!status)
-            status = limit_trees(graph, bound->value, &s, (size_t)options->max_trees, err);
+            status = exchange_some(graph, bound->value, &s, limit, err);
     }
     if (!status && few.total > s.total) {
         stand_fini(&s);
@@ -295,7 +315,7 @@ banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packe
     if (bound)
         return pack(graph, options, bound, flows, err);
     found.price = banyan_alloc((size_t)graph->arc_count, sizeof *found.price);
-    status = found.price ? banyan_allreduce_solve(graph, &found, err) : banyan_fail_memory(err);
+    status = found.price ? banyan_packed_bound(graph, options, &found, err) : banyan_fail_memory(err);
     if (!status)
         status = pack(graph, options, &found, flows, err);
     banyan_free(found.price);

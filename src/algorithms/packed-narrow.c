@@ -75,10 +75,12 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
 }
 
 /* The bound of a symmetric network, in bytes per second. */
-static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_error *err)
+static banyan_status bound_of(const banyan_graph *graph, const banyan_packed_options *options, double *out,
+                              banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
-    banyan_status status = bound.price ? banyan_allreduce_solve(graph, &bound, err) : banyan_fail_memory(err);
+    banyan_status status =
+        bound.price ? banyan_packed_bound(graph, options, &bound, err) : banyan_fail_memory(err);
 
     *out = bound.value * graph->unit;
     banyan_free(bound.price);
@@ -86,12 +88,12 @@ static banyan_status bound_of(const banyan_graph *graph, double *out, banyan_err
 }
 
 /* The bound of the mean network, with its prices. */
-static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_mean *mean, banyan_known *known,
-                                   banyan_error *err)
+static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_packed_options *options,
+                                   const banyan_mean *mean, banyan_known *known, banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)mean->graph->arc_count, sizeof(int64_t))};
     banyan_status status =
-        bound.price ? banyan_allreduce_solve(mean->graph, &bound, err) : banyan_fail_memory(err);
+        bound.price ? banyan_packed_bound(mean->graph, options, &bound, err) : banyan_fail_memory(err);
 
     known->bound = bound.value * mean->graph->unit;
     for (int i = 0; !status && i < graph->arc_count; i++)
@@ -130,7 +132,8 @@ static banyan_status heed_places(const banyan_graph *graph, banyan_known *known,
 /* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
  * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
 static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
-                                      banyan_known *known, double *most, banyan_error *err)
+                                      const banyan_packed_options *options, banyan_known *known, double *most,
+                                      banyan_error *err)
 {
     banyan_mean mean;
     banyan_status status;
@@ -142,13 +145,13 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
     }
     status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
     if (!status && mean.graph)
-        status = bound_of_mean(graph, &mean, known, err);
+        status = bound_of_mean(graph, options, &mean, known, err);
     if (!status && mean.graph && banyan_graph_has_helpers(graph))
         status = cut_to_narrowest(graph, known, err);
     if (!status && mean.graph && banyan_graft_applies(graph))
         status = heed_places(graph, known, err);
     if (!status && mean.graph && narrow->symmetric)
-        status = bound_of(narrow, most, err);
+        status = bound_of(narrow, options, most, err);
     if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
         status = BANYAN_SUCCESS;
         *most = 0;
@@ -169,7 +172,7 @@ banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, co
 
     *good = 0;
     if (!status)
-        status = find_easy_bounds(graph, narrow, known, &most, err);
+        status = find_easy_bounds(graph, narrow, options, known, &most, err);
     bound = known->bound;
     if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
         status = banyan_packed_symmetric(topology, narrow, options, flows, err);
@@ -207,7 +210,7 @@ banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const ba
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);
     if (!status && narrow->symmetric && banyan_graph_is_dense(graph)) /* there that is soon found */
-        status = bound_of(narrow, &most, err);
+        status = bound_of(narrow, options, &most, err);
     if (!status && narrow->symmetric && most > rate)
         status = banyan_packed_symmetric(topology, narrow, options, &other, err);
     if (!status)

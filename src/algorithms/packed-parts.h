@@ -82,6 +82,14 @@ typedef struct {
     double bound;
 } banyan_known;
 
+/* Trees of a symmetric graph that may branch at any node: the best packing will have more than are allowed, so there is no need to
+ * find it. */
+int banyan_packed_is_tight(const banyan_graph *graph, const banyan_packed_options *options);
+
+/* The bound of a symmetric graph, or, where the best packing is not looked for, one that is soon found and holds. */
+banyan_status banyan_packed_bound(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_allreduce_bound *out, banyan_error *err);
+
 /* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees of a symmetric network
  * will do (*good), and are found much faster. With idle workers that help the easy bound is in known, whose arrays are the caller's. */
 banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,

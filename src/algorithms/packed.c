@@ -9,6 +9,7 @@
 #include "algorithms/packed-parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/cuts.h"
 #include "solve/ellipsoid.h"
 #include "solve/oracle.h"
 #include "solve/packing.h"
@@ -264,6 +265,19 @@ banyan_status banyan_packed_plain(const banyan_topology *topology, const banyan_
     return pack_switched(topology, graph, options, flows, err);
 }
 
+int banyan_packed_is_tight(const banyan_graph *graph, const banyan_packed_options *options)
+{
+    return graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
+           !banyan_graph_is_dense(graph) && options->max_trees <= graph->arc_count / 2;
+}
+
+banyan_status banyan_packed_bound(const banyan_graph *graph, const banyan_packed_options *options,
+                                  banyan_allreduce_bound *out, banyan_error *err)
+{
+    return banyan_packed_is_tight(graph, options) ? banyan_cuts_price(graph, out->price, &out->value, err)
+                                                  : banyan_allreduce_solve(graph, out, err);
+}
+
 static banyan_status pack_helped(const banyan_topology *topology, const banyan_graph *graph,
                                  const banyan_packed_options *options, banyan_easy *easy, banyan_flows *flows,
                                  banyan_error *err)
@@ -271,7 +285,7 @@ static banyan_status pack_helped(const banyan_topology *topology, const banyan_g
     int is_dense = banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph);
 
     if (graph->active_count <= MANY_WORKERS && !banyan_network_has_many_helpers(graph) &&
-        banyan_network_is_searched(graph) &&
+        banyan_network_is_searched(graph) && !banyan_packed_is_tight(graph, options) &&
         !(is_dense && (options->max_trees <= MANY_TREES || graph->arc_count > MANY_ARCS)))
         return pack_switched(topology, graph, options, flows, err);
     return banyan_graph_has_forwarders(graph)

@@ -27,7 +27,9 @@
 #define SURELY 0.999 /* of what all pairs carry some must be able to */
 #define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
 #define MOST_COINS 256
-#define FEW_ARCS 128         /* with so few columns are soon found, and mostly few enough */
+#define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
+#define SOON_DIVIDED                                                                                         \
+    200 /* with so few a division is soon made: pairs for a known bound hurry, as it may be too high; */
 #define CLOSE 5e-3           /* share of the bound that columns may leave then, where pairs are limited, */
 #define CLOSER 2e-3          /* and with more arcs: then some pairs will have to go */
 #define ROUGHLY 2e-3         /* the same where pairs settle, */
@@ -343,8 +345,10 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
     int ways = graph->arc_count > MANY_ARCS ? 1 : 2;
     banyan_status status = price ? soften(graph, division, price, err) : banyan_fail_memory(err);
 
-    if (!status && graph->arc_count > FEW_ARCS && is_lower(division, out))
+    if (!status && (graph->arc_count > FEW_ARCS || out->trees.tree_count) && is_lower(division, out))
         status = settle_laden(graph, problem->tree_limit, division, &settle, out, err);
+    else if (!status && out->trees.tree_count && graph->arc_count <= SOON_DIVIDED)
+        status = banyan_settle_packing(graph, &settle, out, err);
     if (!status)
         status = take_bound(graph, division, out, err);
     soft.price = price;
@@ -379,6 +383,7 @@ static banyan_status settle_known(const banyan_graph *graph, const banyan_couple
     banyan_settle_problem settle = make_settle(graph, &known, price);
     banyan_status status = price && known.root ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
+    settle.in_hurry = graph->arc_count <= SOON_DIVIDED;
     if (!status)
         memcpy(known.price, problem->known_price, arcs * sizeof *price);
     for (int i = 0; !status && i < graph->active_count; i++)

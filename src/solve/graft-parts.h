@@ -23,6 +23,7 @@ typedef struct {
     double *base;  /* per arc: what it costs when it is full, */
     double *proof; /* and what, besides, in any case */
     double steep;
+    int *by_weight;     /* pairs, the heaviest first */
     double *load;       /* per arc: what its users weigh */
     double *full;       /* per arc: 2^(steep (load / limit - 1)) */
     double *growth;     /* [pair * arc_count + arc]: by how many times a tree of the pair makes that more */

@@ -7,7 +7,8 @@
  *         v           room for; differences of two weights are as small as one likes.
  *
  * Loads beyond the limits count by their squares, so what is too much spreads over an arc's neighbours, and theirs, until
- * there is room. Nodes stay in their trees. Cost: all pairs of trees at an arc that bears too much, some passes over these. */
+ * there is room. Nodes stay in their trees. Cost: at an arc that bears too much, all pairs of trees that are nearly alike in weight;
+ * some passes over these. */
 #include "solve/graft-parts.h"
 
 #define PASSES 8
@@ -45,18 +46,38 @@ static int *arc_above(const banyan_grafter *g, int tree, int v)
     return &g->above[(size_t)tree * (size_t)g->node_count + (size_t)v];
 }
 
+/* A swap that moves more than this makes some other arc at v worse than the arc gets better, even if it gets quite well. */
+static double find_span(const banyan_grafter *g, int arc, int v)
+{
+    double gain = excess(g, arc, 0), span = 0;
+
+    for (int i = g->up_first[v]; i < g->up_first[v + 1]; i++) {
+        int other = g->up_arc[i];
+        double limit = g->problem->limit[other], over = g->load[other] - limit;
+
+        if (other != arc)
+            span = fmax(span, sqrt(limit * (gain + excess(g, other, 0))) - over);
+    }
+    return span;
+}
+
 /* The best swap by which a heavier tree leaves the arc to a lighter one. */
 static void look_at(const banyan_grafter *g, int arc, swap *best)
 {
-    double before = excess(g, arc, 0);
+    double before = excess(g, arc, 0), span = find_span(g, arc, best->v);
+    int pairs = g->tree_count / 2;
 
-    for (int a = !g->towards; a < g->tree_count; a += 2) {
+    for (int i = 0; i < pairs; i++) {
+        int a = 2 * g->by_weight[i] + !g->towards;
+
         if (*arc_above(g, a, best->v) != arc)
             continue;
-        for (int b = !g->towards; b < g->tree_count; b += 2) {
-            int other = *arc_above(g, b, best->v);
+        for (int j = i + 1; j < pairs; j++) {
+            int b = 2 * g->by_weight[j] + !g->towards, other = *arc_above(g, b, best->v);
             double less = banyan_graft_weight(g, a) - banyan_graft_weight(g, b), gain;
 
+            if (less >= span)
+                break;
             if (other < 0 || other == arc || less <= 0)
                 continue;
             gain = before - excess(g, arc, -less) + excess(g, other, 0) - excess(g, other, less);

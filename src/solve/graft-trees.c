@@ -19,6 +19,7 @@ void banyan_grafter_fini(banyan_grafter *g)
     banyan_free(g->back);
     banyan_free(g->base);
     banyan_free(g->proof);
+    banyan_free(g->by_weight);
     banyan_free(g->load);
     banyan_free(g->full);
     banyan_free(g->growth);
@@ -59,6 +60,18 @@ static void set_base(banyan_grafter *g)
     }
 }
 
+static void sort_pairs(banyan_grafter *g)
+{
+    for (int k = 0; k < g->tree_count / 2; k++) {
+        int at = k;
+
+        for (; at > 0 && banyan_graft_weight(g, 2 * g->by_weight[at - 1]) < banyan_graft_weight(g, 2 * k);
+             at--)
+            g->by_weight[at] = g->by_weight[at - 1];
+        g->by_weight[at] = k;
+    }
+}
+
 banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
 {
     size_t nodes = (size_t)g->node_count, arcs = (size_t)g->graph->arc_count,
@@ -69,6 +82,7 @@ banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
     g->back = banyan_alloc(arcs, sizeof(int));
     g->base = banyan_alloc(arcs, sizeof(double));
     g->proof = banyan_alloc(arcs, sizeof(double));
+    g->by_weight = banyan_alloc((size_t)(g->tree_count + 1) / 2, sizeof(int));
     g->load = banyan_alloc(arcs, sizeof(double));
     g->full = banyan_alloc(arcs, sizeof(double));
     g->growth = banyan_alloc(arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
@@ -84,9 +98,9 @@ banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
     g->met = banyan_alloc(nodes, sizeof(int));
     g->line = banyan_alloc(nodes, sizeof(int));
     g->cut = banyan_alloc(nodes, sizeof(int));
-    if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->load || !g->full ||
-        !g->growth || !g->price || !g->branch || !g->depth || !g->turning || !g->is_branch || !g->met ||
-        !g->distance || !g->via || !g->hops || !g->open || !g->line || !g->cut)
+    if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->by_weight || !g->load ||
+        !g->full || !g->growth || !g->price || !g->branch || !g->depth || !g->turning || !g->is_branch ||
+        !g->met || !g->distance || !g->via || !g->hops || !g->open || !g->line || !g->cut)
         return banyan_fail_memory(err);
     for (int i = 0; i < g->graph->arc_count; i++) {
         const banyan_arc *arc = &g->graph->arcs[i];
@@ -101,6 +115,7 @@ banyan_status banyan_grafter_init(banyan_grafter *g, banyan_error *err)
         g->distance[v] = HUGE_VAL;
     g->steep = g->problem->is_firm ? FIRM_STEEP : STEEP;
     set_base(g);
+    sort_pairs(g);
     return BANYAN_SUCCESS;
 }
 

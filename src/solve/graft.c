@@ -23,6 +23,8 @@
 #define LEARN 5      /* doublings of an arc's base price a round for each limit that it bears too much, */
 #define DEAREST 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
+#define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
+#define IDLE_ROUNDS 2 /* after as many it ends */
 
 /* The branch of top comes off, with the way above it that served it alone; what that costs if it is put back. */
 static double cut_off(banyan_grafter *g, int top)
@@ -248,6 +250,16 @@ static double find_fullest(const banyan_grafter *g)
     return fullest;
 }
 
+/* What all arcs bear too much, in parts of their limits. */
+static double find_excess(const banyan_grafter *g)
+{
+    double sum = 0;
+
+    for (int i = 0; i < g->graph->arc_count; i++)
+        sum += fmax(0, g->load[i] / g->problem->limit[i] - 1);
+    return sum;
+}
+
 /* What was too full in spite of its price gets dearer, and the rest cheaper. */
 static void learn(banyan_grafter *g)
 {
@@ -270,18 +282,25 @@ banyan_status banyan_graft(const banyan_graph *graph, const banyan_rehang_proble
                         .problem = problem,
                         .node_count = graph->node_count,
                         .tree_count = (int)trees->tree_count};
+    double excess;
+    int idle = 0;
     banyan_trees better;
     banyan_status status = banyan_grafter_init(&g, err);
 
     banyan_trees_init(&better);
     for (int t = 0; !status && t < g.tree_count; t++)
         banyan_graft_take_tree(&g, trees, t);
-    for (int round = 0; !status && round < ROUNDS && find_fullest(&g) > 1; round++) {
+    excess = status ? 0 : find_excess(&g);
+    for (int round = 0; !status && round < ROUNDS && excess > 0 && idle < IDLE_ROUNDS; round++) {
+        double before = excess;
+
         sweep(&g, round % 2);
         learn(&g);
         banyan_graft_stars(&g);
         if (problem->is_firm)
             banyan_graft_swaps(&g);
+        excess = find_excess(&g);
+        idle = problem->is_firm && excess > before * STILL ? idle + 1 : 0;
     }
     for (int i = 0; !status && problem->learned && i < graph->arc_count; i++)
         problem->learned[i] = g.base[i];

@@ -21,6 +21,8 @@ struct banyan_lp {
     Clp_Simplex *clp;
     int column_count;
     int solved_before;
+    int is_narrower; /* since the last solve bounds of columns have changed, and nothing else: its prices still hold; */
+    int is_same; /* not even these */
     int waiting; /* columns that Clp has not been given yet: it copies all that it has for each lot */
     double *cost, *value;
     int *start, *row;
@@ -87,6 +89,7 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
     int first = lp->waiting ? lp->start[lp->waiting] : 0;
 
     lp->column_count++;
+    lp->is_narrower = lp->is_same = 0;
     if (lp->failed || !make_room(lp, (size_t)(first + count))) {
         lp->failed = 1;
         return;
@@ -121,6 +124,7 @@ banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const
     }
     Clp_addColumns(lp->clp, count, each, each + count, each + 2 * count, start, row, value);
     lp->column_count += count;
+    lp->is_narrower = lp->is_same = 0;
     banyan_free(each);
     return BANYAN_SUCCESS;
 }
@@ -137,6 +141,7 @@ void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double uppe
     hand_over(lp);
     Clp_columnLower(lp->clp)[column] = lower;
     Clp_columnUpper(lp->clp)[column] = upper;
+    lp->is_same = 0;
 }
 
 void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
@@ -145,6 +150,17 @@ void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
         return;
     hand_over(lp);
     Clp_objective(lp->clp)[column] = -cost;
+    lp->is_narrower = lp->is_same = 0;
+}
+
+void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like)
+{
+    if (lp->failed)
+        return;
+    hand_over(lp);
+    if (like->solved_before && like->column_count == lp->column_count &&
+        Clp_numberRows(like->clp) == Clp_numberRows(lp->clp))
+        Clp_copyinStatus(lp->clp, Clp_statusArray(like->clp));
 }
 
 static int use_one_thread(void)
@@ -168,12 +184,17 @@ banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
 
     if (lp->failed)
         return banyan_fail_memory(err);
+    if (lp->is_same)
+        return BANYAN_SUCCESS;
     hand_over(lp);
     threads = use_one_thread();
-    status = Clp_primal(lp->clp, lp->solved_before ? 1 : 0);
+    status = lp->is_narrower ? Clp_dual(lp->clp, 0) : 1;
+    if (status != 0)
+        status = Clp_primal(lp->clp, 0);
     if (status != 0)
         status = Clp_dual(lp->clp, 0);
     use_threads_again(threads);
+    lp->is_narrower = lp->is_same = status == 0;
     lp->solved_before = 1;
     if (status != 0)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR,

@@ -26,6 +26,10 @@ int banyan_lp_column_count(const banyan_lp *lp);
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper);
 void banyan_lp_set_cost(banyan_lp *lp, int column, double cost);
 
+/* The first solve starts from the basis of another program, if that has as many rows and columns: where most of what they say is the
+ * same, few steps are left. */
+void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like);
+
 /* INTERNAL_ERROR with a sentence unless an optimum was found. */
 banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err);
 

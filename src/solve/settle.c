@@ -49,6 +49,7 @@ typedef struct {
     int *above;
     double *weight;  /* per tree */
     double *learned; /* per arc: prices of graft */
+    banyan_lp *lp;   /* by which pairs were weighed last */
 } settler;
 
 static void settler_fini(settler *s)
@@ -61,6 +62,7 @@ static void settler_fini(settler *s)
     banyan_free(s->above);
     banyan_free(s->weight);
     banyan_free(s->learned);
+    banyan_lp_destroy(s->lp);
 }
 
 static void aim_at(settler *s, double aim)
@@ -143,7 +145,7 @@ static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_er
 }
 
 /* Prices of the arcs, the least in all by which every pair costs 1: this program has a row a pair, so it is much smaller than that
- * of the weights, which are what its rows are worth. */
+ * of the weights, which are what its rows are worth. Most trees are as they were the last time, so it begins with those prices. */
 static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
                            banyan_error *err)
 {
@@ -158,12 +160,15 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
     for (int i = 0; !status && i < s->graph->arc_count; i++)
         banyan_lp_add_column(lp, -s->limit[i] / s->pair_count, s->first[i + 1] - s->first[i],
                              s->pair + s->first[i], s->value + s->first[i]);
+    if (!status && s->lp)
+        banyan_lp_begin_like(lp, s->lp);
     if (!status)
         status = banyan_lp_solve(lp, err);
     *total = 0;
     for (int k = 0; !status && k < s->pair_count; k++)
         *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->aim;
-    banyan_lp_destroy(lp);
+    banyan_lp_destroy(s->lp);
+    s->lp = lp;
     banyan_free(lower);
     return status;
 }
@@ -261,12 +266,14 @@ static banyan_status settle_branches(settler *s, banyan_trees *trees, double *we
     int is_firm = 0;
 
     for (int turn = 0; !status && turn < s->problem->turn_limit && best->total < s->problem->enough; turn++) {
-        double sum;
+        double sum, before = latest;
 
         aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
         status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);
+        if (s->problem->in_hurry && !(is_firm ? is_in_reach(s, before, sum) : is_in_reach(s, 0, sum)))
+            break;
         if (status || !is_firm || sum > latest + least) {
             latest = sum;
             is_firm = 1;

@@ -126,6 +126,11 @@ banyan_status banyan_weighing_solve(banyan_weighing *w, double *total, banyan_er
     return status;
 }
 
+void banyan_weighing_drop(banyan_weighing *w, size_t tree)
+{
+    banyan_lp_bound_column(w->lp, (int)tree, 0, 0);
+}
+
 double banyan_weighing_weight(const banyan_weighing *w, size_t tree)
 {
     double value = banyan_lp_values(w->lp)[tree];

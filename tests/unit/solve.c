@@ -483,6 +483,65 @@ TEST(a_program_that_grew_is_solved_from_where_it_was)
     banyan_lp_destroy(lp);
 }
 
+TEST(a_program_goes_on_when_columns_are_taken_out)
+{
+    const double upper[] = {4, 6}, one[] = {1, 1}, two[] = {1, 2};
+    const int rows[] = {0, 1};
+    banyan_lp *lp;
+
+    assert_int_equal(banyan_lp_create(2, NULL, upper, &lp, NULL), BANYAN_SUCCESS);
+    banyan_lp_add_column(lp, 1, 2, rows, two);
+    banyan_lp_add_column(lp, 1, 2, rows, one);
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    assert_true(fabs(banyan_lp_objective(lp) - 4) < 1e-9);
+    banyan_lp_bound_column(lp, 1, 0, 0);
+    for (int i = 0; i < 2; i++) { /* the second time nothing has changed */
+        assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+        assert_true(fabs(banyan_lp_objective(lp) - 3) < 1e-9);
+        assert_true(fabs(banyan_lp_price(lp, 1) - 0.5) < 1e-9);
+    }
+    banyan_lp_set_cost(lp, 0, 2);
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    assert_true(fabs(banyan_lp_objective(lp) - 6) < 1e-9);
+    banyan_lp_destroy(lp);
+}
+
+/* Widths by chance, so that each has one best answer. */
+static banyan_lp *make_wide_program(uint64_t noise)
+{
+    enum { ROWS = 20 };
+    double upper[ROWS], value[ROWS];
+    int row[ROWS];
+    banyan_lp *lp;
+
+    for (int i = 0; i < ROWS; i++) {
+        noise = noise * 6364136223846793005u + 1442695040888963407u;
+        upper[i] = 1 + (double)(noise >> 40) / 16777216.0;
+        row[i] = i;
+    }
+    assert_int_equal(banyan_lp_create(ROWS, NULL, upper, &lp, NULL), BANYAN_SUCCESS);
+    for (int column = 0; column < 2 * ROWS; column++) {
+        for (int i = 0; i < ROWS; i++)
+            value[i] = (i * column + column) % 7 < 3;
+        banyan_lp_add_column(lp, 1, ROWS, row, value);
+    }
+    return lp;
+}
+
+TEST(a_program_may_begin_with_the_basis_of_another)
+{
+    banyan_lp *first = make_wide_program(1), *alone = make_wide_program(2), *like = make_wide_program(2);
+
+    assert_int_equal(banyan_lp_solve(first, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_lp_solve(alone, NULL), BANYAN_SUCCESS);
+    banyan_lp_begin_like(like, first);
+    assert_int_equal(banyan_lp_solve(like, NULL), BANYAN_SUCCESS);
+    assert_true(fabs(banyan_lp_objective(like) - banyan_lp_objective(alone)) < 1e-9);
+    banyan_lp_destroy(first);
+    banyan_lp_destroy(alone);
+    banyan_lp_destroy(like);
+}
+
 static int count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -597,6 +656,8 @@ int main(void)
         cmocka_unit_test(pairs_with_hubs_survive_the_failure_of_each_allocation),
         cmocka_unit_test(the_best_root_is_found_in_one_search_as_by_trying_each),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
+        cmocka_unit_test(a_program_goes_on_when_columns_are_taken_out),
+        cmocka_unit_test(a_program_may_begin_with_the_basis_of_another),
         cmocka_unit_test(a_program_is_solved_by_the_calling_thread_alone),
         cmocka_unit_test(cables_that_look_alike_share_a_group),
         cmocka_unit_test(hubs_and_exchanges_use_all_cables_evenly),
