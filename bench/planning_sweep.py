@@ -181,7 +181,7 @@ def plan(options, folder, name):
     path = os.path.join(folder, re.sub(r"\W+", "_", name) + ".json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(topology, file)
-    command = [options.banyan, "plan", path, "--algo", "forest", "--json", "--max-trees", str(options.trees)]
+    command = [options.banyan, "plan", path, "--algo", "forest", "--json", "--max-trees", str(options.trees), "--relays", options.relays]
     if active:
         command += ["--active", ",".join(map(str, active))]
     row = {"case": name, "workers": workers, "active": len(active or range(workers)), "share": 0, "cpu_s": options.limit,
@@ -235,6 +235,7 @@ def read_options():
     parser.add_argument("--active", default="100,90,75,50,25", help="per cent of the workers")
     parser.add_argument("--seeds", default="0", help="as in 0-4")
     parser.add_argument("--trees", type=int, default=64, help="at most; 4096 for what there is before rounding")
+    parser.add_argument("--relays", default="add", choices=("add", "forward", "none"), help="what idle workers may do")
     parser.add_argument("--limit", type=float, default=60, help="seconds to wait for an answer")
     parser.add_argument("--jobs", type=int, default=1, help="at once; more than the cores make times longer")
     parser.add_argument("--csv", help="write all cases there")
