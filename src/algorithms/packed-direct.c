@@ -10,10 +10,11 @@
 #include "solve/peel.h"
 #include "solve/strength.h"
 
-#define NEARLY 0.99            /* of the bound: nothing else is tried */
-#define BEST 0.9999            /* the same for stars */
-#define MANY_ARCS 2000         /* beyond this a program takes long, and little comes of it where */
-#define HARDLY 0.9             /* of the bound is there */
+#define NEARLY 0.99       /* of the bound: nothing else is tried */
+#define BEST 0.9999       /* the same for stars */
+#define MANY_ARCS 2000    /* beyond this, */
+#define MANY_AT_A_NODE 64 /* or so many of them there, a program takes long, and little comes of it where */
+#define HARDLY 0.9        /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
 #define MOST_FEW 256           /* trees: more are not found for their number, */
 #define ENOUGH_TREES 512       /* but on very many cables, and then no more than these */
@@ -132,7 +133,8 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     size_t most;
     banyan_peel peel;
     double rate = 0, nearly;
-    int radius, is_large = graph->arc_count > MANY_ARCS;
+    int radius,
+        is_large = graph->arc_count > MANY_ARCS || graph->arc_count > MANY_AT_A_NODE * graph->active_count;
     banyan_status status = banyan_packed_radius(graph, &radius, err);
 
     if (status)

@@ -43,6 +43,11 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
                                  const banyan_packed_options *options, banyan_flows *flows, int *good,
                                  banyan_error *err);
 
+/* Most pairs are cabled, and some workers only forward: trees of the network in which what these carry is cables between the others.
+ * *good, and they are there: they reach 99 % of what all edges together allow, or much of it where all else would take long. */
+banyan_status banyan_packed_through(const banyan_graph *graph, const banyan_packed_options *options,
+                                    banyan_flows *flows, int *good, banyan_error *err);
+
 /* Idle workers behind switches: trees of the network in which nodes that free cables join are one, laid into this one. Perhaps
  * none. */
 banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,

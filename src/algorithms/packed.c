@@ -427,6 +427,8 @@ banyan_status banyan_packed_any(const banyan_topology *topology, const banyan_gr
     if (!options->max_depth &&
         (graph->symmetric ? banyan_graph_has_idle_adders(graph) : !banyan_graph_all_active(graph)))
         status = banyan_packed_wide(topology, graph, !graph->symmetric, options, flows, &good, err);
+    if (!status && !good)
+        status = banyan_packed_through(graph, options, flows, &good, err);
     return status || good ? status : pack_behind_switches(topology, graph, options, flows, err);
 }
 

@@ -30,6 +30,7 @@
 #include "solve/stars.h"
 #include "solve/steiner.h"
 #include "solve/strength.h"
+#include "solve/through.h"
 #include "solve/twins.h"
 #include "solve/wide.h"
 
@@ -162,6 +163,30 @@ static banyan_status by_one_part(const banyan_graph *graph, banyan_allreduce_bou
     memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
     banyan_division_fini(&division);
     return BANYAN_SUCCESS;
+}
+
+/* The same where some nodes only forward: what these carry is cables between the others (solve/through.h). */
+static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
+                                banyan_error *err)
+{
+    banyan_through through;
+    banyan_allreduce_bound found = {0};
+    banyan_status status = banyan_through_make(graph, &through, err);
+
+    *good = 0;
+    if (!status && through.graph) {
+        found.price = banyan_alloc((size_t)through.graph->arc_count, sizeof *found.price);
+        status = found.price ? banyan_allreduce_solve(through.graph, &found, err) : banyan_fail_memory(err);
+    }
+    if (!status && through.graph) {
+        out->reached = found.value * through.graph->unit / graph->unit;
+        banyan_through_price(graph, out->price);
+        status = banyan_allreduce_prove(graph, out->price, out->reached, &out->fraction, &out->value, err);
+        *good = !status && out->reached >= out->value * (1 - SAME);
+    }
+    banyan_free(found.price);
+    banyan_through_fini(&through);
+    return status;
 }
 
 /* Cuts give the prices; no packing is looked for. */
@@ -319,6 +344,8 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
 
     if (!status && !good)
         status = by_one_part(graph, out, &good, err);
+    if (!status && !good && graph->symmetric)
+        status = by_through(graph, out, &good, err);
     if (status || good)
         goto prove;
     if (!graph->symmetric && banyan_graph_has_helpers(graph))
