@@ -40,7 +40,8 @@
 #define MANY_NODES                                                                                           \
     128 /* beyond these, directions unlike, trees that show which bound is the right one take long, so that */
 #define NEARLY_WIDE 0.75 /* of what wide cables should bear has to do */
-#define MANY_CABLES 150  /* beyond this, cables that look alike share a row */
+#define MANY_ARCS 300
+#define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -128,6 +129,22 @@ static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_err
     if (*cuts && banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS)
         status = looks_alike(graph, &alike, err);
     *cuts &= !alike;
+    return status;
+}
+
+/* Directions unlike; or nodes only forward, and cables are many and of many sorts, so that a program over trees takes longer than one over
+ * cuts, which say the same there. */
+static banyan_status is_divided(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    int alike = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = !graph->symmetric;
+    if (*out || banyan_graph_has_idle_adders(graph) || banyan_graph_all_active(graph) ||
+        graph->arc_count <= MANY_ARCS)
+        return BANYAN_SUCCESS;
+    status = looks_alike(graph, &alike, err);
+    *out = !alike;
     return status;
 }
 
@@ -339,7 +356,7 @@ banyan_status banyan_allreduce_solve_even(const banyan_graph *graph, banyan_allr
 
 static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    int good = 0, is_forwarding = 0;
+    int good = 0, is_forwarding = 0, divided = 0;
     banyan_status status = banyan_allreduce_solve_even(graph, out, &good, err);
 
     if (!status && !good)
@@ -357,11 +374,15 @@ static banyan_status solve(const banyan_graph *graph, banyan_allreduce_bound *ou
     status = needs_cuts(graph, &good, err);
     if (status)
         return status;
+    if (!good)
+        status = is_divided(graph, &divided, err);
+    if (status)
+        return status;
     if (good)
         status = by_cuts(graph, out, err);
     else if ((is_forwarding = banyan_network_has_many_helpers(graph)))
         status = by_forwarding(graph, out, err);
-    else if (!graph->symmetric)
+    else if (divided)
         status = banyan_allreduce_solve_divided(graph, out, err);
     else if (banyan_graph_all_active(graph))
         status = by_strength(graph, out, err);
