@@ -171,7 +171,8 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     pairs = (banyan_pairs_problem){.root = division->root,
                                    .pair_limit = pair_limit,
                                    .least = out->total * (1 - LOST * excess),
-                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound};
+                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound,
+                                   .in_hurry = banyan_graph_all_active(graph)};
     status = banyan_pairs_find(graph, &pairs, out, err);
     if (status || out->total >= (is_limited(problem) ? ASKED : BETTER) * bound)
         return status;

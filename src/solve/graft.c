@@ -20,7 +20,7 @@
 #include "solve/graft-parts.h"
 
 #define NEARLY 0.95  /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 5      /* doublings of an arc's base price a round for each limit that it bears too much, */
+#define LEARN 10     /* doublings of an arc's base price a round for each limit that it bears too much, */
 #define DEAREST 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
 #define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
@@ -127,7 +127,7 @@ static int find_end(banyan_grafter *g, int everywhere, int most, double cost)
 {
     g->open_count = 0;
     for (int k = 0; k < (everywhere ? g->branch_count : 1); k++)
-        if (g->turning[g->branch[k]] < HUGE_VAL)
+        if (g->turning[g->branch[k]] < cost)
             reach(g, g->branch[k], g->turning[g->branch[k]], -1, g->depth[g->branch[k]]);
     while (g->open_count) {
         int v = take_nearest(g);

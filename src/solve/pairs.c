@@ -218,8 +218,10 @@ banyan_status banyan_pairs_find(const banyan_graph *graph, const banyan_pairs_pr
 {
     maker m;
     double total = 0, rate;
-    banyan_settle_problem settle = {
-        .aim = packing->bound_value, .enough = problem->enough, .turn_limit = TURNS};
+    banyan_settle_problem settle = {.aim = packing->bound_value,
+                                    .enough = problem->enough,
+                                    .turn_limit = TURNS,
+                                    .in_hurry = problem->in_hurry};
     banyan_status status = maker_init(&m, graph, problem->pair_limit, err);
 
     if (!status && choose_equal(&m, packing, problem->pair_limit, &rate))

@@ -10,6 +10,7 @@ typedef struct {
     int pair_limit;
     double least;  /* what the packing's trees are worth, in the graph's units: pairs must weigh more */
     double enough; /* and what will do; 0: whatever they weigh at once will */
+    int in_hurry;  /* there is another way where that is out of reach */
 } banyan_pairs_problem;
 
 /* Puts at most so many pairs in the place of the packing's trees, if these weigh enough; its bound and prices are known. */
