@@ -28,7 +28,8 @@
 #define HALVINGS 25   /* of which they are found, */
 #define LEAST 1e-4    /* down to this part of the widest */
 #define OVERUSED                                                                                             \
-    1.0 /* times the mean price: a thing without one that has nothing left where it should have */
+    1.0 /* times the mean price: a thing without one that has nothing left where it should have, and the same for */
+#define SPARE 0.1       /* of all such things more than should be left of them together */
 #define USUAL_TREES 64. /* for which falls are given */
 
 /* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one before. */
@@ -47,6 +48,8 @@ struct banyan_fit {
     double choice, fall;                      /* as above */
     double mean_price;                        /* of those with one */
     double tree_cost, step, all, rest;
+    double
+        scarce; /* what things without a price lack together of what they should have left, and a little more */
     float *loss;    /* [tree * ROW + left in steps], of one unit of price; one more for the end */
     float *shifted; /* a row of it, behind one that cannot be reached */
 };
@@ -312,7 +315,8 @@ double banyan_fit_cost(const banyan_fit *fit, int thing)
     if (left < weight * (1 - 1e-9))
         return -1;
     if (fit->price[thing] <= 0)
-        return fit->mean_price * OVERUSED * fmax(0, 1 - left / fit->rest * fit->all / fit->width[thing]);
+        return fit->mean_price * OVERUSED *
+               (fmax(0, 1 - left / fit->rest * fit->all / fit->width[thing]) + fit->scarce);
     return fit->price[thing] * fmax(0, 1 + (loss_of(fit, fit->tree + 1, fmax(0, left - weight)) -
                                             loss_of(fit, fit->tree + 1, left)) /
                                                weight);
@@ -323,9 +327,24 @@ void banyan_fit_take(banyan_fit *fit, int thing, double weight)
     fit->left[thing] -= weight;
 }
 
+/* Whatever has no price of its own costs something once there is little of it: else trees take ever more of it, till those to come
+ * have none, though each of them found things that had been spared. */
+static void measure_free(banyan_fit *fit)
+{
+    double left = 0, width = 0;
+
+    for (int i = 0; i < fit->count; i++)
+        if (fit->price[i] <= 0) {
+            left += fit->left[i];
+            width += fit->width[i];
+        }
+    fit->scarce = width > 0 && fit->rest > 0 ? fmax(0, 1 + SPARE - left / width * fit->all / fit->rest) : 0;
+}
+
 void banyan_fit_next(banyan_fit *fit)
 {
     fit->rest -= fit->weight[fit->tree++];
+    measure_free(fit);
 }
 
 void banyan_fit_reprice(banyan_fit *fit, int thing, double price)

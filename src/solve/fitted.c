@@ -14,13 +14,15 @@
 #include "solve/near-cuts.h"
 
 #define PLENTY 1.95     /* times of what is to come are left at a worker: its cables get no dearer, */
+#define BEHIND 0.02     /* nor, where it keeps to what it has, with so much less than in the beginning; */
 #define SCARCE 1.0      /* else by this, times the square of what is missing */
 #define FLOOR 0.01      /* of the mean price: cables without one */
 #define COST_SCALE 1e6  /* of the mean price */
 #define CHANCE 0.05     /* of it at most by chance: so trees are not all alike where cables are */
 #define USUAL_TREES 64. /* of more, as much less */
 #define WELL 0.991      /* of the bound: no other weights are tried, */
-#define NEAR 0.95       /* nor below this part of the bound */
+#define NEAR 0.95       /* nor below this part of the bound, */
+#define FEW_CABLES 600  /* unless idle nodes help, and they are soon tried */
 #define NO_ROOM 1e12    /* and more, the less there is, */
 #define DEAREST 1e15    /* but no more: trees' costs are to fit */
 #define LOST 1e-3       /* of the bound: if a tree loses more, those to come weigh */
@@ -40,7 +42,7 @@ typedef struct {
     double *left, *mixed;   /* per arc: for these; and prices, */
     double bound;           /* which prove this */
     banyan_random random;
-    double *dearer;               /* per node */
+    double *plenty, *dearer;      /* per node: as above */
     double *width, *price, *uses; /* per cable */
     int64_t *cost;                /* per arc */
 } fitter;
@@ -52,6 +54,7 @@ static void fitter_fini(fitter *f)
     banyan_free(f->mixed);
     banyan_free(f->cable);
     banyan_free(f->arc);
+    banyan_free(f->plenty);
     banyan_free(f->dearer);
     banyan_free(f->width);
     banyan_free(f->price);
@@ -100,13 +103,14 @@ static banyan_status fitter_init(fitter *f, banyan_error *err)
     f->mixed = banyan_alloc(arcs, sizeof(double));
     f->cable = banyan_alloc(arcs, sizeof *f->cable);
     f->arc = banyan_alloc(arcs, sizeof *f->arc);
+    f->plenty = banyan_alloc((size_t)graph->node_count, sizeof *f->plenty);
     f->dearer = banyan_alloc((size_t)graph->node_count, sizeof *f->dearer);
     f->width = banyan_alloc(arcs, sizeof(double));
     f->price = banyan_alloc(arcs, sizeof(double));
     f->uses = banyan_alloc(arcs, sizeof(double));
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
-    if (!f->cable || !f->arc || !f->dearer || !f->width || !f->price || !f->uses || !f->cost || !f->left ||
-        !f->mixed)
+    if (!f->cable || !f->arc || !f->plenty || !f->dearer || !f->width || !f->price || !f->uses || !f->cost ||
+        !f->left || !f->mixed)
         return banyan_fail_memory(err);
     status = first_prices(f, err);
     if (status)
@@ -127,18 +131,32 @@ static banyan_status fitter_init(fitter *f, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
+/* What the cables of a node have left, as times of what is to come. */
+static double left_at(const fitter *f, int v)
+{
+    const banyan_graph *graph = f->graph;
+    double left = 0;
+
+    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+        left += banyan_fit_left(f->fit, f->cable[graph->out_arc[j]]);
+    return left / banyan_fit_rest(f->fit);
+}
+
+/* Where idle nodes help, workers have far less than plenty, and one whose cables are just enough must keep all that it has: the second
+ * attempt and those after it see to that for each. */
+static void set_plenty(fitter *f, int as_begun)
+{
+    for (int v = 0; v < f->graph->node_count; v++)
+        f->plenty[v] = as_begun ? left_at(f, v) - BEHIND : PLENTY;
+}
+
 /* Where the cables of a worker have little more left than all trees to come need. */
 static void find_scarce(fitter *f)
 {
-    const banyan_graph *graph = f->graph;
+    for (int i = 0; i < f->graph->active_count; i++) {
+        int v = f->graph->active[i];
+        double missing = fmax(0, f->plenty[v] - left_at(f, v));
 
-    for (int i = 0; i < graph->active_count; i++) {
-        int v = graph->active[i];
-        double left = 0, missing;
-
-        for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
-            left += banyan_fit_left(f->fit, f->cable[graph->out_arc[j]]);
-        missing = fmax(0, PLENTY - left / banyan_fit_rest(f->fit));
         f->dearer[v] = SCARCE * f->mean_price * missing * missing;
     }
 }
@@ -261,8 +279,10 @@ static banyan_status attempt(fitter *f, int number, banyan_trees *trees, double 
     banyan_status status = each ? banyan_fit_create(&problem, &f->fit, err) : banyan_fail_memory(err);
 
     banyan_trees_init(&found);
-    if (!status)
+    if (!status) {
+        set_plenty(f, f->near && number > 0);
         status = pack(f, &found, each, &sum, err);
+    }
     if (!status && sum > *total) {
         banyan_trees before = *trees;
         double *weight_before = *weight;
@@ -289,7 +309,7 @@ banyan_status banyan_fitted_pack(const banyan_graph *graph, const banyan_units_p
     *weight = NULL;
     *total = 0;
     for (int i = 0; !status && i < BANYAN_FIT_ATTEMPTS && *total < WELL * problem->bound &&
-                    (i == 0 || *total > NEAR * problem->bound);
+                    (i == 0 || *total > NEAR * problem->bound || (f.near && f.cable_count <= FEW_CABLES));
          i++)
         status = attempt(&f, i, trees, weight, total, err);
     if (status) {
