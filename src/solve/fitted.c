@@ -22,7 +22,7 @@
 #define USUAL_TREES 64. /* of more, as much less */
 #define WELL 0.991      /* of the bound: no other weights are tried, */
 #define NEAR 0.95       /* nor below this part of the bound, */
-#define FEW_CABLES 600  /* unless idle nodes help, and they are soon tried */
+#define TRIED 2         /* before so many attempts where idle nodes help */
 #define NO_ROOM 1e12    /* and more, the less there is, */
 #define DEAREST 1e15    /* but no more: trees' costs are to fit */
 #define LOST 1e-3       /* of the bound: if a tree loses more, those to come weigh */
@@ -142,8 +142,8 @@ static double left_at(const fitter *f, int v)
     return left / banyan_fit_rest(f->fit);
 }
 
-/* Where idle nodes help, workers have far less than plenty, and one whose cables are just enough must keep all that it has: the second
- * attempt and those after it see to that for each. */
+/* Where idle nodes help, workers have far less than plenty: that makes cables between two of them dearer than those to idle nodes, by
+ * twice as much, and trees may use the latter up and leave the others. So in all attempts but the first each keeps to what it has. */
 static void set_plenty(fitter *f, int as_begun)
 {
     for (int v = 0; v < f->graph->node_count; v++)
@@ -309,7 +309,7 @@ banyan_status banyan_fitted_pack(const banyan_graph *graph, const banyan_units_p
     *weight = NULL;
     *total = 0;
     for (int i = 0; !status && i < BANYAN_FIT_ATTEMPTS && *total < WELL * problem->bound &&
-                    (i == 0 || *total > NEAR * problem->bound || (f.near && f.cable_count <= FEW_CABLES));
+                    (i == 0 || (f.near && i < TRIED) || *total > NEAR * problem->bound);
          i++)
         status = attempt(&f, i, trees, weight, total, err);
     if (status) {
