@@ -6,8 +6,9 @@
  * be left and entered by everything.
  *
  * Which places are worth it easy measures tell: for each node and all that are one, two or three hops from it, what leaves them,
- * what enters them, and what joins them to anybody, over twice their number; the least of these. Cost: a search of so many hops a
- * node, and some linear programs over a few dozen nodes. */
+ * what enters them, and what joins them to anybody, over twice their number; the least of these. And parts in which arcs are scarce
+ * (solve/scarce.h), which may have any shape. Cost: a search of so many hops a node, some maximum flows, and some linear programs over a
+ * few dozen nodes. */
 #include "solve/places.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@
 #include "core/alloc.h"
 #include "solve/contract.h"
 #include "solve/divide.h"
+#include "solve/scarce.h"
 
 #define HOPS 3         /* by which places are measured, */
 #define MORE_HOPS 4    /* and around which they are looked at, */
@@ -197,8 +199,14 @@ banyan_status banyan_places_lower(const banyan_graph *graph, int64_t *price, dou
     if (graph->node_count <= 2 * MANY_NODES) /* no place is small beside it */
         return BANYAN_SUCCESS;
     status = seeker_init(&s, err);
-    if (!status)
+    if (!status) {
         measure_all(&s);
+        status = banyan_scarce_find(graph,
+                                    &(banyan_scarce_problem){.node_limit = MANY_NODES,
+                                                             .part_limit = PLACES,
+                                                             .enough = PROMISING * *value},
+                                    s.measure, err);
+    }
     for (int k = 0; !status && k < PLACES; k++) {
         int best = 0;
 

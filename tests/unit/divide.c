@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/alloc.h"
 #include "core/random.h"
@@ -14,6 +15,7 @@
 #include "solve/pairs.h"
 #include "solve/places.h"
 #include "solve/rehang.h"
+#include "solve/scarce.h"
 
 #define NODES 12
 #define MOST 128
@@ -683,6 +685,56 @@ TEST(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum)
     banyan_graph_destroy(graph);
 }
 
+/* A torus in which all arcs that leave the nodes beside the middle, or enter it or those two hops away, are narrow. The four
+ * beside it have 16 arcs to send, the middle and the four across a corner are sent to by these and 8 others: 24 arcs of 2 for nine nodes. */
+static banyan_graph *make_scarce_torus(int *middle)
+{
+    enum { SIDE = 14, ALL = SIDE * SIDE, LINKS = 4 * ALL };
+    int src[LINKS], dst[LINKS];
+    unsigned char role[ALL];
+    double capacity[LINKS];
+    banyan_graph_input input = {ALL, role, LINKS, src, dst, capacity, NULL};
+    banyan_graph *graph;
+
+    *middle = 7 * SIDE + 7;
+    for (int v = 0; v < ALL; v++)
+        role[v] = BANYAN_NODE_ACTIVE;
+    for (int k = 0; k < LINKS; k++) {
+        int v = k / 4, step = k & 1 ? 1 : SIDE - 1, row = v / SIDE, column = v % SIDE;
+        int to_row = k & 2 ? (row + step) % SIDE : row, to_column = k & 2 ? column : (column + step) % SIDE;
+
+        src[k] = v;
+        dst[k] = to_row * SIDE + to_column;
+        capacity[k] = abs(row - 7) + abs(column - 7) == 1 || abs(to_row - 7) + abs(to_column - 7) == 2 ||
+                              dst[k] == *middle
+                          ? 2
+                          : 6;
+    }
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    return graph;
+}
+
+TEST(nodes_that_lack_arcs_are_found_by_their_middle)
+{
+    int middle;
+    banyan_graph *graph = make_scarce_torus(&middle);
+    banyan_scarce_problem problem = {.node_limit = 20, .part_limit = 1, .enough = 11 / graph->unit};
+    double *allowed = banyan_alloc((size_t)graph->node_count, sizeof *allowed);
+    banyan_status status = BANYAN_INTERNAL_ERROR;
+
+    for (int v = 0; v < graph->node_count; v++)
+        allowed[v] = HUGE_VAL;
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_scarce_find(graph, &problem, allowed, NULL);
+        banyan_alloc_fail_after(-1);
+    }
+    for (int v = 0; v < graph->node_count; v++)
+        assert_true(v == middle ? fabs(allowed[v] * graph->unit * 9 - 48) < 1e-6 : allowed[v] == HUGE_VAL);
+    banyan_free(allowed);
+    banyan_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -702,6 +754,7 @@ int main(void)
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
         cmocka_unit_test(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum),
+        cmocka_unit_test(nodes_that_lack_arcs_are_found_by_their_middle),
         cmocka_unit_test(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all),
     };
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/scarce.h: where arcs are too few for the active nodes around them. */
+#ifndef BANYAN_SOLVE_SCARCE_H
+#define BANYAN_SOLVE_SCARCE_H
+
+#include "solve/graph.h"
+
+typedef struct {
+    int node_limit, part_limit; /* nodes of a part, and parts, at most */
+    double enough;              /* parts that allow so much are not scarce */
+} banyan_scarce_problem;
+
+/* The scarcest parts of the network, that which allows least first: allowed[v] is lowered to what a part allows, in the graph's units,
+ * where v is in its middle. A guess: trees may be able to do more or less. */
+banyan_status banyan_scarce_find(const banyan_graph *graph, const banyan_scarce_problem *problem,
+                                 double *allowed, banyan_error *err);
+
+#endif
