@@ -20,7 +20,7 @@
 #include "solve/graft-parts.h"
 
 #define NEARLY 0.95  /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 10     /* doublings of an arc's base price a round for each limit that it bears too much, */
+#define LEARN 8      /* doublings of an arc's base price a round for each limit that it bears too much, */
 #define DEAREST 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
 #define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
