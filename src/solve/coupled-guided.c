@@ -38,14 +38,12 @@
 #define LOWER 0.999          /* of a bound: another one than that, for which trees may be found better */
 #define SOFTLY 1.02          /* times the bound is proven by prices of many partitions, and they are heeded */
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
-#define FEW_ARCS_TO_FIT                                                                                      \
-    220 /* with so few the heaviest of a rough packing are sooner found than pairs of weights that fall */
-#define FEW 0.991      /* what few pairs should reach */
-#define MUCH 0.9       /* of the bound will do on dense networks, once settled */
-#define FITTED_TURNS 8 /* in so many turns, */
-#define FITTED_ARCS 8  /* a node, and more, are filled well by weights that fall */
-#define MORE_HOPS 4    /* and so much deeper */
-#define MANY_ARCS 600  /* beyond which */
+#define FEW 0.991                 /* what few pairs should reach */
+#define MUCH 0.9                  /* of the bound will do on dense networks, once settled */
+#define FITTED_TURNS 8            /* in so many turns, */
+#define FITTED_ARCS 8             /* a node, and more, are filled well by weights that fall */
+#define MORE_HOPS 4               /* and so much deeper */
+#define MANY_ARCS 600             /* beyond which */
 #define LEAST 0.1 /* must do: columns take minutes; so where more trees are allowed it is these that are */
 #define VERY_MANY_ARCS 2000 /* the same with so few active nodes that trees are soon the cheapest */
 #define MOST_FITTED 512     /* as many */
@@ -342,7 +340,6 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_division soft = *division;
     banyan_settle_problem settle = make_settle(graph, division, price);
-    int ways = graph->arc_count > MANY_ARCS ? 1 : 2;
     banyan_status status = price ? soften(graph, division, price, err) : banyan_fail_memory(err);
 
     if (!status && (graph->arc_count > FEW_ARCS || out->trees.tree_count) && is_lower(division, out))
@@ -352,12 +349,11 @@ static banyan_status settle_some(const banyan_graph *graph, const banyan_coupled
     if (!status)
         status = take_bound(graph, division, out, err);
     soft.price = price;
-    for (int way = graph->arc_count > FEW_ARCS_TO_FIT ? 0 : 1;
-         !status && way < ways && out->total < GOOD * division->bound_value; way++) {
+    if (!status && out->total < GOOD * division->bound_value) {
         banyan_coupled few = {.price = division->price, .bound_value = division->bound_value};
 
-        settle.is_patient = way == ways - 1;
-        if (way == 0)
+        settle.is_patient = 1;
+        if (graph->arc_count > MANY_ARCS) /* a packing would take long */
             status = settle_fitted(graph, problem->tree_limit, division, &settle, &few, err);
         else
             status = settle_heaviest(graph, problem, &soft, &settle, &few, err);

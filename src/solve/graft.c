@@ -20,7 +20,8 @@
 #include "solve/graft-parts.h"
 
 #define NEARLY 0.95  /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 10     /* doublings of an arc's base price a round for each limit that it bears too much, */
+#define LEARN 10     /* doublings of an arc's base price in the first round for each limit too much, */
+#define SLOWER 4     /* and half as many after so many rounds, so that prices come to rest, */
 #define DEAREST 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
 #define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
@@ -261,10 +262,12 @@ static double find_excess(const banyan_grafter *g)
 }
 
 /* What was too full in spite of its price gets dearer, and the rest cheaper. */
-static void learn(banyan_grafter *g)
+static void learn(banyan_grafter *g, int round)
 {
+    double step = LEARN / (1 + round / (double)SLOWER);
+
     for (int i = 0; i < g->graph->arc_count; i++) {
-        double change = exp2(fmin(BANYAN_GRAFT_MOST, LEARN * (g->load[i] / g->problem->limit[i] - 1)));
+        double change = exp2(fmin(BANYAN_GRAFT_MOST, step * (g->load[i] / g->problem->limit[i] - 1)));
 
         g->base[i] = fmax(1 / DEAREST, fmin(DEAREST, g->base[i] * change));
     }
@@ -295,7 +298,7 @@ banyan_status banyan_graft(const banyan_graph *graph, const banyan_rehang_proble
         double before = excess;
 
         sweep(&g, round % 2);
-        learn(&g);
+        learn(&g, round);
         banyan_graft_stars(&g);
         if (problem->is_firm)
             banyan_graft_swaps(&g);
