@@ -195,7 +195,11 @@ static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_boun
         found.price = banyan_alloc((size_t)through.graph->arc_count, sizeof *found.price);
         status = found.price ? banyan_allreduce_solve(through.graph, &found, err) : banyan_fail_memory(err);
     }
-    if (!status && through.graph) {
+    if (status == BANYAN_INVALID_ARGUMENT) { /* what was laid out does not join all nodes */
+        status = BANYAN_SUCCESS;
+        found.value = 0;
+    }
+    if (!status && found.value > 0) {
         out->reached = found.value * through.graph->unit / graph->unit;
         banyan_through_price(graph, out->price);
         status = banyan_allreduce_prove(graph, out->price, out->reached, &out->fraction, &out->value, err);

@@ -216,11 +216,22 @@ static void go_on(layout *l, int in)
     }
 }
 
+/* Whether most pairs of active nodes are cabled. */
+static int is_dense(const layout *l)
+{
+    const banyan_graph *graph = l->graph;
+    long count = 0;
+
+    for (int i = 0; i < graph->active_count; i++)
+        for (int j = 0; j < graph->active_count; j++)
+            count += *joins(l, graph->active[i], graph->active[j]) > 0;
+    return 2 * count > (long)graph->active_count * (graph->active_count - 1);
+}
+
 static void lay_out(layout *l)
 {
     const banyan_graph *graph = l->graph;
 
-    add_direct_ones(l);
     for (int v = 0; v < graph->node_count && !l->failed; v++)
         if (!is_active(l, v) && graph->symmetric)
             join_cables(l, v);
@@ -243,6 +254,7 @@ banyan_status banyan_through_make(const banyan_graph *graph, banyan_through *out
     size_t nodes = (size_t)graph->node_count;
     layout l = {.graph = graph, .out = out};
     banyan_graph_input input = {graph->node_count, graph->role, 0, NULL, NULL, NULL, NULL};
+    int is_through = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     *out = (banyan_through){0};
@@ -253,7 +265,10 @@ banyan_status banyan_through_make(const banyan_graph *graph, banyan_through *out
     if (l.left && l.between) {
         for (int i = 0; i < graph->arc_count; i++)
             l.left[i] = (double)graph->arcs[i].capacity;
-        lay_out(&l);
+        add_direct_ones(&l);
+        is_through = is_dense(&l);
+        if (is_through)
+            lay_out(&l);
     }
     if (!l.left || !l.between || l.failed)
         status = banyan_fail_memory(err);
@@ -261,7 +276,7 @@ banyan_status banyan_through_make(const banyan_graph *graph, banyan_through *out
     input.src = l.src;
     input.dst = l.dst;
     input.capacity = l.capacity;
-    if (!status && l.count)
+    if (!status && is_through)
         status = banyan_graph_create(&input, &out->graph, err);
     banyan_free(l.left);
     banyan_free(l.between);

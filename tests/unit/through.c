@@ -104,6 +104,32 @@ TEST(all_that_idle_nodes_can_forward_is_laid_out)
         }
 }
 
+/* Machines with many cables to one switch have none between them: what is laid out through it need not join them all. */
+TEST(machines_behind_one_switch_are_another_network)
+{
+    int src[MOST_ARCS], dst[MOST_ARCS];
+    double capacity[MOST_ARCS];
+    unsigned char role[9] = {0};
+    banyan_graph_input input = {9, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+    banyan_through through;
+
+    for (int v = 0; v < 8; v++)
+        role[v] = BANYAN_NODE_ACTIVE;
+    for (int i = 0; i < 128; i++) {
+        src[i] = i % 2 ? 8 : i / 2 % 8;
+        dst[i] = i % 2 ? i / 2 % 8 : 8;
+        capacity[i] = 1;
+    }
+    input.arc_count = 128;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    assert_true(banyan_graph_is_dense(graph));
+    assert_int_equal(banyan_through_make(graph, &through, NULL), BANYAN_SUCCESS);
+    assert_null(through.graph);
+    banyan_through_fini(&through);
+    banyan_graph_destroy(graph);
+}
+
 /* The best packing of trees through idle nodes, by columns. */
 static double best_packing(const banyan_graph *graph)
 {
@@ -145,7 +171,7 @@ static void check_plan(const char *spec, int active_count, double least)
 {
     banyan_parameter forward = {"relays", "forward"};
     banyan_topology *topology;
-    banyan_schedule *schedule;
+    banyan_schedule *schedule = NULL;
     banyan_verdict verdict;
     banyan_limits limits;
     banyan_bound bound;
@@ -185,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_idle_nodes_can_forward_is_laid_out),
+        cmocka_unit_test(machines_behind_one_switch_are_another_network),
         cmocka_unit_test(nothing_is_lost_by_it),
         cmocka_unit_test(forests_where_most_pairs_are_cabled_and_idle_workers_forward_are_near_the_bound),
     };
