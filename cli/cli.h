@@ -85,9 +85,11 @@ typedef struct {
     }
 
 /* The best possible rate for the problem's collective; NaN where it is not known (broadcast, reduce) or would
- * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). */
+ * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). A plan that reaches little of it casts
+ * doubt on it; 0: there is none. */
 #define CLI_BOUND_WORKERS 1024
-banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
+banyan_status cli_problem_bound(const cli_problem *problem, double reached, double *bytes_per_s,
+                                banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);

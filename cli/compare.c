@@ -95,7 +95,7 @@ static int run(const cli_arguments *arguments)
         cli_planning_end(&waiting, &problem.problem);
     }
     if (!status) {
-        status = cli_problem_bound(&problem, &bound, &err);
+        status = cli_problem_bound(&problem, 0, &bound, &err);
         if (!status && cli_has(arguments, "json"))
             status = print_json(&problem, plans, count, bound, &err);
         else if (!status)

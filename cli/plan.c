@@ -148,7 +148,7 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
     double bound;
 
     if (!only_schedule)
-        status = cli_problem_bound(problem, &bound, err);
+        status = cli_problem_bound(problem, plan->limits.bytes_per_s, &bound, err);
     if (!status && !only_schedule && replan->old)
         status = cli_replan_compare(problem, replan, err);
     if (!status && !only_schedule && cli_has(arguments, "json"))
