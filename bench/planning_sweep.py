@@ -44,6 +44,7 @@ DAMAGES = {
     "unlike": "each link at 0.5 to 1",
 }
 UNLIKE = ("oneway", "third", "unlike")
+WORK = ("lp_solves", "tree_searches", "max_flows", "visits")
 SECONDS = {8: 0.010, 16: 0.010, 32: 0.100, 64: 0.100, 256: 2, 1024: 60}
 
 
@@ -184,8 +185,9 @@ def plan(options, folder, name):
     command = [options.banyan, "plan", path, "--algo", "forest", "--json", "--max-trees", str(options.trees), "--relays", options.relays]
     if active:
         command += ["--active", ",".join(map(str, active))]
-    row = {"case": name, "workers": workers, "active": len(active or range(workers)), "share": 0, "cpu_s": options.limit,
-           "depth": 0, "trees": 0, "failure": ""}
+    row = {"case": name, "max_trees": options.trees, "relays": options.relays, "workers": workers,
+           "active": len(active or range(workers)), "share": 0, "cpu_s": options.limit, "bytes_per_s": 0, "bound_bytes_per_s": 0,
+           "depth": 0, "trees": 0, **dict.fromkeys(WORK, 0), "failure": ""}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit, check=False)
     except subprocess.TimeoutExpired:
@@ -195,7 +197,9 @@ def plan(options, folder, name):
         row["failure"] = (done.stderr.strip().splitlines() or ["no word"])[-1]
     else:
         answer = json.loads(done.stdout)
-        row.update(share=answer["share_of_bound"], cpu_s=answer["planning_s"], depth=answer["depth"], trees=answer["trees"])
+        row.update(share=answer["share_of_bound"], cpu_s=answer["planning_s"], bytes_per_s=answer["bytes_per_s"],
+                   bound_bytes_per_s=answer["bytes_per_s"] / answer["share_of_bound"], depth=answer["depth"],
+                   trees=answer["trees"], **answer["work"])
     return row, command
 
 

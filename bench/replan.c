@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/replan.c: every cable of a network is lost in turn, or slows down: what a new plan takes beside the first one.
+/* bench/replan.c: every cable of a network is lost in turn, or slows down: what a new plan takes, and what it reaches.
  *
  *     bench_replan [SPEC [FACTOR]]        torus:8x8 and 0 (lost) unless told; 0.5: at half its bandwidth
  *
@@ -57,14 +57,14 @@ typedef struct {
 } tally;
 
 static void lose_cable(const banyan_topology *whole, const banyan_link *link, double factor,
-                       const banyan_schedule *old, double first_s, tally *t)
+                       const banyan_schedule *old, tally *t)
 {
     banyan_topology *broken;
     banyan_schedule *anew;
     banyan_limits limits;
     banyan_rate rate;
     banyan_error err;
-    double ratio, reached;
+    double seconds, reached;
     const char *a = banyan_topology_node_name(whole, link->src),
                *b = banyan_topology_node_name(whole, link->dst);
     char spec[256];
@@ -74,18 +74,19 @@ static void lose_cable(const banyan_topology *whole, const banyan_link *link, do
     else
         snprintf(spec, sizeof spec, "%s,down=%s-%s", whole->name, a, b);
     stop_on(banyan_topology_load(spec, &broken, &err), &err);
-    ratio = plan_s(broken, old, &anew) / first_s;
+    seconds = plan_s(broken, old, &anew);
     stop_on(banyan_bandwidth_limit(anew, broken, &limits, &err), &err);
     stop_on(banyan_bound_allreduce(broken, broken->workers, broken->worker_count, BANYAN_RELAYS_ADD, &rate,
                                    &reached, &err),
             &err);
     t->cables++;
-    t->sum += ratio;
-    t->worst = fmax(t->worst, ratio);
+    t->sum += seconds;
+    t->worst = fmax(t->worst, seconds);
     t->least_share = fmin(t->least_share, limits.bytes_per_s / rate.bytes_per_s);
     t->deepest = limits.depth > t->deepest ? limits.depth : t->deepest;
     if (getenv("BANYAN_BENCH_EACH"))
-        printf("%s %.4f %.5f %d\n", spec, ratio, limits.bytes_per_s / rate.bytes_per_s, limits.depth);
+        printf("%s %.3f ms %.5f %d\n", spec, 1e3 * seconds, limits.bytes_per_s / rate.bytes_per_s,
+               limits.depth);
     banyan_rate_fini(&rate);
     banyan_schedule_destroy(anew);
     banyan_topology_destroy(broken);
@@ -105,12 +106,13 @@ int main(int argc, char **argv)
     stop_on(banyan_bandwidth_limit(old, whole, &limits, &err), &err);
     for (int i = 0; i < whole->link_count; i++)
         if (whole->links[i].src < whole->links[i].dst)
-            lose_cable(whole, &whole->links[i], factor, old, first_s, &t);
+            lose_cable(whole, &whole->links[i], factor, old, &t);
     printf("%s: first plan %.2f ms, %d trees, %d hops\n", whole->name, 1e3 * first_s, old->flow_count,
            limits.depth);
-    printf("%d cables %s: a new plan in %.4f of that (mean), %.4f (worst); at least %.4f of the new bound; "
+    printf("%d cables %s: a new plan in %.2f ms (mean), %.2f ms (worst); at least %.4f of the new bound; "
            "%d hops at most\n",
-           t.cables, factor > 0 ? "slower" : "lost", t.sum / t.cables, t.worst, t.least_share, t.deepest);
+           t.cables, factor > 0 ? "slower" : "lost", 1e3 * t.sum / t.cables, 1e3 * t.worst, t.least_share,
+           t.deepest);
     banyan_schedule_destroy(old);
     banyan_topology_destroy(whole);
     return 0;

@@ -14,6 +14,7 @@ static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
     {"relays", 0, "WHAT", "what idle workers do: add, forward or none (default: add)"},
     {"stages", 0, "HOW", "reduce and broadcast: pipelined, sequential or overlap (default: pipelined)"},
+    {"effort", 0, "EFFORT", "patient searches for a lower bound where idle workers help (default: measure)"},
     {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
     {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
     {NULL, 0, NULL, NULL}};
@@ -130,8 +131,7 @@ static banyan_status find(const cli_arguments *arguments, const cli_problem *pro
     banyan_status status;
 
     cli_waiting_begin(&waiting, arguments, "bounding, seconds");
-    status = banyan_bound_search(problem->topology, problem->active, problem->problem.active_count, what, out,
-                                 err);
+    status = cli_problem_bounds(problem, what, out, err);
     cli_waiting_end(&waiting);
     return status;
 }
@@ -173,7 +173,7 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_bound = {
     .name = "bound",
-    .usage = "SPEC [--active RANKS] [--relays add|forward|none] [--stages HOW] [-o FILE]",
+    .usage = "SPEC [--active RANKS] [--relays add|forward|none] [--effort EFFORT] [--stages HOW] [-o FILE]",
     .summary = "the best possible rates on a network, with proof",
     .word_limit = 1,
     .options = options,

@@ -5,9 +5,11 @@
 #define BANYAN_CLI_H
 
 #include "algorithms/algorithms.h"
+#include "bound/bound.h"
 #include "core/show.h"
 #include "core/status.h"
 #include "core/text.h"
+#include "planner/planner.h"
 #include "topology/topology.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_ENVIRONMENT = 3, CLI_TIMEOUT = 124 };
@@ -66,13 +68,13 @@ int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What planning verbs read alike: SPEC, --active, --collective, --root, --bytes, and algorithms' parameters.
- */
+/* What planning verbs share: SPEC, --active, --collective, --root, --bytes, --effort, and algorithms' parameters. */
 typedef struct {
     banyan_topology *topology;
     int *active;
     banyan_parameter parameters[CLI_MAX_WORDS];
     banyan_problem problem;
+    banyan_effort effort; /* of plans, and of the bound that they are compared with */
 } cli_problem;
 
 #define CLI_PROBLEM_OPTIONS                                                                                  \
@@ -84,12 +86,15 @@ typedef struct {
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
-/* The best possible rate for the problem's collective; NaN where it is not known (broadcast, reduce) or would
- * take long to find (more than CLI_BOUND_WORKERS active workers; «banyan bound» has the patience). A plan that reaches little of it casts
- * doubt on it; 0: there is none. */
+/* The bounds of the problem's network, with the problem's effort. They depend on nothing else, so all verbs print the
+ * same share for the same plan. */
+banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
+                                 banyan_error *err);
+
+/* The rate of the problem's collective in them; NaN where it is not known (broadcast, reduce) or would take long to find
+ * (more than CLI_BOUND_WORKERS active workers, for which there is 'banyan bound'). */
 #define CLI_BOUND_WORKERS 1024
-banyan_status cli_problem_bound(const cli_problem *problem, double reached, double *bytes_per_s,
-                                banyan_error *err);
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);

@@ -67,8 +67,6 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
 
 static int run(const cli_arguments *arguments)
 {
-    const char *effort_name = cli_get(arguments, "effort");
-    banyan_effort effort = BANYAN_EFFORT_MEASURE;
     cli_problem problem;
     banyan_plan *plans;
     banyan_error err;
@@ -82,20 +80,16 @@ static int run(const cli_arguments *arguments)
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    if (effort_name)
-        status = banyan_effort_parse(effort_name, &effort, &err);
-    if (!status && cli_has(arguments, "sizes")) {
-        status = cli_crossovers(arguments, &problem, effort, &err);
+    if (cli_has(arguments, "sizes")) {
+        status = cli_crossovers(arguments, &problem, problem.effort, &err);
         cli_problem_fini(&problem);
         return status ? cli_fail(arguments, status, &err) : CLI_OK;
     }
+    cli_planning_begin(&waiting, arguments, &problem.problem);
+    status = banyan_plan_candidates(&problem.problem, problem.effort, &plans, &count, &err);
+    cli_planning_end(&waiting, &problem.problem);
     if (!status) {
-        cli_planning_begin(&waiting, arguments, &problem.problem);
-        status = banyan_plan_candidates(&problem.problem, effort, &plans, &count, &err);
-        cli_planning_end(&waiting, &problem.problem);
-    }
-    if (!status) {
-        status = cli_problem_bound(&problem, 0, &bound, &err);
+        status = cli_problem_bound(&problem, &bound, &err);
         if (!status && cli_has(arguments, "json"))
             status = print_json(&problem, plans, count, bound, &err);
         else if (!status)

@@ -17,7 +17,7 @@
 static const cli_option options[] = {
     {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
     CLI_PROBLEM_OPTIONS,
-    {"effort", 0, "EFFORT", "auto looks by estimate, measure or patient (default: measure)"},
+    {"effort", 0, "EFFORT", "estimate, measure or patient, for auto and for the bound (default: measure)"},
     {"wisdom", 0, "FILE", "auto remembers its choices there, and uses them"},
     CLI_REPLAN_OPTIONS,
     {"output", 'o', "FILE", "write the schedule there"},
@@ -148,7 +148,7 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
     double bound;
 
     if (!only_schedule)
-        status = cli_problem_bound(problem, plan->limits.bytes_per_s, &bound, err);
+        status = cli_problem_bound(problem, &bound, err);
     if (!status && !only_schedule && replan->old)
         status = cli_replan_compare(problem, replan, err);
     if (!status && !only_schedule && cli_has(arguments, "json"))
@@ -206,19 +206,14 @@ static banyan_status save_wisdom(const char *path, const banyan_wisdom *wisdom, 
 static banyan_status search(const cli_arguments *arguments, const cli_problem *problem, banyan_plan *out,
                             char **explanation, banyan_error *err)
 {
-    const char *path = cli_get(arguments, "wisdom"), *text = cli_get(arguments, "effort");
-    banyan_effort effort = BANYAN_EFFORT_MEASURE;
+    const char *path = cli_get(arguments, "wisdom");
     banyan_wisdom wisdom;
-    banyan_status status = text ? banyan_effort_parse(text, &effort, err) : BANYAN_SUCCESS;
+    banyan_status status = load_wisdom(path, &wisdom, err);
 
-    if (!status && effort == BANYAN_EFFORT_TIMED)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             "only «banyan tune» times plans; effort is estimate, measure or patient");
-    if (!status)
-        status = load_wisdom(path, &wisdom, err);
     if (status)
         return status;
-    status = banyan_plan_search(&problem->problem, effort, path ? &wisdom : NULL, out, explanation, err);
+    status =
+        banyan_plan_search(&problem->problem, problem->effort, path ? &wisdom : NULL, out, explanation, err);
     if (!status) {
         status = save_wisdom(path, &wisdom, err);
         if (status)

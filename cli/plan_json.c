@@ -34,6 +34,10 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
     cli_json_number(text, "predicted_s", plan->predicted_s);
     banyan_text_add(text, ",\"model\":\"%s\",", plan->model);
     cli_json_number(text, "planning_s", plan->planning_s);
+    banyan_text_add(
+        text, ",\"work\":{\"lp_solves\":%lld,\"tree_searches\":%lld,\"max_flows\":%lld,\"visits\":%lld}",
+        (long long)plan->work.calls[BANYAN_WORK_LP], (long long)plan->work.calls[BANYAN_WORK_TREE],
+        (long long)plan->work.calls[BANYAN_WORK_FLOW], (long long)plan->work.visits);
     banyan_text_add(text, ",\"bottleneck\":");
     if (link >= 0)
         banyan_text_add_json_string(text,

@@ -3,14 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "bound/bound.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/value.h"
-
-#define FEW_NODES 40  /* of which a search takes a second at most */
-#define DOUBTFUL 0.99 /* of the bound is what forests reach, */
-#define NEAR 0.9      /* and other algorithms seldom come near to it */
 
 static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *out, banyan_error *err)
 {
@@ -50,6 +45,20 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
     return BANYAN_SUCCESS;
 }
 
+static banyan_status read_effort(const cli_arguments *arguments, cli_problem *out, banyan_error *err)
+{
+    const char *text = cli_get(arguments, "effort");
+    banyan_status status = BANYAN_SUCCESS;
+
+    out->effort = BANYAN_EFFORT_MEASURE;
+    if (text)
+        status = banyan_effort_parse(text, &out->effort, err);
+    if (!status && out->effort == BANYAN_EFFORT_TIMED)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "only 'banyan tune' times plans; --effort is estimate, measure or patient");
+    return status;
+}
+
 /* Every option that is not in the verb's own tables is an algorithm's: the parser let no others through. */
 static void read_parameters(const cli_arguments *arguments, cli_problem *out)
 {
@@ -81,6 +90,8 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     out->problem.active = out->active;
     if (!status)
         status = read_numbers(arguments, out, err);
+    if (!status)
+        status = read_effort(arguments, out, err);
     if (status) {
         cli_problem_fini(out);
         return status;
@@ -89,16 +100,17 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     return BANYAN_SUCCESS;
 }
 
-/* Where idle workers help a quick bound may be too high: in small networks the right one is soon found. */
-static int is_doubtful(const banyan_problem *problem, const banyan_bound *bound, double reached)
+banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
+                                 banyan_error *err)
 {
-    return problem->collective == BANYAN_COLLECTIVE_ALLREDUCE &&
-           reached > NEAR * bound->allreduce.bytes_per_s &&
-           reached < DOUBTFUL * bound->allreduce.bytes_per_s && problem->topology->node_count <= FEW_NODES;
+    const banyan_problem *p = &problem->problem;
+
+    if (problem->effort == BANYAN_EFFORT_PATIENT)
+        return banyan_bound_search(p->topology, p->active, p->active_count, relays, out, err);
+    return banyan_bound_find(p->topology, p->active, p->active_count, relays, out, err);
 }
 
-banyan_status cli_problem_bound(const cli_problem *problem, double reached, double *bytes_per_s,
-                                banyan_error *err)
+banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err)
 {
     const banyan_problem *p = &problem->problem;
     banyan_relays relays = BANYAN_RELAYS_ADD;
@@ -111,11 +123,7 @@ banyan_status cli_problem_bound(const cli_problem *problem, double reached, doub
         return BANYAN_SUCCESS;
     status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
     if (!status)
-        status = banyan_bound_find(p->topology, p->active, p->active_count, relays, &bound, err);
-    if (!status && is_doubtful(p, &bound, reached)) {
-        banyan_bound_fini(&bound);
-        status = banyan_bound_search(p->topology, p->active, p->active_count, relays, &bound, err);
-    }
+        status = cli_problem_bounds(problem, relays, &bound, err);
     if (status)
         return status;
     *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s

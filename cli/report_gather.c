@@ -13,8 +13,8 @@
 #include "planner/predict.h"
 #include "simulate/fluid.h"
 
-/* Beyond these a report would take minutes: no bound, the walk instead of the fluid model, no curve. */
-enum { MOST_BOUND_WORKERS = 1024, MOST_FLUID_TRANSFERS = 10000, MOST_CURVES = 8 };
+/* Beyond these a report would take minutes: the walk instead of the fluid model, no curve. */
+enum { MOST_FLUID_TRANSFERS = 10000, MOST_CURVES = 8 };
 
 static banyan_status add_algorithm(report_gathering *g, char *name, banyan_error *err)
 {
@@ -103,9 +103,9 @@ static banyan_status find_bound(report_gathering *g, banyan_error *err)
     banyan_status status;
 
     g->report.bound.bytes_per_s = NAN;
-    if (p->active_count < 2 || p->active_count > MOST_BOUND_WORKERS)
+    if (p->active_count < 2 || p->active_count > CLI_BOUND_WORKERS)
         return BANYAN_SUCCESS;
-    status = banyan_bound_find(p->topology, p->active, p->active_count, BANYAN_RELAYS_ADD, &g->bound, err);
+    status = cli_problem_bounds(&g->problem, BANYAN_RELAYS_ADD, &g->bound, err);
     if (status)
         return status;
     g->has_bound = 1;

@@ -47,14 +47,22 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     return BANYAN_SUCCESS;
 }
 
-/* Proves and predicts what was built since begin_s; status is how that went. */
+/* A plan that is about to be built: it keeps the clock and the counters as they stand now, until finish(). */
+static banyan_plan begin(const banyan_algorithm *algorithm)
+{
+    return (banyan_plan){
+        .algorithm = algorithm, .planning_s = banyan_clock_cpu_s(), .work = banyan_work_now()};
+}
+
+/* Proves and predicts what was built since begin(); status is how that went. */
 static banyan_status finish(banyan_plan plan, const banyan_problem *problem, banyan_effort effort,
-                            double begin_s, banyan_status status, banyan_plan *out, banyan_error *err)
+                            banyan_status status, banyan_plan *out, banyan_error *err)
 {
     memset(out, 0, sizeof *out);
     if (!status)
         status = prove(&plan, problem, err);
-    plan.planning_s = banyan_clock_cpu_s() - begin_s;
+    plan.planning_s = banyan_clock_cpu_s() - plan.planning_s;
+    plan.work = banyan_work_since(&plan.work);
     if (!status)
         status = predict(&plan, problem, effort, err);
     if (status) {
@@ -68,21 +76,19 @@ static banyan_status finish(banyan_plan plan, const banyan_problem *problem, ban
 static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                           banyan_effort effort, banyan_plan *out, banyan_error *err)
 {
-    banyan_plan plan = {.algorithm = algorithm};
-    double begin_s = banyan_clock_cpu_s();
+    banyan_plan plan = begin(algorithm);
     banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
 
-    return finish(plan, problem, effort, begin_s, status, out, err);
+    return finish(plan, problem, effort, status, out, err);
 }
 
 banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
                                banyan_plan *out, banyan_error *err)
 {
-    banyan_plan plan = {.algorithm = banyan_algorithm_find("forest")};
-    double begin_s = banyan_clock_cpu_s();
+    banyan_plan plan = begin(banyan_algorithm_find("forest"));
     banyan_status status = banyan_forest_replan(problem, old, how, &plan.schedule, err);
 
-    return finish(plan, problem, BANYAN_EFFORT_MEASURE, begin_s, status, out, err);
+    return finish(plan, problem, BANYAN_EFFORT_MEASURE, status, out, err);
 }
 
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,

@@ -7,6 +7,7 @@
 #include "algorithms/algorithms.h"
 #include "algorithms/forest.h"
 #include "simulate/simulate.h"
+#include "solve/work.h"
 
 typedef struct {
     const banyan_algorithm *algorithm;
@@ -15,6 +16,7 @@ typedef struct {
     double predicted_s;       /* at the problem's size */
     const char *model;        /* who predicted: «fluid», or «walk» where that would take too long */
     double planning_s;        /* building and proving, CPU time */
+    banyan_work work;         /* the solving in it */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
     banyan_error why_not;
 } banyan_plan;

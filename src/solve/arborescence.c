@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "solve/closure.h"
+#include "solve/work.h"
 
 struct banyan_arborescence {
     int count, limit; /* nodes, and nodes with all contracted ones: 2 count */
@@ -209,6 +210,7 @@ int64_t banyan_arborescence_find(banyan_arborescence *w, const int64_t *cost, in
     int made = w->count;
     int64_t total = 0;
 
+    banyan_work_add(BANYAN_WORK_TREE, (int64_t)w->count * w->count);
     begin(w, cost, transposed, member, root);
     for (int v = 0; v < w->count; v++) {
         int top = find_top(w, v);

@@ -17,6 +17,7 @@
 
 #include "core/alloc.h"
 #include "solve/closure.h"
+#include "solve/work.h"
 
 #define MOST_JOINED 400 /* nodes that add: the network of ways has an arc for each two of them */
 
@@ -111,6 +112,7 @@ banyan_wide banyan_ascent_from(banyan_ascent *a, const int64_t *price, int root,
     banyan_wide sum = 0;
     int next;
 
+    banyan_work_add(BANYAN_WORK_TREE, (int64_t)graph->active_count * graph->arc_count);
     memcpy(a->left, price, (size_t)graph->arc_count * sizeof *price);
     for (int i = 0; i < graph->active_count; i++)
         a->size[i] = graph->active[i] == root ? -1 : 0;

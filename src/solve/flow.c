@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/work.h"
 
 struct banyan_flow {
     int node_count, edge_count;
@@ -168,9 +169,11 @@ static int64_t blocking_flow(banyan_flow *flow, int source, int sink, int64_t li
 int64_t banyan_flow_run(banyan_flow *flow, int source, int sink, int64_t limit)
 {
     int64_t total = 0;
+    int phases = 1;
 
-    while (total < limit && number_levels(flow, source, sink))
+    for (; total < limit && number_levels(flow, source, sink); phases++)
         total += blocking_flow(flow, source, sink, limit - total);
+    banyan_work_add(BANYAN_WORK_FLOW, (int64_t)phases * flow->edge_count);
     return total;
 }
 

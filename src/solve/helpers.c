@@ -13,6 +13,7 @@
 
 #include "core/alloc.h"
 #include "solve/flips.h"
+#include "solve/work.h"
 
 enum { PASSES = 4 };
 
@@ -177,6 +178,7 @@ static int64_t try_members(banyan_helpers *h)
     int64_t sum = 0;
     int top;
 
+    banyan_work_add(BANYAN_WORK_TREE, h->cable_count);
     span_members(h);
     top = find_top(h, h->graph->active[0]);
     for (int i = 1; i < h->graph->active_count; i++)

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/work.h"
 
 struct banyan_loads {
     const banyan_graph *graph;
@@ -172,7 +173,7 @@ static void join(banyan_loads *l, int v)
 static int64_t add_node(banyan_loads *l, const int64_t *capacity, banyan_fraction guess, int v)
 {
     const banyan_graph *graph = l->graph;
-    int64_t room = guess.num;
+    int64_t room = guess.num, visits = 0;
 
     l->top[v] = v;
     for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
@@ -183,8 +184,9 @@ static int64_t add_node(banyan_loads *l, const int64_t *capacity, banyan_fractio
         l->movable[arc] = guess.den * (capacity ? capacity[arc] : graph->arcs[arc].capacity);
         room += l->movable[arc];
     }
-    while (number_levels(l, v))
+    for (; number_levels(l, v); visits += l->met_count)
         room -= move_by_levels(l, v);
+    banyan_work_add(BANYAN_WORK_FLOW, visits + l->met_count);
     l->left[v] = guess.num;
     join(l, v);
     return room;

@@ -10,6 +10,7 @@
 #include <coin/Clp_C_Interface.h>
 
 #include "core/alloc.h"
+#include "solve/work.h"
 
 /* OpenMP's own functions, where something in the process brings them. They set a value of the calling thread. */
 int omp_get_max_threads(void);
@@ -194,6 +195,7 @@ banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
     if (status != 0)
         status = Clp_dual(lp->clp, 0);
     use_threads_again(threads);
+    banyan_work_add(BANYAN_WORK_LP, (int64_t)(Clp_numberIterations(lp->clp) + 1) * Clp_numberRows(lp->clp));
     lp->is_narrower = lp->is_same = status == 0;
     lp->solved_before = 1;
     if (status != 0)

@@ -17,7 +17,7 @@
 
 #include "core/alloc.h"
 #include "solve/disjoint.h"
-#include "solve/partitions.h"
+#include "solve/loads.h"
 #include "solve/spanning.h"
 #include "solve/strength.h"
 
@@ -36,7 +36,7 @@
 typedef struct {
     const banyan_graph *graph;
     const banyan_peel_problem *problem;
-    banyan_partitions *partitions;
+    banyan_loads *loads;
     banyan_spanning *spanning;
     banyan_peel *peel;
     int64_t *room, *after, *before; /* per arc */
@@ -57,7 +57,7 @@ typedef struct {
 
 static void peeler_fini(peeler *p)
 {
-    banyan_partitions_destroy(p->partitions);
+    banyan_loads_destroy(p->loads);
     banyan_spanning_destroy(p->spanning);
     banyan_free(p->room);
     banyan_free(p->after);
@@ -199,10 +199,9 @@ static void choose_quantum(peeler *p, int coarse, banyan_fraction strength)
         p->room[i] = p->graph->arcs[i].capacity * best / divisor;
     p->rest = (int64_t)((banyan_wide)strength.num * best / strength.den / divisor);
     if (divisor > 1) { /* capacities were rounded down: so must R be */
-        int64_t below = banyan_partitions_worst(p->partitions, p->room, p->rest, p->part);
+        int64_t below = banyan_loads_spare(p->loads, p->room, p->rest, p->part);
 
-        for (; below < 0 && p->rest > 0;
-             below = banyan_partitions_worst(p->partitions, p->room, p->rest, p->part))
+        for (; below < 0 && p->rest > 0; below = banyan_loads_spare(p->loads, p->room, p->rest, p->part))
             p->rest--;
     }
 }
@@ -231,7 +230,7 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     if (!p->room || !p->after || !p->before || !p->tight || !p->cost || !p->part || !p->level || !p->queue ||
         !p->root)
         return banyan_fail_memory(err);
-    status = banyan_partitions_create(graph, &p->partitions, err);
+    status = banyan_loads_create(graph, &p->loads, err);
     if (!status)
         status = banyan_spanning_create(graph, &p->spanning, err);
     if (!status)
@@ -330,7 +329,7 @@ static int64_t largest_weight(peeler *p)
     while (weight > 0) {
         memcpy(p->after, p->room, (size_t)p->graph->arc_count * sizeof(int64_t));
         subtract(p, p->after, weight);
-        if (banyan_partitions_worst(p->partitions, p->after, p->rest - weight, p->part) >= 0)
+        if (banyan_loads_spare(p->loads, p->after, p->rest - weight, p->part) >= 0)
             break;
         if (excess(p, p->part) <= 0)
             return 0; /* cannot be; the tree then gets nothing */
@@ -422,8 +421,7 @@ static banyan_status take_lot(peeler *p, int count, int *good, banyan_error *err
     }
     if (p->peel->trees.failed)
         return banyan_fail_memory(err);
-    *good = p->peel->trees.tree_count > trees &&
-            banyan_partitions_worst(p->partitions, p->room, p->rest, p->part) >= 0;
+    *good = p->peel->trees.tree_count > trees && banyan_loads_spare(p->loads, p->room, p->rest, p->part) >= 0;
     if (status || *good)
         return status;
     while (p->peel->trees.tree_count > trees)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "solve/work.h"
 
 typedef struct {
     int64_t cost;
@@ -196,6 +197,7 @@ int64_t banyan_spanning_tree(banyan_spanning *s, const unsigned char *member, co
     int64_t total = 0;
     int parts = 0;
 
+    banyan_work_add(BANYAN_WORK_TREE, s->graph->arc_count);
     grow_regions(s, member, cost);
     offer_count = collect_offers(s, cost);
     if (trees)

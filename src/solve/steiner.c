@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "solve/steiner-parts.h"
+#include "solve/work.h"
 
 #define FEW BANYAN_STEINER_TERMINALS
 
@@ -153,6 +154,7 @@ static void fill_table(banyan_steiner *s)
     size_t n = (size_t)s->closure->count;
     int64_t *row = s->best; /* mask 0 is free to be scratch */
 
+    banyan_work_add(BANYAN_WORK_TREE, (int64_t)((n * n) << s->terminal_count));
     for (unsigned mask = 1; mask < 1u << s->terminal_count; mask++) {
         for (size_t v = 0; v < n; v++) {
             s->best[mask * n + v] = BANYAN_FAR;
@@ -236,6 +238,7 @@ static int64_t span_members(banyan_steiner *s, int root)
         s->key[v] = BANYAN_FAR;
         s->outside[count++] = v;
     }
+    banyan_work_add(BANYAN_WORK_TREE, (int64_t)count * count);
     while (count > 0) {
         const int64_t *distance = s->closure->distance + (size_t)last * n;
         int nearest = 0;
