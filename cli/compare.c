@@ -11,26 +11,27 @@
 static const cli_option options[] = {
     CLI_PROBLEM_OPTIONS,
     {"sizes", 0, "FROM-TO", "instead: the best algorithm for each size, such as 1KiB-1GiB"},
-    {"effort", 0, "EFFORT", "estimate, measure or patient (default: measure)"},
+    {"effort", 0, "EFFORT",
+     "estimate, measure or patient (default: patient for short vectors, else measure)"},
     {NULL, 0, NULL, NULL}};
 
-static void print_row(const banyan_plan *plan, double bound, double best_s)
+static void print_row(const banyan_plan *plan, double bound, double best_s, int is_chosen)
 {
     char rate[32], time[32], share[16] = "-";
 
     if (bound > 0)
         snprintf(share, sizeof share, "%.1f %%", 100 * plan->limits.bytes_per_s / bound);
-    printf("%-20s %7d %10zu %8.4g %6d %12s %9s %12s %7.3g\n", plan->algorithm->name,
+    printf("%-20s %7d %10zu %8.4g %6d %12s %9s %12s %7.3g%s\n", plan->algorithm->name,
            plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
            plan->limits.depth, banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate), share,
            banyan_show_seconds(plan->predicted_s, time, sizeof time),
-           best_s > 0 ? plan->predicted_s / best_s : 1);
+           best_s > 0 ? plan->predicted_s / best_s : 1, is_chosen ? "  auto" : "");
 }
 
 static void print_table(const cli_problem *problem, const banyan_plan *plans, int count, double bound)
 {
+    int best = banyan_plan_best(&problem->problem, plans, count, NULL, NULL), i = 0;
     char size[32], rate[32];
-    int i = 0;
 
     printf("%s: %s of %s over %d workers", problem->topology->name,
            banyan_collective_name(problem->problem.collective),
@@ -41,22 +42,31 @@ static void print_table(const cli_problem *problem, const banyan_plan *plans, in
     printf("\n\n%-20s %7s %10s %8s %6s %12s %9s %12s %7s\n", "algorithm", "rounds", "transfers", "volume",
            "depth", "at most", "of bound", "predicted", "x best");
     for (; i < count && plans[i].schedule; i++)
-        print_row(&plans[i], bound, plans[0].predicted_s);
+        print_row(&plans[i], bound, plans[0].predicted_s, i == best);
     if (i < count)
         printf("\nnot here:\n");
     for (; i < count; i++)
         printf("  %s: %s\n", plans[i].algorithm->name, plans[i].why_not.text);
-    printf("\nvolume: the most that one worker sends, in vectors; at most: rate as size grows, latency 0\n");
+    printf("\nvolume: the most that one worker sends, in vectors; at most: rate as size grows, latency 0;\n"
+           "auto: what a job takes, of those predicted to be within 8 %% of the fastest the one that loads "
+           "links "
+           "and ranks least\n");
 }
 
 static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count, double bound,
                                 banyan_error *err)
 {
+    int best = banyan_plan_best(&problem->problem, plans, count, NULL, NULL);
     banyan_text text = BANYAN_TEXT_EMPTY;
 
     banyan_text_add(&text, "{\"topology\":");
     banyan_text_add_json_string(&text, problem->topology->name);
-    banyan_text_add(&text, ",\"bytes\":%zu,\"results\":[", problem->problem.bytes);
+    banyan_text_add(&text, ",\"bytes\":%zu,\"chosen\":", problem->problem.bytes);
+    if (best < count)
+        banyan_text_add(&text, "%d", best);
+    else
+        banyan_text_add(&text, "null");
+    banyan_text_add(&text, ",\"results\":[");
     for (int i = 0; i < count; i++) {
         banyan_text_add(&text, "%s\n", i ? "," : "");
         cli_plan_json(&text, &plans[i], &problem->problem, bound, "");

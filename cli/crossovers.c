@@ -34,23 +34,23 @@ static banyan_status read_range(const char *text, size_t *low, size_t *high, ban
     return status;
 }
 
-static void add_row(banyan_text *text, size_t bytes, const banyan_plan *plans, int count, int as_json,
-                    int is_first)
+static void add_row(banyan_text *text, const banyan_problem *problem, const banyan_plan *plans, int count,
+                    int as_json, int is_first)
 {
-    const banyan_plan *best = &plans[0], *next = NULL;
+    const banyan_plan *best = &plans[banyan_plan_best(problem, plans, count, NULL, NULL)], *next = NULL;
     char size[32], time[32], other[32];
 
-    for (int i = 1; i < count && !next && plans[i].schedule; i++)
+    for (int i = 0; i < count && !next && plans[i].schedule; i++)
         if (plans[i].algorithm != best->algorithm)
             next = &plans[i];
     if (as_json) {
-        banyan_text_add(text, "%s\n{\"bytes\":%zu,\"algorithm\":\"%s\",", is_first ? "" : ",", bytes,
+        banyan_text_add(text, "%s\n{\"bytes\":%zu,\"algorithm\":\"%s\",", is_first ? "" : ",", problem->bytes,
                         best->algorithm->name);
         cli_json_number(text, "predicted_s", best->predicted_s);
         banyan_text_add(text, "}");
         return;
     }
-    banyan_text_add(text, "%10s  %-20s %10s", banyan_show_bytes((double)bytes, size, sizeof size),
+    banyan_text_add(text, "%10s  %-20s %10s", banyan_show_bytes((double)problem->bytes, size, sizeof size),
                     best->algorithm->name, banyan_show_seconds(best->predicted_s, time, sizeof time));
     if (next)
         banyan_text_add(text, "   then %s %s", next->algorithm->name,
@@ -74,7 +74,7 @@ static banyan_status add_sizes(const cli_problem *problem, banyan_effort effort,
         if (status)
             return status;
         if (plans[0].schedule)
-            add_row(text, bytes, plans, count, as_json, !done);
+            add_row(text, &own, plans, count, as_json, !done);
         banyan_plans_destroy(plans, count);
         banyan_progress_set(bar, ++done);
         if (bytes > high / 4)

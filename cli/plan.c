@@ -17,7 +17,9 @@
 static const cli_option options[] = {
     {"algo", 'a', "NAME", "algorithm, or auto for the best prediction (default: auto)"},
     CLI_PROBLEM_OPTIONS,
-    {"effort", 0, "EFFORT", "estimate, measure or patient, for auto and for the bound (default: measure)"},
+    {"effort", 0, "EFFORT",
+     "estimate, measure or patient, for auto and for the bound (default: patient for short vectors, else "
+     "measure)"},
     {"wisdom", 0, "FILE", "auto remembers its choices there, and uses them"},
     CLI_REPLAN_OPTIONS,
     {"output", 'o', "FILE", "write the schedule there"},
@@ -249,6 +251,8 @@ static int run(const cli_arguments *arguments)
         return cli_fail(arguments, status, &err);
     if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "msccl"))
         problem.problem.is_size_open = 1; /* MSCCL's runtimes cut by themselves, and hold few steps */
+    if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "tables"))
+        problem.problem.is_streamed = 0; /* network interfaces send transfers whole */
     if (replan.old) {
         cli_waiting_begin(&waiting, arguments, "planning, seconds");
         status = cli_replan_make(&problem, &replan, &plan, &err);

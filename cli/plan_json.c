@@ -32,6 +32,8 @@ void cli_plan_json(banyan_text *text, const banyan_plan *plan, const banyan_prob
     cli_json_number(text, "share_of_bound", plan->limits.bytes_per_s / bound_bytes_per_s);
     banyan_text_add(text, ",");
     cli_json_number(text, "predicted_s", plan->predicted_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "network_s", plan->network_s);
     banyan_text_add(text, ",\"model\":\"%s\",", plan->model);
     cli_json_number(text, "planning_s", plan->planning_s);
     banyan_text_add(

@@ -34,6 +34,7 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
     }
     out->problem.bytes = (size_t)64 << 20;
     out->problem.is_size_open = !bytes;
+    out->problem.is_streamed = 1;
     if (bytes) {
         status = banyan_value_bytes(bytes, &number, err);
         if (status) {
@@ -50,7 +51,7 @@ static banyan_status read_effort(const cli_arguments *arguments, cli_problem *ou
     const char *text = cli_get(arguments, "effort");
     banyan_status status = BANYAN_SUCCESS;
 
-    out->effort = BANYAN_EFFORT_MEASURE;
+    out->effort = banyan_plan_default_effort(&out->problem);
     if (text)
         status = banyan_effort_parse(text, &out->effort, err);
     if (!status && out->effort == BANYAN_EFFORT_TIMED)

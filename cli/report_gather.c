@@ -77,6 +77,8 @@ static banyan_status make_plans(const cli_arguments *arguments, report_gathering
 {
     banyan_progress progress;
     banyan_status status = BANYAN_SUCCESS;
+    banyan_plan chosen;
+    int best;
 
     g->plans = banyan_alloc((size_t)g->count, sizeof *g->plans);
     if (!g->plans)
@@ -91,8 +93,12 @@ static banyan_status make_plans(const cli_arguments *arguments, report_gathering
     if (status)
         return status;
     qsort(g->plans, (size_t)g->count, sizeof *g->plans, banyan_plan_order);
-    if (!g->plans[0].schedule)
+    best = banyan_plan_best(&g->problem.problem, g->plans, g->count, NULL, NULL);
+    if (best == g->count)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", g->plans[0].why_not.text);
+    chosen = g->plans[best]; /* the page begins with it */
+    memmove(g->plans + 1, g->plans, (size_t)best * sizeof *g->plans);
+    g->plans[0] = chosen;
     return BANYAN_SUCCESS;
 }
 
@@ -282,7 +288,7 @@ banyan_status report_gather(const cli_arguments *arguments, report_gathering *ou
     if (!status)
         status = find_timelines(arguments, out, err);
     if (!status)
-        status = banyan_plan_explain(&out->problem.problem, out->plans, out->count, &out->why, err);
+        status = banyan_plan_explain(&out->problem.problem, out->plans, out->count, 0, &out->why, err);
     if (!status)
         fill_report(out);
     else

@@ -258,6 +258,7 @@ static banyan_status simulate_algorithm(sim *s, const banyan_algorithm *algorith
 
     problem.bytes = r.bytes;
     problem.is_size_open = 0;
+    problem.is_streamed = s->request.engine->run != sim_flit_run;
     if (s->request.algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
         problem.parameter_count = 0;
     status = banyan_algorithm_applies(algorithm, &problem, err);

@@ -189,6 +189,7 @@ static banyan_status build(training *t, const char *name, size_t bytes, banyan_s
 
     problem.bytes = bytes;
     problem.is_size_open = 0;
+    problem.is_streamed = t->engine->run != sim_flit_run;
     if (algorithm) {
         if (t->algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
             problem.parameter_count = 0;

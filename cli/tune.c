@@ -81,11 +81,7 @@ static banyan_problem problem_of(const tuning *t, size_t bytes)
 {
     const banyan_setup *setup = &t->comm->group->setup;
 
-    return (banyan_problem){.topology = setup->topology,
-                            .active = setup->active,
-                            .active_count = setup->size,
-                            .collective = BANYAN_COLLECTIVE_ALLREDUCE,
-                            .bytes = bytes};
+    return banyan_comm_problem(setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes);
 }
 
 /* Puts it at the end of the list, unless the same plan is there already or no process serves it. */
@@ -96,7 +92,7 @@ static void add_candidate(const tuning *t, const banyan_plan *plan, candidate *l
 
     if (*count == t->candidate_count || !banyan_comm_is_usable(setup, plan->schedule))
         return;
-    *c = (candidate){.predicted_s = banyan_comm_cost_s(setup, plan)};
+    *c = (candidate){.predicted_s = plan->predicted_s};
     banyan_schedule_digest(plan->schedule, c->digest);
     for (int i = 0; i < *count; i++)
         if (!strcmp(list[i].digest, c->digest))
@@ -115,28 +111,16 @@ static banyan_status add_choice(const tuning *t, const banyan_problem *problem, 
 {
     banyan_plan *plans = NULL;
     int all = 0, best;
-    banyan_status status = banyan_comm_candidates(problem, banyan_comm_effort(problem), &plans, &all, err);
+    banyan_status status =
+        banyan_plan_candidates(problem, banyan_plan_default_effort(problem), &plans, &all, err);
 
     if (status)
         return status;
-    best = banyan_comm_best_plan(&t->comm->group->setup, problem->bytes, plans, all);
+    best = banyan_plan_best(problem, plans, all, banyan_comm_is_usable, &t->comm->group->setup);
     if (best < all)
         add_candidate(t, &plans[best], list, count);
     banyan_plans_destroy(plans, all);
     return BANYAN_SUCCESS;
-}
-
-/* The cheapest plan that has not had its turn; all: none. */
-static int next_cheapest(const tuning *t, const banyan_plan *plans, int all, const char *is_done)
-{
-    const banyan_setup *setup = &t->comm->group->setup;
-    int best = all;
-
-    for (int i = 0; i < all; i++)
-        if (!is_done[i] && plans[i].schedule &&
-            (best == all || banyan_comm_cost_s(setup, &plans[i]) < banyan_comm_cost_s(setup, &plans[best])))
-            best = i;
-    return best;
 }
 
 /* At rank 0: auto's choice, then the others by what they are expected to take, variants among them. */
@@ -145,21 +129,13 @@ static banyan_status list_candidates(const tuning *t, size_t bytes, candidate *o
 {
     banyan_problem problem = problem_of(t, bytes);
     banyan_plan *plans = NULL;
-    char *is_done = NULL;
-    int all = 0, i;
+    int all = 0;
     banyan_status status = add_choice(t, &problem, out, count, err);
 
     if (!status)
-        status = banyan_comm_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
-    if (!status) {
-        is_done = banyan_alloc((size_t)all + 1, 1);
-        status = is_done ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    }
-    while (!status && (i = next_cheapest(t, plans, all, is_done)) < all) {
-        is_done[i] = 1;
+        status = banyan_plan_candidates(&problem, BANYAN_EFFORT_PATIENT, &plans, &all, err);
+    for (int i = 0; !status && i < all; i++)
         add_candidate(t, &plans[i], out, count);
-    }
-    banyan_free(is_done);
     banyan_plans_destroy(plans, all);
     return status;
 }

@@ -18,10 +18,13 @@ typedef struct {
     const int *active; /* node ids, ascending; rank r is active[r] */
     int active_count;
     banyan_collective collective;
-    int root;           /* rank, for broadcast and reduce */
-    size_t bytes;       /* size at hand, for choices that depend on it; 0: large */
-    int is_size_open;   /* nobody asked for this size: plan for bandwidth */
+    int root;         /* rank, for broadcast and reduce */
+    size_t bytes;     /* size at hand, for choices that depend on it; 0: large */
+    int is_size_open; /* nobody asked for this size: plan for bandwidth */
+    int is_streamed; /* whoever runs the schedule sends a transfer in slices as they come: no need to cut it up */
     size_t slice_bytes; /* transfers travel in messages of this size; 0: chosen for each schedule */
+    const char
+        *relays; /* what idle workers can do, unless a parameter says: add, forward or none; NULL: add */
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
     void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */

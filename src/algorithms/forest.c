@@ -224,7 +224,7 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     const banyan_topology *topology = problem->topology;
     double packed_s = 0, grown_s = 0, bytes = (double)problem->bytes;
     int slices = (int)fmin(INT_MAX, ceil(bytes * largest_share(flows) / SENT_BYTES));
-    int is_cut = flows->flow_count > 1 && is_on_cables(flows);
+    int is_cut = !problem->is_streamed && flows->flow_count > 1 && is_on_cables(flows);
     banyan_schedule *grown = NULL;
     banyan_status status = BANYAN_SUCCESS;
 

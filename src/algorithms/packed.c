@@ -43,7 +43,9 @@ banyan_status banyan_packed_options_read(const banyan_problem *problem, banyan_p
     if (!out->by_ellipsoid && strcmp(method, "columns"))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "method is «%s»; it can be columns or ellipsoid",
                            method);
-    status = banyan_relays_parse(banyan_problem_parameter(problem, "relays", "add"), &out->relays, err);
+    status = banyan_relays_parse(
+        banyan_problem_parameter(problem, "relays", problem->relays ? problem->relays : "add"), &out->relays,
+        err);
     if (!status)
         status = banyan_problem_integer(problem, "max-trees", 64, 1, 100000, &out->max_trees, err);
     if (!status)

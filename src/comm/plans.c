@@ -3,23 +3,14 @@
  * choice may depend on them, size and type. Sizes are rounded up to a power of four, so that there are few of them. */
 #include "comm/plans.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/overhead.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/text.h"
 #include "planner/wisdom.h"
-
-#define ALIKE 1.08
-#define SHORT_BYTES ((size_t)64 << 10)
-#define FEW_BYTES ((size_t)4 << 10) /* a link is done with them before the next message has come */
-#define MOST_PATIENT 64
-#define LEAST_SLICE_BYTES ((size_t)512)
-#define MOST_SLICES 512
 
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes)
 {
@@ -83,79 +74,28 @@ static int leads_outside(const banyan_setup *setup, const banyan_schedule *sched
     return 0;
 }
 
-int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *schedule)
+int banyan_comm_is_usable(const void *context, const banyan_schedule *schedule)
 {
+    const banyan_setup *setup = context;
+
     return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
 }
 
-/* What the planner predicts, and what messages cost beside; links and cores are busy at the same time. The same for
- * threads and processes: bits must not depend on where ranks live. */
-double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan)
+/* Idle workers add only where a process serves each of them. */
+banyan_problem banyan_comm_problem(const banyan_setup *setup, banyan_collective collective, int root,
+                                   size_t bytes)
 {
-    banyan_comm_overhead overhead = banyan_comm_overhead_of(plan->schedule, setup->topology);
+    int idle_count = setup->topology->worker_count - setup->size;
 
-    return overhead.last_s + fmax(plan->predicted_s + overhead.heads_s, overhead.busy_s);
-}
-
-/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
- * rate. */
-banyan_effort banyan_comm_effort(const banyan_problem *problem)
-{
-    return problem->bytes <= SHORT_BYTES && problem->active_count <= MOST_PATIENT ? BANYAN_EFFORT_PATIENT
-                                                                                  : BANYAN_EFFORT_MEASURE;
-}
-
-/* Elements flow as they come: what is predicted for large slices would be too slow for plans with large pieces. */
-banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
-                                     int *count, banyan_error *err)
-{
-    banyan_problem sliced = *problem;
-
-    sliced.slice_bytes = problem->bytes / MOST_SLICES;
-    if (sliced.slice_bytes < LEAST_SLICE_BYTES)
-        sliced.slice_bytes = LEAST_SLICE_BYTES;
-    return banyan_plan_candidates(&sliced, effort, out, count, err);
-}
-
-/* Of two that cost alike. Short calls are made of turns on cores, which other ranks or the job itself want, too: fewer
- * messages are fewer turns. Where connections meet on full links, what waits for one of them holds up the others, which
- * no model here sees. Else whoever leaves the links sooner, or waits less often. */
-static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
-{
-    const banyan_schedule *of_a = a->schedule, *of_b = b->schedule;
-
-    if (bytes <= FEW_BYTES && of_a->transfer_count != of_b->transfer_count)
-        return of_a->transfer_count < of_b->transfer_count;
-    if (a->limits.full_links != b->limits.full_links)
-        return a->limits.full_links < b->limits.full_links;
-    if (a->limits.crowd != b->limits.crowd)
-        return a->limits.crowd < b->limits.crowd;
-    if (a->limits.bytes_per_s != b->limits.bytes_per_s)
-        return a->limits.bytes_per_s > b->limits.bytes_per_s;
-    return of_a->round_count < of_b->round_count;
-}
-
-/* The cheapest, or what is better at nearly its cost. */
-int banyan_comm_best_plan(const banyan_setup *setup, size_t bytes, const banyan_plan *plans, int count)
-{
-    int cheapest = -1, best;
-    double least_s = 0;
-
-    for (int i = 0; i < count; i++)
-        if (banyan_comm_is_usable(setup, plans[i].schedule)) {
-            double own_s = banyan_comm_cost_s(setup, &plans[i]);
-
-            if (cheapest < 0 || own_s < least_s) {
-                cheapest = i;
-                least_s = own_s;
-            }
-        }
-    best = cheapest;
-    for (int i = 0; i < count && cheapest >= 0; i++)
-        if (banyan_comm_is_usable(setup, plans[i].schedule) && is_better(&plans[i], &plans[best], bytes) &&
-            banyan_comm_cost_s(setup, &plans[i]) < ALIKE * least_s)
-            best = i;
-    return best < 0 ? count : best;
+    return (banyan_problem){.topology = setup->topology,
+                            .active = setup->active,
+                            .active_count = setup->size,
+                            .collective = collective,
+                            .root = root,
+                            .bytes = bytes,
+                            .is_streamed = 1,
+                            .relays =
+                                setup->has_no_relays && setup->relay_count < idle_count ? "forward" : "add"};
 }
 
 /* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants it. */
@@ -164,18 +104,19 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
 {
     banyan_plan *all = NULL;
     int count = 0, best;
-    banyan_status status = banyan_comm_candidates(problem, banyan_comm_effort(problem), &all, &count, err);
+    banyan_status status =
+        banyan_plan_candidates(problem, banyan_plan_default_effort(problem), &all, &count, err);
 
     if (status)
         return status;
-    best = banyan_comm_best_plan(setup, problem->bytes, all, count);
+    best = banyan_plan_best(problem, all, count, banyan_comm_is_usable, setup);
     if (best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
                              !count            ? "there is none"
                              : all[0].schedule ? "all lead through nodes that no process serves"
                                                : all[0].why_not.text);
     else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
-        status = banyan_plan_explain(problem, all + best, count - best, why, err);
+        status = banyan_plan_explain(problem, all, count, best, why, err);
     if (!status) {
         *out = all[best].schedule;
         all[best].schedule = NULL; /* ours now */
@@ -262,12 +203,7 @@ static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem 
 static banyan_status choose(const banyan_setup *setup, banyan_comm_plan *plan, banyan_schedule **out,
                             banyan_error *err)
 {
-    banyan_problem problem = {.topology = setup->topology,
-                              .active = setup->active,
-                              .active_count = setup->size,
-                              .collective = plan->collective,
-                              .root = plan->root,
-                              .bytes = plan->size_class};
+    banyan_problem problem = banyan_comm_problem(setup, plan->collective, plan->root, plan->size_class);
     int is_auto = !strcmp(setup->algorithm, "auto");
     char *why = NULL;
     int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;

@@ -34,14 +34,11 @@ struct banyan_comm_plan {
 banyan_status banyan_comm_plan_get(banyan_comm_plan **plans, const banyan_setup *setup,
                                    banyan_collective collective, int root, size_t bytes, banyan_datatype type,
                                    banyan_comm_plan **out, banyan_error *err);
-/* How `auto` chooses: how hard it looks, the plans to choose from (the caller frees with banyan_plans_destroy), whether each node of the
- * schedule is served by a process, what a plan is expected to take, and which of the plans is taken (count: none). */
-banyan_effort banyan_comm_effort(const banyan_problem *problem);
-banyan_status banyan_comm_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
-                                     int *count, banyan_error *err);
-int banyan_comm_is_usable(const banyan_setup *setup, const banyan_schedule *schedule);
-double banyan_comm_cost_s(const banyan_setup *setup, const banyan_plan *plan);
-int banyan_comm_best_plan(const banyan_setup *setup, size_t bytes, const banyan_plan *plans, int count);
+/* What is to be planned for this group, and whether each node of a schedule is served by a process of it (context: the
+ * setup). */
+banyan_problem banyan_comm_problem(const banyan_setup *setup, banyan_collective collective, int root,
+                                   size_t bytes);
+int banyan_comm_is_usable(const void *context, const banyan_schedule *schedule);
 
 /* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
 size_t banyan_comm_plan_class(const banyan_setup *setup, size_t bytes);

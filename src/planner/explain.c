@@ -48,22 +48,22 @@ static void add_limit(banyan_text *text, const banyan_problem *problem, const ba
             banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
 }
 
-/* The runner-up is the best plan of another algorithm; ring is shown because everybody knows it. */
+/* The runner-up is the fastest plan of another algorithm; ring is shown because everybody knows it. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
-                                  char **out, banyan_error *err)
+                                  int best, char **out, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
     char size[32];
-    int next = 1;
+    int next = 0;
 
-    add_name(&text, &plans[0]);
+    add_name(&text, &plans[best]);
     banyan_text_add(&text, ": %s in ", banyan_show_bytes((double)problem->bytes, size, sizeof size));
-    add_time(&text, plans[0].predicted_s);
-    add_limit(&text, problem, &plans[0]);
-    while (next < count && plans[next].schedule && plans[next].algorithm == plans[0].algorithm)
+    add_time(&text, plans[best].predicted_s);
+    add_limit(&text, problem, &plans[best]);
+    while (next < count && plans[next].schedule && plans[next].algorithm == plans[best].algorithm)
         next++;
     for (int i = next; i < count && plans[i].schedule; i++) {
-        if (i != next && strcmp(plans[i].algorithm->name, "ring") != 0)
+        if (i != next && (strcmp(plans[i].algorithm->name, "ring") != 0 || i == best))
             continue;
         banyan_text_add(&text, "; %s", i == next ? "next " : "");
         add_name(&text, &plans[i]);

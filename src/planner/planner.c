@@ -2,14 +2,20 @@
 /* planner/planner.c: candidates -> verify -> predict -> choose. */
 #include "planner/planner.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/near.h"
+#include "planner/messages.h"
 #include "planner/predict.h"
 #include "verify/verify.h"
+
+/* As much as an engine has under way: more, smaller slices are predicted no better and take longer to predict. */
+#define MAX_SLICES 512
+#define MIN_SLICE_BYTES ((size_t)512)
 
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
@@ -26,23 +32,43 @@ static banyan_status prove(const banyan_plan *plan, const banyan_problem *proble
     return status;
 }
 
+/* Elements flow as they come: what is predicted for large slices would be too slow for plans with large pieces. */
+static size_t slice_of(const banyan_problem *problem)
+{
+    size_t slice_bytes = problem->bytes / MAX_SLICES;
+
+    if (problem->slice_bytes)
+        return problem->slice_bytes;
+    return slice_bytes < MIN_SLICE_BYTES ? MIN_SLICE_BYTES : slice_bytes;
+}
+
+/* Links and cores are busy at the same time. The same for threads and processes: bits must not depend on where ranks
+ * live. */
+static double with_messages(double network_s, const banyan_message_costs *costs)
+{
+    return costs->last_s + fmax(network_s + costs->headers_s, costs->busy_s);
+}
+
 static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, banyan_effort effort,
                              banyan_error *err)
 {
+    banyan_message_costs costs;
     banyan_timeline *timeline;
     banyan_status status = banyan_bandwidth_limit(plan->schedule, problem->topology, &plan->limits, err);
 
     if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
-                             &timeline, err);
+        status =
+            banyan_walk(plan->schedule, problem->topology, problem->bytes, slice_of(problem), &timeline, err);
     } else if (!status) {
-        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, problem->slice_bytes,
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, slice_of(problem),
                                 &timeline, &plan->model, err);
     }
     if (status)
         return status;
-    plan->predicted_s = timeline->total_s;
+    plan->network_s = timeline->total_s;
+    costs = banyan_message_costs_of(plan->schedule, problem->topology);
+    plan->predicted_s = with_messages(plan->network_s, &costs);
     banyan_timeline_destroy(timeline);
     return BANYAN_SUCCESS;
 }
@@ -225,17 +251,18 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
 static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)
 {
     banyan_plan *plans;
-    int count;
+    int count, best;
     banyan_status status = banyan_plan_all(problem, &plans, &count, err);
 
     if (status)
         return status;
-    if (!plans[0].schedule)
+    best = banyan_plan_best(problem, plans, count, NULL, NULL);
+    if (best == count) {
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
-    else
-        *out = plans[0];
-    if (!status)
-        plans[0].schedule = NULL; /* given away */
+    } else {
+        *out = plans[best];
+        plans[best].schedule = NULL; /* given away */
+    }
     banyan_plans_destroy(plans, count);
     return status;
 }

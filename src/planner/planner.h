@@ -13,10 +13,11 @@ typedef struct {
     const banyan_algorithm *algorithm;
     banyan_schedule *schedule; /* NULL when the algorithm does not apply */
     banyan_limits limits;
-    double predicted_s;       /* at the problem's size */
-    const char *model;        /* who predicted: «fluid», or «walk» where that would take too long */
-    double planning_s;        /* building and proving, CPU time */
-    banyan_work work;         /* the solving in it */
+    double network_s;   /* on the links alone, at the problem's size, by the model below */
+    double predicted_s; /* the same with what messages cost ranks and links beside (planner/messages.h) */
+    const char *model;  /* who predicted: «fluid», or «walk» where that would take too long */
+    double planning_s;  /* building and proving, CPU time */
+    banyan_work work;   /* the solving in it */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
     banyan_error why_not;
 } banyan_plan;
@@ -47,22 +48,33 @@ banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_sched
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count,
                               banyan_error *err);
 
-/* That order, for qsort. */
+/* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart by how much
+ * they ask of links and ranks. */
+#define BANYAN_PLAN_SIMILAR 1.08
+
+/* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans it takes
+ * (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
+banyan_effort banyan_plan_default_effort(const banyan_problem *problem);
+typedef int banyan_plan_usable(const void *context, const banyan_schedule *schedule);
+int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,
+                     banyan_plan_usable *usable, const void *context);
+
+/* The order of banyan_plan_all, for qsort. */
 int banyan_plan_order(const void *a, const void *b);
 
 /* The same with the effort chosen; banyan_plan_all measures. */
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);
 
-/* Why the first of the sorted plans was chosen, in a sentence: «forest: 64 MiB in 12.1 ms, limited by link
- * h0->net; next flexreduce 12.4 ms; ring 18.4 ms». The caller frees *out. */
+/* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link h0->net; next
+ * flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
-                                  char **out, banyan_error *err);
+                                  int best, char **out, banyan_error *err);
 
 /* The algorithm of that name; a sentence guesses what was meant. */
 banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, banyan_error *err);
 
-/* The plan of the named algorithm, or, for «auto», the one with the best prediction. */
+/* The plan of the named algorithm, or, for 'auto', the best one. */
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err);
 

@@ -140,7 +140,7 @@ static banyan_status explain_recall(const banyan_problem *problem, const banyan_
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
     char *why;
-    banyan_status status = banyan_plan_explain(problem, plan, 1, &why, err);
+    banyan_status status = banyan_plan_explain(problem, plan, 1, 0, &why, err);
 
     if (status)
         return status;
@@ -153,20 +153,21 @@ static banyan_status search_all(const banyan_problem *problem, banyan_effort eff
                                 banyan_plan *out, char **explanation, banyan_error *err)
 {
     banyan_plan *plans;
-    int count;
+    int count, best;
     banyan_status status = banyan_plan_candidates(problem, effort, &plans, &count, err);
 
     if (status)
         return status;
-    if (!plans[0].schedule)
+    best = banyan_plan_best(problem, plans, count, NULL, NULL);
+    if (best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
     if (!status && explanation)
-        status = banyan_plan_explain(problem, plans, count, explanation, err);
+        status = banyan_plan_explain(problem, plans, count, best, explanation, err);
     if (!status && wisdom && !problem->parameter_count)
-        status = banyan_wisdom_remember(wisdom, problem, "", &plans[0], effort, err);
+        status = banyan_wisdom_remember(wisdom, problem, "", &plans[best], effort, err);
     if (!status) {
-        *out = plans[0];
-        plans[0].schedule = NULL; /* given away */
+        *out = plans[best];
+        plans[best].schedule = NULL; /* given away */
     } else if (explanation) {
         banyan_free(*explanation);
         *explanation = NULL;

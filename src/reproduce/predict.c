@@ -7,6 +7,7 @@
 
 #include "bound/bound.h"
 #include "core/alloc.h"
+#include "planner/predict.h"
 
 banyan_status paper_network_init(paper_network *network, const char *spec, const char *active,
                                  banyan_error *err)
@@ -39,6 +40,8 @@ banyan_status paper_network_predict(const paper_network *network, const char *al
     const char *equals = option ? strchr(option, '=') : NULL;
     char key[32] = "";
     banyan_parameter parameter = {key, equals ? equals + 1 : NULL};
+    banyan_timeline *timeline;
+    const char *model;
     banyan_plan plan;
     banyan_status status;
 
@@ -51,9 +54,14 @@ banyan_status paper_network_predict(const paper_network *network, const char *al
     status = banyan_plan_choose(algorithm, &problem, &plan, err);
     if (status)
         return status;
-    *seconds = plan.predicted_s;
+    /* As papers count: on the links alone, in messages as large as the schedule has them. */
+    status = banyan_predict(plan.schedule, network->topology, bytes, 0, &timeline, &model, err);
+    if (!status) {
+        *seconds = timeline->total_s;
+        banyan_timeline_destroy(timeline);
+    }
     banyan_plan_fini(&plan);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 banyan_status paper_network_bound(const paper_network *network, double *bytes_per_s, banyan_error *err)

@@ -56,7 +56,7 @@ static int pick_active(banyan_random *random, const banyan_topology *t, int *act
     return count;
 }
 
-TEST(the_chosen_plan_is_proven_and_never_slower_than_another)
+TEST(the_chosen_plan_is_proven_and_none_is_much_faster)
 {
     const char *wanted = getenv("BANYAN_NETWORKS");
     long networks = wanted ? atol(wanted) : 60;
@@ -85,7 +85,7 @@ TEST(the_chosen_plan_is_proven_and_never_slower_than_another)
                 continue;
             if (banyan_plan_choose(algorithm->name, &problem, &other, &err))
                 fail_msg("network %ld, seed %llu, %s: %s", i, seed, algorithm->name, err.text);
-            if (best.predicted_s > other.predicted_s * (1 + 1e-12))
+            if (best.predicted_s > other.predicted_s * BANYAN_PLAN_SIMILAR)
                 fail_msg("network %ld, seed %llu: %s takes %g s, but %s %g s", i, seed, best.algorithm->name,
                          best.predicted_s, algorithm->name, other.predicted_s);
             banyan_plan_fini(&other);
@@ -99,7 +99,7 @@ TEST(the_chosen_plan_is_proven_and_never_slower_than_another)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_chosen_plan_is_proven_and_never_slower_than_another),
+        cmocka_unit_test(the_chosen_plan_is_proven_and_none_is_much_faster),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,8 +63,8 @@ cmp "$place/once" "$place/twice" || complain "the same words gave another result
     complain "a schedule from a file takes another time than its algorithm"
 "$banyan" sim dgx1 --schedule "$place/tree.json" --trace "$place/trace" > /dev/null && grep -q traceEvents "$place/trace" ||
     complain "no trace was written"
-predicted=$("$banyan" plan torus:4x4 --algo ring --json | grep -o '"predicted_s":[^,]*' | cut -d: -f2)
-[ "$predicted" = "$(value seconds torus:4x4 --algo ring)" ] || complain "plan and sim do not agree"
+predicted=$("$banyan" plan torus:4x4 --algo ring --json | grep -o '"network_s":[^,]*' | cut -d: -f2)
+[ "$predicted" = "$(value seconds torus:4x4 --algo ring --slice 128KiB)" ] || complain "plan and sim do not agree"
 "$banyan" plan torus:4x4 --algo ring --json | grep -q '"model":"fluid"' || complain "plan does not say who predicted"
 
 refuse 2 "name a network"

@@ -3,6 +3,7 @@
 #include "unit/test.h"
 
 #include "comm/plans.h"
+#include "planner/wisdom.h"
 
 /* Four hosts with one rank each at a switch; the first one's cable has this speed, the others' 1 Gbit/s. */
 static banyan_setup four_hosts(double first_bytes_per_s)
@@ -87,12 +88,83 @@ TEST(of_short_plans_that_cost_alike_the_one_with_the_fewest_messages_is_taken)
     expect_messages("hosts:3+3+4,gbps=1", 4096, 18, 4);
 }
 
+/* What `banyan plan` shows is what a job runs: processes, and as many ranks as there are workers or fewer. */
+static void expect_same_choice(const char *spec, int ranks, size_t bytes)
+{
+    banyan_setup setup = {.algorithm = (char *)"auto", .size = ranks, .has_no_relays = 1};
+    banyan_comm_plan *plans = NULL, *run;
+    char planned[17], ran[17];
+    banyan_problem problem;
+    banyan_plan plan;
+    banyan_error err;
+
+    if (banyan_topology_load(spec, &setup.topology, &err))
+        fail_msg("%s", err.text);
+    setup.active = setup.topology->workers;
+    run = choose(&setup, bytes, &plans);
+    problem = banyan_comm_problem(&setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes);
+    if (banyan_plan_search(&problem, banyan_plan_default_effort(&problem), NULL, &plan, NULL, &err))
+        fail_msg("%s: %s", spec, err.text);
+    banyan_schedule_digest(run->schedule, ran);
+    banyan_schedule_digest(plan.schedule, planned);
+    if (strcmp(ran, planned) != 0)
+        fail_msg("%s, %zu bytes: %s is planned, but %s runs", spec, bytes, plan.algorithm->name,
+                 run->schedule->algorithm);
+    banyan_plan_fini(&plan);
+    banyan_comm_plans_destroy(plans);
+    banyan_topology_destroy(setup.topology);
+}
+
+TEST(a_job_runs_what_the_planner_shows)
+{
+    static const size_t sizes[] = {1 << 10, 64 << 10, 1 << 20, 64 << 20};
+
+    for (int i = 0; i < 4; i++) {
+        expect_same_choice("fattree:4x4", 16, sizes[i]);
+        expect_same_choice("racks:2x2x4", 16, sizes[i]);
+        expect_same_choice("torus:4x4", 16, sizes[i]);
+        expect_same_choice("hosts:2+3", 5, sizes[i]);
+        expect_same_choice("dgx1", 8, sizes[i]);
+    }
+}
+
+/* Without a process at the idle workers forest plans with what they can do: forward. Its rate is the one that it has then. */
+TEST(forest_runs_where_workers_are_idle)
+{
+    static const banyan_parameter forward = {"relays", "forward"};
+    banyan_setup setup = {.algorithm = (char *)"forest", .size = 6, .has_no_relays = 1};
+    banyan_comm_plan *plans = NULL, *plan;
+    banyan_problem problem;
+    banyan_limits limits;
+    banyan_plan wanted;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("dgx1", &setup.topology, NULL), 0);
+    setup.active = setup.topology->workers;
+    plan = choose(&setup, 64 << 20, &plans);
+    assert_int_equal(banyan_bandwidth_limit(plan->schedule, setup.topology, &limits, NULL), 0);
+    problem = (banyan_problem){.topology = setup.topology,
+                               .active = setup.active,
+                               .active_count = 6,
+                               .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                               .parameters = &forward,
+                               .parameter_count = 1};
+    if (banyan_plan_choose("forest", &problem, &wanted, &err))
+        fail_msg("%s", err.text);
+    assert_true(limits.bytes_per_s > 0.999 * wanted.limits.bytes_per_s);
+    banyan_plan_fini(&wanted);
+    banyan_comm_plans_destroy(plans);
+    banyan_topology_destroy(setup.topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_equal_links_long_vectors_meet_nobody),
         cmocka_unit_test(short_vectors_burden_a_slow_host_with_few_messages),
         cmocka_unit_test(of_short_plans_that_cost_alike_the_one_with_the_fewest_messages_is_taken),
+        cmocka_unit_test(a_job_runs_what_the_planner_shows),
+        cmocka_unit_test(forest_runs_where_workers_are_idle),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,10 +46,11 @@ for policy in $("$banyan" list policies | sed -n 's/^  \([a-z-]*\)  .*/\1/p'); d
     grep -q "^$policy " "$place/log" || complain "the table has no line for $policy"
 done
 
-# From the planner: a ring of 4 at 1 GB/s takes 2 * 3 / 4 vectors.
+# From the planner: a ring of 4 at 1 GB/s takes 2 * 3 / 4 vectors; a line through all sizes is a little less steep, since slices of
+# short vectors overlap.
 "$banyan" train --model vgg16 --policy optimal --topo ring:4,GBps=1 --algo ring --json > "$place/json" ||
     complain "--topo fails"
-sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json" | awk '{ exit !($1 > 1.49e-9 && $1 < 1.52e-9) }' ||
+sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json" | awk '{ exit !($1 > 1.46e-9 && $1 < 1.50e-9) }' ||
     complain "a ring of four costs $(sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json") s per byte"
 
 printf 'name,elements,t_b\na,1000,1e-3\nb,1000,1e-3\n' > "$place/model.csv"

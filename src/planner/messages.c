@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm/overhead.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is under way
+/* planner/messages.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is under way
  * in between, longer between hosts, where it passes through the kernel, than within one. For long vectors it is
  * nothing beside the time on the links; for short ones it is nearly all there is. What a rank is busy with on average
  * is told apart: those cores are wanted by the job that computes beside us, or by other ranks where several share
  * a core. Six hosts of one core each finish 60 messages at once; on two cores they take turns.
  *
  * The figures are those of sockets and shared memory of today's machines, to the nearest handy number. */
-#include "comm/overhead.h"
+#include "planner/messages.h"
 
 #include <math.h>
 
@@ -18,7 +18,7 @@
 #define FAR_UNDER_WAY_S 15e-6
 #define NEAR_BUSY_S 0.4e-6
 #define NEAR_UNDER_WAY_S 0.6e-6
-#define FAR_HEAD_BYTES                                                                                       \
+#define FAR_HEADER_BYTES                                                                                     \
     150 /* frames, TCP, IP and Ethernet, and most messages are acknowledged by themselves */
 
 static int is_far(const banyan_topology *topology, const banyan_transfer *t)
@@ -28,7 +28,7 @@ static int is_far(const banyan_topology *topology, const banyan_transfer *t)
     return host < 0 || host != topology->nodes[t->dst].host;
 }
 
-static double find_heads(const banyan_schedule *schedule, const banyan_topology *topology)
+static double find_headers(const banyan_schedule *schedule, const banyan_topology *topology)
 {
     double *busy_s = banyan_alloc((size_t)topology->link_count, sizeof *busy_s), longest_s = 0;
     banyan_paths *paths = NULL;
@@ -40,7 +40,7 @@ static double find_heads(const banyan_schedule *schedule, const banyan_topology 
                 if (is_far(topology, &schedule->transfers[i])) {
                     int link = paths->link[k];
 
-                    busy_s[link] += FAR_HEAD_BYTES / topology->links[link].bytes_per_s;
+                    busy_s[link] += FAR_HEADER_BYTES / topology->links[link].bytes_per_s;
                     longest_s = fmax(longest_s, busy_s[link]);
                 }
     banyan_paths_destroy(paths);
@@ -79,7 +79,7 @@ static void apply(void *context, size_t transfer)
     w->ready_s[t->dst] = fmax(there_s, w->ready_s[t->dst]) + (far ? FAR_BUSY_S : NEAR_BUSY_S);
 }
 
-banyan_comm_overhead banyan_comm_overhead_of(const banyan_schedule *schedule, const banyan_topology *topology)
+banyan_message_costs banyan_message_costs_of(const banyan_schedule *schedule, const banyan_topology *topology)
 {
     static const banyan_walk_steps steps = {send, apply};
     message_walk w = {.schedule = schedule, .topology = topology};
@@ -93,5 +93,6 @@ banyan_comm_overhead banyan_comm_overhead_of(const banyan_schedule *schedule, co
         last_s = fmax(last_s, w.ready_s[i]);
     banyan_free(w.ready_s);
     banyan_free(w.left_s);
-    return (banyan_comm_overhead){last_s, w.busy_s / schedule->active_count, find_heads(schedule, topology)};
+    return (banyan_message_costs){last_s, w.busy_s / schedule->active_count,
+                                  find_headers(schedule, topology)};
 }

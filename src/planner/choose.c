@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planner/choose.c: which of the plans 'auto' takes. Nothing else decides it: a job, `plan`, `compare` and `tune` all ask
+ * here. */
+#include <math.h>
+
+#include "planner/planner.h"
+
+#define PATIENT_BYTES ((size_t)64 << 10)
+#define PATIENT_WORKERS 64
+#define SHORT_BYTES ((size_t)4 << 10) /* a link is done with them before the next message has come */
+
+/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
+ * rate. */
+banyan_effort banyan_plan_default_effort(const banyan_problem *problem)
+{
+    return problem->bytes <= PATIENT_BYTES && problem->active_count <= PATIENT_WORKERS
+               ? BANYAN_EFFORT_PATIENT
+               : BANYAN_EFFORT_MEASURE;
+}
+
+/* Of two with similar predictions. Short calls are made of turns on cores, which other ranks or the job itself want, too:
+ * fewer messages are fewer turns. Where connections meet on full links, what waits for one of them holds up the others,
+ * which no model here sees. Else whoever leaves the links sooner, or waits less often. */
+static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
+{
+    const banyan_schedule *of_a = a->schedule, *of_b = b->schedule;
+
+    if (bytes <= SHORT_BYTES && of_a->transfer_count != of_b->transfer_count)
+        return of_a->transfer_count < of_b->transfer_count;
+    if (a->limits.full_links != b->limits.full_links)
+        return a->limits.full_links < b->limits.full_links;
+    if (a->limits.crowd != b->limits.crowd)
+        return a->limits.crowd < b->limits.crowd;
+    if (a->limits.bytes_per_s != b->limits.bytes_per_s)
+        return a->limits.bytes_per_s > b->limits.bytes_per_s;
+    return of_a->round_count < of_b->round_count;
+}
+
+static int is_usable(const banyan_plan *plan, banyan_plan_usable *usable, const void *context)
+{
+    return plan->schedule && (!usable || usable(context, plan->schedule));
+}
+
+int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,
+                     banyan_plan_usable *usable, const void *context)
+{
+    double least_s = HUGE_VAL;
+    int best = count;
+
+    for (int i = 0; i < count; i++)
+        if (is_usable(&plans[i], usable, context) && (best == count || plans[i].predicted_s < least_s)) {
+            best = i;
+            least_s = plans[i].predicted_s;
+        }
+    for (int i = 0; i < count && best < count; i++)
+        if (is_usable(&plans[i], usable, context) && is_better(&plans[i], &plans[best], problem->bytes) &&
+            plans[i].predicted_s < BANYAN_PLAN_SIMILAR * least_s)
+            best = i;
+    return best;
+}
