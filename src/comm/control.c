@@ -308,6 +308,8 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
     }
     pthread_mutex_unlock(&control->lock);
     banyan_free(is_missing);
+    if (is_late && status == BANYAN_TIMEOUT && control->rank == 0)
+        banyan_control_abort(control, status, err ? err->text : "a rank did not join");
     return status;
 }
 
@@ -340,7 +342,8 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
     if (status)
         return status;
     control->has_thread = 1;
-    return wait_until_ready(control, deadline_ns, err);
+    /* Rank 0 alone knows who is missing: it must have told the others before their time is over. */
+    return wait_until_ready(control, deadline_ns - (rank ? 0 : (int64_t)timeout_ms * 125000), err);
 }
 
 /* Whatever was put must leave before the sockets close. */

@@ -160,14 +160,17 @@ static void forget_lost(banyan_store *store, const guest *newer, const banyan_ca
             forget(store, &store->guests[i]);
 }
 
-/* The rank may have waited long to be let in: it must hear from us before its own time is over. */
+/* Every rank must hear from us before its own time is over, and some have waited long before they came. */
 static void note_timeout(banyan_store *store, int timeout_ms, int left_ms)
 {
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)left_ms * 875000; /* of 1,000,000 */
+
+    if (!store->has_timeout || deadline_ns < store->deadline_ns)
+        store->deadline_ns = deadline_ns;
     if (store->has_timeout)
         return;
     store->has_timeout = 1;
     store->timeout_ms = timeout_ms;
-    store->deadline_ns = banyan_clock_ns() + (int64_t)left_ms * 875000; /* of 1,000,000 */
     banyan_listener_set_timeout(store->listener, timeout_ms);
 }
 
@@ -433,7 +436,6 @@ static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int 
                        (const char *)body + 4);
 }
 
-/* One visit: who has been there before and is refused now finds nobody any more. */
 static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, int64_t deadline_ns,
                                 banyan_card *mine, banyan_card *cards, banyan_error *err)
 {
@@ -465,11 +467,20 @@ banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)visit->timeout_ms * 1000000;
     struct timespec pause = {.tv_nsec = RETRY_NS};
-    banyan_status status;
+    banyan_status status = BANYAN_PEER_LOST, lost = BANYAN_SUCCESS;
+    banyan_error why = {""};
     int has_met = 0;
 
-    while ((status = visit_once(visit, &has_met, deadline_ns, mine, cards, err)) == BANYAN_PEER_LOST &&
-           banyan_clock_ns() + RETRY_NS < deadline_ns)
-        nanosleep(&pause, NULL);
-    return status == BANYAN_SYSTEM_ERROR && has_met ? BANYAN_PEER_LOST : status;
+    while (status == BANYAN_PEER_LOST && (!lost || banyan_clock_ns() + RETRY_NS < deadline_ns)) {
+        if (lost)
+            nanosleep(&pause, NULL);
+        status = visit_once(visit, &has_met, deadline_ns, mine, cards, &why);
+        /* Where we have been before and are refused now, nobody is any more: what was lost is what there is to tell. */
+        if (lost && status == BANYAN_SYSTEM_ERROR)
+            return lost;
+        if (status)
+            banyan_fail(err, status, "%s", why.text);
+        lost = status;
+    }
+    return status;
 }

@@ -11,9 +11,10 @@
 #include "comm/world_internal.h"
 #include "core/descriptors.h"
 
-/* A listening socket, the status socket, three event queues, two eventfds, a segment, a pipe, and two that are open for a
- * moment, such as a connection that has not proven itself yet. */
-#define OWN_DESCRIPTORS 12
+/* Of this rank itself: first a listening socket, two event queues and an eventfd; later the status socket, an event queue, an
+ * eventfd, a segment, a pipe, and two that are open for a moment, such as a connection that has not proven itself yet. */
+#define OWN_AT_FIRST 4
+#define OWN_LATER 8
 #define PER_LOCAL_RANK 2 /* a pidfd and the end of a pipe */
 
 static long count_local(const banyan_world *world, const banyan_setup *setup)
@@ -32,7 +33,8 @@ banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const 
 {
     long local = count_local(world, setup), remote = size - 1 - local;
     long connections = (long)world->meeting.connections * BANYAN_INTERFACES;
-    long certain = OWN_DESCRIPTORS + (rank == 0 ? size - 1 : 1) + local * PER_LOCAL_RANK;
+    long own = world->control ? OWN_LATER : OWN_AT_FIRST + OWN_LATER;
+    long certain = own + (rank == 0 ? size - 1 : 1) + local * PER_LOCAL_RANK;
     char what[64];
 
     if (connections > BANYAN_TCP_MAX_CONNECTIONS)
