@@ -12,7 +12,7 @@
 #include "transport/dial.h"
 #include "transport/listener.h"
 
-enum { RANKS = 3, SHORT_MS = 8000, LATE_MS = 2000, ID_PORT = 12, STRANGERS = 500 };
+enum { RANKS = 3, SHORT_MS = 8000, LATE_MS = 4000, ID_PORT = 12, STRANGERS = 500 };
 
 static forwarder *network; /* for the test that runs */
 
@@ -207,7 +207,7 @@ static int start_through_a_hole(job_rank *self)
     EXPECT(!strstr(sentence, "same secret"), "%s", sentence);
     EXPECT(strstr(sentence, self->rank == 2
                                 ? " tries, of which the furthest was greeted but got no answer to its proof"
-                                : "rank 2 of 3 did not come within 2000 ms"),
+                                : "rank 2 of 3 did not come within 4000 ms"),
            "%s", sentence);
     return 0;
 }
@@ -336,7 +336,7 @@ static int start_behind_strangers_without_rank_2(job_rank *self)
     if (strangers)
         strangers_leave(strangers);
     EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), sentence);
-    EXPECT(strstr(sentence, "rank 2 of 3 did not come within 2000 ms; ") &&
+    EXPECT(strstr(sentence, "rank 2 of 3 did not come within 4000 ms; ") &&
                strstr(sentence, "proved nothing and were turned away"),
            "%s", sentence);
     return 0;
