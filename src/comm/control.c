@@ -171,7 +171,8 @@ static banyan_status open_descriptors(banyan_control *control, banyan_error *err
     if (control->epoll < 0 || control->wake < 0 ||
         epoll_ctl(control->epoll, EPOLL_CTL_ADD, control->wake, &wake_event) != 0 ||
         epoll_ctl(control->epoll, EPOLL_CTL_ADD, door, &door_event) != 0)
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s%s", strerror(errno),
+                           banyan_socket_advice(errno));
     return BANYAN_SUCCESS;
 }
 
@@ -186,8 +187,8 @@ static void init_lock(banyan_control *control)
     pthread_condattr_destroy(&attributes);
 }
 
-banyan_status banyan_control_create(int most_ranks, const banyan_address *address, int low_port,
-                                    int high_port, banyan_control **out, banyan_error *err)
+banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan_address *address,
+                                    int low_port, int high_port, banyan_control **out, banyan_error *err)
 {
     banyan_control *control = banyan_alloc(1, sizeof *control);
     banyan_door_handler door = {control, banyan_control_ask_at_door, banyan_control_take_at_door};
@@ -203,7 +204,7 @@ banyan_status banyan_control_create(int most_ranks, const banyan_address *addres
     init_lock(control);
     status = fill_arrays(control, err);
     if (!status)
-        status = banyan_listener_create(address, low_port, high_port, &control->secret, &door,
+        status = banyan_listener_create(address, low_port, high_port, &control->secret, timeout_ms, &door,
                                         &control->listener, err);
     if (!status)
         status = open_descriptors(control, err);
@@ -229,6 +230,18 @@ banyan_status banyan_control_listen_also(banyan_control *control, const banyan_a
     return status;
 }
 
+void banyan_control_set_unproven(banyan_control *control, long most)
+{
+    banyan_listener_set_unproven(control->listener,
+                                 most < BANYAN_LISTENER_UNPROVEN ? (int)most : BANYAN_LISTENER_UNPROVEN);
+}
+
+const char *banyan_control_describe_strangers(const banyan_control *control,
+                                              char buffer[BANYAN_STRANGERS_TEXT])
+{
+    return banyan_listener_describe_strangers(control->listener, buffer);
+}
+
 void banyan_control_set_status_folder(banyan_control *control, const char *folder)
 {
     snprintf(control->status_folder, sizeof control->status_folder, "%s", folder ? folder : "");
@@ -237,11 +250,9 @@ void banyan_control_set_status_folder(banyan_control *control, const char *folde
 /* A group works without: where no door can be made, nobody can ask. */
 static void open_status(banyan_control *control)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = KEY_STATUS}};
-
     if (*control->status_folder && !banyan_status_open(&control->status_door, control->status_folder,
                                                        &control->secret, control->rank, NULL))
-        epoll_ctl(control->epoll, EPOLL_CTL_ADD, control->status_door.fd, &event);
+        banyan_control_watch_status(control, 1);
 }
 
 void banyan_control_name_relays(banyan_control *control, int rank_count)
@@ -275,7 +286,7 @@ static banyan_status dial_hub(banyan_control *control, int64_t deadline_ns, bany
 static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_ns, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
-    char *is_missing = banyan_alloc((size_t)control->size, 1), ranks[160];
+    char *is_missing = banyan_alloc((size_t)control->size, 1), ranks[160], strangers[BANYAN_STRANGERS_TEXT];
     int is_late = 0;
 
     if (!is_missing)
@@ -290,12 +301,15 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
         is_missing[i] = !control->joined[i];
     is_missing[0] = control->rank != 0;
     if (!status && !control->is_ready) {
-        status = banyan_fail(err, BANYAN_TIMEOUT, "rank %d waited %d ms for rank %s to join", control->rank,
+        status = banyan_fail(err, BANYAN_TIMEOUT, "rank %d waited %d ms for rank %s to join%s", control->rank,
                              control->timeout_ms,
-                             banyan_ranks_format(is_missing, control->size, ranks, sizeof ranks));
+                             banyan_ranks_format(is_missing, control->size, ranks, sizeof ranks),
+                             banyan_listener_describe_strangers(control->listener, strangers));
     }
     pthread_mutex_unlock(&control->lock);
     banyan_free(is_missing);
+    if (is_late && status == BANYAN_TIMEOUT && control->rank == 0)
+        banyan_control_abort(control, status, err ? err->text : "a rank did not join");
     return status;
 }
 
@@ -328,7 +342,8 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
     if (status)
         return status;
     control->has_thread = 1;
-    return wait_until_ready(control, deadline_ns, err);
+    /* Rank 0 alone knows who is missing: it must have told the others before their time is over. */
+    return wait_until_ready(control, deadline_ns - (rank ? 0 : (int64_t)timeout_ms * 125000), err);
 }
 
 /* Whatever was put must leave before the sockets close. */

@@ -12,6 +12,7 @@
 #define BANYAN_COMM_CONTROL_H
 
 #include "comm/card.h"
+#include "transport/dial.h"
 #include "transport/listener.h"
 
 typedef struct banyan_control banyan_control;
@@ -37,14 +38,21 @@ typedef struct {
     void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
 } banyan_control_handler;
 
-/* The listener is made first, so that its address can stand on the card. */
-banyan_status banyan_control_create(int most_ranks, const banyan_address *address, int low_port,
-                                    int high_port, banyan_control **out, banyan_error *err);
+/* The listener is made first, so that its address can stand on the card. Handshakes there may take up to timeout_ms. */
+banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan_address *address,
+                                    int low_port, int high_port, banyan_control **out, banyan_error *err);
 const banyan_address *banyan_control_address(const banyan_control *control);
 
 /* Listens on one more interface, for data; before the start. *bound says where. */
 banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
                                          int high_port, banyan_address *bound, banyan_error *err);
+
+/* How many connections that have proven nothing may be open at once, where descriptors are few; before the start. */
+void banyan_control_set_unproven(banyan_control *control, long most);
+
+/* Who was not let in, as banyan_listener_describe_strangers; from any thread. */
+const char *banyan_control_describe_strangers(const banyan_control *control,
+                                              char buffer[BANYAN_STRANGERS_TEXT]);
 
 /* Where people can ask about this rank (comm/status.h), before it starts; empty or NULL: nowhere. */
 void banyan_control_set_status_folder(banyan_control *control, const char *folder);

@@ -56,6 +56,7 @@ struct banyan_control {
     int connected;
     char status_folder[BANYAN_STATUS_FOLDER_TEXT];
     banyan_status_door status_door;
+    int is_status_paused; /* the system has no descriptors for those who ask: until the next heartbeat */
     banyan_status_answer *answers; /* that are still being sent */
     int answer_count;
     unsigned char *gathering; /* at the hub */
@@ -83,6 +84,7 @@ size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int 
 
 /* status_report.c: what this rank knows, as JSON, to whoever stands at the door. */
 void banyan_control_answer_status(banyan_control *control);
+void banyan_control_watch_status(banyan_control *control, int is_watched);
 void banyan_control_go_on_answering(banyan_control *control);
 void banyan_control_drop_answers(banyan_control *control);
 

@@ -371,6 +371,8 @@ void *banyan_control_watch_over(void *argument)
 
         if (now_ns >= next_beat_ns) {
             beat(control);
+            if (control->is_status_paused)
+                banyan_control_watch_status(control, 1);
             next_beat_ns = now_ns + control->beat_ns;
             is_due = 1;
         }

@@ -146,7 +146,9 @@ banyan_status banyan_get_unique_id(banyan_unique_id *id)
     if (!status)
         status = banyan_auth_random(secret.bytes, sizeof secret.bytes, NULL);
     if (!status)
-        status = banyan_store_start(&interface.address, low, high, &secret, PATIENCE_MS, &store, NULL);
+        status = banyan_store_start(&interface.address, low, high, &secret, PATIENCE_MS,
+                                    (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS), &store,
+                                    NULL);
     if (!status) {
         write_id(banyan_store_address(store), &secret, id);
         banyan_store_leave(store);
@@ -229,7 +231,8 @@ static const char *look_up(void *context, const char *name)
 
 /* Rank 0 serves the meeting itself, for as long as it lasts. */
 static banyan_status join_launched(const banyan_launch *launch, const banyan_secret *secret, int family,
-                                   const banyan_config *config, banyan_comm **out, banyan_error *err)
+                                   int timeout_ms, const banyan_config *config, banyan_comm **out,
+                                   banyan_error *err)
 {
     banyan_address address = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
     banyan_store *store = NULL;
@@ -237,7 +240,7 @@ static banyan_status join_launched(const banyan_launch *launch, const banyan_sec
         launch->root[0] ? banyan_address_parse(launch->root, family, &address, err) : BANYAN_SUCCESS;
 
     if (!status && launch->rank == 0)
-        status = banyan_store_start(&address, 0, 0, secret, PATIENCE_MS, &store, err);
+        status = banyan_store_start(&address, 0, 0, secret, PATIENCE_MS, timeout_ms, &store, err);
     if (!status && store)
         address = *banyan_store_address(store);
     if (!status)
@@ -322,11 +325,12 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
     banyan_secret secret;
     char text[4096] = "";
     banyan_status status = banyan_settings_load(&settings, err);
-    int family;
+    int family, timeout_ms;
 
     if (status)
         return status;
     family = banyan_family_of(settings);
+    timeout_ms = (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
     status = banyan_launch_detect(settings, look_up, NULL, &launch, err);
     if (meets_by_mpi(settings, config, &launch, status)) {
         status = join_mpi(settings, config, comm, err);
@@ -339,7 +343,7 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
     if (status)
         return status;
     banyan_auth_secret_from_text(text, &secret);
-    status = join_launched(&launch, &secret, family, config, comm, err);
+    status = join_launched(&launch, &secret, family, timeout_ms, config, comm, err);
     banyan_auth_forget(text, sizeof text);
     banyan_auth_forget(&secret, sizeof secret);
     return status;

@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/text.h"
+#include "transport/socket.h"
 
 #define PATIENCE_NS 5000000000 /* with a slow reader */
 #define MOST_ANSWERS 16        /* at once */
@@ -132,6 +133,14 @@ static void answer(banyan_control *control, int fd)
         drop(control, &control->answers);
 }
 
+void banyan_control_watch_status(banyan_control *control, int is_watched)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = KEY_STATUS}};
+
+    epoll_ctl(control->epoll, is_watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, control->status_door.fd, &event);
+    control->is_status_paused = !is_watched;
+}
+
 void banyan_control_answer_status(banyan_control *control)
 {
     int fd;
@@ -142,5 +151,7 @@ void banyan_control_answer_status(banyan_control *control)
             answer(control, fd);
         else
             close(fd);
+    if (banyan_socket_is_shortage(errno))
+        banyan_control_watch_status(control, 0);
     banyan_control_go_on_answering(control);
 }

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/store.c: the meeting place.
  *
- *     rank r ── handshake, hello ──> store      rank r ── CARD (time-out, card) ──> store
+ *     rank r ── handshake, hello ──> store      rank r ── CARD (time-out, what is left of it, card) ──> store
  *     store ── CARDS (all of them) ──> everybody, or FAILED (status, sentence) */
 #include "comm/store.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/descriptors.h"
 #include "transport/bytes.h"
 #include "transport/channel.h"
+#include "transport/dial.h"
 #include "transport/listener.h"
 #include "transport/transport.h"
 
 enum { CARD = 1, CARDS, FAILED };
-#define LINGER_NS ((int64_t)3000 * 1000000)
+enum { CARD_MESSAGE = 8 + BANYAN_CARD_BYTES };
+#define RETRY_NS 20000000 /* before a lost connection is made again */
 enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES };
 
 typedef struct {
@@ -35,8 +40,9 @@ struct banyan_store {
     pthread_t thread;
     _Atomic int is_ending, is_left, is_over;
     int64_t deadline_ns;
-    int timeout_ms; /* what the first rank brought; 0: nobody has come */
-    int size;       /* 0: nobody has come */
+    int timeout_ms; /* what the first rank brought */
+    int has_timeout;
+    int size; /* 0: nobody has come */
     size_t guest_count, guest_capacity;
     guest *guests;
     int card_count, told_count;
@@ -86,12 +92,25 @@ static banyan_status ask(void *context, const banyan_hello *hello)
                                                                          : BANYAN_UNSUPPORTED;
 }
 
-static int open_book(banyan_store *store, int size)
+static void open_book(banyan_store *store, int size)
 {
+    banyan_error why = {""};
+    banyan_status status;
+    long spare = 0;
+
     store->cards = banyan_alloc((size_t)size, BANYAN_CARD_BYTES);
     store->has_come = banyan_alloc((size_t)size, 1);
     store->size = size;
-    return store->cards && store->has_come;
+    if (!store->cards || !store->has_come) {
+        refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
+        return;
+    }
+    status = banyan_descriptors_reserve(size, size + BANYAN_LISTENER_UNPROVEN, "the place where ranks meet",
+                                        &spare, &why);
+    if (status)
+        refuse(store, status, why.text);
+    else if (spare < BANYAN_LISTENER_UNPROVEN)
+        banyan_listener_set_unproven(store->listener, (int)spare);
 }
 
 static void take(void *context, const banyan_hello *hello, int fd)
@@ -106,41 +125,13 @@ static void take(void *context, const banyan_hello *hello, int fd)
     }
     store->guests[store->guest_count] = (guest){.rank = hello->from};
     banyan_channel_init(&store->guests[store->guest_count++].channel, fd, MOST_MESSAGE);
-    if (!store->size && !open_book(store, hello->size)) {
-        refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
+    if (!store->size) {
+        open_book(store, hello->size);
     } else if (store->size != hello->size) {
         snprintf(sentence, sizeof sentence, "the number of ranks differs: rank %d says %d, rank %d says %d",
                  store->guests[0].rank, store->size, hello->from, hello->size);
         refuse(store, BANYAN_MISMATCH, sentence);
     }
-}
-
-static void take_card(banyan_store *store, guest *g, const unsigned char *body, size_t bytes)
-{
-    banyan_card old = {0}, card = {0};
-    char sentence[400];
-
-    if (store->status)
-        return;
-    if (bytes != 4 + BANYAN_CARD_BYTES || g->has_card || banyan_card_read(body + 4, &card, NULL)) {
-        banyan_channel_fini(&g->channel);
-        return;
-    }
-    g->has_card = 1;
-    if (store->has_come[g->rank]) {
-        banyan_card_read(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, &old, NULL);
-        snprintf(sentence, sizeof sentence, "two processes say that they are rank %d: %d on %s and %d on %s",
-                 g->rank, old.process, old.host, card.process, card.host);
-        refuse(store, BANYAN_MISMATCH, sentence);
-        return;
-    }
-    if (!store->timeout_ms) {
-        store->timeout_ms = (int)(banyan_get32(body) & 0x7fffffff);
-        store->deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 875000; /* of 1,000,000 */
-    }
-    memcpy(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, body + 4, BANYAN_CARD_BYTES);
-    store->has_come[g->rank] = 1;
-    store->card_count++;
 }
 
 /* A rank that leaves before all are there will have to come again. */
@@ -151,6 +142,62 @@ static void forget(banyan_store *store, guest *g)
         store->card_count--;
     }
     banyan_channel_fini(&g->channel);
+}
+
+/* A rank whose connection was lost may come again before the loss is noticed here. */
+static void forget_lost(banyan_store *store, const guest *newer, const banyan_card *card)
+{
+    banyan_card old = {0};
+
+    if (!store->has_come[newer->rank])
+        return;
+    banyan_card_read(store->cards + (size_t)newer->rank * BANYAN_CARD_BYTES, &old, NULL);
+    if (old.process != card->process || strcmp(old.host, card->host) != 0 ||
+        strcmp(old.place, card->place) != 0)
+        return;
+    for (size_t i = 0; i < store->guest_count; i++)
+        if (&store->guests[i] != newer && store->guests[i].rank == newer->rank && store->guests[i].has_card)
+            forget(store, &store->guests[i]);
+}
+
+/* Every rank must hear from us before its own time is over, and some have waited long before they came. */
+static void note_timeout(banyan_store *store, int timeout_ms, int left_ms)
+{
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)left_ms * 875000; /* of 1,000,000 */
+
+    if (!store->has_timeout || deadline_ns < store->deadline_ns)
+        store->deadline_ns = deadline_ns;
+    if (store->has_timeout)
+        return;
+    store->has_timeout = 1;
+    store->timeout_ms = timeout_ms;
+    banyan_listener_set_timeout(store->listener, timeout_ms);
+}
+
+static void take_card(banyan_store *store, guest *g, const unsigned char *body, size_t bytes)
+{
+    banyan_card old = {0}, card = {0};
+    char sentence[400];
+
+    if (store->status)
+        return;
+    if (bytes != CARD_MESSAGE || g->has_card || banyan_card_read(body + 8, &card, NULL)) {
+        banyan_channel_fini(&g->channel);
+        return;
+    }
+    forget_lost(store, g, &card);
+    g->has_card = 1;
+    if (store->has_come[g->rank]) {
+        banyan_card_read(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, &old, NULL);
+        snprintf(sentence, sizeof sentence, "two processes say that they are rank %d: %d on %s and %d on %s",
+                 g->rank, old.process, old.host, card.process, card.host);
+        refuse(store, BANYAN_MISMATCH, sentence);
+        return;
+    }
+    note_timeout(store, (int)(banyan_get32(body) & INT32_MAX), (int)(banyan_get32(body + 4) & INT32_MAX));
+    memcpy(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, body + 8, BANYAN_CARD_BYTES);
+    store->has_come[g->rank] = 1;
+    store->card_count++;
 }
 
 static void serve_guest(banyan_store *store, guest *g)
@@ -172,17 +219,13 @@ static void serve_guest(banyan_store *store, guest *g)
 
 static void name_missing(banyan_store *store)
 {
-    char ranks[160], sentence[400], strangers[80] = "";
-    int refused = banyan_listener_stranger_count(store->listener);
+    char ranks[160], sentence[sizeof store->reason.text], strangers[BANYAN_STRANGERS_TEXT];
 
     for (int i = 0; i < store->size; i++)
         store->has_come[i] = !store->has_come[i];
     banyan_ranks_format(store->has_come, store->size, ranks, sizeof ranks);
-    if (refused)
-        snprintf(strangers, sizeof strangers, "; %d connection%s came with another secret", refused,
-                 refused > 1 ? "s" : "");
     snprintf(sentence, sizeof sentence, "rank %s of %d did not come within %d ms%s", ranks, store->size,
-             store->timeout_ms, strangers);
+             store->timeout_ms, banyan_listener_describe_strangers(store->listener, strangers));
     refuse(store, BANYAN_TIMEOUT, sentence);
 }
 
@@ -216,7 +259,7 @@ static void tell_all(banyan_store *store)
 
 static void send_rest(banyan_store *store)
 {
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)5000 * 1000000;
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 1000000;
 
     for (size_t i = 0; i < store->guest_count; i++)
         if (store->guests[i].channel.fd >= 0)
@@ -259,10 +302,10 @@ static void destroy(banyan_store *store)
     banyan_free(store);
 }
 
-/* Those who come after it has failed hear why, for a while. */
+/* Those who come after it has failed hear why, as long as the others would have waited for them. */
 static void linger(banyan_store *store)
 {
-    store->deadline_ns = banyan_clock_ns() + LINGER_NS;
+    store->deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 1000000;
     tell_all(store);
     while (!atomic_load(&store->is_ending) && store->told_count < store->size &&
            banyan_clock_ns() < store->deadline_ns) {
@@ -296,19 +339,25 @@ static void *serve(void *argument)
 }
 
 banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
-                                 const banyan_secret *secret, int patience_ms, banyan_store **out,
-                                 banyan_error *err)
+                                 const banyan_secret *secret, int patience_ms, int timeout_ms,
+                                 banyan_store **out, banyan_error *err)
 {
     banyan_store *store = banyan_alloc(1, sizeof *store);
     banyan_door_handler handler = {store, ask, take};
-    banyan_status status;
+    banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
     if (!store)
         return banyan_fail_memory(err);
     store->deadline_ns = banyan_clock_ns() + (int64_t)patience_ms * 1000000;
+    store->timeout_ms = timeout_ms;
     store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    status = banyan_listener_create(address, low_port, high_port, secret, &handler, &store->listener, err);
+    if (store->wake < 0)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no eventfd: %s%s",
+                             strerror(errno), banyan_socket_advice(errno));
+    if (!status)
+        status = banyan_listener_create(address, low_port, high_port, secret, timeout_ms, &handler,
+                                        &store->listener, err);
     if (!status && pthread_create(&store->thread, NULL, serve, store) != 0)
         status =
             banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start a thread for the place where ranks meet");
@@ -360,14 +409,16 @@ static banyan_status read_cards(const unsigned char *body, size_t bytes, int siz
 static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int timeout_ms,
                           int64_t deadline_ns, banyan_card *cards, banyan_error *err)
 {
-    unsigned char message[4 + BANYAN_CARD_BYTES];
+    int64_t left_ms = (deadline_ns - banyan_clock_ns()) / 1000000;
+    unsigned char message[CARD_MESSAGE];
     const unsigned char *body = NULL;
     size_t bytes = 0;
     int type = 0;
     banyan_status status;
 
     banyan_put32(message, (uint32_t)timeout_ms);
-    banyan_card_write(mine, message + 4);
+    banyan_put32(message + 4, left_ms > 0 ? (uint32_t)left_ms : 0);
+    banyan_card_write(mine, message + 8);
     status = banyan_channel_put(channel, CARD, message, sizeof message, err);
     if (!status)
         status = banyan_channel_send_all(channel, deadline_ns, err);
@@ -385,10 +436,9 @@ static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int 
                        (const char *)body + 4);
 }
 
-banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
-                                    banyan_error *err)
+static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, int64_t deadline_ns,
+                                banyan_card *mine, banyan_card *cards, banyan_error *err)
 {
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)visit->timeout_ms * 1000000;
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_STORE, mine->rank, mine->size, 0, 1};
     char text[BANYAN_ADDRESS_TEXT], other[BANYAN_ADDRESS_TEXT + 40];
     banyan_address local = {0};
@@ -397,14 +447,40 @@ banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card
     int fd;
 
     snprintf(other, sizeof other, "the meeting place at %s", banyan_address_format(&visit->address, text));
-    status = banyan_dial(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err);
+    status = *has_met ? banyan_dial_once(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err)
+                      : banyan_dial(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err);
     if (status)
         return status;
     banyan_socket_local(fd, &local);
     banyan_channel_init(&channel, fd, MOST_MESSAGE);
-    status = visit->prepare ? visit->prepare(visit->context, &local, mine, err) : BANYAN_SUCCESS;
+    if (!*has_met && visit->prepare)
+        status = visit->prepare(visit->context, &local, mine, err);
+    *has_met = 1;
     if (!status)
         status = talk(&channel, mine, visit->timeout_ms, deadline_ns, cards, err);
     banyan_channel_fini(&channel);
+    return status;
+}
+
+banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
+                                    banyan_error *err)
+{
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)visit->timeout_ms * 1000000;
+    struct timespec pause = {.tv_nsec = RETRY_NS};
+    banyan_status status = BANYAN_PEER_LOST, lost = BANYAN_SUCCESS;
+    banyan_error why = {""};
+    int has_met = 0;
+
+    while (status == BANYAN_PEER_LOST && (!lost || banyan_clock_ns() + RETRY_NS < deadline_ns)) {
+        if (lost)
+            nanosleep(&pause, NULL);
+        status = visit_once(visit, &has_met, deadline_ns, mine, cards, &why);
+        /* Where we have been before and are refused now, nobody is any more: what was lost is what there is to tell. */
+        if (lost && status == BANYAN_SYSTEM_ERROR)
+            return lost;
+        if (status)
+            banyan_fail(err, status, "%s", why.text);
+        lost = status;
+    }
     return status;
 }

@@ -9,18 +9,18 @@
 
 typedef struct banyan_store banyan_store;
 
-/* Listens on the address. Nobody within patience_ms ends it. */
+/* Listens on the address. Nobody within patience_ms ends it. timeout_ms is for handshakes, until the first rank brings its
+ * own. */
 banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
-                                 const banyan_secret *secret, int patience_ms, banyan_store **out,
-                                 banyan_error *err);
+                                 const banyan_secret *secret, int patience_ms, int timeout_ms,
+                                 banyan_store **out, banyan_error *err);
 const banyan_address *banyan_store_address(const banyan_store *store);
 void banyan_store_stop(banyan_store *store);  /* ends it at once, accepts NULL */
 void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
 
-/* A rank's visit. cards has room for size. timeout_ms is for the whole of it. local, when given, gets this
- * side's address of the connection. The card is written after the connection is made: prepare may complete
- * it.
- */
+/* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the first connection
+ * is made: prepare, which is called once, may complete it with what it learns from this side's address of the connection. A
+ * connection that is lost while the others are awaited is made again, as long as somebody listens there. */
 typedef struct {
     banyan_address address;
     const banyan_secret *secret;

@@ -74,6 +74,8 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
     if (!status && !world->meeting.window_bytes)
         status = banyan_world_choose_window(world, setup, err);
     if (!status)
+        status = banyan_world_reserve_descriptors(world, setup, options->rank, options->size, NULL, err);
+    if (!status)
         status = banyan_world_meet(world, options, setup, err);
     if (!status)
         status = banyan_setup_open_log(setup, world->rank, err);
@@ -105,6 +107,7 @@ void banyan_world_destroy(banyan_world *world)
         world->endpoint->transport->close(world->endpoint);
     if (world->tcp && world->messages)
         world->tcp->transport->close(world->tcp); /* it stood by */
+    banyan_world_log_strangers(world);
     banyan_control_destroy(world->control);
     banyan_world_close_calls(world);
     banyan_settings_destroy(world->settings);

@@ -65,8 +65,13 @@ void banyan_world_spread(void *context, banyan_status status, const char *senten
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);
 int banyan_world_node_of(const banyan_setup *setup, int process);
 
+/* world_descriptors.c: before the cards are known (world->size is 0), and after; *spare is what is left for others. */
+banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const banyan_setup *setup, int rank,
+                                               int size, long *spare, banyan_error *err);
+
 /* world_log.c */
 void banyan_world_log_start(const banyan_world *world, const banyan_setup *setup);
+void banyan_world_log_strangers(const banyan_world *world); /* where there were any */
 
 /* world_calls.c */
 banyan_status banyan_world_open_calls(banyan_world *world, banyan_error *err);

@@ -63,8 +63,8 @@ banyan_status banyan_world_ready(banyan_world *world, const banyan_address *loca
     if (!status)
         status = banyan_ports_of(world->settings, &low, &high, err);
     if (!status)
-        status =
-            banyan_control_create(mine->size, &world->interfaces[0].address, low, high, &world->control, err);
+        status = banyan_control_create(mine->size, world->setup->timeout_ms, &world->interfaces[0].address,
+                                       low, high, &world->control, err);
     if (!status)
         mine->address = *banyan_control_address(world->control);
     for (int i = 1; i < world->interface_count && !status; i++)

@@ -52,4 +52,13 @@ void banyan_world_log_start(const banyan_world *world, const banyan_setup *setup
                 setup->topology->node_count, setup->topology->link_count, digest);
     if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_NET))
         log_peers(world, setup);
+    banyan_world_log_strangers(world);
+}
+
+void banyan_world_log_strangers(const banyan_world *world)
+{
+    char strangers[BANYAN_STRANGERS_TEXT];
+
+    if (world->control && *banyan_control_describe_strangers(world->control, strangers))
+        BANYAN_INFO(world->log, INIT, "at the port of rank %d: %s", world->rank, strangers + 2);
 }

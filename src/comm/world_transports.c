@@ -166,8 +166,14 @@ banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup,
                                       banyan_world_hear_call,
                                       banyan_world_tell_state};
     char folder[BANYAN_STATUS_FOLDER_TEXT];
-    banyan_status status = banyan_transport_tcp.open(&opening, &world->tcp, err);
+    long spare = BANYAN_LISTENER_UNPROVEN;
+    banyan_status status =
+        banyan_world_reserve_descriptors(world, setup, world->rank, world->size, &spare, err);
 
+    world->meeting.timeout_ms = setup->timeout_ms;
+    banyan_control_set_unproven(world->control, spare / 2); /* the other half is for data */
+    if (!status)
+        status = banyan_transport_tcp.open(&opening, &world->tcp, err);
     world->endpoint = world->tcp;
     banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
     banyan_control_set_status_folder(world->control, folder);

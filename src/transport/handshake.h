@@ -3,10 +3,15 @@
  *
  *     who connects                                who accepts
  *                      <── magic, nonce A ──
- *        magic, nonce B, proof(connect, A, B) ──>           wrong: closed without a word
+ *        magic, nonce B, proof(connect, A, B) ──>           wrong: refused with zeros, and closed
  *                      <── proof(accept, A, B) ──           wrong: the connector leaves
  *                       hello ──>
  *                      <── verdict ──
+ *                confirmation ──>
+ *
+ * Only a wrong proof says that the secrets differ. A connection that ends or stays silent says nothing about them: it
+ * may be tried again. The acceptor takes a connection when it is confirmed, so one that the connector has given up
+ * before is never taken for a member.
  *
  * Every message has a fixed size. Nothing that comes from the other side is looked at, except the proof,
  * before the proof is right; magics differ between versions that cannot even talk about it. A proof holds for
@@ -17,7 +22,7 @@
 #include "core/auth.h"
 #include "core/status.h"
 
-#define BANYAN_PROTOCOL 2
+#define BANYAN_PROTOCOL 3
 
 typedef enum {
     BANYAN_HELLO_STORE = 1, /* to a store, with a card */
@@ -56,13 +61,28 @@ banyan_status banyan_handshake_connect(banyan_handshake *h, const banyan_secret 
 /* Takes bytes that have come, at most in_wanted - in_count of them. A failure ends the connection. */
 banyan_status banyan_handshake_take(banyan_handshake *h, const void *bytes, size_t count, banyan_error *err);
 
-/* The acceptor has all it needs when this is 1; it then gives its verdict. The connector is done at 1. */
-int banyan_handshake_is_complete(const banyan_handshake *h);
+/* The acceptor has the hello and must give its verdict; before that, what it has of the other side is unproven. */
+int banyan_handshake_awaits_verdict(const banyan_handshake *h);
 void banyan_handshake_give_verdict(banyan_handshake *h, banyan_status verdict);
 
-/* Goes as far as the non-blocking socket lets it. SUCCESS: complete (the acceptor's verdict is still to be
- * given, and this called again); IN_PROGRESS: needs the socket again; else the connection is of no use.
- * other is how to call the other side in a sentence. */
+/* The acceptor knows that the other side holds the secret. */
+int banyan_handshake_is_proven(const banyan_handshake *h);
+int banyan_handshake_is_complete(const banyan_handshake *h);
+
+/* How far a connector has come; each is a step further. */
+typedef enum {
+    BANYAN_REACHED_NOTHING, /* no connection */
+    BANYAN_REACHED_PORT,    /* a connection, but no greeting */
+    BANYAN_REACHED_BANYAN,  /* a greeting, but no answer to our proof */
+    BANYAN_REACHED_PEER,    /* proven on both sides, but no verdict */
+    BANYAN_REACHED_COUNT
+} banyan_handshake_reach;
+
+banyan_handshake_reach banyan_handshake_reached(const banyan_handshake *h);
+
+/* Goes as far as the non-blocking socket lets it. SUCCESS: complete, or the acceptor's verdict is due, after which
+ * this is called again. IN_PROGRESS: needs the socket again; else the connection is of no use: PEER_LOST where it
+ * ended, MISMATCH where a proof was wrong. other is how to call the other side in a sentence. */
 banyan_status banyan_handshake_step(banyan_handshake *h, int socket, const char *other, banyan_error *err);
 int banyan_handshake_wants_write(const banyan_handshake *h);
 

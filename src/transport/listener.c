@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/listener.c: an epoll set of its own for the door and those who stand at it, so that whoever owns
+/* transport/listener.c: an epoll set of its own for the doors and those who stand there, so that whoever owns
  * the listener watches one descriptor. */
 #include "transport/listener.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
 
-#define RETRY_NS 20000000 /* a server that is not there yet is tried again so soon */
+enum { MOST_EVENTS = BANYAN_LISTENER_UNPROVEN + BANYAN_INTERFACES };
 
 typedef struct {
     int fd; /* -1: free */
-    int64_t deadline_ns;
+    banyan_address from;
+    int64_t since_ns;
     banyan_handshake handshake;
 } visitor;
 
@@ -30,9 +30,12 @@ struct banyan_listener {
     banyan_address addresses[BANYAN_INTERFACES];
     banyan_secret secret;
     banyan_door_handler handler;
-    int stranger_count;
-    int visitor_count, is_paused;
-    visitor visitors[BANYAN_LISTENER_VISITORS];
+    int64_t timeout_ns;
+    int most_visitors, visitor_count;
+    int is_paused; /* the doors are not watched until somebody leaves, or until: */
+    int64_t paused_until_ns;
+    _Atomic int wrong_secret_count, unproven_count, shortage_count, shortage;
+    visitor visitors[BANYAN_LISTENER_UNPROVEN];
 };
 
 static int watch(int epoll, int operation, int fd, uint32_t events, uint64_t key)
@@ -46,7 +49,7 @@ static int watch(int epoll, int operation, int fd, uint32_t events, uint64_t key
 static int watch_door(banyan_listener *listener, int door)
 {
     return watch(listener->epoll, EPOLL_CTL_ADD, listener->doors[door], EPOLLIN,
-                 (uint64_t)(BANYAN_LISTENER_VISITORS + door));
+                 (uint64_t)(BANYAN_LISTENER_UNPROVEN + door));
 }
 
 banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
@@ -61,17 +64,18 @@ banyan_status banyan_listener_add(banyan_listener *listener, const banyan_addres
     if (status)
         return status;
     listener->door_count++;
-    return listener->epoll >= 0 && watch_door(listener, door)
+    return watch_door(listener, door)
                ? BANYAN_SUCCESS
                : banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
 }
 
 banyan_status banyan_listener_create(const banyan_address *address, int low_port, int high_port,
-                                     const banyan_secret *secret, const banyan_door_handler *handler,
-                                     banyan_listener **out, banyan_error *err)
+                                     const banyan_secret *secret, int timeout_ms,
+                                     const banyan_door_handler *handler, banyan_listener **out,
+                                     banyan_error *err)
 {
     banyan_listener *listener = banyan_alloc(1, sizeof *listener);
-    banyan_status status;
+    banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
     if (!listener)
@@ -79,9 +83,15 @@ banyan_status banyan_listener_create(const banyan_address *address, int low_port
     listener->epoll = epoll_create1(EPOLL_CLOEXEC);
     listener->secret = *secret;
     listener->handler = *handler;
-    for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
+    listener->most_visitors = BANYAN_LISTENER_UNPROVEN;
+    banyan_listener_set_timeout(listener, timeout_ms);
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN; i++)
         listener->visitors[i].fd = -1;
-    status = banyan_listener_add(listener, address, low_port, high_port, err);
+    if (listener->epoll < 0)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch sockets: %s%s", strerror(errno),
+                             banyan_socket_advice(errno));
+    if (!status)
+        status = banyan_listener_add(listener, address, low_port, high_port, err);
     if (status)
         banyan_listener_destroy(listener);
     else
@@ -93,7 +103,7 @@ void banyan_listener_destroy(banyan_listener *listener)
 {
     if (!listener)
         return;
-    for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN; i++)
         if (listener->visitors[i].fd >= 0)
             close(listener->visitors[i].fd);
     for (int i = 0; i < listener->door_count; i++)
@@ -107,6 +117,18 @@ void banyan_listener_destroy(banyan_listener *listener)
 void banyan_listener_set_secret(banyan_listener *listener, const banyan_secret *secret)
 {
     listener->secret = *secret;
+}
+
+void banyan_listener_set_timeout(banyan_listener *listener, int timeout_ms)
+{
+    listener->timeout_ns = (int64_t)timeout_ms * 1000000;
+}
+
+void banyan_listener_set_unproven(banyan_listener *listener, int most)
+{
+    listener->most_visitors = most < 1                          ? 1
+                              : most < BANYAN_LISTENER_UNPROVEN ? most
+                                                                : BANYAN_LISTENER_UNPROVEN;
 }
 
 const banyan_address *banyan_listener_address(const banyan_listener *listener)
@@ -124,9 +146,40 @@ int banyan_listener_descriptor(const banyan_listener *listener)
     return listener ? listener->epoll : -1;
 }
 
-int banyan_listener_stranger_count(const banyan_listener *listener)
+const char *banyan_listener_describe_strangers(const banyan_listener *listener,
+                                               char buffer[BANYAN_STRANGERS_TEXT])
 {
-    return listener->stranger_count;
+    int wrong = atomic_load(&listener->wrong_secret_count), unproven = atomic_load(&listener->unproven_count);
+    int shortages = atomic_load(&listener->shortage_count), error = atomic_load(&listener->shortage);
+    size_t used = 0;
+
+    buffer[0] = '\0';
+    if (wrong)
+        used += (size_t)snprintf(buffer, BANYAN_STRANGERS_TEXT, "; %d connection%s came with another secret",
+                                 wrong, wrong > 1 ? "s" : "");
+    if (unproven)
+        used += (size_t)snprintf(buffer + used, BANYAN_STRANGERS_TEXT - used,
+                                 "; %d connection%s proved nothing and %s turned away", unproven,
+                                 unproven > 1 ? "s" : "", unproven > 1 ? "were" : "was");
+    if (shortages)
+        snprintf(buffer + used, BANYAN_STRANGERS_TEXT - used, "; connections could not be accepted: %s%s",
+                 strerror(error), banyan_socket_advice(error));
+    return buffer;
+}
+
+static void pause_doors(banyan_listener *listener, int64_t until_ns)
+{
+    for (int i = 0; i < listener->door_count && !listener->is_paused; i++)
+        epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->doors[i], NULL);
+    listener->is_paused = 1;
+    listener->paused_until_ns = until_ns;
+}
+
+static void resume_doors(banyan_listener *listener)
+{
+    for (int i = 0; i < listener->door_count && listener->is_paused; i++)
+        watch_door(listener, i);
+    listener->is_paused = 0;
 }
 
 /* The socket leaves the door: closed, or handed on. */
@@ -138,53 +191,73 @@ static int release(banyan_listener *listener, visitor *v)
     banyan_auth_forget(&v->handshake, sizeof v->handshake);
     v->fd = -1;
     listener->visitor_count--;
-    for (int i = 0; i < listener->door_count && listener->is_paused; i++)
-        watch_door(listener, i);
-    listener->is_paused = 0;
+    resume_doors(listener);
     return fd;
 }
 
-static void welcome(banyan_listener *listener, visitor *v)
+/* Who has proven the secret and goes all the same is no stranger. */
+static void turn_away(banyan_listener *listener, visitor *v)
+{
+    if (!banyan_handshake_is_proven(&v->handshake))
+        atomic_fetch_add(&listener->unproven_count, 1);
+    close(release(listener, v));
+}
+
+static void give_verdict(banyan_listener *listener, visitor *v)
+{
+    const banyan_hello *hello = &v->handshake.hello;
+
+    banyan_handshake_give_verdict(&v->handshake,
+                                  hello->protocol != BANYAN_PROTOCOL
+                                      ? BANYAN_VERSION_MISMATCH
+                                      : listener->handler.ask(listener->handler.context, hello));
+}
+
+/* What was welcome when it said hello may not be so any more: another connection says the same and was faster. */
+static void hand_on(banyan_listener *listener, visitor *v)
 {
     banyan_hello hello = v->handshake.hello;
-    banyan_status verdict = hello.protocol != BANYAN_PROTOCOL
-                                ? BANYAN_VERSION_MISMATCH
-                                : listener->handler.ask(listener->handler.context, &hello);
-    int is_told, fd;
+    int is_welcome =
+        hello.protocol == BANYAN_PROTOCOL && !listener->handler.ask(listener->handler.context, &hello);
+    int fd = release(listener, v);
 
-    banyan_handshake_give_verdict(&v->handshake, verdict);
-    is_told = banyan_handshake_step(&v->handshake, v->fd, "a visitor", NULL) == BANYAN_SUCCESS;
-    fd = release(listener, v);
-    if (verdict || !is_told)
-        close(fd);
-    else
+    if (is_welcome)
         listener->handler.take(listener->handler.context, &hello, fd);
+    else
+        close(fd);
 }
 
 static void attend(banyan_listener *listener, visitor *v)
 {
     banyan_status status = banyan_handshake_step(&v->handshake, v->fd, "a visitor", NULL);
 
+    if (!status && banyan_handshake_awaits_verdict(&v->handshake)) {
+        give_verdict(listener, v);
+        status = banyan_handshake_step(&v->handshake, v->fd, "a visitor", NULL);
+    }
     if (status == BANYAN_IN_PROGRESS) {
         uint32_t events = banyan_handshake_wants_write(&v->handshake) ? EPOLLIN | EPOLLOUT : EPOLLIN;
 
         watch(listener->epoll, EPOLL_CTL_MOD, v->fd, events, (uint64_t)(v - listener->visitors));
-    } else if (status) {
-        listener->stranger_count += status == BANYAN_MISMATCH;
+    } else if (status == BANYAN_MISMATCH) {
+        atomic_fetch_add(&listener->wrong_secret_count, 1);
         close(release(listener, v));
+    } else if (status) {
+        turn_away(listener, v);
     } else {
-        welcome(listener, v);
+        hand_on(listener, v);
     }
 }
 
-static void admit(banyan_listener *listener, int fd)
+static void admit(banyan_listener *listener, int fd, const banyan_address *from)
 {
     visitor *v = listener->visitors;
 
     while (v->fd >= 0)
         v++;
     v->fd = fd;
-    v->deadline_ns = banyan_clock_ns() + (int64_t)BANYAN_LISTENER_PATIENCE_MS * 1000000;
+    v->from = *from;
+    v->since_ns = banyan_clock_ns();
     listener->visitor_count++;
     banyan_socket_tune(fd, 0);
     if (banyan_handshake_accept(&v->handshake, &listener->secret, NULL) ||
@@ -194,109 +267,120 @@ static void admit(banyan_listener *listener, int fd)
         attend(listener, v);
 }
 
+static int64_t tenure_ns(const banyan_listener *listener)
+{
+    return listener->timeout_ns * listener->most_visitors / (2 * BANYAN_SOCKET_BACKLOG);
+}
+
+static int is_from(const visitor *v, const banyan_address *address)
+{
+    return v->fd >= 0 && v->from.family == address->family &&
+           !memcmp(v->from.bytes, address->bytes, sizeof address->bytes);
+}
+
+static int count_from(const banyan_listener *listener, const banyan_address *address)
+{
+    int count = 0;
+
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN; i++)
+        count += is_from(&listener->visitors[i], address);
+    return count;
+}
+
+/* Closes the oldest of those who have had their tenure, from the address that has most connections here. 0: there is none. */
+static int make_room(banyan_listener *listener)
+{
+    int64_t before_ns = banyan_clock_ns() - tenure_ns(listener);
+    visitor *victim = NULL;
+    int most = 0;
+
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN; i++) {
+        visitor *v = &listener->visitors[i];
+        int count;
+
+        if (v->fd < 0 || v->since_ns > before_ns || banyan_handshake_is_proven(&v->handshake))
+            continue;
+        count = victim && is_from(v, &victim->from) ? most : count_from(listener, &v->from);
+        if (!victim || count > most || (count == most && v->since_ns < victim->since_ns)) {
+            victim = v;
+            most = count;
+        }
+    }
+    if (victim)
+        turn_away(listener, victim);
+    return victim != NULL;
+}
+
+/* The others wait in the kernel's queue. */
+static int has_room(banyan_listener *listener, int door)
+{
+    if (listener->visitor_count < listener->most_visitors)
+        return 1;
+    return banyan_socket_wait(listener->doors[door], POLLIN, 0) && make_room(listener);
+}
+
+static void note_shortage(banyan_listener *listener, int error)
+{
+    atomic_store(&listener->shortage, error);
+    atomic_fetch_add(&listener->shortage_count, 1);
+}
+
+/* As many as there may be at once, and then the others have their turn. */
 static void open_door(banyan_listener *listener, int door)
 {
-    while (listener->visitor_count < BANYAN_LISTENER_VISITORS) {
-        int fd = accept4(listener->doors[door], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < listener->most_visitors; i++) {
+        banyan_address from;
+        int fd;
 
-        if (fd < 0)
+        if (!has_room(listener, door)) {
+            pause_doors(listener, banyan_clock_ns() + tenure_ns(listener));
             return;
-        admit(listener, fd);
+        }
+        fd = banyan_socket_accept(listener->doors[door], &from);
+        if (fd >= 0) {
+            admit(listener, fd, &from);
+        } else if (banyan_socket_is_shortage(errno)) {
+            note_shortage(listener, errno);
+            if (!make_room(listener)) {
+                pause_doors(listener, banyan_clock_ns() + tenure_ns(listener));
+                return;
+            }
+        } else if (errno != ECONNABORTED && errno != EINTR) {
+            return;
+        }
     }
-    /* The others wait in the kernel's queue until somebody leaves. */
-    for (int i = 0; i < listener->door_count && !listener->is_paused; i++)
-        epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->doors[i], NULL);
-    listener->is_paused = 1;
+}
+
+static void close_late(banyan_listener *listener, int64_t now_ns)
+{
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN && listener->visitor_count; i++)
+        if (listener->visitors[i].fd >= 0 && now_ns - listener->visitors[i].since_ns >= listener->timeout_ns)
+            turn_away(listener, &listener->visitors[i]);
 }
 
 void banyan_listener_progress(banyan_listener *listener)
 {
-    struct epoll_event events[BANYAN_LISTENER_VISITORS + BANYAN_INTERFACES];
-    int count = epoll_wait(listener->epoll, events, BANYAN_LISTENER_VISITORS + BANYAN_INTERFACES, 0);
+    struct epoll_event events[MOST_EVENTS];
+    int count = epoll_wait(listener->epoll, events, MOST_EVENTS, 0);
     int64_t now_ns = banyan_clock_ns();
 
     for (int i = 0; i < count; i++)
-        if (events[i].data.u64 >= BANYAN_LISTENER_VISITORS)
-            open_door(listener, (int)(events[i].data.u64 - BANYAN_LISTENER_VISITORS));
-        else if (listener->visitors[events[i].data.u64].fd >= 0)
+        if (events[i].data.u64 < BANYAN_LISTENER_UNPROVEN && listener->visitors[events[i].data.u64].fd >= 0)
             attend(listener, &listener->visitors[events[i].data.u64]);
-    for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
-        if (listener->visitors[i].fd >= 0 && listener->visitors[i].deadline_ns <= now_ns)
-            close(release(listener, &listener->visitors[i]));
+    close_late(listener, now_ns);
+    for (int i = 0; i < count; i++)
+        if (events[i].data.u64 >= BANYAN_LISTENER_UNPROVEN && !listener->is_paused)
+            open_door(listener, (int)(events[i].data.u64 - BANYAN_LISTENER_UNPROVEN));
+    if (listener->is_paused && now_ns >= listener->paused_until_ns)
+        resume_doors(listener);
 }
 
 int64_t banyan_listener_deadline_ns(const banyan_listener *listener)
 {
-    int64_t first = INT64_MAX;
+    int64_t first = listener->is_paused ? listener->paused_until_ns : INT64_MAX;
 
-    for (int i = 0; i < BANYAN_LISTENER_VISITORS; i++)
-        if (listener->visitors[i].fd >= 0 && listener->visitors[i].deadline_ns < first)
-            first = listener->visitors[i].deadline_ns;
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN && listener->visitor_count; i++)
+        if (listener->visitors[i].fd >= 0 && listener->visitors[i].since_ns + listener->timeout_ns < first)
+            first = listener->visitors[i].since_ns + listener->timeout_ns;
     return first;
-}
-
-static banyan_status shake(int fd, const banyan_address *to, const banyan_secret *secret,
-                           const banyan_hello *hello, const char *other, int64_t deadline_ns,
-                           banyan_error *err)
-{
-    banyan_handshake handshake;
-    banyan_status status = BANYAN_TIMEOUT;
-
-    if (banyan_socket_wait(fd, POLLOUT, deadline_ns))
-        status = banyan_socket_connected(fd, to, err);
-    if (!status)
-        status = banyan_handshake_connect(&handshake, secret, hello, err);
-    if (!status) {
-        banyan_socket_tune(fd, 0);
-        while ((status = banyan_handshake_step(&handshake, fd, other, err)) == BANYAN_IN_PROGRESS)
-            if (!banyan_socket_wait(fd, banyan_handshake_wants_write(&handshake) ? POLLOUT : POLLIN,
-                                    deadline_ns)) {
-                status = BANYAN_TIMEOUT;
-                break;
-            }
-        banyan_auth_forget(&handshake, sizeof handshake);
-    }
-    if (status == BANYAN_TIMEOUT)
-        return banyan_fail(err, BANYAN_TIMEOUT, "%s does not answer", other);
-    return status;
-}
-
-banyan_status banyan_dial_once(const banyan_address *to, const banyan_secret *secret,
-                               const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
-                               banyan_error *err)
-{
-    banyan_status status;
-    int fd;
-
-    *out = -1;
-    status = banyan_socket_connect(to, NULL, &fd, err);
-    if (status)
-        return status;
-    status = shake(fd, to, secret, hello, other, deadline_ns, err);
-    if (status)
-        close(fd);
-    else
-        *out = fd;
-    return status;
-}
-
-/* A refused connection only means that the other is not there yet: it is tried again until the deadline. */
-banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
-                          const char *other, int64_t deadline_ns, int *out, banyan_error *err)
-{
-    struct timespec pause = {.tv_nsec = RETRY_NS};
-    banyan_status status;
-    banyan_error why = {""};
-
-    for (;;) {
-        status = banyan_dial_once(to, secret, hello, other, deadline_ns, out, &why);
-        if (status != BANYAN_SYSTEM_ERROR || banyan_clock_ns() + RETRY_NS >= deadline_ns)
-            break;
-        nanosleep(&pause, NULL);
-    }
-    if (!status)
-        return BANYAN_SUCCESS;
-    if (status == BANYAN_SYSTEM_ERROR)
-        return banyan_fail(err, BANYAN_TIMEOUT, "%s is not there: %s", other, why.text);
-    return banyan_fail(err, status, "%s", why.text);
 }

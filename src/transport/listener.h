@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/listener.h: a door: it accepts connections, has each prove that it belongs to the job, and hands
- * on those that do. Strangers get nothing: at most BANYAN_LISTENER_VISITORS of them stand at the door at
- * once, each for BANYAN_LISTENER_PATIENCE_MS at the most. One thread uses it. */
+/* transport/listener.h: accepts connections, has each prove that it belongs to the job, and hands on those that do.
+ *
+ * Who has proven nothing must not keep the job's own ranks out. At most BANYAN_LISTENER_UNPROVEN connections are unproven at
+ * once, none for longer than the time-out. When more wait, the oldest of the address that has most of them is closed, once
+ * it has had its tenure: a time that is long for a handshake, and so short that a rank behind a kernel's queue full of
+ * strangers has its turn within half of the time-out. A rank that loses its turn tries again (transport/dial.h). Where the
+ * system has no descriptors or memory for a connection, the same ones make room, and accepting pauses instead of spinning.
+ * One thread uses it; the counts of strangers may be read from any. */
 #ifndef BANYAN_TRANSPORT_LISTENER_H
 #define BANYAN_TRANSPORT_LISTENER_H
 
 #include "transport/handshake.h"
 #include "transport/socket.h"
 
-#define BANYAN_LISTENER_VISITORS 64
-#define BANYAN_LISTENER_PATIENCE_MS 5000
+/* Enough that a tenure is a thirty-second of the time-out: some round trips of the slowest networks. */
+#define BANYAN_LISTENER_UNPROVEN 256
 
 typedef struct banyan_listener banyan_listener;
 
@@ -21,9 +26,11 @@ typedef struct {
     void (*take)(void *context, const banyan_hello *hello, int socket);
 } banyan_door_handler;
 
+/* A handshake may take up to timeout_ms. */
 banyan_status banyan_listener_create(const banyan_address *address, int low_port, int high_port,
-                                     const banyan_secret *secret, const banyan_door_handler *handler,
-                                     banyan_listener **out, banyan_error *err);
+                                     const banyan_secret *secret, int timeout_ms,
+                                     const banyan_door_handler *handler, banyan_listener **out,
+                                     banyan_error *err);
 void banyan_listener_destroy(banyan_listener *listener); /* accepts NULL */
 
 /* One more door, on another interface; its address becomes door 1, 2, ... At most BANYAN_INTERFACES in all. */
@@ -32,6 +39,12 @@ banyan_status banyan_listener_add(banyan_listener *listener, const banyan_addres
 
 /* For those who learn the secret only after they have told their address; before the first progress. */
 void banyan_listener_set_secret(banyan_listener *listener, const banyan_secret *secret);
+
+/* For those who learn the time-out only from the first rank that comes. */
+void banyan_listener_set_timeout(banyan_listener *listener, int timeout_ms);
+
+/* Where descriptors are few, fewer than BANYAN_LISTENER_UNPROVEN may be unproven at once; at least one. */
+void banyan_listener_set_unproven(banyan_listener *listener, int most);
 
 /* The first door's. */
 const banyan_address *banyan_listener_address(const banyan_listener *listener);
@@ -46,15 +59,10 @@ int banyan_listener_descriptor(const banyan_listener *listener);
 void banyan_listener_progress(banyan_listener *listener);
 int64_t banyan_listener_deadline_ns(const banyan_listener *listener);
 
-/* How many were turned away for a wrong proof; for sentences. */
-int banyan_listener_stranger_count(const banyan_listener *listener);
+#define BANYAN_STRANGERS_TEXT 240
 
-/* Connects, shakes hands as the connector, and gives the socket; waits until the deadline. once: a refused connection is
- * not tried again, but is SYSTEM_ERROR. */
-banyan_status banyan_dial_once(const banyan_address *to, const banyan_secret *secret,
-                               const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
-                               banyan_error *err);
-banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
-                          const char *other, int64_t deadline_ns, int *out, banyan_error *err);
+/* Who was not let in, to stand behind a sentence: '; 1 connection came with another secret; 437 proved nothing', or "". */
+const char *banyan_listener_describe_strangers(const banyan_listener *listener,
+                                               char buffer[BANYAN_STRANGERS_TEXT]);
 
 #endif

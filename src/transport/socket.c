@@ -114,12 +114,22 @@ banyan_status banyan_address_parse(const char *text, int family, banyan_address 
                 : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.100s» is not an IP address", text);
 }
 
+int banyan_socket_is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+const char *banyan_socket_advice(int error)
+{
+    return error == EMFILE ? " (raise 'ulimit -n')" : error == ENFILE ? " (raise fs.file-max)" : "";
+}
+
 static banyan_status fail_system(banyan_error *err, const char *what, const banyan_address *address)
 {
     char text[BANYAN_ADDRESS_TEXT];
 
-    return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot %s %s: %s", what,
-                       banyan_address_format(address, text), strerror(errno));
+    return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot %s %s: %s%s", what,
+                       banyan_address_format(address, text), strerror(errno), banyan_socket_advice(errno));
 }
 
 static int bind_to(int fd, const banyan_address *address, int port)
@@ -130,7 +140,7 @@ static int bind_to(int fd, const banyan_address *address, int port)
 
     exact.port = (uint16_t)port;
     length = widen(&exact, &wide);
-    return bind(fd, &wide.any, length) == 0 && listen(fd, SOMAXCONN) == 0;
+    return bind(fd, &wide.any, length) == 0 && listen(fd, BANYAN_SOCKET_BACKLOG) == 0;
 }
 
 /* A port whose listen fails (in use) is tried no more than once; a fresh socket each time would cost more. */
@@ -181,6 +191,17 @@ banyan_status banyan_socket_listen(const banyan_address *address, int low, int h
     else
         *out = fd;
     return status;
+}
+
+int banyan_socket_accept(int listening, banyan_address *from)
+{
+    wide_address wide = {0};
+    socklen_t length = sizeof wide;
+    int fd = accept4(listening, &wide.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd >= 0 && !narrow(&wide, from))
+        *from = (banyan_address){0};
+    return fd;
 }
 
 /* Two interfaces of one network: the kernel would send everything through the first. A source address alone does not

@@ -160,8 +160,9 @@ static void check_suspect(banyan_tcp_endpoint *e, int64_t now_ns)
 /* Milliseconds that one may sleep, rounded up. */
 static int sleep_ms(const banyan_tcp_endpoint *e, int64_t now_ns, int64_t deadline_ns)
 {
-    int64_t until_ns = deadline_ns;
+    int64_t until_ns = deadline_ns, retry_ns = banyan_tcp_next_retry_ns(e);
 
+    until_ns = retry_ns < until_ns ? retry_ns : until_ns;
     if (e->suspect >= 0 && e->suspect_since_ns + SUSPICION_NS < until_ns)
         until_ns = e->suspect_since_ns + SUSPICION_NS;
     if (until_ns <= now_ns)
@@ -197,6 +198,7 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
         } else {
             now_ns = banyan_clock_ns();
             check_suspect(e, now_ns);
+            banyan_tcp_retry_links(e, now_ns);
             if (now_ns >= deadline_ns && !banyan_first_failure_is_there(&e->failure))
                 return BANYAN_TIMEOUT;
             look(e, sleep_ms(e, now_ns, deadline_ns));

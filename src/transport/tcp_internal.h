@@ -74,6 +74,7 @@ typedef enum {
     BANYAN_LINK_NONE,
     BANYAN_LINK_CONNECTING,
     BANYAN_LINK_SHAKING,
+    BANYAN_LINK_RETRYING, /* its handshake was cut short: it is begun again at retry_ns */
     BANYAN_LINK_OPEN,
     BANYAN_LINK_ENDED
 } banyan_link_state;
@@ -86,7 +87,9 @@ typedef struct {
     int index, fd;
     banyan_link_state state;
     banyan_handshake *handshake; /* while connecting */
-    int is_blocked;              /* the socket is full: waiting until it is writable */
+    int tries;
+    int64_t begun_ns, retry_ns; /* the first try, and the next */
+    int is_blocked;             /* the socket is full: waiting until it is writable */
     int said_bye, heard_bye;
     banyan_tcp_frame frames[BANYAN_TCP_FRAMES];
     int first_frame, frame_count;
@@ -132,6 +135,7 @@ typedef struct {
     int epoll, wake;
     int has_changed;
     int has_deferred; /* a peer is deferred */
+    int retrying;     /* links that are */
     int is_withdrawn;
     int suspect; /* a peer whose connection ended without a word; -1: none */
     int64_t suspect_since_ns;
@@ -150,6 +154,8 @@ const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buff
 banyan_status banyan_tcp_fail_watch(banyan_error *err);
 banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
 banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err);
+void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns); /* those whose time has come */
+int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);      /* INT64_MAX: none */
 void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);

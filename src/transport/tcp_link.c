@@ -13,6 +13,8 @@
 #include "core/clock.h"
 #include "transport/tcp_internal.h"
 
+#define RETRY_NS 20000000 /* between two tries: long beside a handshake, short beside a call's time-out */
+
 struct banyan_tcp_guest {
     banyan_tcp_guest *next;
     banyan_hello hello;
@@ -26,7 +28,8 @@ const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buff
 
 banyan_status banyan_tcp_fail_watch(banyan_error *err)
 {
-    return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
+    return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s%s", strerror(errno),
+                       banyan_socket_advice(errno));
 }
 
 static const banyan_address *address_of(const banyan_tcp_endpoint *e, int member, int i)
@@ -107,17 +110,23 @@ static int watch_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, int operati
     return epoll_ctl(e->epoll, operation, link->fd, &event) == 0;
 }
 
+static void close_socket(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    if (link->fd < 0)
+        return;
+    epoll_ctl(e->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+    close(link->fd);
+    link->fd = -1;
+}
+
 void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
-    if (link->fd >= 0) {
-        epoll_ctl(e->epoll, EPOLL_CTL_DEL, link->fd, NULL);
-        close(link->fd);
-    }
+    close_socket(e, link);
+    e->retrying -= link->state == BANYAN_LINK_RETRYING;
     if (link->handshake)
         banyan_auth_forget(link->handshake, sizeof *link->handshake);
     banyan_free(link->handshake);
     link->handshake = NULL;
-    link->fd = -1;
     link->state = BANYAN_LINK_ENDED;
     link->frame_count = 0;
 }
@@ -187,9 +196,12 @@ banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *lin
     if (!link->to->family)
         return banyan_fail(err, BANYAN_PEER_LOST, "%s has no address",
                            banyan_tcp_name(e, link->peer->member, name, sizeof name));
-    link->handshake = banyan_alloc(1, sizeof *link->handshake);
+    if (!link->handshake)
+        link->handshake = banyan_alloc(1, sizeof *link->handshake);
     if (!link->handshake)
         return banyan_fail_memory(err);
+    if (!link->tries++)
+        link->begun_ns = banyan_clock_ns();
     status = banyan_handshake_connect(link->handshake, e->meeting->secret, &hello, err);
     if (!status)
         status = banyan_socket_connect(link->to, way_out(e, link->to, link->index), &link->fd, err);
@@ -260,6 +272,69 @@ void banyan_tcp_seat_guests(banyan_tcp_endpoint *e)
     e->has_changed = 1;
 }
 
+/* All of the group have shown their secret before. So a handshake that is cut short means that the peer is crowded by strangers or
+ * that the network is bad; where it is gone, its port refuses us (SYSTEM_ERROR), and those who watch the group know. */
+static int may_try_again(const banyan_tcp_endpoint *e, const banyan_tcp_link *link, banyan_status status)
+{
+    return (status == BANYAN_PEER_LOST || status == BANYAN_MISMATCH || status == BANYAN_REMOTE_ERROR) &&
+           banyan_clock_ns() + RETRY_NS < link->begun_ns + (int64_t)e->meeting->timeout_ms * 1000000;
+}
+
+static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
+                            const banyan_error *why)
+{
+    char sentence[sizeof why->text];
+
+    if (may_try_again(e, link, status)) {
+        close_socket(e, link);
+        link->state = BANYAN_LINK_RETRYING;
+        link->retry_ns = banyan_clock_ns() + RETRY_NS;
+        e->retrying++;
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "%.400s (try %d, %.1f s after the first)", why->text, link->tries,
+             (double)(banyan_clock_ns() - link->begun_ns) * 1e-9);
+    lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
+              link->tries > 1 ? sentence : why->text);
+}
+
+static void retry_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    banyan_error why = {""};
+    banyan_status status;
+
+    e->retrying--;
+    link->state = BANYAN_LINK_NONE;
+    status = banyan_tcp_begin_link(e, link, &why);
+    if (status)
+        lose_link(e, link, status, why.text);
+}
+
+void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns)
+{
+    for (int i = 0; e->retrying && i < e->base.member_count; i++)
+        for (int k = 0; e->peers[i] && k < e->peers[i]->link_count; k++) {
+            banyan_tcp_link *link = &e->peers[i]->links[k];
+
+            if (link->state == BANYAN_LINK_RETRYING && link->retry_ns <= now_ns)
+                retry_link(e, link);
+        }
+}
+
+int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e)
+{
+    int64_t next_ns = INT64_MAX;
+
+    for (int i = 0; e->retrying && i < e->base.member_count; i++)
+        for (int k = 0; e->peers[i] && k < e->peers[i]->link_count; k++) {
+            const banyan_tcp_link *link = &e->peers[i]->links[k];
+
+            if (link->state == BANYAN_LINK_RETRYING && link->retry_ns < next_ns)
+                next_ns = link->retry_ns;
+        }
+    return next_ns;
+}
+
 static void go_on_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -278,9 +353,7 @@ static void go_on_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link)
         watch_link(e, link, EPOLL_CTL_MOD,
                    banyan_handshake_wants_write(link->handshake) ? EPOLLIN | EPOLLOUT : EPOLLIN);
     } else if (status) {
-        /* All of the group have shown their secret before: who closes now is going. */
-        lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
-                  status == BANYAN_MISMATCH ? "it was closed during the handshake" : why.text);
+        fail_connecting(e, link, status, &why);
     } else {
         banyan_auth_forget(link->handshake, sizeof *link->handshake);
         banyan_free(link->handshake);

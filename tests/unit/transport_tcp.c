@@ -108,8 +108,7 @@ static banyan_status shake(banyan_handshake *a, banyan_handshake *b, size_t port
         from->out_begin += count;
         if (status)
             return status;
-        if (to->is_acceptor && banyan_handshake_is_complete(to) && to->out_begin == to->out_end &&
-            !banyan_handshake_is_complete(from))
+        if (banyan_handshake_awaits_verdict(to))
             banyan_handshake_give_verdict(to, BANYAN_SUCCESS);
     }
     return banyan_handshake_is_complete(a) && banyan_handshake_is_complete(b) ? BANYAN_SUCCESS
@@ -133,8 +132,9 @@ TEST(a_handshake_succeeds_with_one_secret_in_portions_of_any_size)
     }
 }
 
-TEST(a_handshake_fails_with_two_secrets_and_tells_nothing)
+TEST(a_handshake_fails_with_two_secrets_and_tells_nothing_else)
 {
+    static const unsigned char zeros[BANYAN_AUTH_BYTES];
     banyan_secret one, other;
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_DATA, 3, 8, 1, 2};
     banyan_handshake a, b;
@@ -146,7 +146,10 @@ TEST(a_handshake_fails_with_two_secrets_and_tells_nothing)
     banyan_handshake_accept(&b, &other, NULL);
     assert_int_equal(shake(&a, &b, 100, &err), BANYAN_MISMATCH);
     CHECK_SAYS(err, "does not hold the same secret");
-    assert_int_equal(b.out_begin, b.out_end); /* no proof of its own */
+    assert_int_equal(b.out_end - b.out_begin, sizeof zeros); /* a refusal, and no proof of its own */
+    assert_memory_equal(b.out + b.out_begin, zeros, sizeof zeros);
+    assert_int_equal(banyan_handshake_take(&a, b.out + b.out_begin, sizeof zeros, &err), BANYAN_MISMATCH);
+    CHECK_SAYS(err, "does not hold the same secret");
 }
 
 /* What one connection has proven is worth nothing on another. */
@@ -219,7 +222,7 @@ static void meet_over(couple *c, int interfaces, int connections, size_t window)
 
     memset(c, 0, sizeof *c);
     banyan_auth_secret_from_text("couple", &c->secret);
-    assert_int_equal(banyan_listener_create(&local, 0, 0, &c->secret, &handler, &c->listener, NULL), 0);
+    assert_int_equal(banyan_listener_create(&local, 0, 0, &c->secret, 5000, &handler, &c->listener, NULL), 0);
     c->addresses[1] = *banyan_listener_address(c->listener);
     if (interfaces == 2) {
         assert_int_equal(banyan_listener_add(c->listener, &second, 0, 0, NULL), 0);
@@ -477,7 +480,7 @@ int main(void)
         cmocka_unit_test(an_interface_knows_its_network_and_is_found_once),
         cmocka_unit_test(a_range_of_ports_is_kept_to_and_says_when_it_is_used_up),
         cmocka_unit_test(a_handshake_succeeds_with_one_secret_in_portions_of_any_size),
-        cmocka_unit_test(a_handshake_fails_with_two_secrets_and_tells_nothing),
+        cmocka_unit_test(a_handshake_fails_with_two_secrets_and_tells_nothing_else),
         cmocka_unit_test(a_proof_cannot_be_used_again),
         cmocka_unit_test(bytes_of_every_stream_come_in_order),
         cmocka_unit_test(bytes_that_are_dealt_to_several_connections_come_in_order),

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/multi/start.c: groups that begin over bad networks, among strangers and with few descriptors: they begin, or say what
+ * was seen and name who is missing. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include "comm/card.h"
+#include "multi/forwarder.h"
+#include "multi/jobs.h"
+#include "transport/bytes.h"
+#include "transport/dial.h"
+#include "transport/listener.h"
+
+enum { RANKS = 3, SHORT_MS = 8000, LATE_MS = 4000, ID_PORT = 12, STRANGERS = 500 };
+
+static forwarder *network; /* for the test that runs */
+
+static int sum_ranks(banyan_comm *comm, float *sum)
+{
+    float one;
+    int rank;
+
+    banyan_comm_rank(comm, &rank);
+    one = (float)rank + 1;
+    return (int)banyan_allreduce(&one, sum, 1, BANYAN_FLOAT32, BANYAN_SUM, comm);
+}
+
+static banyan_config make_config(int timeout_ms, char *sentence, size_t bytes)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+
+    config.timeout_ms = timeout_ms;
+    config.error = sentence;
+    config.error_bytes = bytes;
+    return config;
+}
+
+/* Rank 2 comes to the meeting place through the network; the others do not need it. */
+static banyan_unique_id id_through(job_rank *self)
+{
+    banyan_unique_id id = job_id(self);
+    unsigned char *port = (unsigned char *)id.bytes + ID_PORT;
+
+    if (self->rank == 0)
+        atomic_store(&network->target_port, (int)banyan_get32(port));
+    while (!atomic_load(&network->target_port))
+        usleep(1000);
+    if (self->rank == 2)
+        banyan_put32(port, (uint32_t)network->port);
+    return id;
+}
+
+static int start_through(job_rank *self, int timeout_ms)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(timeout_ms, sentence, sizeof sentence);
+    banyan_comm *comm = NULL;
+    float sum = 0;
+    banyan_status status = banyan_comm_init_rank(&comm, RANKS, id_through(self), self->rank, &config);
+
+    EXPECT(!status, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(!sum_ranks(comm, &sum) && sum == 6, "%s", banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+static int start_in_short_time(job_rank *self)
+{
+    return start_through(self, SHORT_MS);
+}
+
+static int start_in_long_time(job_rank *self)
+{
+    return start_through(self, 3 * SHORT_MS);
+}
+
+static void run_through_network(rank_function function)
+{
+    pid_t process = forwarder_start(network);
+    job j = job_start(RANKS, function);
+    int failed = 0;
+
+    for (int i = 0; i < RANKS; i++)
+        failed += job_end_rank(&j, i, JOB_SECONDS) != 0;
+    job_free(&j);
+    forwarder_stop(network, process);
+    assert_int_equal(failed, 0);
+}
+
+TEST(a_slow_handshake_is_not_a_wrong_one)
+{
+    network = forwarder_create();
+    network->delay_ms = 1400; /* four messages: more than five seconds */
+    run_through_network(start_in_long_time);
+}
+
+/* Greeting 40, proof 32, verdict 8 bytes; answer 72, hello 24, confirmation 4 bytes. Who has sent its confirmation has a
+ * connection, which may be lost like any other. */
+static void cut_until(int most)
+{
+    static const int there[] = {0, 7, 8, 40, 71, 72, 95, 96, 99, 100}, back[] = {0, 8, 39, 40, 71, 72, 79};
+
+    network = forwarder_create();
+    for (size_t i = 0; i < sizeof there / sizeof *there && there[i] < most; i++)
+        forwarder_add(network, CUT, 0, there[i]);
+    for (size_t i = 0; i < sizeof back / sizeof *back; i++)
+        forwarder_add(network, CUT, 1, back[i]);
+    forwarder_add(network, FORWARD, 0, 0);
+}
+
+TEST(a_handshake_that_is_cut_anywhere_is_tried_again)
+{
+    cut_until(120); /* into the card: the visit is made again */
+    run_through_network(start_in_short_time);
+}
+
+TEST(a_connection_that_is_silent_or_damaged_once_is_tried_again)
+{
+    network = forwarder_create();
+    forwarder_add(network, SWALLOW, 0, 50);
+    forwarder_add(network, DAMAGE, 1, 3);  /* the greeting's magic */
+    forwarder_add(network, DAMAGE, 0, 60); /* a proof */
+    forwarder_add(network, SWALLOW, 1, 40);
+    forwarder_add(network, DAMAGE, 1, 50);
+    forwarder_add(network, FORWARD, 0, 0);
+    run_through_network(start_in_short_time);
+}
+
+/* The card of the rank that others dial is given another port: control connections go to rank 0, those for data to rank 1. */
+static banyan_status exchange_through(void *context, const void *mine, size_t bytes, void *all, int reached)
+{
+    job_rank *self = context;
+    unsigned char *card = (unsigned char *)all + (size_t)reached * bytes;
+    banyan_status status = job_exchange(self, mine, bytes, all);
+    banyan_card known;
+
+    if (!status)
+        status = banyan_card_read(card, &known, NULL);
+    if (status)
+        return status;
+    atomic_store(&network->target_port, known.address.port);
+    if (self->rank != reached) {
+        known.address.port = (uint16_t)network->port;
+        banyan_card_write(&known, card);
+    }
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status exchange_before_rank_0(void *context, const void *mine, size_t bytes, void *all)
+{
+    return exchange_through(context, mine, bytes, all, 0);
+}
+
+static banyan_status exchange_before_rank_1(void *context, const void *mine, size_t bytes, void *all)
+{
+    return exchange_through(context, mine, bytes, all, 1);
+}
+
+static int start_by_exchange(job_rank *self, banyan_allgather_function exchange, int timeout_ms)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(timeout_ms, sentence, sizeof sentence);
+    banyan_comm *comm = NULL;
+    float sum = 0;
+    banyan_status status = banyan_comm_init_exchange(&comm, RANKS, self->rank, exchange, self, &config);
+
+    EXPECT(!status, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(!sum_ranks(comm, &sum) && sum == 6, "%s", banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+static int start_control_through(job_rank *self)
+{
+    return start_by_exchange(self, exchange_before_rank_0, SHORT_MS);
+}
+
+static int start_data_through(job_rank *self)
+{
+    return start_by_exchange(self, exchange_before_rank_1, SHORT_MS);
+}
+
+TEST(a_control_connection_that_is_cut_anywhere_is_tried_again)
+{
+    cut_until(96);
+    run_through_network(start_control_through);
+}
+
+TEST(a_data_connection_that_is_cut_anywhere_is_tried_again)
+{
+    cut_until(96);
+    run_through_network(start_data_through);
+}
+
+/* Nothing comes through at all: what was seen is told, and nobody is said to have another secret. */
+static int start_through_a_hole(job_rank *self)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(LATE_MS, sentence, sizeof sentence);
+    double begin_s = banyan_clock_s();
+    banyan_comm *comm = NULL;
+    banyan_status status = banyan_comm_init_rank(&comm, RANKS, id_through(self), self->rank, &config);
+
+    EXPECT(status == BANYAN_TIMEOUT && !comm, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(banyan_clock_s() - begin_s < 3 * LATE_MS * 1e-3, "%g s", banyan_clock_s() - begin_s);
+    EXPECT(!strstr(sentence, "same secret"), "%s", sentence);
+    EXPECT(strstr(sentence, self->rank == 2
+                                ? " tries, of which the furthest was greeted but got no answer to its proof"
+                                : "rank 2 of 3 did not come within 4000 ms"),
+           "%s", sentence);
+    return 0;
+}
+
+TEST(a_start_that_fails_says_how_far_it_got)
+{
+    network = forwarder_create();
+    forwarder_add(network, SWALLOW, 0, 50);
+    run_through_network(start_through_a_hole);
+}
+
+/* Strangers: a process that keeps many connections to a port until it is killed, and opens those anew that were closed. */
+
+static int stranger_dial(int port)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0)
+        connect(fd, (struct sockaddr *)&to, sizeof to);
+    return fd;
+}
+
+/* A third says nothing, a third begins as we do and goes on byte by byte, a third sends rubbish. */
+static void stranger_talk(int number, int fd, int turn)
+{
+    static const char beginning[8] = {'b', 'a', 'n', 'y', 'a', 'n', 0, 2};
+    char rubbish[300];
+
+    memset(rubbish, 'x', sizeof rubbish);
+    if (number % 3 == 1)
+        send(fd, turn < 8 ? &beginning[turn] : rubbish, 1, MSG_NOSIGNAL);
+    else if (number % 3 == 2)
+        send(fd, rubbish, sizeof rubbish, MSG_NOSIGNAL);
+}
+
+static void strangers_stay(int port, int count)
+{
+    struct rlimit limit;
+    int *fds = malloc((size_t)count * sizeof *fds), *turns = calloc((size_t)count, sizeof *turns);
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    for (int i = 0; i < count; i++)
+        fds[i] = stranger_dial(port);
+    for (;;) {
+        for (int i = 0; i < count; i++) {
+            char bytes[64];
+            ssize_t got = recv(fds[i], bytes, sizeof bytes, 0);
+
+            if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+                close(fds[i]);
+                fds[i] = stranger_dial(port);
+                turns[i] = 0;
+            } else {
+                stranger_talk(i, fds[i], turns[i]++);
+            }
+        }
+        usleep(20000);
+    }
+}
+
+static pid_t strangers_come(int port, int count)
+{
+    pid_t process = fork();
+
+    if (!process) {
+        alarm(JOB_SECONDS + 5);
+        strangers_stay(port, count);
+    }
+    usleep(100000); /* they are there before the ranks; a rank that is faster only makes it easier */
+    return process;
+}
+
+static void strangers_leave(pid_t process)
+{
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
+
+/* At the place where the ranks meet. */
+static int start_behind_strangers(job_rank *self)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(SHORT_MS, sentence, sizeof sentence);
+    banyan_comm *comm = NULL;
+    banyan_unique_id id = job_id(self);
+    pid_t strangers = 0;
+    banyan_status status;
+    float sum = 0;
+
+    if (self->rank == 0)
+        strangers = strangers_come((int)banyan_get32((unsigned char *)id.bytes + ID_PORT), STRANGERS);
+    pthread_barrier_wait(&self->memory->barrier);
+    status = banyan_comm_init_rank(&comm, RANKS, id, self->rank, &config);
+    if (strangers)
+        strangers_leave(strangers);
+    EXPECT(!status, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(!sum_ranks(comm, &sum) && sum == 6, "%s", banyan_last_error(comm));
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(strangers_at_the_meeting_place_do_not_keep_ranks_out)
+{
+    job_run(RANKS, start_behind_strangers);
+}
+
+static int start_behind_strangers_without_rank_2(job_rank *self)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(LATE_MS, sentence, sizeof sentence);
+    banyan_comm *comm = NULL;
+    banyan_unique_id id = job_id(self);
+    pid_t strangers = 0;
+    banyan_status status;
+
+    if (self->rank == 0)
+        strangers = strangers_come((int)banyan_get32((unsigned char *)id.bytes + ID_PORT), STRANGERS);
+    pthread_barrier_wait(&self->memory->barrier);
+    if (self->rank == 2)
+        return 0;
+    status = banyan_comm_init_rank(&comm, RANKS, id, self->rank, &config);
+    if (strangers)
+        strangers_leave(strangers);
+    EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(strstr(sentence, "rank 2 of 3 did not come within 4000 ms; ") &&
+               strstr(sentence, "proved nothing and were turned away"),
+           "%s", sentence);
+    return 0;
+}
+
+TEST(a_start_that_fails_counts_the_strangers)
+{
+    job_run(RANKS, start_behind_strangers_without_rank_2);
+}
+
+/* At every rank's own port, before anybody connects there. */
+static pid_t own_strangers;
+
+static banyan_status exchange_and_be_crowded(void *context, const void *mine, size_t bytes, void *all)
+{
+    job_rank *self = context;
+    banyan_status status = job_exchange(self, mine, bytes, all);
+    banyan_card card;
+
+    if (!status)
+        status = banyan_card_read((unsigned char *)all + (size_t)self->rank * bytes, &card, NULL);
+    if (!status)
+        own_strangers = strangers_come(card.address.port, STRANGERS);
+    pthread_barrier_wait(&self->memory->barrier);
+    return status;
+}
+
+static int start_with_strangers_everywhere(job_rank *self)
+{
+    char path[] = "/tmp/banyan-start-XXXXXX", log[4096] = "";
+    int how, fd = mkstemp(path);
+
+    setenv("BANYAN_DEBUG", "INFO", 1);
+    setenv("BANYAN_DEBUG_FILE", path, 1);
+    how = start_by_exchange(self, exchange_and_be_crowded, SHORT_MS);
+    strangers_leave(own_strangers);
+    EXPECT(read(fd, log, sizeof log - 1) > 0 && strstr(log, "proved nothing and were turned away"), "%s",
+           log);
+    close(fd);
+    unlink(path);
+    return how;
+}
+
+TEST(strangers_at_the_ports_of_ranks_do_not_keep_ranks_out)
+{
+    job_run(RANKS, start_with_strangers_everywhere);
+}
+
+/* Descriptors */
+
+static void limit_descriptors(int soft, int hard)
+{
+    struct rlimit limit = {(rlim_t)soft, (rlim_t)hard};
+
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        abort();
+}
+
+static int start_with_a_low_soft_limit(job_rank *self)
+{
+    limit_descriptors(12, 1000);
+    return start_by_exchange(self, job_exchange, SHORT_MS);
+}
+
+TEST(a_soft_limit_of_descriptors_is_raised)
+{
+    job_run(RANKS, start_with_a_low_soft_limit);
+}
+
+static int start_with_a_low_hard_limit(job_rank *self)
+{
+    char sentence[512] = "";
+    banyan_config config = make_config(SHORT_MS, sentence, sizeof sentence);
+    double begin_s = banyan_clock_s();
+    banyan_comm *comm = NULL;
+    int open = job_count_descriptors();
+    banyan_status status;
+
+    limit_descriptors(14, 14);
+    status = banyan_comm_init_exchange(&comm, RANKS, self->rank, job_exchange, self, &config);
+    EXPECT(status == BANYAN_SYSTEM_ERROR && !comm, "%s: %s", banyan_status_string(status), sentence);
+    EXPECT(strstr(sentence, "file descriptors") && strstr(sentence, "this process may have 14") &&
+               strstr(sentence, "ulimit -Hn"),
+           "%s", sentence);
+    EXPECT(banyan_clock_s() - begin_s < SHORT_MS * 1e-3 / 2, "%g s", banyan_clock_s() - begin_s);
+    EXPECT(job_count_descriptors() == open, "%d descriptors, before %d", job_count_descriptors(), open);
+    return 0;
+}
+
+TEST(a_hard_limit_of_descriptors_that_is_too_low_is_told_at_once)
+{
+    job_run(RANKS, start_with_a_low_hard_limit);
+}
+
+int main(int count, char **words)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slow_handshake_is_not_a_wrong_one),
+        cmocka_unit_test(a_handshake_that_is_cut_anywhere_is_tried_again),
+        cmocka_unit_test(a_connection_that_is_silent_or_damaged_once_is_tried_again),
+        cmocka_unit_test(a_control_connection_that_is_cut_anywhere_is_tried_again),
+        cmocka_unit_test(a_data_connection_that_is_cut_anywhere_is_tried_again),
+        cmocka_unit_test(a_start_that_fails_says_how_far_it_got),
+        cmocka_unit_test(strangers_at_the_meeting_place_do_not_keep_ranks_out),
+        cmocka_unit_test(a_start_that_fails_counts_the_strangers),
+        cmocka_unit_test(strangers_at_the_ports_of_ranks_do_not_keep_ranks_out),
+        cmocka_unit_test(a_soft_limit_of_descriptors_is_raised),
+        cmocka_unit_test(a_hard_limit_of_descriptors_that_is_too_low_is_told_at_once),
+    };
+
+    job_stay_here();
+    if (count > 1)
+        cmocka_set_test_filter(words[1]);
+    return cmocka_run_group_tests_name("start", tests, NULL, NULL);
+}
