@@ -28,7 +28,7 @@ build: setup ## the optimised library and command line, in build/release
 
 demo: setup ## plan, prove and run an all-reduce on two uneven hosts
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
-	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli banyan -- --quiet
+	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli libbanyan -- --quiet
 	@scripts/demo.sh build/release/banyan
 
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build

@@ -3,7 +3,7 @@
 # made from docs/, and shell completions made by the command line itself.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS banyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS libbanyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
 
