@@ -21,7 +21,9 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/data.h"
 #include "core/job.h"
+#include "core/settings.h"
 #include "core/text.h"
 
 #define GRACE_S 2.0
@@ -81,6 +83,23 @@ static int host_of(const run_job *job, int rank)
     return job->tree ? job->tree->rank_hosts[rank] : 0;
 }
 
+/* Python finds the package that belongs to this launcher, after what the user has named. */
+static void set_python_path(void)
+{
+    const char *named = banyan_environment("PYTHONPATH");
+    char folder[BANYAN_DATA_PATH_SIZE];
+    banyan_text path = BANYAN_TEXT_EMPTY;
+
+    if (!banyan_data_find("python", "", folder))
+        return;
+    if (named && *named)
+        banyan_text_add(&path, "%s:", named);
+    banyan_text_add(&path, "%s", folder);
+    if (!path.failed)
+        setenv("PYTHONPATH", path.bytes, 1);
+    banyan_text_fini(&path);
+}
+
 static void set_environment(const run_job *job, int rank)
 {
     int before = 0, together = 0;
@@ -95,6 +114,7 @@ static void set_environment(const run_job *job, int rank)
     set_number(BANYAN_JOB_LOCAL_SIZE, together);
     setenv(BANYAN_JOB_ROOT, job->root, 1);
     setenv(BANYAN_JOB_SECRET, job->secret, 1);
+    set_python_path();
     if (job->spec) { /* the user's own word counts more */
         setenv(BANYAN_JOB_TOPO, job->spec, 0);
         setenv(BANYAN_JOB_IFNAME, RUN_NET_INTERFACE, 0);
