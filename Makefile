@@ -22,8 +22,7 @@ setup-build: ## install those that building needs
 	@scripts/setup.sh --build
 
 setup-engines: ## install what the transports ucx and mpi are built and tested with; without it they are left out
-	@scripts/setup.sh openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev || \
-		echo "setup: the transports ucx and mpi are not built, and their tests are skipped"
+	@scripts/setup.sh openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev
 
 build: setup-build ## the optimised library and command line, in build/release
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null

@@ -5,6 +5,7 @@
 # nothing to see.
 #   interfaces.sh SOURCE BANYAN
 set -u
+. "$1/tests/test_network.sh"
 banyan=$2
 place=$(mktemp -d)
 left=bnyl$$ right=bnyr$$
@@ -61,10 +62,11 @@ sent() { # INTERFACE: bytes that left this way
     ip netns exec $left cat /sys/class/net/$1/statistics/tx_bytes
 }
 
-if ! make_hosts > /dev/null 2>&1; then
-    echo "no test network can be made here: skipped"
-    exit 0
+if why=$(cannot_make_test_network "$banyan"); then
+    echo "skipped: $why"
+    exit $skipped
 fi
+check "two hosts are made" make_hosts
 port=$((20000 + $$ % 20000))
 
 # Several interfaces together: 4 MiB are 336 ms of one cable, so whoever is well below that has used both.

@@ -21,6 +21,17 @@ on_terminal() {
     script -qec "$1" /dev/null < /dev/null > "$place/terminal" 2>&1
 }
 
+# The same on a machine so slow that a bar is due at every step: the command is stopped most of the time.
+cat > slowly.sh << 'END'
+$1 &
+while kill -STOP $! 2> /dev/null; do
+    sleep 0.12
+    kill -CONT $! 2> /dev/null
+    sleep 0.02
+done
+wait $!
+END
+
 # Lines that are bars, and wipes.
 bars() { # LABEL
     tr '\r' '\n' < terminal | grep -aE "^$1(  \[[#-]*\] +[0-9]+ %  [0-9]+/[0-9]+|(, seconds)?  [0-9]+)"$'\x1b'"\[K|^"$'\x1b'"\[K"
@@ -30,12 +41,13 @@ has_bar() { # LABEL
     bars "$1" | grep -aqv "^"$'\x1b'
 }
 
-# LABEL COMMAND: each takes a good part of a second in the fastest build, and a bar comes after a tenth.
+# LABEL COMMAND: a bar comes after a tenth of a second, so what was done sooner is looked at again in slow motion.
 long() {
     local label=$1 command=$2
     count=$((count + 1))
     on_terminal "$command" || complain "«$command» fails on a terminal: $(tail -n 3 terminal)"
-    has_bar "$label" || complain "«$command» shows no bar on a terminal"
+    has_bar "$label" || on_terminal "bash slowly.sh '$command'" || complain "'$command' fails in slow motion: $(tail -n 3 terminal)"
+    has_bar "$label" || complain "'$command' shows no bar on a terminal"
     bars "$label" | tail -n 1 | grep -aq "^"$'\x1b' || complain "«$command» leaves its bar standing"
     on_terminal "$command --quiet"
     ! has_bar "$label" || complain "«$command --quiet» shows a bar"
