@@ -21,12 +21,12 @@ complain() {
     failed=1
 }
 
-mkdir -p "$place"/root/{usr,proc,dev,sys,etc,build,only/here}
+mkdir -p "$place"/top/{usr,proc,dev,sys,etc,build,only/here}
 for folder in bin lib lib32 lib64 libx32 sbin; do
-    [ ! -L /$folder ] || ln -s "$(readlink /$folder)" "$place/root/$folder"
+    [ ! -L /$folder ] || ln -s "$(readlink /$folder)" "$place/top/$folder"
 done
-cp -a /etc/ld.so.cache /etc/alternatives "$place/root/etc/" # where programs find their libraries
-echo "inside" > "$place/root/etc/where"
+cp -a /etc/ld.so.cache /etc/alternatives "$place/top/etc/" # where programs find their libraries
+echo "inside" > "$place/top/etc/where"
 
 # in_chroot FOLDER COMMAND: mounts are made in a namespace that ends with the command, so that nothing that is removed
 # below is anybody else's.
@@ -42,7 +42,7 @@ in_chroot() {
         status=0
         chroot . /bin/sh -c "cd $3 && $4" || status=$?
         grep -q " $PWD/dev/shm \| $PWD/proc/sys" /proc/self/mounts && echo "mounts are left"
-        exit $status' in_chroot "$place/root" "$(dirname "$banyan")" "$1" "$2" > "$place/log" 2>&1
+        exit $status' in_chroot "$place/top" "$(dirname "$banyan")" "$1" "$2" > "$place/log" 2>&1
 }
 
 run="ASAN_OPTIONS=detect_leaks=0 /build/banyan run --net hosts:1+1,gbps=1"
