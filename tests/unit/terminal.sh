@@ -27,7 +27,7 @@ $1 &
 while kill -STOP $! 2> /dev/null; do
     sleep 0.12
     kill -CONT $! 2> /dev/null
-    sleep 0.02
+    sleep 0.005
 done
 wait $!
 END
@@ -83,14 +83,14 @@ written papers "banyan reproduce hierarchical -o papers"
 written probed.json "banyan probe -n 2 -o probed.json"
 written wisdom "banyan tune -n 2 --min 1KiB --max 4KiB -k 1 -B 0.01 --wisdom wisdom"
 
-long planning "banyan compare torus:6x6"
-long planning "banyan plan torus:8x8"
-long planning "banyan plan fattree:8x16 --algo forest -o forest.json"
-banyan plan torus:16x16 --algo direct -q -o direct.json || complain "direct.json is not written"
+long planning "banyan compare torus:4x4"
+long planning "banyan plan torus:6x6"
+long planning "banyan plan fattree:8x8 --algo forest -o forest.json"
+banyan plan torus:12x12 --algo direct -q -o direct.json || complain "direct.json is not written"
 long proving "banyan verify direct.json"
-long bounding "banyan bound fattree:32x32"
-long planning "banyan report torus:6x6 -o report.html"
-long ring "banyan sim switch:1024 --algo ring"
+long bounding "banyan bound fattree:16x16"
+long planning "banyan report torus:4x4 -o report.html"
+long ring "banyan sim switch:512 --algo ring"
 long flexreduce "banyan reproduce flexreduce -o papers"
 [ $failed = 0 ] && echo "$count commands say what they do and where it lies"
 exit $failed
