@@ -8,27 +8,29 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-engines demo build test check-long bench bench-torch install fuzz format check-format clean
+.PHONY: help setup setup-build setup-engines demo build test check-long bench bench-torch install fuzz format check-format clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 	@echo "variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS)"
 
-setup: ## install the Debian packages that are missing
+setup: ## install the Debian packages that are missing for building and testing
 	@scripts/setup.sh
 
+setup-build: ## install those that building needs
+	@scripts/setup.sh --build
+
 setup-engines: ## install what the transports ucx and mpi are built and tested with; without it they are left out
-	@scripts/setup.sh openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev || \
-		echo "setup: the transports ucx and mpi are not built, and their tests are skipped"
+	@scripts/setup.sh openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev
 
-build: setup ## the optimised library and command line, in build/release
+build: setup-build ## the optimised library and command line, in build/release
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
-	@$(CMAKE) --build build/release -j $(JOBS) -- --quiet
+	@$(CMAKE) --build build/release -j $(JOBS) --target product -- --quiet
 
-demo: setup ## plan, prove and run an all-reduce on two uneven hosts
+demo: setup-build ## plan, prove and run an all-reduce on two uneven hosts
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
-	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli banyan -- --quiet
+	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli libbanyan -- --quiet
 	@scripts/demo.sh build/release/banyan
 
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
@@ -37,13 +39,14 @@ test: setup setup-engines ## everything under ASan and UBSan, threads under TSan
 check-long: setup ## the long checks: more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
-bench: build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory
+bench: setup build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory
+	@$(CMAKE) --build build/release -j $(JOBS) --target bench_shm bench_kernels -- --quiet
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
 	build/release/bench/bench_shm
 	build/release/bench/bench_kernels
 	bench/rivals.py --json build/rivals.json --markdown build/rivals.md $(RIVALS)
 
-bench-torch: build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
+bench-torch: setup build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
 	@scripts/bench-torch.sh build/release/banyan
 
 install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions

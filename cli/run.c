@@ -44,7 +44,7 @@ static banyan_status find_root(run_job *job, banyan_error *err)
 
     if (job->net) {
         snprintf(job->root, sizeof job->root, "%s:%d",
-                 run_net_address(job->tree->rank_hosts[0], host, sizeof host), RUN_NET_PORT);
+                 run_host_address(job->tree->rank_hosts[0], host, sizeof host), RUN_NET_PORT);
         return BANYAN_SUCCESS;
     }
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

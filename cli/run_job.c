@@ -21,7 +21,9 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/data.h"
 #include "core/job.h"
+#include "core/settings.h"
 #include "core/text.h"
 
 #define GRACE_S 2.0
@@ -81,6 +83,23 @@ static int host_of(const run_job *job, int rank)
     return job->tree ? job->tree->rank_hosts[rank] : 0;
 }
 
+/* Python finds the package that belongs to this launcher, after what the user has named. */
+static void set_python_path(void)
+{
+    const char *named = banyan_environment("PYTHONPATH");
+    char folder[BANYAN_DATA_PATH_SIZE];
+    banyan_text path = BANYAN_TEXT_EMPTY;
+
+    if (!banyan_data_find("python", "", folder))
+        return;
+    if (named && *named)
+        banyan_text_add(&path, "%s:", named);
+    banyan_text_add(&path, "%s", folder);
+    if (!path.failed)
+        setenv("PYTHONPATH", path.bytes, 1);
+    banyan_text_fini(&path);
+}
+
 static void set_environment(const run_job *job, int rank)
 {
     int before = 0, together = 0;
@@ -95,6 +114,7 @@ static void set_environment(const run_job *job, int rank)
     set_number(BANYAN_JOB_LOCAL_SIZE, together);
     setenv(BANYAN_JOB_ROOT, job->root, 1);
     setenv(BANYAN_JOB_SECRET, job->secret, 1);
+    set_python_path();
     if (job->spec) { /* the user's own word counts more */
         setenv(BANYAN_JOB_TOPO, job->spec, 0);
         setenv(BANYAN_JOB_IFNAME, RUN_NET_INTERFACE, 0);
@@ -113,10 +133,15 @@ static void set_input(int rank)
         dup2(null, 0);
 }
 
-/* The child; tells its parent through `trouble` when it cannot become the command. */
+static void cannot_start(const run_job *job, int problem, banyan_error *out)
+{
+    snprintf(out->text, sizeof out->text, "cannot start %.80s: %s", job->command[0], strerror(problem));
+}
+
+/* The child; tells its parent through `trouble` why it cannot become the command. */
 static void become_rank(const show *s, int rank, const int *output, int trouble, pid_t parent)
 {
-    int problem = 0;
+    banyan_error problem = {""};
 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -129,25 +154,22 @@ static void become_rank(const show *s, int rank, const int *output, int trouble,
         dup2(output[1], 2);
     }
     set_environment(s->job, rank);
-    if (s->job->net && !run_net_enter(s->job->net, host_of(s->job, rank)))
-        problem = errno;
-    if (!problem) {
+    if (!s->job->net || !run_net_enter(s->job->net, host_of(s->job, rank), &problem)) {
         execvp(s->job->command[0], s->job->command);
-        problem = errno;
+        cannot_start(s->job, errno, &problem);
     }
     (void)!write(trouble, &problem, sizeof problem);
     _exit(NOT_STARTED);
 }
 
-static void fail_start(show *s, int rank, int problem)
+static void fail_start(show *s, int rank, const banyan_error *problem)
 {
-    char sentence[200];
+    char sentence[sizeof s->outcome->how + 20];
 
     if (s->outcome->failed_rank < 0) {
         s->outcome->failed_rank = rank;
         s->outcome->exit_code = NOT_STARTED;
-        snprintf(s->outcome->how, sizeof s->outcome->how, "cannot start %.80s: %s", s->job->command[0],
-                 strerror(problem));
+        snprintf(s->outcome->how, sizeof s->outcome->how, "%s", problem->text);
         snprintf(sentence, sizeof sentence, "rank %d %s", rank, s->outcome->how);
         say(s, sentence);
     }
@@ -174,17 +196,20 @@ static int make_pipes(show *s, int rank, int writing[2])
 
 static void start_rank(show *s, int rank)
 {
-    int writing[2], trouble[2], problem = 0;
+    int writing[2], trouble[2];
+    banyan_error problem = {""};
     pid_t parent = getpid(), pid;
 
     if (pipe2(trouble, O_CLOEXEC) || (s->pipes && !make_pipes(s, rank, writing))) {
-        fail_start(s, rank, errno);
+        cannot_start(s->job, errno, &problem);
+        fail_start(s, rank, &problem);
         return;
     }
     pid = fork();
     if (!pid)
         become_rank(s, rank, s->pipes ? writing : NULL, trouble[1], parent);
-    problem = pid < 0 ? errno : 0;
+    if (pid < 0)
+        cannot_start(s->job, errno, &problem);
     close(trouble[1]);
     for (int i = 0; s->pipes && i < 2; i++)
         close(writing[i]);
@@ -194,11 +219,11 @@ static void start_rank(show *s, int rank)
         s->running++;
         run_watcher_add(&s->watcher, pid);
         if (read(trouble[0], &problem, sizeof problem) != (ssize_t)sizeof problem)
-            problem = 0; /* it runs */
+            problem.text[0] = 0; /* it runs */
     }
     close(trouble[0]);
-    if (problem)
-        fail_start(s, rank, problem);
+    if (problem.text[0])
+        fail_start(s, rank, &problem);
 }
 
 static void tell_how(const siginfo_t *info, char *out, size_t bytes)
@@ -214,7 +239,7 @@ static void note_end(show *s, int rank, pid_t pid, const siginfo_t *info)
 {
     run_outcome *o = s->outcome;
     int is_spare = s->spared < s->job->spare_count && s->spared < s->job->rank_count - 1;
-    char how[sizeof o->how], sentence[240];
+    char how[sizeof o->how], sentence[sizeof how + 80];
 
     if ((info->si_code == CLD_EXITED && !info->si_status) || o->failed_rank >= 0 || o->exit_code)
         return;

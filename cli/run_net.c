@@ -7,25 +7,17 @@
  *
  * Two figures matter, or the shaper beats physics at small sizes: segmentation offload hands over packets of
  * up to 12 kB, no more, and a bucket holds 0.2 ms of its rate but at least two such packets (25 kB and below
- * at 1 Gbit/s). `ip` and `tc` do the work, in batches, inside of the namespaces. A host has a name,
- * /etc/hosts, /dev/shm and boot id of its own, so that programs take it for another machine. */
+ * at 1 Gbit/s). `ip` and `tc` do the work, in batches, inside of the namespaces (cli/run_host.c). */
 #include "run_net.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/file.h"
 #include "core/text.h"
 
 #define GSO_BYTES 12000.0
@@ -34,159 +26,34 @@
 #define QUEUE_BYTES 1000000
 #define UNSHAPED_BYTES_PER_S 5e9 /* 40 Gbit/s and more: as fast as the machine can */
 
-/* A process that keeps namespaces alive. */
-typedef struct {
-    pid_t pid;
-} holder;
-
 struct run_net {
     const run_tree *tree;
-    holder *holders; /* by host, then the switches' */
+    pid_t *holders; /* by host, then the switches' */
     int holder_count;
 };
 
-const char *run_net_address(int host, char *buffer, size_t size)
+banyan_status run_net_enter(const run_net *net, int host, banyan_error *err)
 {
-    snprintf(buffer, size, "10.77.%d.%d", host / 250, host % 250 + 1);
-    return buffer;
-}
+    banyan_error problem;
+    banyan_status status = run_host_enter(net->holders[host], &problem);
 
-static int write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    int well = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-    if (fd >= 0)
-        close(fd);
-    return well;
-}
-
-static void add_hosts(banyan_text *text, const run_tree *tree)
-{
-    char address[24];
-
-    banyan_text_add(text, "127.0.0.1 localhost\n");
-    for (int i = 0; i < tree->host_count; i++)
-        banyan_text_add(text, "%s %s\n", run_net_address(i, address, sizeof address), tree->names[i]);
-}
-
-/* Programs that look for another machine find one; it is no matter where this is not possible. */
-static void disguise(const run_tree *tree, int host)
-{
-    banyan_text hosts = BANYAN_TEXT_EMPTY;
-    char id[64];
-
-    if (sethostname(tree->names[host], strlen(tree->names[host])) ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
-        return;
-    add_hosts(&hosts, tree);
-    snprintf(id, sizeof id, "00000000-0000-4000-8000-%06x%06x\n", (unsigned)getppid() & 0xffffff,
-             (unsigned)host);
-    if (!hosts.failed && write_file("/dev/shm/.hosts", hosts.bytes) && write_file("/dev/shm/.boot_id", id)) {
-        (void)!mount("/dev/shm/.hosts", "/etc/hosts", NULL, MS_BIND, NULL);
-        (void)!mount("/dev/shm/.boot_id", "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL);
-        unlink("/dev/shm/.hosts");
-        unlink("/dev/shm/.boot_id");
-    }
-    banyan_text_fini(&hosts);
-}
-
-/* What the kernel should do in a fresh network: no IPv6 (its addresses take seconds to settle), and no memory
- * of earlier connections, so that runs can be compared. */
-static void tune_network(void)
-{
-    write_file("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-    write_file("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
-    write_file("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0");
-}
-
-/* The holder's life: never returns. host -1: the switches'. */
-static void hold(const run_tree *tree, int host, int ready, pid_t parent)
-{
-    int flags = CLONE_NEWNET | (host < 0 ? 0 : CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNS);
-    int problem = 0, null;
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    setpgid(0, 0); /* a signal from the terminal is for the ranks */
-    if (unshare(flags))
-        problem = errno;
-    if (!problem) {
-        tune_network();
-        if (host >= 0)
-            disguise(tree, host);
-    }
-    (void)!write(ready, &problem, sizeof problem);
-    null = open("/dev/null", O_RDWR);
-    for (int i = 0; i < 3; i++)
-        dup2(null, i);
-    syscall(SYS_close_range, 3, ~0u, 0);
-    for (;;)
-        pause();
-}
-
-static banyan_status start_holder(run_net *net, int host, banyan_error *err)
-{
-    pid_t parent = getpid(), pid;
-    int ready[2], problem = ECHILD;
-
-    if (pipe2(ready, O_CLOEXEC))
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "a pipe cannot be made: %s", strerror(errno));
-    pid = fork();
-    if (!pid)
-        hold(net->tree, host, ready[1], parent);
-    close(ready[1]);
-    if (pid > 0) {
-        net->holders[net->holder_count++].pid = pid;
-        if (read(ready[0], &problem, sizeof problem) != (ssize_t)sizeof problem)
-            problem = ECHILD;
-    } else {
-        problem = errno;
-    }
-    close(ready[0]);
-    if (problem)
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "a network namespace cannot be made here: %s",
-                           strerror(problem));
-    return BANYAN_SUCCESS;
-}
-
-static int enter_namespace(pid_t pid, const char *kind)
-{
-    char path[48];
-    int fd, result;
-
-    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)pid, kind);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    result = setns(fd, 0);
-    close(fd);
-    return !result;
-}
-
-int run_net_enter(const run_net *net, int host)
-{
-    static const char *const kinds[] = {"net", "uts", "ipc", "mnt"};
-    char folder[4096];
-    const char *here = getcwd(folder, sizeof folder);
-
-    for (int i = 0; i < 4; i++)
-        if (!enter_namespace(net->holders[host].pid, kinds[i]))
-            return 0;
-    return !here || !chdir(here);
+    if (status)
+        banyan_fail(err, status, "cannot enter host %s: %.400s", net->tree->names[host], problem.text);
+    return status;
 }
 
 /* The child that becomes ip or tc; what it has to say goes to the pipe. */
 static void become_tool(pid_t where, const char *tool, int input, int output)
 {
+    banyan_error problem;
+
     dup2(input, 0);
     dup2(output, 1);
     dup2(output, 2);
-    if (!enter_namespace(where, "net"))
+    if (run_host_enter_network(where, &problem)) {
+        dprintf(2, "%s\n", problem.text);
         _exit(126);
+    }
     execlp(tool, tool, "-batch", "-", (char *)NULL);
     _exit(127);
 }
@@ -204,8 +71,7 @@ static int file_of(const char *text)
 }
 
 /* Runs a batch of commands of the tool inside the holder's network. */
-static banyan_status run_batch(const holder *where, const char *tool, const banyan_text *commands,
-                               banyan_error *err)
+static banyan_status run_batch(pid_t where, const char *tool, const banyan_text *commands, banyan_error *err)
 {
     int input = commands->failed ? -1 : file_of(commands->bytes ? commands->bytes : "");
     int output = memfd_create("banyan-output", MFD_CLOEXEC), end = -1;
@@ -213,7 +79,7 @@ static banyan_status run_batch(const holder *where, const char *tool, const bany
     pid_t pid = input >= 0 && output >= 0 ? fork() : -1;
 
     if (!pid)
-        become_tool(where->pid, tool, input, output);
+        become_tool(where, tool, input, output);
     if (pid > 0) {
         waitpid(pid, &end, 0);
         if (pread(output, said, sizeof said - 1, 0) < 0)
@@ -244,9 +110,9 @@ static const char *device(const run_tree *tree, int cable, int end, char *buffer
     return buffer;
 }
 
-static const holder *holder_of(const run_net *net, int vertex)
+static pid_t holder_of(const run_net *net, int vertex)
 {
-    return &net->holders[vertex < net->tree->host_count ? vertex : net->tree->host_count];
+    return net->holders[vertex < net->tree->host_count ? vertex : net->tree->host_count];
 }
 
 /* Bridges and all cables, made in the switches' namespace; ends that belong elsewhere are born there. */
@@ -265,14 +131,13 @@ static banyan_status lay_out(const run_net *net, banyan_error *err)
         const int *ends = tree->cables[i].ends;
 
         banyan_text_add(&text, "link add name %s mtu %d netns %d type veth peer name %s mtu %d netns %d\n",
-                        device(tree, i, 0, names[0], sizeof names[0]), MTU, (int)holder_of(net, ends[0])->pid,
-                        device(tree, i, 1, names[1], sizeof names[1]), MTU,
-                        (int)holder_of(net, ends[1])->pid);
+                        device(tree, i, 0, names[0], sizeof names[0]), MTU, (int)holder_of(net, ends[0]),
+                        device(tree, i, 1, names[1], sizeof names[1]), MTU, (int)holder_of(net, ends[1]));
         for (int end = 0; end < 2; end++)
             if (ends[end] >= tree->host_count)
                 banyan_text_add(&text, "link set %s master s%d\n", names[end], ends[end] - tree->host_count);
     }
-    status = run_batch(&net->holders[tree->host_count], "ip", &text, err);
+    status = run_batch(net->holders[tree->host_count], "ip", &text, err);
     banyan_text_fini(&text);
     return status;
 }
@@ -293,17 +158,17 @@ static void add_bucket(banyan_text *text, const char *name, double bytes_per_s)
 static banyan_status set_up(const run_net *net, int host, banyan_error *err)
 {
     const run_tree *tree = net->tree;
-    const holder *where = &net->holders[host < 0 ? tree->host_count : host];
+    pid_t where = net->holders[host < 0 ? tree->host_count : host];
     banyan_text links = BANYAN_TEXT_EMPTY, buckets = BANYAN_TEXT_EMPTY;
     banyan_status status;
     char name[16], address[24];
 
     banyan_text_add(&links, "link set lo up\n");
     if (host >= 0 && tree->cable_count)
-        banyan_text_add(&links, "addr add %s/16 dev %s\n", run_net_address(host, address, sizeof address),
+        banyan_text_add(&links, "addr add %s/16 dev %s\n", run_host_address(host, address, sizeof address),
                         RUN_NET_INTERFACE);
     else if (host >= 0)
-        banyan_text_add(&links, "addr add %s/16 dev lo\n", run_net_address(host, address, sizeof address));
+        banyan_text_add(&links, "addr add %s/16 dev lo\n", run_host_address(host, address, sizeof address));
     for (int i = 0; i < tree->cable_count; i++)
         for (int end = 0; end < 2; end++) {
             if (holder_of(net, tree->cables[i].ends[end]) != where)
@@ -330,7 +195,8 @@ banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *
     if (geteuid() != 0)
         return banyan_fail(
             err, BANYAN_SYSTEM_ERROR,
-            "a test network needs root: it is made of network namespaces (sudo banyan run --net ...)");
+            "a test network needs root: it is made of network namespaces (sudo banyan run --net ..., or "
+            "unshare -r banyan run --net ... where users may make them)");
     net = banyan_alloc(1, sizeof *net);
     if (!net)
         return banyan_fail_memory(err);
@@ -338,11 +204,13 @@ banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *
     net->holders = banyan_alloc((size_t)tree->host_count + 1, sizeof *net->holders);
     if (!net->holders)
         status = banyan_fail_memory(err);
-    for (int i = 0; i <= tree->host_count && !status; i++)
-        status = start_holder(net, i < tree->host_count ? i : -1, err);
+    for (int i = 0; i <= tree->host_count && !status; i++) {
+        status = run_host_start(tree, i < tree->host_count ? i : RUN_HOST_SWITCHES, &net->holders[i], err);
+        net->holder_count += !status;
+    }
     if (!status)
         status = lay_out(net, err);
-    for (int i = -1; i < tree->host_count && !status; i++)
+    for (int i = RUN_HOST_SWITCHES; i < tree->host_count && !status; i++)
         status = set_up(net, i, err);
     if (status)
         run_net_destroy(net);
@@ -355,10 +223,8 @@ void run_net_destroy(run_net *net)
 {
     if (!net)
         return;
-    for (int i = 0; i < net->holder_count; i++) {
-        kill(net->holders[i].pid, SIGKILL);
-        waitpid(net->holders[i].pid, NULL, 0);
-    }
+    for (int i = 0; i < net->holder_count; i++)
+        run_host_end(net->holders[i]);
     banyan_free(net->holders);
     banyan_free(net);
 }

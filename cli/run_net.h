@@ -7,9 +7,7 @@
 #ifndef BANYAN_CLI_RUN_NET_H
 #define BANYAN_CLI_RUN_NET_H
 
-#include <sys/types.h>
-
-#include "run_tree.h"
+#include "run_host.h"
 
 typedef struct run_net run_net;
 
@@ -17,11 +15,8 @@ typedef struct run_net run_net;
 banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *err);
 void run_net_destroy(run_net *net); /* accepts NULL */
 
-/* Moves the calling process into the host; the folder it is in stays. 0: that failed, and errno says why. */
-int run_net_enter(const run_net *net, int host);
-
-/* The host's address, such as 10.77.0.1. */
-const char *run_net_address(int host, char *buffer, size_t size);
+/* Moves the calling process into the host; root folder and working folder stay (cli/run_host.h). */
+banyan_status run_net_enter(const run_net *net, int host, banyan_error *err);
 
 /* Where ranks are told to meet: nobody else is in the namespace, so the port is free. */
 #define RUN_NET_PORT 29400

@@ -3,7 +3,7 @@
 # made from docs/, and shell completions made by the command line itself.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS banyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS libbanyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
 
@@ -11,6 +11,9 @@ install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h DESTINATION ${
 file(RELATIVE_PATH banyan_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/banyan.pc.in ${PROJECT_BINARY_DIR}/banyan.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/banyan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(CODE "set(libdir \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}\")
+set(pc \"\$ENV{DESTDIR}\${libdir}/pkgconfig/banyan.pc\")")
+install(SCRIPT cmake/loader.cmake)
 
 # find_package(banyan), then link banyan::banyan.
 set(banyan_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/banyan)
@@ -25,19 +28,20 @@ install(EXPORT banyanTargets NAMESPACE banyan:: DESTINATION ${banyan_cmake_dir})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/schemas/banyan-topology.schema.json docs/schemas/banyan-schedule.schema.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan/schemas)
-# Layer tables of networks; the library finds them from its own place.
-install(DIRECTORY data/networks DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
-
-# Results of papers, as `banyan reproduce` must find them again.
-install(DIRECTORY data/reproduce DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.json")
-
-# Gradient lists of models, for `banyan train`. Data are found from the program's own place first, from here last.
-install(DIRECTORY data/models DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.csv")
+# Data that the library finds from its own folder, or else from this prefix: layer tables of networks, gradient lists of
+# models, and results of papers, which `banyan reproduce` has to find again. A build folder has links in the same places.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/banyan ${PROJECT_BINARY_DIR}/links)
+foreach(kind networks/csv models/csv reproduce/json)
+  get_filename_component(folder ${kind} DIRECTORY)
+  get_filename_component(ending ${kind} NAME)
+  install(DIRECTORY data/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/banyan FILES_MATCHING PATTERN "*.${ending}")
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/data/${folder} ${PROJECT_BINARY_DIR}/share/banyan/${folder} SYMBOLIC)
+endforeach()
 set_source_files_properties(src/core/data.c PROPERTIES COMPILE_DEFINITIONS
                             "BANYAN_DATA_FOLDER=\"${CMAKE_INSTALL_FULL_DATADIR}/banyan\"")
 
-# The Python package, which is only text. Debian's interpreter looks here where the prefix is /usr or /usr/local; others
-# are told by PYTHONPATH, or take it from bindings/python with pip.
+# The Python package, which is only text. Debian's interpreter looks here where the prefix is /usr or /usr/local. Others
+# are told by PYTHONPATH, which `banyan run` sets to a folder with nothing else in it.
 if(NOT BANYAN_PYTHON_DIR)
   execute_process(COMMAND /usr/bin/python3 -c "import sys; print('python%d.%d' % sys.version_info[:2])"
                   OUTPUT_VARIABLE python ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -47,6 +51,11 @@ if(NOT BANYAN_PYTHON_DIR)
   set(BANYAN_PYTHON_DIR lib/${python}/dist-packages CACHE STRING "Where the Python package goes, under the prefix")
 endif()
 install(DIRECTORY bindings/python/banyan DESTINATION ${BANYAN_PYTHON_DIR} FILES_MATCHING PATTERN "*.py")
+set(python_folder ${CMAKE_INSTALL_DATADIR}/banyan/python)
+file(RELATIVE_PATH package /${python_folder} /${BANYAN_PYTHON_DIR}/banyan)
+file(CREATE_LINK ${package} ${PROJECT_BINARY_DIR}/links/banyan SYMBOLIC)
+install(FILES ${PROJECT_BINARY_DIR}/links/banyan DESTINATION ${python_folder})
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bindings/python ${PROJECT_BINARY_DIR}/share/banyan/python SYMBOLIC)
 
 # Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one.
 find_program(LOWDOWN lowdown)
@@ -125,3 +134,13 @@ if(TARGET banyan_cli AND EXISTS ${PROJECT_SOURCE_DIR}/cli/completion.c AND NOT C
   install(FILES ${PROJECT_BINARY_DIR}/completion/fish/banyan.fish
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
+
+# What `make build` builds: everything that is installed, without tests and benchmarks, which have folders of their own.
+get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+add_custom_target(product)
+foreach(target IN LISTS targets)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL INTERFACE_LIBRARY)
+    add_dependencies(product ${target})
+  endif()
+endforeach()

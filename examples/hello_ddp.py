@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The shortest DistributedDataParallel job: banyan run -n 4 python3 examples/hello_ddp.py, or torchrun --nproc-per-node 4.
-Where Banyan is not installed: PYTHONPATH=bindings/python."""
+With torchrun, where Banyan is not installed: PYTHONPATH=bindings/python."""
 import banyan.torch
 import torch
 import torch.distributed as dist

@@ -1,42 +1,68 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need and that are missing. Says nothing and calls
-# nothing when all are there. Needs root or sudo; without either it names what is missing and the command.
-# Arguments: other packages instead of these.
+# nothing when all are there. Needs root or sudo. Without either, and where packages cannot be had, it names what is
+# missing and the command, and fails only if Banyan cannot be built without it: tests of the rest are skipped.
+#   scripts/setup.sh            for building and testing
+#   scripts/setup.sh --build    for building alone
+#   scripts/setup.sh PACKAGE... these, each of which can be done without
 set -eu
 
-packages="
+needed="
 build-essential cmake ninja-build pkg-config
-clang clang-format libclang-rt-dev
 libjansson-dev libexpat1-dev libhwloc-dev coinor-libclp-dev zlib1g-dev libsodium-dev
-libcmocka-dev lowdown iproute2
+libcmocka-dev
+"
+useful="lowdown iproute2"
+case ${1-} in
+--build) ;;
+"")
+    useful="$useful
+clang clang-format libclang-rt-dev less procps
 python3 python3-numpy python3-torch libopenblas0-openmp
 "
-[ $# -eq 0 ] || packages=$*
+    ;;
+*) needed='' useful=$* ;;
+esac
 
 if ! command -v dpkg-query > /dev/null; then
-    echo "setup: this is not Debian, so nothing was installed; needed are the likes of:" $packages >&2
+    echo "setup: this is not Debian, so nothing was installed; needed are the likes of:" $needed $useful >&2
     exit 0
 fi
 
-missing=
-for package in $packages; do
-    case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true) in
-    installed) ;;
-    *) missing="$missing $package" ;;
-    esac
-done
-[ -n "$missing" ] || exit 0
+# The packages of a list that are not there.
+missing() {
+    for package; do
+        case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true) in
+        installed) ;;
+        *) printf ' %s' "$package" ;;
+        esac
+    done
+}
 
-install="apt-get install -y --no-install-recommends$missing"
+# Ends the set-up where packages cannot be installed.
+give_up() { # WHY
+    needed=$(missing $needed)
+    useful=$(missing $useful)
+    install="apt-get update && apt-get install -y --no-install-recommends"
+    if [ -n "$needed" ]; then
+        echo "setup: $1, and Banyan cannot be built without:$needed" >&2
+        echo "setup: please run, as root: $install$needed$useful" >&2
+        exit 3
+    fi
+    echo "setup: $1, so what needs these packages is left out:$useful" >&2
+    echo "setup: to have it, run, as root: $install$useful" >&2
+    exit 0
+}
+
+wanted=$(missing $needed $useful)
+[ -n "$wanted" ] || exit 0
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif command -v sudo > /dev/null && { sudo -n true 2> /dev/null || [ -t 0 ]; }; then
     as_root=sudo
 else
-    echo "setup: these packages are missing:$missing" >&2
-    echo "setup: please run, as root: apt-get update && $install" >&2
-    exit 3
+    give_up "only root can install packages"
 fi
 
 log=$(mktemp)
@@ -45,9 +71,11 @@ run() {
     $as_root env DEBIAN_FRONTEND=noninteractive "$@" > "$log" 2>&1
 }
 
-echo "setup: installing$missing"
+echo "setup: installing$wanted"
 # A fresh machine has no package lists, and an old one may have stale ones: update only when it is needed.
-if ! run $install; then
-    run apt-get update || { cat "$log" >&2; exit 3; }
-    run $install || { cat "$log" >&2; exit 3; }
+if ! run apt-get install -y --no-install-recommends $wanted; then
+    if ! run apt-get update || ! run apt-get install -y --no-install-recommends $wanted; then
+        cat "$log" >&2
+        give_up "apt-get failed"
+    fi
 fi

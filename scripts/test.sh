@@ -1,13 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# All that must hold before a change goes in. The full set of tests comes last, so that its summary is what one
-# sees at the end.
-set -eu
+# All that must hold before a change goes in, stage by stage. A stage that fails does not keep the others from running;
+# one that needs a program that is not there is skipped with a sentence. The full set of tests comes last, so that its
+# summary is what one sees at the end, with a line for each stage below it.
+set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
+skipped=77
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
 
-say() {
-    printf '\n== %s\n' "$*"
+# NAME FUNCTION: runs it and notes how it ended.
+stage() {
+    printf '\n== %s\n' "$1"
+    begin=$(date +%s)
+    : > "$place/why"
+    (set -e && "$2")
+    case $? in
+    0) result=passed ;;
+    "$skipped") result=skipped ;;
+    *) result=failed ;;
+    esac
+    printf '%-8s %4d s  %s%s\n' $result $(($(date +%s) - begin)) "$1" "$(cat "$place/why")" >> "$place/summary"
+}
+
+needs() { # PROGRAM
+    command -v "$1" > /dev/null && return
+    echo ": $1 is not installed" > "$place/why"
+    echo "skipped: $1 is not installed"
+    exit $skipped
 }
 
 build() { # PRESET [TARGET...]
@@ -17,31 +38,52 @@ build() { # PRESET [TARGET...]
     cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- --quiet -k 0
 }
 
-say "layout (make check-format)"
-make --no-print-directory check-format
+layout() {
+    needs clang-format
+    make --no-print-directory check-format
+}
 
-say "clang, all warnings are errors"
-build clang
+clang_build() {
+    needs clang
+    build clang
+}
 
-say "the commands that the documents show"
-bash tests/docs_commands.sh . build/clang/banyan
+# With the command line that is built already, or another one where that could not be.
+documents() {
+    preset=clang
+    if [ $result != passed ]; then
+        preset=release
+        build release product
+    fi
+    JOBS=$jobs bash tests/docs_commands.sh . build/$preset/banyan
+}
 
-say "TSan: the tests with threads"
-threaded='execute transport comm log shm shared lent'
-targets=
-for name in $threaded; do
-    for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do
-        [ -e "$source" ] || continue
-        kind=$(basename "$(dirname "$source")")
-        targets="$targets test_${kind}_$(basename "$source" .c)"
+threads() {
+    threaded='execute transport comm log shm shared lent'
+    targets=
+    for name in $threaded; do
+        for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do
+            [ -e "$source" ] || continue
+            kind=$(basename "$(dirname "$source")")
+            targets="$targets test_${kind}_$(basename "$source" .c)"
+        done
     done
-done
-if [ -n "$targets" ]; then
     build tsan $targets
     ctest --test-dir build/tsan -j "$jobs" --timeout 300 --output-on-failure \
         -R "^(unit|conformance|multi)/($(echo "$threaded" | tr ' ' '|'))"
-fi
+}
 
-say "everything under ASan and UBSan"
-build dev
-ctest --test-dir build/dev -j "$jobs" --timeout 300 --output-on-failure
+everything() {
+    build dev
+    ctest --test-dir build/dev -j "$jobs" --timeout 300 --output-on-failure
+}
+
+stage "layout (make check-format)" layout
+stage "clang, all warnings are errors" clang_build
+stage "the commands that the documents show" documents
+stage "TSan: the tests with threads" threads
+stage "everything under ASan and UBSan" everything
+
+printf '\n== stages\n'
+cat "$place/summary"
+! grep -q '^failed' "$place/summary"

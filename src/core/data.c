@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/data.c: finds what came with Banyan, wherever the tree was moved to.
  *
- *     PREFIX/bin/banyan, PREFIX/lib/libbanyan.so     ->  PREFIX/share/banyan/FOLDER/NAME
- *     SOURCE/build/PRESET/banyan, .../tests/test_x   ->  SOURCE/data/FOLDER/NAME
+ *     PREFIX/bin/banyan, PREFIX/lib/libbanyan.so  ->  PREFIX/share/banyan/FOLDER/NAME
+ *     BUILD/banyan, BUILD/tests/test_x            ->  BUILD/share/banyan/FOLDER, a link to the source
  *
  * A program knows its own place, and a library its own; from there we look upwards. The prefix that was
  * configured comes last. */
@@ -41,9 +41,6 @@ static int find_above(char *place, const char *folder, const char *name, char *p
         if (!slash)
             return 0;
         strcpy(slash, "/share/banyan");
-        if (is_there(place, folder, name, path))
-            return 1;
-        strcpy(slash, "/data");
         if (is_there(place, folder, name, path))
             return 1;
         *slash = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/data.h: where the data lie that come with Banyan: models, networks, results of papers. */
+/* core/data.h: where the data lie that come with Banyan: models, networks, results of papers, the
+ * Python package. */
 #ifndef BANYAN_CORE_DATA_H
 #define BANYAN_CORE_DATA_H
 

@@ -4,6 +4,7 @@
 # must return in time, and those who still reach each other name the one that is gone. Needs root and network
 # namespaces; elsewhere there is nothing to see. Arguments: source folder, command line.
 set -u
+. "$1/tests/test_network.sh"
 banyan=$2
 failed=0
 folder=$(mktemp -d)
@@ -15,9 +16,9 @@ complain() {
     failed=1
 }
 
-if ! "$banyan" run --net hosts:1+1,gbps=1 true > /dev/null 2>&1; then
-    echo "no test network can be made here: skipped"
-    exit 0
+if why=$(cannot_make_test_network "$banyan"); then
+    echo "skipped: $why"
+    exit $skipped
 fi
 
 cat > "$folder/rank.sh" << 'END'

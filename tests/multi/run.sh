@@ -14,6 +14,7 @@ if [ "${APART-}" != "" ]; then
     ip link set lo up 2> /dev/null
     mkdir -p /run/netns && mount -t tmpfs none /run/netns
 fi
+. "$1/tests/test_network.sh"
 banyan=$2
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
@@ -145,8 +146,8 @@ check "kill -9 of the launcher ends ranks and their children" soon all_gone $(ca
 if [ "$(id -u)" != 0 ]; then
     expect 3 "a test network needs root" --net hosts:1+1 true
     echo "left out: test networks (not root)"
-elif ! unshare -n true 2> /dev/null || ! command -v tc > /dev/null; then
-    echo "left out: test networks (no namespaces, or no iproute2)"
+elif why=$(cannot_make_test_network "$banyan"); then
+    echo "left out: $why"
 else
     before=$(ip -o link; ip netns)
     expect 0 "[0] h0 h0 2 10.77.0.1:29400" --net hosts:2+3,gbps=1 --tag sh -c 'echo $(hostname) h0 $BANYAN_LOCAL_SIZE $BANYAN_ROOT'

@@ -59,8 +59,8 @@ compiler=$(cached CMAKE_C_COMPILER)
 "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror $flags $(pkg-config --cflags banyan) \
     "$place/program/main.c" -o "$place/with-pkg-config" $(pkg-config --libs banyan) > "$place/log" 2>&1 ||
     fail "the program does not build through pkg-config"
-[ "$(LD_LIBRARY_PATH=$libdir "$place/with-pkg-config" 2>&1)" = "0 success 3" ] ||
-    fail "the program built through pkg-config does not run"
+[ "$(env -u LD_LIBRARY_PATH "$place/with-pkg-config" 2>&1)" = "0 success 3" ] ||
+    fail "the program built through pkg-config does not start without LD_LIBRARY_PATH"
 [ "$(pkg-config --modversion banyan)" = "$(cached CMAKE_PROJECT_VERSION)" ] || fail "banyan.pc has the wrong version"
 
 # The same program, through CMake.
@@ -80,10 +80,10 @@ cmake -S "$place/program" -B "$place/program/build" -DCMAKE_PREFIX_PATH="$prefix
 # The command line, its man pages and its completions.
 [ -x "$prefix/bin/banyan" ] || fail "there is no bin/banyan"
 [ "$(readlink "$prefix/bin/all_reduce_perf")" = banyan ] || fail "bin/all_reduce_perf is not a link to banyan beside it"
-LD_LIBRARY_PATH=$libdir "$prefix/bin/all_reduce_perf" -b 1K -e 4K -f 4 -g 2 -t 1 -n 2 -w 1 -c 1 -d half -o sum -z 0 > "$place/log" 2>&1 ||
+"$prefix/bin/all_reduce_perf" -b 1K -e 4K -f 4 -g 2 -t 1 -n 2 -w 1 -c 1 -d half -o sum -z 0 > "$place/log" 2>&1 ||
     fail "all_reduce_perf with nccl-tests' letters failed"
 [ "$(grep -c ' float16 ' "$place/log")" = 2 ] || fail "all_reduce_perf does not print two rows"
-LD_LIBRARY_PATH=$libdir "$prefix/bin/all_reduce_perf" -g 2 -G 1 > "$place/log" 2>&1 && fail "all_reduce_perf takes --cudagraph 1"
+"$prefix/bin/all_reduce_perf" -g 2 -G 1 > "$place/log" 2>&1 && fail "all_reduce_perf takes --cudagraph 1"
 grep -q '^all_reduce_perf: --cudagraph 1: only 0$' "$place/log" || fail "all_reduce_perf does not say what is wrong with -G 1"
 : > "$place/log"
 if [ "$(cached LOWDOWN)" != LOWDOWN-NOTFOUND ]; then
@@ -100,14 +100,45 @@ for file in bash-completion/completions/banyan zsh/site-functions/_banyan fish/v
 done
 bash -n "$prefix/share/bash-completion/completions/banyan" || fail "bash cannot read its completion"
 
-# The Python package finds the library that was installed with it.
+# The Python package finds the library that was installed with it, and 'banyan run' shows programs the package, from
+# wherever they are started; a package that the user names comes first.
+cat > "$place/program.py" << 'END'
+import os, banyan, banyan.library
+print(banyan.__version__, banyan.library.lib._name, os.environ["BANYAN_RANK"])
+END
+run_python() { # BANYAN PYTHONPATH
+    (cd "$place" && LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$2 PYTHONDONTWRITEBYTECODE=1 \
+        "$1" run -n 1 /usr/bin/python3 "$place/program.py" 2>&1)
+}
 if command -v /usr/bin/python3 > /dev/null; then
-    folder=$prefix/$(cached BANYAN_PYTHON_DIR)
-    [ -e "$folder/banyan/torch/group.py" ] || fail "there is no $folder/banyan/torch/group.py"
+    [ -e "$prefix/$(cached BANYAN_PYTHON_DIR)/banyan/torch/group.py" ] || fail "there is no package under $(cached BANYAN_PYTHON_DIR)"
     preload=
     case $sanitize in *address*) preload=$("$compiler" -print-file-name=libasan.so) ;; esac
-    found=$(LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$folder PYTHONDONTWRITEBYTECODE=1 \
-        /usr/bin/python3 -c 'import banyan, banyan.library; print(banyan.__version__, banyan.library.lib._name)' 2>&1)
-    [ "$found" = "$(cached CMAKE_PROJECT_VERSION) $libdir/libbanyan.so.0" ] || fail "the Python package says: $found"
+    version=$(cached CMAKE_PROJECT_VERSION)
+    found=$(run_python "$prefix/bin/banyan" "")
+    [ "$found" = "$version $libdir/libbanyan.so.0 0" ] || fail "the Python package under 'banyan run' says: $found"
+    found=$(run_python "$build/banyan" "$place/nothing")
+    [ "$found" = "$version $build/libbanyan.so.0 0" ] || fail "the Python package under the build folder's 'banyan run' says: $found"
+    mkdir -p "$place/own/banyan"
+    echo 'raise SystemExit("the package of the user")' > "$place/own/banyan/__init__.py"
+    found=$(run_python "$prefix/bin/banyan" "$place/own" | head -n 1)
+    [ "$found" = "the package of the user" ] || fail "another package comes before that of PYTHONPATH: $found"
+    [ "$(BANYAN_RANK=0 PYTHONPATH=$prefix/$(cached BANYAN_PYTHON_DIR) LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 PYTHONDONTWRITEBYTECODE=1 \
+        /usr/bin/python3 "$place/program.py" 2>&1)" = "$version $libdir/libbanyan.so.0 0" ] || fail "the Python package alone does not find the library"
 fi
+
+# Where the system's loader looks, it is told what is new instead, by ldconfig; a package (DESTDIR) leaves that to its own script.
+mkdir "$place/bin"
+cat > "$place/bin/ldconfig" << END
+#!/bin/sh
+case "\$*" in *-N*) printf '/lib: (from <builtin>:0)\n\tlibm.so.6 -> libm.so.6\n$prefix/lib: (from /etc/ld.so.conf:1)\n$libdir: (from /etc/ld.so.conf:2)\n' ;; *) echo called >> "$place/calls" ;; esac
+END
+chmod +x "$place/bin/ldconfig"
+: > "$place/calls"
+PATH=$place/bin:$PATH DESTDIR=$place/package cmake --install "$build" --prefix "$prefix" > "$place/log" 2>&1 || fail "cmake --install with DESTDIR failed"
+[ ! -s "$place/calls" ] || fail "ldconfig is called for a package"
+! grep -q rpath "$place/package$libdir/pkgconfig/banyan.pc" || fail "banyan.pc names a folder where the loader looks anyway"
+PATH=$place/bin:$PATH cmake --install "$build" --prefix "$prefix" > "$place/log" 2>&1 || fail "cmake --install again failed"
+[ -s "$place/calls" ] || fail "ldconfig is not called"
+! pkg-config --libs banyan | grep -q rpath || fail "banyan.pc names a folder where the loader looks anyway"
 echo "what is installed can be used"

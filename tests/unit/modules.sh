@@ -35,7 +35,11 @@ check_order() {
 }
 
 check_sources() {
-    local file line kind name module target allowed
+    local file line kind name module uses target
+    declare -A allowed
+    while IFS=: read -r module uses; do
+        allowed[$module]=" $module$uses "
+    done < <(grep -E '^[a-z]+:' src/modules.txt)
     while read -r file line kind name; do
         module=${file#src/}
         module=${module%%/*}
@@ -49,8 +53,7 @@ check_sources() {
             complain "$file:$line: there is no src/$name (includes are written from src/)"
             continue
         fi
-        allowed=" $module $(sed -n "s/^$module: *//p" src/modules.txt) "
-        [[ $allowed == *" $target "* ]] ||
+        [[ ${allowed[$module]-} == *" $target "* ]] ||
             complain "$file:$line: $module may not use $target (it includes \"$name\"; see src/modules.txt)"
     done < <(includes src)
 }

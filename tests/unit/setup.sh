@@ -32,13 +32,13 @@ END
     pretend apt-get <<< "echo \"apt-get \$*\" >> $place/calls"
 }
 
-expect() { # WHAT CODE OUTPUT CALLS
+expect() { # WHAT CODE OUTPUT CALLS ARGUMENTS...
     local output code
-    output=$(PATH=$place/bin sh "$script" 2>&1 < /dev/null)
+    output=$(PATH=$place/bin sh "$script" "${@:5}" 2>&1 < /dev/null)
     code=$?
     [ "$code" = "$2" ] || { echo "$1: exit $code, not $2"; failed=1; }
-    [ "$output" = "$3" ] || { echo "$1: said «$output», not «$3»"; failed=1; }
-    [ "$(cat "$place/calls")" = "$4" ] || { echo "$1: called «$(cat "$place/calls")», not «$4»"; failed=1; }
+    [ "$output" = "$3" ] || { echo "$1: said '$output', not '$3'"; failed=1; }
+    [ "$(cat "$place/calls")" = "$4" ] || { echo "$1: called '$(cat "$place/calls")', not '$4'"; failed=1; }
 }
 
 install='apt-get install -y --no-install-recommends'
@@ -46,8 +46,17 @@ install='apt-get install -y --no-install-recommends'
 machine 0
 expect "all is there" 0 "" ""
 
+machine 1000
+expect "all is there, for an ordinary user" 0 "" ""
+
 machine 0 lowdown ninja-build
 expect "two are missing" 0 "setup: installing ninja-build lowdown" "$install ninja-build lowdown"
+
+machine 0 lowdown clang
+expect "building alone needs less" 0 "setup: installing lowdown" "$install lowdown" --build
+
+machine 0 mpich
+expect "others are asked for" 0 "setup: installing mpich" "$install mpich" libmpich-dev mpich
 
 machine 0 lowdown
 pretend apt-get << END
@@ -59,15 +68,29 @@ expect "there are no package lists" 0 "setup: installing lowdown" "$install lowd
 apt-get update
 $install lowdown"
 
-machine 0 lowdown
+machine 0 lowdown cmake
 pretend apt-get <<< "echo \"apt-get \$*\" >> $place/calls; echo E: no network; exit 100"
-expect "apt fails" 3 "setup: installing lowdown
-E: no network" "$install lowdown
+expect "apt fails, and nothing can be built" 3 "setup: installing cmake lowdown
+E: no network
+setup: apt-get failed, and Banyan cannot be built without: cmake
+setup: please run, as root: apt-get update && $install cmake lowdown" "$install cmake lowdown
 apt-get update"
 
-machine 1000 lowdown
-expect "neither root nor sudo" 3 "setup: these packages are missing: lowdown
-setup: please run, as root: apt-get update && $install lowdown" ""
+machine 0 lowdown
+pretend apt-get <<< "echo \"apt-get \$*\" >> $place/calls; echo E: no network; exit 100"
+expect "apt fails, but what is missing can be done without" 0 "setup: installing lowdown
+E: no network
+setup: apt-get failed, so what needs these packages is left out: lowdown
+setup: to have it, run, as root: apt-get update && $install lowdown" "$install lowdown
+apt-get update"
+
+machine 1000 lowdown libjansson-dev
+expect "neither root nor sudo, and nothing can be built" 3 "setup: only root can install packages, and Banyan cannot be built without: libjansson-dev
+setup: please run, as root: apt-get update && $install libjansson-dev lowdown" ""
+
+machine 1000 lowdown clang
+expect "neither root nor sudo, and what is missing can be done without" 0 "setup: only root can install packages, so what needs these packages is left out: lowdown clang
+setup: to have it, run, as root: apt-get update && $install lowdown clang" ""
 
 machine 1000 lowdown
 pretend sudo << END

@@ -158,15 +158,19 @@ _FUNCTIONS = {
 
 def candidates():
     """The places where the library may be, best first; the last is left to the system's loader."""
-    here = Path(__file__).resolve().parent
     if os.environ.get("BANYAN_LIBRARY"):
         return [os.environ["BANYAN_LIBRARY"]]
-    found = [here / "libbanyan.so.0"]
-    for prefix in here.parents:
-        if (prefix / "bin" / "banyan").exists():  # what `make install` made
-            found += sorted(prefix.glob("lib*/libbanyan.so.0")) + sorted(prefix.glob("lib/*/libbanyan.so.0"))
-        if (prefix / "CMakePresets.json").exists():  # the source tree
-            found += [prefix / "build" / preset / "libbanyan.so.0" for preset in ("release", "dev")]
+    found = []
+    file = Path(__file__).absolute()
+    for here in (file.parent, file.resolve().parent):  # a folder of links is asked before what they lead to
+        found.append(here / "libbanyan.so.0")
+        for prefix in here.parents:
+            if (prefix / "bin" / "banyan").exists():  # what `make install` made
+                found += sorted(prefix.glob("lib*/libbanyan.so.0")) + sorted(prefix.glob("lib/*/libbanyan.so.0"))
+            if (prefix / "CMakeCache.txt").exists():  # a build folder
+                found.append(prefix / "libbanyan.so.0")
+            if (prefix / "CMakePresets.json").exists():  # the source tree
+                found += [prefix / "build" / preset / "libbanyan.so.0" for preset in ("release", "dev")]
     return [str(path) for path in found if path.exists()] + ["libbanyan.so.0"]
 
 
