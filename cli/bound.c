@@ -141,7 +141,7 @@ static int run(const cli_arguments *arguments)
     const char *relays = cli_get(arguments, "relays"), *stages = cli_get(arguments, "stages");
     banyan_relays what = BANYAN_RELAYS_ADD;
     cli_problem problem;
-    banyan_bound bound;
+    banyan_bound bound, proven;
     banyan_error err;
     banyan_status status;
 
@@ -161,10 +161,12 @@ static int run(const cli_arguments *arguments)
         status = find(arguments, &problem, what, &bound, &err);
     if (!status) {
         /* A bound that its own certificate does not prove is never shown. */
-        status = banyan_bound_check_certificate(problem.topology, problem.active,
-                                                problem.problem.active_count, &bound, &err);
-        if (!status)
-            status = print(arguments, &problem, &bound, &err);
+        status = banyan_bound_derive(problem.topology, problem.active, problem.problem.active_count, &bound,
+                                     &proven, &err);
+        if (!status) {
+            status = print(arguments, &problem, &proven, &err);
+            banyan_bound_fini(&proven);
+        }
         banyan_bound_fini(&bound);
     }
     cli_problem_fini(&problem);

@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bound/bound.h"
 #include "bound/json.h"
-#include "bound/staged_json.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/file.h"
@@ -53,27 +51,17 @@ static banyan_status judge_program(const char *text, size_t length, const banyan
     return status;
 }
 
-/* A bound is a claim with certificates: the verdict says which one proves too little. */
+/* A bound is claims with certificates: the verdict says which claim is not what these prove. */
 static banyan_status judge_bound(const char *text, size_t length, const banyan_topology *topology,
                                  banyan_verdict *verdict, banyan_error *err)
 {
-    banyan_bound bound;
     banyan_error why;
     banyan_status status;
-    int *active, count, is_staged;
 
     if (!topology)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "a bound is judged against its network: add --topo SPEC");
-    status = banyan_staged_check(text, length, topology, &is_staged, &why);
-    if (!status && !is_staged) {
-        status = banyan_bound_parse(text, length, topology, &active, &count, &bound, err);
-        if (status)
-            return status;
-        status = banyan_bound_check_certificate(topology, active, count, &bound, &why);
-        banyan_free(active);
-        banyan_bound_fini(&bound);
-    }
+    status = banyan_bound_check(text, length, topology, &why);
     if (status == BANYAN_PLAN_INVALID) {
         verdict->problem_count = 1;
         snprintf(verdict->problems[0], sizeof verdict->problems[0], "%.300s", why.text);

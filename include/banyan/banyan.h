@@ -201,8 +201,9 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 /* The collectives. Every rank makes the same calls in the same order, with the same count, type, op and root.
  * Each call returns when this rank's part is done and its buffers are the caller's again, at the latest when
  * the time-out has passed (the first call of a kind makes its plan before, which is not counted). Buffers
- * need no alignment; send and recv are the same or do not overlap. Results have the same bits on every rank,
- * from run to run, and as the plan's order of additions says (docs/execution.md).
+ * need no alignment; send and recv are in place, as each call says below, or do not overlap: anything between is an
+ * INVALID_ARGUMENT. Results have the same bits on every rank, from run to run, and as the plan's order of
+ * additions says (docs/execution.md).
  *
  * SUCCESS            done
  * INVALID_ARGUMENT   the call had no effect; the group works on
@@ -223,7 +224,7 @@ BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t c
  * segments; counts may be 0. */
 typedef struct {
     const void *send;
-    void *recv; /* the same as send, or it does not overlap any segment's send */
+    void *recv; /* the same as send, or it overlaps no segment's send; and no other segment's recv */
     size_t count;
 } banyan_segment;
 
@@ -350,8 +351,8 @@ BANYAN_API banyan_status banyan_train_commit(banyan_train *train);
 /* Backward begins now. INVALID_USAGE: the iteration before has not been waited for. */
 BANYAN_API banyan_status banyan_train_begin(banyan_train *train);
 
-/* The gradient has its value; it is the engine's until it is reduced. data NULL: where it was last time. Without
- * begin, the first one ready begins the iteration. */
+/* The gradient has its value; it is the engine's until it is reduced, and shares no memory with another that is. data NULL:
+ * where it was last time. Without begin, the first one ready begins the iteration. */
 BANYAN_API banyan_status banyan_train_ready(banyan_train *train, int tensor, void *data);
 
 /* Of one gradient in this iteration, or the last: SUCCESS once it is reduced, IN_PROGRESS before. wait looks for so

@@ -242,6 +242,8 @@ static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64
 /* Costs are whole numbers, so that of 2.9999 at least 3 is wanted; large ones may miss a little. */
 static banyan_wide least_wanted(double cost)
 {
+    if (!(cost < (double)MOST))
+        return MOST;
     return (banyan_wide)fmax(floor(cost * (1 - HOPED)), ceil(cost * (1 - WHOLE)));
 }
 

@@ -134,6 +134,21 @@ static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allre
     return status;
 }
 
+/* What prices of arcs that prove this value come to, as a rate with its certificate. */
+static void set_by_prices(const banyan_graph *graph, const int64_t *price, banyan_fraction fraction,
+                          double value, banyan_rate *rate)
+{
+    int64_t common = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        common = banyan_gcd(common, price[i]);
+    for (int i = 0; i < graph->arc_count; i++)
+        rate->certificate.price[graph->arcs[i].link] = price[i] / (common ? common : 1);
+    join_free_arcs(&rate->certificate, graph);
+    rate->certificate.kind = kind_of_prices(&rate->certificate);
+    set_rate(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
+}
+
 static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int patient,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
@@ -148,51 +163,58 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
     if (!status)
         status = take_what_is_proven(graph, &found, err);
     if (!status) {
-        int64_t common = 0;
-
-        for (int i = 0; i < graph->arc_count; i++)
-            common = banyan_gcd(common, found.price[i]);
-        for (int i = 0; i < graph->arc_count; i++)
-            rate->certificate.price[graph->arcs[i].link] = found.price[i] / (common ? common : 1);
-        join_free_arcs(&rate->certificate, graph);
-        rate->certificate.kind = kind_of_prices(&rate->certificate);
-        set_rate(rate, graph, found.fraction, found.value * banyan_graph_rounding(graph, found.price, 1));
+        set_by_prices(graph, found.price, found.fraction, found.value, rate);
         *reached_bytes_per_s = found.reached * graph->unit;
     }
     banyan_free(found.price);
     return status;
 }
 
+/* The same for a cut, which has some active workers inside and some outside. */
+static banyan_status set_by_cut(const banyan_topology *topology, const banyan_graph *graph,
+                                banyan_relays relays, int towards, const unsigned char *inside,
+                                banyan_rate *rate, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price), crossing = 0;
+    banyan_certificate *c = &rate->certificate;
+    banyan_fraction fraction;
+    int behind = 0;
+
+    if (!price)
+        return banyan_fail_memory(err);
+    c->kind = BANYAN_CERTIFICATE_CUT;
+    c->part_count = 2;
+    for (int v = 0; v < graph->node_count; v++)
+        c->part[v] = !inside[v];
+    place_dead_ends(topology, graph, relays, c->part);
+    for (int i = 0; i < graph->arc_count; i++) {
+        int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
+        int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
+
+        price[i] = c->price[graph->arcs[i].link] = inside[from] && !inside[to];
+        crossing += price[i] ? graph->arcs[i].capacity : 0;
+    }
+    for (int i = 0; i < graph->active_count; i++)
+        behind += inside[graph->active[i]];
+    fraction = banyan_fraction_make((banyan_wide)crossing * graph->active_count, behind);
+    set_rate(rate, graph, fraction, banyan_fraction_value(fraction) * banyan_graph_rounding(graph, price, 1));
+    banyan_free(price);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status find_gather(const banyan_topology *topology, const banyan_graph *graph,
                                  banyan_relays relays, int towards, banyan_rate *rate, banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_fraction fraction;
     banyan_status status =
-        inside && price ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
+        inside ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
         status = banyan_gather_rate(graph, towards, &fraction, inside, err);
-    if (!status) {
-        banyan_certificate *c = &rate->certificate;
-
-        c->kind = BANYAN_CERTIFICATE_CUT;
-        c->part_count = 2;
-        for (int v = 0; v < graph->node_count; v++)
-            c->part[v] = !inside[v];
-        place_dead_ends(topology, graph, relays, c->part);
-        for (int i = 0; i < graph->arc_count; i++) {
-            int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
-            int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
-
-            price[i] = c->price[graph->arcs[i].link] = inside[from] && !inside[to];
-        }
-        set_rate(rate, graph, fraction,
-                 banyan_fraction_value(fraction) * banyan_graph_rounding(graph, price, 1));
-    }
+    if (!status) /* the cut says the fraction again */
+        status = set_by_cut(topology, graph, relays, towards, inside, rate, err);
     banyan_free(inside);
-    banyan_free(price);
     return status;
 }
 
@@ -266,4 +288,103 @@ banyan_status banyan_bound_search(const banyan_topology *topology, const int *ac
                                   banyan_relays relays, banyan_bound *out, banyan_error *err)
 {
     return find_all(topology, active, active_count, relays, 1, out, err);
+}
+
+/* ---- What certificates prove. */
+
+static banyan_status judge(const char *name, const banyan_rate *claimed, const banyan_rate *proven,
+                           banyan_error *err)
+{
+    if (proven->bytes_per_s <= claimed->bytes_per_s * (1 + BANYAN_BOUND_TOLERANCE))
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_PLAN_INVALID,
+                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
+                       name, proven->bytes_per_s, claimed->bytes_per_s);
+}
+
+static banyan_status derive_allreduce(const banyan_topology *topology, const banyan_graph *graph,
+                                      const banyan_rate *claimed, banyan_rate *out, banyan_error *err)
+{
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_status status =
+        price ? certificate_init(&out->certificate, topology, err) : banyan_fail_memory(err);
+    banyan_fraction fraction;
+    double value;
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        price[i] = claimed->certificate.price[graph->arcs[i].link];
+        if (price[i] < 0)
+            status = banyan_fail(err, BANYAN_PLAN_INVALID, "the certificate has a negative price on link %d",
+                                 graph->arcs[i].link);
+    }
+    if (!status)
+        status =
+            banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, &fraction, &value, err);
+    if (!status) {
+        set_by_prices(graph, price, fraction, value, out);
+        status = judge("all-reduce", claimed, out, err);
+    }
+    banyan_free(price);
+    return status;
+}
+
+static banyan_status derive_gather(const banyan_topology *topology, const banyan_graph *graph,
+                                   banyan_relays relays, int towards, const banyan_rate *claimed,
+                                   banyan_rate *out, banyan_error *err)
+{
+    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_status status =
+        inside ? certificate_init(&out->certificate, topology, err) : banyan_fail_memory(err);
+    int behind = 0;
+
+    for (int v = 0; !status && v < graph->node_count; v++)
+        inside[v] = claimed->certificate.part[v] == 0;
+    for (int i = 0; !status && i < graph->active_count; i++)
+        behind += inside[graph->active[i]];
+    if (!status && (behind == 0 || behind == graph->active_count))
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "the cut of %s does not separate active workers",
+                             towards ? "reduce-scatter" : "all-gather");
+    if (!status)
+        status = set_by_cut(topology, graph, relays, towards, inside, out, err);
+    if (!status)
+        status = judge(towards ? "reduce-scatter" : "all-gather", claimed, out, err);
+    banyan_free(inside);
+    return status;
+}
+
+banyan_status banyan_bound_derive(const banyan_topology *topology, const int *active, int active_count,
+                                  const banyan_bound *claimed, banyan_bound *out, banyan_error *err)
+{
+    banyan_graph *graph;
+    banyan_status status;
+
+    if (active_count == 1)
+        return banyan_bound_find(topology, active, active_count, claimed->relays, out, err);
+    memset(out, 0, sizeof *out);
+    out->relays = claimed->relays;
+    out->reached_bytes_per_s = claimed->reached_bytes_per_s;
+    status = make_graph(topology, active, active_count, claimed->relays, &graph, err);
+    if (!status)
+        status = derive_allreduce(topology, graph, &claimed->allreduce, &out->allreduce, err);
+    if (!status)
+        status =
+            derive_gather(topology, graph, claimed->relays, 0, &claimed->allgather, &out->allgather, err);
+    if (!status)
+        status = derive_gather(topology, graph, claimed->relays, 1, &claimed->reducescatter,
+                               &out->reducescatter, err);
+    if (status)
+        banyan_bound_fini(out);
+    banyan_graph_destroy(graph);
+    return status;
+}
+
+banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
+                                             int active_count, const banyan_bound *bound, banyan_error *err)
+{
+    banyan_bound proven;
+    banyan_status status = banyan_bound_derive(topology, active, active_count, bound, &proven, err);
+
+    if (!status)
+        banyan_bound_fini(&proven);
+    return status;
 }

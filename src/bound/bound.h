@@ -61,8 +61,16 @@ banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int 
                                      banyan_error *err);
 void banyan_rate_fini(banyan_rate *rate);
 
-/* Recomputes the three rates from the certificates alone. PLAN_INVALID with a sentence when one proves less
- * than the bound claims. */
+/* Figures that are said to be equal may differ by this share: doubles are rounded as they are reckoned with and printed. */
+#define BANYAN_BOUND_TOLERANCE 1e-9
+
+/* The bound that a bound's certificates prove: prices of the all-reduce, and which nodes are on the cuts' near side. Nothing
+ * else of it is trusted; its rates only say how much is worth trying to prove. PLAN_INVALID with a sentence where a certificate
+ * proves less than its rate claims. */
+banyan_status banyan_bound_derive(const banyan_topology *topology, const int *active, int active_count,
+                                  const banyan_bound *claimed, banyan_bound *out, banyan_error *err);
+
+/* The same where only the verdict is wanted. */
 banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
                                              int active_count, const banyan_bound *bound, banyan_error *err);
 

@@ -1,101 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/certificate.c: checking a bound from its certificate alone, and saying it in words. */
+/* bound/certificate.c: an all-reduce certificate in words. */
 #include <math.h>
-#include <string.h>
 
-#include "bound/allreduce.h"
 #include "bound/bound.h"
-#include "core/alloc.h"
 #include "core/text.h"
 
 /* Links named before the rest is only counted. */
 #define NAMED_LINKS 6
-
-static banyan_status judge(const char *name, const banyan_rate *rate, double proven, banyan_error *err)
-{
-    if (proven <= rate->bytes_per_s * (1 + 1e-9))
-        return BANYAN_SUCCESS;
-    return banyan_fail(err, BANYAN_PLAN_INVALID,
-                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
-                       name, proven, rate->bytes_per_s);
-}
-
-static banyan_status check_allreduce(const banyan_graph *graph, const banyan_rate *rate, banyan_error *err)
-{
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    banyan_fraction fraction;
-    double value;
-
-    for (int i = 0; !status && i < graph->arc_count; i++) {
-        price[i] = rate->certificate.price[graph->arcs[i].link];
-        if (price[i] < 0)
-            status = banyan_fail(err, BANYAN_PLAN_INVALID, "the certificate has a negative price on link %d",
-                                 graph->arcs[i].link);
-    }
-    if (!status)
-        status =
-            banyan_allreduce_prove(graph, price, rate->bytes_per_s / graph->unit, &fraction, &value, err);
-    if (!status)
-        status = judge("all-reduce", rate, value * graph->unit * banyan_graph_rounding(graph, price, 1), err);
-    banyan_free(price);
-    return status;
-}
-
-/* An idle worker that is not there carries nothing. */
-static int is_there(const banyan_topology *topology, const int *active, int active_count,
-                    banyan_relays relays, int v)
-{
-    if (relays != BANYAN_RELAYS_NONE || topology->nodes[v].kind != BANYAN_NODE_WORKER)
-        return 1;
-    for (int i = 0; i < active_count; i++)
-        if (active[i] == v)
-            return 1;
-    return 0;
-}
-
-/* What crosses the cut, for all the data behind it. */
-static banyan_status check_gather(const banyan_topology *topology, const int *active, int active_count,
-                                  banyan_relays relays, const banyan_rate *rate, int towards,
-                                  banyan_error *err)
-{
-    const int *part = rate->certificate.part;
-    double crossing = 0;
-    int behind = 0;
-
-    for (int i = 0; i < topology->link_count; i++) {
-        const banyan_link *link = &topology->links[i];
-        int from = towards ? link->dst : link->src, to = towards ? link->src : link->dst;
-
-        if (part[from] == 0 && part[to] != 0 && is_there(topology, active, active_count, relays, to))
-            crossing += link->bytes_per_s;
-    }
-    for (int i = 0; i < active_count; i++)
-        behind += part[active[i]] == 0;
-    if (behind == 0 || behind == active_count)
-        return banyan_fail(err, BANYAN_PLAN_INVALID, "the cut does not separate active workers");
-    return judge(towards ? "reduce-scatter" : "all-gather", rate, crossing * active_count / behind, err);
-}
-
-banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
-                                             int active_count, const banyan_bound *bound, banyan_error *err)
-{
-    banyan_graph *graph;
-    banyan_status status;
-
-    if (active_count < 2)
-        return BANYAN_SUCCESS;
-    status = banyan_network_graph(topology, active, active_count, bound->relays, &graph, err);
-    if (status)
-        return status;
-    status = check_allreduce(graph, &bound->allreduce, err);
-    if (!status)
-        status = check_gather(topology, active, active_count, bound->relays, &bound->allgather, 0, err);
-    if (!status)
-        status = check_gather(topology, active, active_count, bound->relays, &bound->reducescatter, 1, err);
-    banyan_graph_destroy(graph);
-    return status;
-}
 
 /* The way back of a link that is listed already is not named again. */
 static int is_second_way(const banyan_topology *topology, const banyan_certificate *c, int link)

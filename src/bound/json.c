@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.c: the text form of a bound. Rates are claims; a reader trusts only what the certificates prove
- * (banyan_bound_check_certificate). */
+/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and is held against
+ * what a text says that is made anew from these. */
 #include "bound/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "bound/read.h"
+#include "bound/staged_json.h"
+#include "bound/stated.h"
 #include "core/alloc.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -97,24 +100,6 @@ static banyan_status read_parts(const banyan_json *array, banyan_certificate *ou
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_prices(const banyan_json *array, banyan_certificate *out, banyan_error *err)
-{
-    if (!array || banyan_json_kind(array) != BANYAN_JSON_ARRAY)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"prices\" should be an array of [link, price]");
-    for (size_t i = 0; i < banyan_json_count(array); i++) {
-        const banyan_json *item = banyan_json_item(array, i);
-        int64_t link, price;
-
-        if (banyan_json_kind(item) != BANYAN_JSON_ARRAY || banyan_json_count(item) != 2 ||
-            !banyan_json_get_integer(banyan_json_item(item, 0), &link) || link < 0 ||
-            link >= out->link_count || !banyan_json_get_integer(banyan_json_item(item, 1), &price) ||
-            price < 0 || price > INT64_MAX >> 16)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"prices\" item %zu is not [link, price]", i);
-        out->price[link] = price;
-    }
-    return BANYAN_SUCCESS;
-}
-
 static banyan_status read_certificate(const banyan_json *object, const banyan_topology *topology,
                                       banyan_certificate *out, banyan_error *err)
 {
@@ -138,7 +123,9 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (!out->part || !out->price)
         return banyan_fail_memory(err);
     status = read_parts(banyan_json_field(object, "parts"), out, err);
-    return status ? status : read_prices(banyan_json_field(object, "prices"), out, err);
+    return status ? status
+                  : banyan_bound_read_prices(banyan_json_field(object, "prices"), topology, "prices",
+                                             out->price, err);
 }
 
 static banyan_status read_rate(const banyan_json *root, const char *name, const banyan_topology *topology,
@@ -157,58 +144,29 @@ static banyan_status read_rate(const banyan_json *root, const char *name, const 
     return read_certificate(banyan_json_field(object, "certificate"), topology, &out->certificate, err);
 }
 
-static banyan_status read_active(const banyan_json *root, const banyan_topology *topology, int **out,
-                                 int *count, banyan_error *err)
-{
-    const banyan_json *array = banyan_json_field(root, "active");
-    size_t items = array ? banyan_json_count(array) : 0;
-
-    if (!array || banyan_json_kind(array) != BANYAN_JSON_ARRAY || !items ||
-        items > (size_t)topology->worker_count)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"active\" should name the active workers of %.60s",
-                           topology->name);
-    *out = banyan_alloc(items, sizeof **out);
-    if (!*out)
-        return banyan_fail_memory(err);
-    for (size_t i = 0; i < items; i++) {
-        int64_t node;
-
-        if (!banyan_json_get_integer(banyan_json_item(array, i), &node) || node < 0 ||
-            node >= topology->node_count || topology->nodes[node].kind != BANYAN_NODE_WORKER ||
-            (i && node <= (*out)[i - 1]))
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                               "\"active\" item %zu is not the next worker of %.60s", i, topology->name);
-        (*out)[i] = (int)node;
-    }
-    *count = (int)items;
-    return BANYAN_SUCCESS;
-}
-
 static banyan_status read_bound(const banyan_json *root, const banyan_topology *topology, int **active,
                                 int *count, banyan_bound *out, banyan_error *err)
 {
-    const char *format = "", *relays = "add";
-    banyan_status status;
-    int i = 0;
+    banyan_bound_question question;
+    banyan_status status = banyan_bound_read_question(root, topology, &question, err);
 
-    if (banyan_json_kind(root) != BANYAN_JSON_OBJECT ||
-        !banyan_json_get_string(banyan_json_field(root, "format"), &format) ||
-        strcmp(format, "banyan-bound") != 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"format\" should be \"banyan-bound\"");
-    banyan_json_get_string(banyan_json_field(root, "relays"), &relays);
-    while (i < 2 && strcmp(relays, relay_names[i]) != 0)
-        i++;
-    if (strcmp(relays, relay_names[i]) != 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"relays\" should be add, forward or none");
-    out->relays = (banyan_relays)i;
-    status = read_active(root, topology, active, count, err);
+    memset(out, 0, sizeof *out);
+    *active = NULL;
+    out->relays = question.relays;
     if (!status)
         status = read_rate(root, "allreduce", topology, &out->allreduce, err);
     if (!status)
         status = read_rate(root, "allgather", topology, &out->allgather, err);
     if (!status)
         status = read_rate(root, "reducescatter", topology, &out->reducescatter, err);
-    return status;
+    if (status) {
+        banyan_free(question.active);
+        banyan_bound_fini(out);
+        return status;
+    }
+    *active = question.active;
+    *count = question.active_count;
+    return BANYAN_SUCCESS;
 }
 
 banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_topology *topology,
@@ -218,15 +176,46 @@ banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_t
     banyan_status status = banyan_json_parse(text, length, &root, err);
 
     *active = NULL;
-    memset(out, 0, sizeof *out);
     if (status)
         return status;
     status = read_bound(root, topology, active, active_count, out, err);
     banyan_json_destroy(root);
-    if (status) {
-        banyan_free(*active);
-        *active = NULL;
-        banyan_bound_fini(out);
+    return status;
+}
+
+static banyan_status judge(const banyan_json *root, const banyan_topology *topology, banyan_error *err)
+{
+    banyan_bound claimed, proven;
+    char *text = NULL;
+    int *active, count;
+    banyan_status status = read_bound(root, topology, &active, &count, &claimed, err);
+
+    if (status)
+        return status;
+    status = banyan_bound_derive(topology, active, count, &claimed, &proven, err);
+    if (!status) {
+        status = banyan_bound_format(topology, active, count, &proven, &text, err);
+        banyan_bound_fini(&proven);
     }
+    if (!status)
+        status = banyan_stated_compare(root, text, err);
+    banyan_free(text);
+    banyan_free(active);
+    banyan_bound_fini(&claimed);
+    return status;
+}
+
+banyan_status banyan_bound_check(const char *text, size_t length, const banyan_topology *topology,
+                                 banyan_error *err)
+{
+    banyan_json *root;
+    banyan_status status = banyan_json_parse(text, length, &root, err);
+
+    if (status)
+        return status;
+    status = banyan_json_kind(root) == BANYAN_JSON_OBJECT && banyan_json_field(root, "stages")
+                 ? banyan_staged_check(root, topology, err)
+                 : judge(root, topology, err);
+    banyan_json_destroy(root);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound.md). */
+/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound-file.md). */
 #ifndef BANYAN_BOUND_JSON_H
 #define BANYAN_BOUND_JSON_H
 
@@ -12,5 +12,10 @@ banyan_status banyan_bound_format(const banyan_topology *topology, const int *ac
 /* Reads it back for the same topology; on success the caller owns *active and the bound. */
 banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_topology *topology,
                                  int **active, int *active_count, banyan_bound *out, banyan_error *err);
+
+/* Whether the text, of a bound or of a bound in stages, says what its certificates prove on this network, and nothing else:
+ * PLAN_INVALID with a sentence where it does not. */
+banyan_status banyan_bound_check(const char *text, size_t length, const banyan_topology *topology,
+                                 banyan_error *err);
 
 #endif

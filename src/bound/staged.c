@@ -75,7 +75,7 @@ static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages,
 
     if (status || !proven || value > out->chi * (1 + ROUNDED))
         return status;
-    out->chi = fmax(out->chi, value);
+    out->chi = value;
     out->price = banyan_alloc(rows, sizeof *out->price);
     if (!out->price)
         return banyan_fail_memory(err);

@@ -5,10 +5,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
+#include "bound/read.h"
+#include "bound/stated.h"
 #include "core/alloc.h"
-#include "core/json.h"
 #include "core/text.h"
 
 #define NAMED_LINKS 4 /* before the rest is only counted */
@@ -63,9 +63,9 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
         banyan_text_add(&text, "%s%d", i ? "," : "", question->active[i]);
     banyan_text_add(
         &text,
-        "], \"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"reached_bytes_per_s\": %.17g, "
-        "\"bytes_per_s\": %.17g, \"seconds\": %.17g, \"proven\": %s, \"prices_of_stages\":",
-        stage_names[question->stages], chi, staged->reached * graph->unit, rate, question->bytes / rate,
+        "], \"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"bytes_per_s\": %.17g, \"bytes\": %.17g, "
+        "\"seconds\": %.17g, \"proven\": %s, \"prices_of_stages\":",
+        stage_names[question->stages], chi, rate, question->bytes, question->bytes / rate,
         staged->proven ? "true" : "false");
     write_certificate(&text, question, graph, staged);
     banyan_text_add(&text, ", \"certificate\":");
@@ -132,78 +132,28 @@ banyan_status banyan_staged_explain(const banyan_staged_question *question, cons
     return banyan_text_take(&text, out, err);
 }
 
-static banyan_status read_prices(const banyan_json *array, const banyan_topology *topology, const char *name,
-                                 int64_t *by_link, banyan_error *err)
-{
-    if (!array || banyan_json_kind(array) != BANYAN_JSON_ARRAY)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%s\" should be an array of [link, price]", name);
-    for (size_t i = 0; i < banyan_json_count(array); i++) {
-        const banyan_json *item = banyan_json_item(array, i);
-        int64_t link, price;
-
-        if (banyan_json_kind(item) != BANYAN_JSON_ARRAY || banyan_json_count(item) != 2 ||
-            !banyan_json_get_integer(banyan_json_item(item, 0), &link) || link < 0 ||
-            link >= topology->link_count || !banyan_json_get_integer(banyan_json_item(item, 1), &price) ||
-            price < 0 || price > INT64_MAX >> 16)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%s\" item %zu is not [link, price]", name, i);
-        by_link[link] = price;
-    }
-    return BANYAN_SUCCESS;
-}
-
 /* What the file claims. */
 typedef struct {
     banyan_stages stages;
-    banyan_relays relays;
-    double chi;
-    int *active, active_count;
+    banyan_bound_question who;
+    double bytes;
     int64_t *price; /* by link, then by link of the second stage */
 } claim;
-
-static banyan_status read_active(const banyan_json *root, const banyan_topology *topology, claim *out,
-                                 banyan_error *err)
-{
-    const banyan_json *array = banyan_json_field(root, "active");
-    size_t items = array && banyan_json_kind(array) == BANYAN_JSON_ARRAY ? banyan_json_count(array) : 0;
-
-    if (!items || items > (size_t)topology->worker_count)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"active\" should name the active workers of %.60s",
-                           topology->name);
-    out->active = banyan_alloc(items, sizeof *out->active);
-    if (!out->active)
-        return banyan_fail_memory(err);
-    for (size_t i = 0; i < items; i++) {
-        int64_t node;
-
-        if (!banyan_json_get_integer(banyan_json_item(array, i), &node) || node < 0 ||
-            node >= topology->node_count || topology->nodes[node].kind != BANYAN_NODE_WORKER ||
-            (i && node <= out->active[i - 1]))
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                               "\"active\" item %zu is not the next worker of %.60s", i, topology->name);
-        out->active[i] = (int)node;
-    }
-    out->active_count = (int)items;
-    return BANYAN_SUCCESS;
-}
 
 static banyan_status read_claim(const banyan_json *root, const banyan_topology *topology, claim *out,
                                 banyan_error *err)
 {
     const banyan_json *prices = banyan_json_field(root, "prices_of_stages");
-    const char *stages = "", *relays = "add";
-    banyan_status status;
+    const char *stages = "";
+    banyan_status status = banyan_bound_read_question(root, topology, &out->who, err);
 
+    if (!status && out->who.active_count < 2)
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "one active worker: there is nothing to bound");
     banyan_json_get_string(banyan_json_field(root, "stages"), &stages);
-    banyan_json_get_string(banyan_json_field(root, "relays"), &relays);
-    status = banyan_stages_parse(stages, &out->stages, err);
     if (!status)
-        status = banyan_relays_parse(relays, &out->relays, err);
-    if (!status && (!banyan_json_get_number(banyan_json_field(root, "sum_of_chi_bytes_per_s"), &out->chi) ||
-                    out->chi <= 0))
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             "\"sum_of_chi_bytes_per_s\" should be a positive number");
-    if (!status)
-        status = read_active(root, topology, out, err);
+        status = banyan_stages_parse(stages, &out->stages, err);
+    if (!status && (!banyan_json_get_number(banyan_json_field(root, "bytes"), &out->bytes) || out->bytes < 0))
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"bytes\" should be a number from 0 on");
     out->price = banyan_alloc(2 * (size_t)topology->link_count, sizeof *out->price);
     if (!status && !out->price)
         status = banyan_fail_memory(err);
@@ -211,63 +161,72 @@ static banyan_status read_claim(const banyan_json *root, const banyan_topology *
         status = banyan_fail(err, BANYAN_PLAN_INVALID,
                              "the bound has no \"prices_of_stages\", so nothing proves it");
     if (!status)
-        status = read_prices(banyan_json_field(prices, "prices"), topology, "prices", out->price, err);
+        status = banyan_bound_read_prices(banyan_json_field(prices, "prices"), topology, "prices", out->price,
+                                          err);
     if (!status && out->stages != BANYAN_STAGES_PIPELINED)
-        status = read_prices(banyan_json_field(prices, "second_stage_prices"), topology,
-                             "second_stage_prices", out->price + topology->link_count, err);
+        status = banyan_bound_read_prices(banyan_json_field(prices, "second_stage_prices"), topology,
+                                          "second_stage_prices", out->price + topology->link_count, err);
     return status;
 }
 
-static banyan_status judge(const claim *c, const banyan_topology *topology, banyan_error *err)
+/* The claimed prices by arc, and what they prove. */
+static banyan_status derive(const claim *c, const banyan_topology *topology, const banyan_graph *graph,
+                            banyan_staged *out, banyan_error *err)
 {
-    banyan_graph *graph = NULL;
-    int64_t *price = NULL;
-    double value = 0;
-    int proven = 0;
-    banyan_status status = banyan_network_graph(topology, c->active, c->active_count, c->relays, &graph, err);
+    int rows = graph->arc_count * (c->stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
+    int64_t common = 0;
+    banyan_status status;
 
-    if (!status) {
-        price = banyan_alloc(2 * (size_t)graph->arc_count, sizeof *price);
-        status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    out->price = banyan_alloc((size_t)rows, sizeof *out->price);
+    if (!out->price)
+        return banyan_fail_memory(err);
+    for (int r = 0; r < rows; r++) {
+        out->price[r] = c->price[graph->arcs[r % graph->arc_count].link +
+                                 (r < graph->arc_count ? 0 : topology->link_count)];
+        common = banyan_gcd(common, out->price[r]);
     }
-    for (int r = 0; !status && r < 2 * graph->arc_count; r++)
-        price[r] = c->price[graph->arcs[r % graph->arc_count].link +
-                            (r < graph->arc_count ? 0 : topology->link_count)];
-    if (!status)
-        status = banyan_staged_prove(graph, c->stages, price, &value, &proven, err);
-    if (!status)
-        value *=
-            graph->unit * banyan_graph_rounding(graph, price, c->stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
-    if (!status && !proven)
+    for (int r = 0; common && r < rows; r++)
+        out->price[r] /= common;
+    status = banyan_staged_prove(graph, c->stages, out->price, &out->chi, &out->proven, err);
+    if (!status && !out->proven)
         status = banyan_fail(err, BANYAN_PLAN_INVALID,
                              "the cheapest trees cannot be searched fully here: nothing is proven");
-    if (!status && value > c->chi * (1 + 1e-9))
-        status = banyan_fail(
-            err, BANYAN_PLAN_INVALID,
-            "the prices prove that the sum of chi cannot pass %.6g bytes/s, but the bound claims %.6g", value,
-            c->chi);
-    banyan_free(price);
+    if (!status && !isfinite(out->chi))
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "the prices prove nothing: some tree costs nothing");
+    return status;
+}
+
+static banyan_status judge(const banyan_json *root, const claim *c, const banyan_topology *topology,
+                           banyan_error *err)
+{
+    banyan_staged_question question = {topology,      c->who.active, c->who.active_count,
+                                       c->who.relays, c->stages,     c->bytes};
+    banyan_staged proven = {0};
+    banyan_graph *graph = NULL;
+    char *text = NULL;
+    banyan_status status =
+        banyan_network_graph(topology, c->who.active, c->who.active_count, c->who.relays, &graph, err);
+
+    if (!status)
+        status = derive(c, topology, graph, &proven, err);
+    if (!status)
+        status = banyan_staged_format(&question, graph, &proven, &text, err);
+    if (!status)
+        status = banyan_stated_compare(root, text, err);
+    banyan_free(text);
+    banyan_staged_fini(&proven);
     banyan_graph_destroy(graph);
     return status;
 }
 
-banyan_status banyan_staged_check(const char *text, size_t length, const banyan_topology *topology,
-                                  int *is_staged, banyan_error *err)
+banyan_status banyan_staged_check(const banyan_json *root, const banyan_topology *topology, banyan_error *err)
 {
     claim c = {0};
-    banyan_json *root;
-    banyan_status status = banyan_json_parse(text, length, &root, err);
+    banyan_status status = read_claim(root, topology, &c, err);
 
-    *is_staged = 0;
-    if (status)
-        return status;
-    *is_staged = banyan_json_kind(root) == BANYAN_JSON_OBJECT && banyan_json_field(root, "stages") != NULL;
-    if (*is_staged)
-        status = read_claim(root, topology, &c, err);
-    if (*is_staged && !status)
-        status = judge(&c, topology, err);
-    banyan_free(c.active);
+    if (!status)
+        status = judge(root, &c, topology, err);
+    banyan_free(c.who.active);
     banyan_free(c.price);
-    banyan_json_destroy(root);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "bound/network.h"
 #include "bound/staged.h"
+#include "core/json.h"
 
 typedef struct {
     const banyan_topology *topology;
@@ -23,9 +24,8 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
 banyan_status banyan_staged_explain(const banyan_staged_question *question, const banyan_graph *graph,
                                     const banyan_staged *staged, char **out, banyan_error *err);
 
-/* Whether the text is such an answer, and recomputes it from the prices alone: PLAN_INVALID with a sentence where
- * they prove less. */
-banyan_status banyan_staged_check(const char *text, size_t length, const banyan_topology *topology,
-                                  int *is_staged, banyan_error *err);
+/* Recomputes it from the prices alone: PLAN_INVALID with a sentence where it does not say what they prove. */
+banyan_status banyan_staged_check(const banyan_json *root, const banyan_topology *topology,
+                                  banyan_error *err);
 
 #endif

@@ -41,19 +41,22 @@ static banyan_status check_buffers(banyan_comm *comm, const banyan_call *call, c
         return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT, "the %s buffer is NULL",
                            (needs & BANYAN_NEEDS_SEND) && !buffers->send ? "send" : "recv");
     }
-    return BANYAN_SUCCESS;
+    return banyan_call_check_overlap(comm, call, buffers, needs);
 }
 
 banyan_status banyan_call_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
                                int needs, banyan_call_entry **entry)
 {
-    banyan_status status = check_call(comm, call);
+    banyan_status status = check_call(comm, call), entered;
 
     if (!status)
         status = check_buffers(comm, call, buffers, needs);
-    if (!status)
-        status = banyan_group_enter(comm->group, comm->rank, comm->endpoint, call, entry, &comm->err);
-    return status;
+    if (status && status != BANYAN_SYSTEM_ERROR)
+        return status;
+    entered = banyan_group_enter(comm->group, comm->rank, comm->endpoint, call, entry, &comm->err);
+    if (entered || !status)
+        return entered;
+    return banyan_call_give_up(comm, *entry, status); /* the call is right: the others wait for it */
 }
 
 banyan_status banyan_call_give_up(banyan_comm *comm, banyan_call_entry *entry, banyan_status status)

@@ -11,6 +11,11 @@ enum { BANYAN_NEEDS_SEND = 1, BANYAN_NEEDS_RECV = 2 };
 banyan_status banyan_call_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
                                int needs, banyan_call_entry **entry);
 
+/* overlap.c: whether what the call reads and what it writes are apart, or in place as the call allows it. SYSTEM_ERROR: no
+ * memory to find out. */
+banyan_status banyan_call_check_overlap(banyan_comm *comm, const banyan_call *call,
+                                        const banyan_buffers *buffers, int needs);
+
 /* Runs the entry's plan on memory: its buffer, input and parts count, the rest is filled in here. Leaves the
  * entry. */
 banyan_status banyan_call_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory);

@@ -14,7 +14,7 @@
  *
  * Lives: engine.c (create, register, destroy, figures), engine_agree.c (do all ranks mean the same), engine_measure.c
  * (what an all-reduce costs), engine_times.c (what all ranks saw), engine_plan.c (plans), engine_run.c (streams), engine_step.c (begin, ready, wait),
- * engine_fuse.c (one all-reduce over many gradients). */
+ * engine_fuse.c (one all-reduce over many gradients), engine_lent.c (memory of gradients that are under way). */
 #ifndef BANYAN_COMM_ENGINE_H
 #define BANYAN_COMM_ENGINE_H
 
@@ -127,6 +127,8 @@ struct banyan_train {
     int ready_count;
     int next_group, in_flight, groups_done; /* next_group: the first that is not launched */
     int *missing;                           /* by group: parts that are not ready */
+    int *lent; /* gradients that are ready and not reduced, ascending by where they lie; room for all */
+    int lent_count;
     int64_t busy_from_ns;
     double busy_s;                /* while something was in flight */
     uint64_t events;              /* whatever happens */
@@ -168,6 +170,11 @@ double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *re
 /* engine_fuse.c: all-reduces the parts of a group in place. votes: NULL, or goes along: 1 where somebody has one. */
 banyan_status banyan_engine_reduce(banyan_engine_stream *stream, const banyan_engine_plan *plan, int group,
                                    int *votes, banyan_error *err);
+
+/* engine_lent.c, with the lock held: a gradient's memory becomes the engine's, or the caller's again. lend returns -1, or a
+ * gradient under way that shares memory with it; then nothing is lent. */
+int banyan_engine_lend(banyan_train *train, int tensor);
+void banyan_engine_give_back(banyan_train *train, int tensor);
 
 /* engine_run.c: a thread a stream. */
 banyan_status banyan_engine_start(banyan_train *train, banyan_error *err);

@@ -139,6 +139,7 @@ static int mark_reduced(banyan_train *train, const banyan_gradient_group *group,
 
         if (--train->tensors[tensor].parts_left == 0) {
             train->tensors[tensor].is_done = 1;
+            banyan_engine_give_back(train, tensor);
             told[count++] = tensor;
         }
     }

@@ -61,6 +61,7 @@ static void open_iteration(banyan_train *train)
     train->is_bound = train->is_finished = 0;
     train->is_disturbed = train->is_planning;
     train->ready_count = 0;
+    train->lent_count = 0;
     train->busy_s = 0;
     train->events++;
     for (int i = 0; i < train->tensor_count; i++)
@@ -85,6 +86,8 @@ static banyan_status check(banyan_train *train, int tensor)
 static banyan_status make_ready(banyan_train *train, int tensor, void *data, int *completes)
 {
     banyan_engine_tensor *t = &train->tensors[tensor];
+    void *before = t->data;
+    int other;
 
     if (t->is_ready)
         return banyan_engine_refuse(train, BANYAN_INVALID_USAGE,
@@ -95,6 +98,15 @@ static banyan_status make_ready(banyan_train *train, int tensor, void *data, int
                                     t->name);
     if (data)
         t->data = data;
+    other = banyan_engine_lend(train, tensor);
+    if (other >= 0) {
+        t->data = before;
+        return banyan_engine_refuse(
+            train, BANYAN_INVALID_ARGUMENT,
+            "gradient '%.120s' shares memory with '%.120s', which is not reduced yet; "
+            "gradients may share none while they are under way",
+            t->name, train->tensors[other].name);
+    }
     t->is_ready = 1;
     t->ready_s = (double)(banyan_clock_ns() - train->begin_ns) / 1e9;
     train->ready_count++;
@@ -246,6 +258,15 @@ banyan_status banyan_train_wait(banyan_train *train, int tensor, int timeout_ms)
 
 /* ---- What was not ready. */
 
+/* What was not done ends the engine on all ranks: they wait for it. */
+static banyan_status end_with(banyan_train *train, const char *sentence)
+{
+    pthread_mutex_unlock(&train->lock);
+    banyan_engine_fail(train, BANYAN_REMOTE_ERROR, sentence);
+    pthread_mutex_lock(&train->lock);
+    return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "%s", sentence);
+}
+
 static banyan_status refuse_unused(banyan_train *train)
 {
     char sentence[320], more[48] = "";
@@ -258,10 +279,18 @@ static banyan_status refuse_unused(banyan_train *train)
         snprintf(more, sizeof more, ", and %d more", count - 1);
     snprintf(sentence, sizeof sentence, "gradient '%.150s' of rank %d was not ready before wait_all%s",
              train->tensors[first].name, train->rank, more);
-    pthread_mutex_unlock(&train->lock);
-    banyan_engine_fail(train, BANYAN_REMOTE_ERROR, sentence);
-    pthread_mutex_lock(&train->lock);
-    return banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "%s", sentence);
+    return end_with(train, sentence);
+}
+
+/* Zeros would go over a gradient that is under way. */
+static banyan_status refuse_shared(banyan_train *train, int tensor, int other)
+{
+    char sentence[320];
+
+    snprintf(sentence, sizeof sentence,
+             "gradient '%.100s' of rank %d was not ready before wait_all, and shares memory with '%.100s'",
+             train->tensors[tensor].name, train->rank, train->tensors[other].name);
+    return end_with(train, sentence);
 }
 
 /* The others must not wait for what cannot come. */
@@ -278,6 +307,7 @@ static banyan_status fill_unused(banyan_train *train)
     for (int i = 0; i < train->tensor_count; i++) {
         banyan_engine_tensor *t = &train->tensors[i];
         size_t bytes = t->count * banyan_datatype_bytes(t->type);
+        int other;
 
         if (t->is_ready)
             continue;
@@ -286,6 +316,9 @@ static banyan_status fill_unused(banyan_train *train)
             if (!t->own)
                 return run_out_of_memory(train);
         }
+        other = banyan_engine_lend(train, i);
+        if (other >= 0)
+            return refuse_shared(train, i, other);
         if (t->count)
             memset(t->data ? t->data : t->own, 0, bytes);
         t->is_ready = 1;

@@ -83,6 +83,16 @@ const banyan_json *banyan_json_field(const banyan_json *object, const char *key)
     return outside(json_object_get(inside(object), key));
 }
 
+const char *banyan_json_key(const banyan_json *object, size_t i)
+{
+    json_t *whole = (json_t *)(uintptr_t)inside(object);
+    void *at = json_object_iter(whole);
+
+    while (at && i--)
+        at = json_object_iter_next(whole, at);
+    return at ? json_object_iter_key(at) : NULL;
+}
+
 const char *banyan_json_unknown_field(const banyan_json *object, const char *const *known, int count)
 {
     json_t *whole = (json_t *)(uintptr_t)inside(object);

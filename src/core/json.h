@@ -32,6 +32,9 @@ size_t banyan_json_count(const banyan_json *value);
 const banyan_json *banyan_json_item(const banyan_json *array, size_t i);
 const banyan_json *banyan_json_field(const banyan_json *object, const char *key); /* NULL if absent */
 
+/* The i-th key of an object, in the order of the text; NULL beyond the last. */
+const char *banyan_json_key(const banyan_json *object, size_t i);
+
 /* A key of the object that is not in the list, or NULL. */
 const char *banyan_json_unknown_field(const banyan_json *object, const char *const *known, int count);
 

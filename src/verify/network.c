@@ -62,6 +62,18 @@ static banyan_status judge_default_route(banyan_judge *judge, size_t transfer, b
     return BANYAN_SUCCESS;
 }
 
+static void report_forwarder(banyan_judge *judge, size_t transfer, int node)
+{
+    char where[160];
+
+    banyan_judge_report(
+        judge, transfer,
+        "%s: switch %s can only forward and holds no data: transfers lead through it, they do "
+        "not begin or end there",
+        banyan_judge_transfer_name(judge, transfer, where, sizeof where),
+        banyan_topology_node_name(judge->topology, node));
+}
+
 static void judge_abilities(banyan_judge *judge, size_t transfer)
 {
     const banyan_transfer *t = &judge->schedule->transfers[transfer];
@@ -72,11 +84,9 @@ static void judge_abilities(banyan_judge *judge, size_t transfer)
         return;
     banyan_judge_transfer_name(judge, transfer, where, sizeof where);
     if (src->kind == BANYAN_NODE_SWITCH && !src->can_multicast && !src->can_reduce)
-        banyan_judge_report(judge, transfer, "%s: switch %s can only forward, it holds no data", where,
-                            banyan_topology_node_name(judge->topology, t->src));
+        report_forwarder(judge, transfer, t->src);
     if (dst->kind == BANYAN_NODE_SWITCH && !dst->can_multicast && !dst->can_reduce)
-        banyan_judge_report(judge, transfer, "%s: switch %s can only forward, it holds no data", where,
-                            banyan_topology_node_name(judge->topology, t->dst));
+        report_forwarder(judge, transfer, t->dst);
     else if (dst->kind == BANYAN_NODE_SWITCH && !dst->can_reduce && t->action == BANYAN_ACTION_REDUCE)
         banyan_judge_report(judge, transfer, "%s: switch %s cannot add", where,
                             banyan_topology_node_name(judge->topology, t->dst));

@@ -101,13 +101,25 @@ static int first_common(const uint64_t *a, const uint64_t *b, size_t words)
     return -1;
 }
 
-static void report_empty(prover *p, size_t transfer, int node, const char *what)
+static void report_empty(prover *p, size_t transfer, int node)
 {
     char where[160], who[80];
 
-    banyan_judge_report(p->judge, transfer, "%s %s piece %d of %s, which is not there yet",
-                        banyan_judge_transfer_name(p->judge, transfer, where, sizeof where), what, p->piece,
+    banyan_judge_report(p->judge, transfer, "%s reads piece %d of %s, which is not there yet",
+                        banyan_judge_transfer_name(p->judge, transfer, where, sizeof where), p->piece,
                         banyan_judge_node_name(p->judge, node, who, sizeof who));
+}
+
+/* Nodes begin with whatever was in their memory: zeros would be right for sums alone, not for products or minima. */
+static void report_empty_sum(prover *p, size_t transfer, int node)
+{
+    char where[160], who[80];
+
+    banyan_judge_report(
+        p->judge, transfer,
+        "%s adds to piece %d of %s, which holds none yet: what comes first to a node without data is a copy",
+        banyan_judge_transfer_name(p->judge, transfer, where, sizeof where), p->piece,
+        banyan_judge_node_name(p->judge, node, who, sizeof who));
 }
 
 static void add_into(prover *p, size_t transfer, int node, const cell *value, const uint64_t *bits)
@@ -117,7 +129,7 @@ static void add_into(prover *p, size_t transfer, int node, const cell *value, co
     int common;
 
     if (dst->is_empty)
-        report_empty(p, transfer, node, "adds to");
+        report_empty_sum(p, transfer, node);
     common = dst->is_empty || value->is_empty ? -1 : first_common(dst_bits, bits, p->words);
     if (dst->doubled < 0 && value->doubled >= 0) {
         dst->doubled = value->doubled;
@@ -175,7 +187,7 @@ static int judge_round(prover *p, const int *items, size_t count)
         int src = transfers[items[i]].src;
 
         if (p->cells[src].is_empty)
-            report_empty(p, (size_t)items[i], src, "reads");
+            report_empty(p, (size_t)items[i], src);
         if (!p->changes[src])
             continue;
         p->held[i] = p->cells[src];

@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         banyan_bound_fini(&bound);
         banyan_free(active);
     }
+    banyan_bound_check((const char *)data, size, topology, &err);
     banyan_topology_destroy(topology);
     return 0;
 }

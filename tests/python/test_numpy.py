@@ -126,6 +126,29 @@ class InOneProcess(unittest.TestCase):
             comm.reduce_scatter(numpy.ones(4))
         self.assertEqual(in_threads(self.comms, lambda c: c.allreduce(numpy.ones(1))[0]), [3.0] * 3)
 
+    def test_views_that_overlap_are_refused_and_the_group_works_on(self):
+        def call(comm):
+            base = numpy.ones(12)
+            calls = [
+                lambda: comm.allreduce(base[:8], out=base[1:9]),
+                lambda: comm.allreduce_async(base[1:9], out=base[:8]).wait(timeout=20),
+                lambda: comm.reduce(base[:8], out=base[4:], root=comm.rank),
+                lambda: comm.reduce_scatter(base[:9], out=base[comm.rank * 3 + 1 :][:3]),
+                lambda: comm.all_gather(base[comm.rank * 3 + 1 :][:3], out=base[:9].reshape(3, 3)),
+            ]
+            for overlaps in calls:
+                try:
+                    overlaps()
+                except banyan.InvalidArgument as error:
+                    assert " and shares " in str(error) and "in place" in str(error), error
+                else:
+                    raise AssertionError("nothing was raised")
+            comm.allreduce(base[:6], out=base[6:])
+            comm.reduce_scatter(base[6:9], out=base[6 + comm.rank :][:1])
+            return base[6 + comm.rank]
+
+        self.assertEqual(in_threads(self.comms, call), [9.0] * 3)
+
     def test_an_abort_ends_everybodys_calls(self):
         def call(comm):
             if comm.rank == 0:

@@ -182,6 +182,10 @@ def check_errors(rank):
     raises(banyan.Unsupported, "not BXOR", lambda: dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR))
     raises(banyan.Unsupported, "sparse", lambda: dist.all_reduce(torch.ones(2).to_sparse()))
     raises(banyan.Error, "all_gather: ", lambda: dist.all_gather_into_tensor(torch.empty(2), torch.empty(1)))
+    base = torch.ones(12)
+    part = base[rank * 3 + 1 :][:3]
+    raises(banyan.Error, "in place", lambda: dist.all_gather_into_tensor(base[:9], part))
+    raises(banyan.Error, "in place", lambda: dist.reduce_scatter_tensor(part, base[:9]))
     equal_on_all = torch.tensor([1.0])
     dist.all_reduce(equal_on_all)  # none of it had an effect
     equal(equal_on_all, [3.0])

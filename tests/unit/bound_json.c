@@ -42,7 +42,8 @@ TEST(what_was_written_reads_back_and_still_proves)
         int *active, count;
 
         if (banyan_bound_parse(text, strlen(text), t, &active, &count, &bound, &err) ||
-            banyan_bound_check_certificate(t, active, count, &bound, &err))
+            banyan_bound_check_certificate(t, active, count, &bound, &err) ||
+            banyan_bound_check(text, strlen(text), t, &err))
             fail_msg("%s: %s", specs[i], err.text);
         assert_int_equal(count, t->worker_count);
         banyan_bound_fini(&bound);
@@ -52,21 +53,82 @@ TEST(what_was_written_reads_back_and_still_proves)
     }
 }
 
-TEST(a_claim_below_what_the_certificate_proves_is_refused)
+/* The text with the first such words replaced. */
+static char *with(const char *text, const char *words, const char *others)
 {
-    banyan_topology *t = load("hosts:2+3");
-    char *text = bound_of(t), *digits = strstr(text, "1.25e+09");
-    banyan_bound bound;
-    banyan_error err = {""};
-    int *active, count;
+    const char *at = strstr(text, words);
+    char *out = malloc(strlen(text) + strlen(others) + 1);
 
-    assert_non_null(digits);
-    digits[2] = '0'; /* the proof allows 1.25e9, the claim is now that 1.05e9 is the most */
-    assert_int_equal(banyan_bound_parse(text, strlen(text), t, &active, &count, &bound, &err), 0);
-    assert_int_equal(banyan_bound_check_certificate(t, active, count, &bound, &err), BANYAN_PLAN_INVALID);
-    CHECK_SAYS(err, "the bound claims 1.05e+09");
-    banyan_bound_fini(&bound);
-    banyan_free(active);
+    assert_non_null(at);
+    sprintf(out, "%.*s%s%s", (int)(at - text), text, others, at + strlen(words));
+    return out;
+}
+
+TEST(whatever_the_certificate_does_not_prove_is_refused_by_name)
+{
+    static const struct {
+        const char *words, *others, *says;
+    } cases[] = {
+        {"1.25e+09", "1.05e+09", "all-reduce cannot pass 1.25e+09 bytes/s, but the bound claims 1.05e+09"},
+        {"1.25e+09", "2.5e+09",
+         "\"allreduce.bytes_per_s\" is 2500000000, but the certificate and the network give 1250000000"},
+        {"\"1/1\"", "\"1/1000\"", "\"allreduce.fraction\" is \"1/1000\", but"},
+        {"\"unit_bytes_per_s\":1.25e+09", "\"unit_bytes_per_s\":1",
+         "\"allreduce.unit_bytes_per_s\" is 1, but"},
+        {"\"exact\":true", "\"exact\":false", "\"allreduce.exact\" is false, but"},
+        {"\"exact\":true,", "", "\"allreduce.exact\" is missing"},
+        {"\"topology_digest\":\"", "\"topology_digest\":\"0", "\"topology_digest\" is \"0"},
+        {"\"version\":1", "\"version\":2", "\"version\" is 2, but"},
+        {"\"version\":1", "\"version\":1,\"best\":true", "\"best\" is nothing that a bound states"},
+        {"every byte", "no byte", "\"certificate\" is "},
+    };
+    banyan_topology *t = load("hosts:2+3");
+    char *text = bound_of(t);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *lie = with(text, cases[i].words, cases[i].others);
+        banyan_error err = {""};
+
+        assert_int_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_PLAN_INVALID);
+        CHECK_SAYS(err, cases[i].says);
+        free(lie);
+    }
+    banyan_free(text);
+    banyan_topology_destroy(t);
+}
+
+/* What nobody's certificate can be, whatever figures go with it. */
+TEST(certificates_that_are_none_are_refused)
+{
+    static const struct {
+        const char *words, *others, *says;
+    } cases[] = {
+        {"\"prices\":[[0,", "\"prices\":[[0,-", "\"prices\" item 0 is not [link, price]"},
+        {"\"prices\":[[0,", "\"prices\":[[99,", "\"prices\" item 0 is not [link, price]"},
+        {"\"prices\":[[0,", "\"prices\":[[0,0.5", "\"prices\" item 0 is not [link, price]"},
+        {"\"prices\":[[0,", "\"prices\":[[0,9007199254740993", "\"prices\" item 0 is not [link, price]"},
+        {"\"prices\":[[0,", "\"prices\":[[0,99999999999999999999", "too big"},
+        {"\"prices\":[[0,", "\"prices\":[[0,NaN", "invalid token"},
+        {"\"prices\":[[0,", "\"prices\":[[0,1e999", "overflow"},
+        {"\"kind\":", "\"kind\":\"cut\",\"kind\":", "duplicate object key"},
+    };
+    static const char no_cut[] =
+        "\"allgather\":{\"bytes_per_s\":1e99,\"certificate\":{\"kind\":\"cut\",\"parts\":[1,1],"
+        "\"prices\":[]}},\"was\":{";
+    banyan_topology *t = load("ring:2");
+    char *text = bound_of(t), *lie;
+    banyan_error err = {""};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lie = with(text, cases[i].words, cases[i].others);
+        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        CHECK_SAYS(err, cases[i].says);
+        free(lie);
+    }
+    lie = with(text, "\"allgather\":{", no_cut);
+    assert_int_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "the cut of all-gather does not separate active workers");
+    free(lie);
     banyan_free(text);
     banyan_topology_destroy(t);
 }
@@ -79,19 +141,24 @@ TEST(says_what_is_wrong_in_a_file)
     } cases[] = {
         {"{", "{", "line 1"},
         {"{\"format\":\"x\",", "{}", "\"format\" should be"},
-        {"{\"format\":\"banyan-bound\",", "{}", "\"active\" should name"},
-        {"{\"format\":\"banyan-bound\",\"active\":[1,0],", "{}", "\"active\" item 1"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,2],", "{}", "\"active\" item 1"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",", "{}", "\"active\" should name"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[1,0],", "{}", "\"active\" item 1"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,2],", "{}", "\"active\" item 1"},
+        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "{}", "\"relays\" should be"},
         {"{\"format\":\"banyan-bound\",\"relays\":\"hop\",\"active\":[0,1],", "{}", "add, forward or none"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "7", "lacks its \"certificate\""},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "{\"kind\":\"oath\"}", "kind \"oath\""},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "{\"kind\":\"cut\",\"parts\":[0]}", "the 3 nodes"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "{\"kind\":\"cut\",\"parts\":[0,1,9]}", "item 2"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],", "{\"kind\":\"cut\",\"parts\":[0,1,1]}",
-         "\"prices\" should"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],",
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],", "7",
+         "lacks its \"certificate\""},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],", "{\"kind\":\"oath\"}",
+         "kind \"oath\""},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],",
+         "{\"kind\":\"cut\",\"parts\":[0]}", "the 3 nodes"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],",
+         "{\"kind\":\"cut\",\"parts\":[0,1,9]}", "item 2"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],",
+         "{\"kind\":\"cut\",\"parts\":[0,1,1]}", "\"prices\" should"},
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],",
          "{\"kind\":\"cut\",\"parts\":[0,1,1],\"prices\":[[9,1]]}", "\"prices\" item 0"},
-        {"{\"format\":\"banyan-bound\",\"active\":[0,1],",
+        {"{\"format\":\"banyan-bound\",\"relays\":\"add\",\"active\":[0,1],",
          "{\"kind\":\"cut\",\"parts\":[0,1,1],\"prices\":[[0,1]]}", "lacks \"allgather\""},
     };
     banyan_topology *t = load("switch:2");
@@ -117,6 +184,7 @@ TEST(survives_the_failure_of_each_allocation)
     char *text = bound_of(t), *again = NULL;
     banyan_bound bound;
     int *active = NULL, count;
+    banyan_status status;
 
     for (long calls = 0; !active; calls++) {
         banyan_alloc_fail_after(calls);
@@ -125,6 +193,13 @@ TEST(survives_the_failure_of_each_allocation)
     for (long calls = 0; !again; calls++) {
         banyan_alloc_fail_after(calls);
         banyan_bound_format(t, active, count, &bound, &again, NULL);
+    }
+    banyan_alloc_fail_after(-1);
+    status = BANYAN_SYSTEM_ERROR;
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_bound_check(text, strlen(text), t, NULL);
+        assert_int_not_equal(status, BANYAN_PLAN_INVALID); /* the file is good */
     }
     banyan_alloc_fail_after(-1);
     banyan_bound_fini(&bound);
@@ -138,7 +213,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_reads_back_and_still_proves),
-        cmocka_unit_test(a_claim_below_what_the_certificate_proves_is_refused),
+        cmocka_unit_test(whatever_the_certificate_does_not_prove_is_refused_by_name),
+        cmocka_unit_test(certificates_that_are_none_are_refused),
         cmocka_unit_test(says_what_is_wrong_in_a_file),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };

@@ -62,7 +62,7 @@ stages() { # GBIT-PER-S SUM-IN-GBIT-PER-S MILLISECONDS
             function field(name) { match($0, "\"" name "\": [0-9.e+-]+"); return substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4) + 0 }
             function is_far(a, b, share) { return a > b * (1 + share) || a < b * (1 - share) }
             { chi = (how == "pipelined" ? sum / 2 : sum) * 1.25e8
-              bad = is_far(field("sum_of_chi_bytes_per_s"), chi, 1e-6) || is_far(field("reached_bytes_per_s"), chi, 1e-6) ||
+              bad = is_far(field("sum_of_chi_bytes_per_s"), chi, 1e-6) ||
                     is_far(field("bytes_per_s"), sum / 2 * 1.25e8, 1e-6) || is_far(field("seconds"), ms / 1e3, 2e-3) ||
                     !/"proven": true/ }
             END { exit bad || NR != 1 }' out || complain "mesh at $1 Gbit/s, $how: not $2 Gbit/s and $3 ms: $(cat out)"
@@ -94,7 +94,7 @@ for how in pipelined sequential overlap; do
             bound "$spec" --stages $how -o certificate.json
         says 'certificate.json: proven' 0 verify certificate.json --topo "$spec"
         sed 's/"sum_of_chi_bytes_per_s": [^,]*/"sum_of_chi_bytes_per_s": 1000/' certificate.json > lie.json
-        says 'the prices prove that the sum of chi cannot pass' 1 verify lie.json --topo "$spec"
+        says '"sum_of_chi_bytes_per_s" is 1000, but the certificate and the network give' 1 verify lie.json --topo "$spec"
     done
 done
 says 'first stage, links h1->net and net->h1: whatever trees' 0 bound hosts:2+3 --stages sequential

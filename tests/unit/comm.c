@@ -588,11 +588,11 @@ static void survives_the_failure_of_each_allocation(void **state)
 /* A program that meets a failure tells the others. */
 static void call_and_abort_on_failure(rank_thread *self)
 {
-    float data[64] = {0};
+    float data[64] = {0}, part[8];
 
     note(self, banyan_allreduce(data, data, 64, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
     if (!self->status)
-        note(self, banyan_reduce_scatter(data, data, 8, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
+        note(self, banyan_reduce_scatter(data, part, 8, BANYAN_FLOAT32, BANYAN_SUM, self->comm));
     if (self->status)
         banyan_comm_abort(self->comm);
 }

@@ -271,6 +271,42 @@ TEST(calls_out_of_turn_are_refused_with_a_sentence)
     banyan_comm_destroy(comm);
 }
 
+/* Two gradients under way at a time are two buffers; memory that has come back may serve again. */
+TEST(gradients_that_share_memory_while_they_are_under_way_are_refused)
+{
+    banyan_train_config config = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    float data[16] = {0}, far[4] = {0};
+    banyan_comm *comm;
+    banyan_train *train;
+
+    config.cost = COST;
+    config.policy = "single"; /* nothing travels before all are ready */
+    config.unused = BANYAN_TRAIN_UNUSED_ZEROS;
+    assert_int_equal(banyan_comm_init_all(&comm, 1, NULL), 0);
+    assert_int_equal(banyan_train_create(&train, comm, &config), 0);
+    assert_int_equal(banyan_train_register(train, "a", data, 4, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_register(train, "b", data + 4, 4, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_register(train, "c", data + 8, 4, BANYAN_FLOAT32, NULL), 0);
+    assert_int_equal(banyan_train_commit(train), 0);
+    for (int iteration = 0; iteration < 3; iteration++) {
+        assert_int_equal(banyan_train_ready(train, 2, data + 6), 0);
+        assert_int_equal(banyan_train_ready(train, 1, data + 3), BANYAN_INVALID_ARGUMENT);
+        assert_string_equal(banyan_train_last_error(train),
+                            "gradient 'b' shares memory with 'c', which is not reduced yet; gradients may "
+                            "share none while they are under way");
+        assert_int_equal(banyan_train_ready(train, 1, data + 9), BANYAN_INVALID_ARGUMENT);
+        assert_int_equal(banyan_train_ready(train, 1, data + 2), 0);
+        assert_int_equal(banyan_train_ready(train, 0, far), 0);
+        assert_int_equal(banyan_train_wait_all(train), 0);
+    }
+    assert_int_equal(banyan_train_ready(train, 0, data + 4), 0); /* and zeros must not go over it */
+    assert_int_equal(banyan_train_wait_all(train), BANYAN_INVALID_USAGE);
+    assert_string_equal(banyan_train_last_error(train),
+                        "gradient 'b' of rank 0 was not ready before wait_all, and shares memory with 'a'");
+    banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
+}
+
 TEST(nothing_to_train_is_refused_with_a_sentence)
 {
     banyan_comm *comm;
@@ -423,6 +459,7 @@ int main(void)
         cmocka_unit_test(who_completes_a_group_lets_others_of_its_processor_go_first),
         cmocka_unit_test(wrong_configs_are_refused_with_a_sentence),
         cmocka_unit_test(calls_out_of_turn_are_refused_with_a_sentence),
+        cmocka_unit_test(gradients_that_share_memory_while_they_are_under_way_are_refused),
         cmocka_unit_test(nothing_to_train_is_refused_with_a_sentence),
         cmocka_unit_test(a_model_a_little_larger_than_a_measured_size_can_be_committed),
         cmocka_unit_test(memory_that_runs_out_ends_the_engine_and_names_the_rank),

@@ -124,7 +124,7 @@ TEST(sees_data_that_is_read_too_early_or_never_there)
           {{0, 1, 2, 0, 3, 1}, {1, 0, 1, 0, 3, 1}});
     JUDGE(BROADCAST, NULL, "piece 2 never reaches rank 2", {{0, 0, 1, 0, 3, 1}, {1, 1, 2, 0, 2, 1}});
     JUDGE(
-        ALLREDUCE, NULL, "adds to piece 0 of node 3, which is not there",
+        ALLREDUCE, NULL, "adds to piece 0 of node 3, which holds none yet",
         {{0, 1, 3, 0, 3, 0}, {1, 3, 0, 0, 3, 0}, {0, 2, 0, 0, 3, 0}, {2, 0, 1, 0, 3, 1}, {2, 0, 2, 0, 3, 1}});
 }
 
@@ -170,6 +170,38 @@ TEST(holds_routes_and_abilities_against_the_network)
     banyan_topology_destroy(adds);
     banyan_topology_destroy(both);
     banyan_topology_destroy(copies);
+}
+
+/* Right in the end if a node without data began with zeros, or a switch that only forwards had memory: what runs has neither. */
+TEST(names_the_rule_for_nodes_that_begin_without_data)
+{
+    static const int by_relay[][6] = {{0, 0, 3, 0, 3, 0}, {1, 1, 3, 0, 3, 0}, {2, 2, 3, 0, 3, 0},
+                                      {3, 3, 0, 0, 3, 1}, {3, 3, 1, 0, 3, 1}, {3, 3, 2, 0, 3, 1}};
+    static const int by_switch[][6] = {{0, 0, 4, 0, 3, 0}, {1, 1, 4, 0, 3, 0}, {2, 2, 4, 0, 3, 0},
+                                       {3, 4, 0, 0, 3, 1}, {3, 4, 1, 0, 3, 1}, {3, 4, 2, 0, 3, 1}};
+    static const int two_hops[][6] = {
+        {0, 1, 4, 0, 3, 1}, {1, 4, 0, 0, 3, 0}, {1, 2, 0, 0, 3, 0}, {2, 0, 1, 0, 3, 1}, {2, 0, 2, 0, 3, 1}};
+    banyan_topology *plain = make_star(0, 0), *both = make_star(1, 1);
+    int first_copies[6][6];
+
+    judge(BANYAN_COLLECTIVE_ALLREDUCE, plain, by_relay, 6,
+          "transfer 0 (round 0, g0 to g3) adds to piece 0 of g3, which holds none yet: what comes first to a "
+          "node "
+          "without data is a copy");
+    judge(BANYAN_COLLECTIVE_ALLREDUCE, both, by_switch, 6,
+          "adds to piece 0 of s4, which holds none yet: what comes first to a node without data is a copy");
+    judge(BANYAN_COLLECTIVE_ALLREDUCE, plain, two_hops, 5,
+          "transfer 0 (round 0, g1 to s4): switch s4 can only forward and holds no data: transfers lead "
+          "through "
+          "it, they do not begin or end there");
+    memcpy(first_copies, by_relay, sizeof first_copies);
+    first_copies[0][5] = 1;
+    judge(BANYAN_COLLECTIVE_ALLREDUCE, plain, (const int(*)[6])first_copies, 6, NULL);
+    memcpy(first_copies, by_switch, sizeof first_copies);
+    first_copies[0][5] = 1;
+    judge(BANYAN_COLLECTIVE_ALLREDUCE, both, (const int(*)[6])first_copies, 6, NULL);
+    banyan_topology_destroy(plain);
+    banyan_topology_destroy(both);
 }
 
 /* One transfer with an explicit route of the given links. */
@@ -309,6 +341,7 @@ int main(void)
         cmocka_unit_test(sees_two_changes_that_race),
         cmocka_unit_test(sees_a_broadcast_that_adds),
         cmocka_unit_test(holds_routes_and_abilities_against_the_network),
+        cmocka_unit_test(names_the_rule_for_nodes_that_begin_without_data),
         cmocka_unit_test(follows_explicit_routes_link_by_link),
         cmocka_unit_test(says_when_the_schedule_is_for_another_network),
         cmocka_unit_test(shows_the_first_problems_and_counts_the_rest),

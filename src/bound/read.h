@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/read.h: what both kinds of bound files hold alike, read for the network that they are judged against. */
+#ifndef BANYAN_BOUND_READ_H
+#define BANYAN_BOUND_READ_H
+
+#include "bound/network.h"
+#include "core/json.h"
+
+typedef struct {
+    banyan_relays relays;
+    int *active, active_count; /* the reader's, also after a failure */
+} banyan_bound_question;
+
+banyan_status banyan_bound_read_question(const banyan_json *root, const banyan_topology *topology,
+                                         banyan_bound_question *out, banyan_error *err);
+
+/* An array of [link, price] into price, by link. name: of the array, for the sentence. */
+banyan_status banyan_bound_read_prices(const banyan_json *array, const banyan_topology *topology,
+                                       const char *name, int64_t *price, banyan_error *err);
+
+#endif
