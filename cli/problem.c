@@ -116,6 +116,8 @@ banyan_status cli_problem_bound(const cli_problem *problem, double reached, doub
         banyan_bound_fini(&bound);
         status = banyan_bound_search(p->topology, p->active, p->active_count, relays, &bound, err);
     }
+    if (status == BANYAN_UNSUPPORTED) /* the network is too large, or the solver is not there: a plan goes without */
+        return BANYAN_SUCCESS;
     if (status)
         return status;
     *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s

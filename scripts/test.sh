@@ -26,6 +26,9 @@ build clang
 say "the commands that the documents show"
 bash tests/docs_commands.sh . build/clang/banyan
 
+say "little address space, which no sanitizer can live in"
+bash tests/unit/lp_module.sh . build/clang/banyan
+
 say "TSan: the tests with threads"
 threaded='execute transport comm log shm shared lent'
 targets=

@@ -16,6 +16,7 @@ typedef struct {
     const char *model;        /* who predicted: «fluid», or «walk» where that would take too long */
     double planning_s;        /* building and proving, CPU time */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
+    int is_left_out; /* it applies, but could not be built: the network is too large, or a solver is missing */
     banyan_error why_not;
 } banyan_plan;
 
