@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-build setup-engines demo build test check-long bench bench-torch install fuzz format check-format clean
+.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install fuzz format check-format clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -35,6 +35,9 @@ demo: setup-build ## plan, prove and run an all-reduce on two uneven hosts
 
 test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, and a clang build
 	@JOBS=$(JOBS) scripts/test.sh
+
+check-plans: build ## forest on 2,961 stored networks: none may become worse, or need a fifth more work
+	@bench/check_plans.py build/release/banyan --jobs $(JOBS)
 
 check-long: setup ## the long checks: more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The engines of the transports ucx and mpi: one shared object each, built where its library is there, loaded by
-# libbanyan when it is asked for (src/transport/plugin.c). libbanyan itself links none of them.
+# Shared objects that libbanyan loads when they are asked for (src/core/shared_object.c), because each needs a library that
+# most processes do without: the linear program solver, and the engines of the transports ucx and mpi, which are built
+# where their library is there. libbanyan itself links none of them.
 set(banyan_engines ${PROJECT_SOURCE_DIR}/src/transport/engines)
 set(banyan_plugin_dir ${CMAKE_INSTALL_LIBDIR}/banyan)
-set_source_files_properties(src/transport/plugin.c PROPERTIES COMPILE_DEFINITIONS
-                            "BANYAN_PLUGIN_PLACE=\"${CMAKE_INSTALL_FULL_LIBDIR}/banyan\"")
+set_source_files_properties(src/core/shared_object.c PROPERTIES COMPILE_DEFINITIONS
+                            "BANYAN_PLUGIN_PLACE=\"${CMAKE_INSTALL_FULL_LIBDIR}/banyan\";BANYAN_PLUGIN_DIR=\"${banyan_plugin_dir}\"")
 
 # Where a library's headers and flags are not CMake's to know, its compiler wrapper is: mpicc.openmpi, mpicc.mpich, or
 # what BANYAN_MPICC names.
@@ -15,6 +16,13 @@ function(add_engine name)
   target_link_libraries(${name} PRIVATE banyan_flags Threads::Threads)
   install(TARGETS ${name} LIBRARY DESTINATION ${banyan_plugin_dir})
 endfunction()
+
+# Whoever builds the library or all of its parts gets the solver, too.
+add_library(banyan-lp MODULE src/solve/engines/clp.c)
+target_link_libraries(banyan-lp PRIVATE PkgConfig::CLP)
+add_engine(banyan-lp)
+add_dependencies(banyan_all banyan-lp)
+add_dependencies(libbanyan banyan-lp)
 
 pkg_check_modules(UCX IMPORTED_TARGET ucx)
 if(UCX_FOUND)

@@ -27,6 +27,7 @@ BANYAN_TEST_ALL=1 build/release/tests/test_conformance_multitree
 BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} build/release/tests/test_conformance_flit
 
 cmake --build build/release -j "$jobs" --target banyan_cli -- --quiet
+bench/check_plans.py build/release/banyan --jobs "$jobs"
 scripts/browser.sh build/release/banyan
 
 # Another seed each time; a failure names its own.

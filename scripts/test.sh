@@ -48,14 +48,27 @@ clang_build() {
     build clang
 }
 
-# With the command line that is built already, or another one where that could not be.
+# Without sanitizers: the command line that is built already, or another one where that could not be.
+plain=clang
+plain_build() {
+    [ $plain = clang ] || build release product
+}
+
 documents() {
-    preset=clang
-    if [ $result != passed ]; then
-        preset=release
-        build release product
-    fi
-    JOBS=$jobs bash tests/docs_commands.sh . build/$preset/banyan
+    plain_build
+    JOBS=$jobs bash tests/docs_commands.sh . build/$plain/banyan
+}
+
+# Sanitizers need more address space than this leaves.
+address_space() {
+    plain_build
+    bash tests/unit/lp_module.sh . build/$plain/banyan
+}
+
+plans() {
+    needs python3
+    plain_build
+    python3 bench/check_plans.py build/$plain/banyan --short --jobs "$jobs"
 }
 
 threads() {
@@ -80,7 +93,10 @@ everything() {
 
 stage "layout (make check-format)" layout
 stage "clang, all warnings are errors" clang_build
+[ $result = passed ] || plain=release
 stage "the commands that the documents show" documents
+stage "little address space" address_space
+stage "plans against stored ones, some of the small networks" plans
 stage "TSan: the tests with threads" threads
 stage "everything under ASan and UBSan" everything
 

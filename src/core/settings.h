@@ -41,7 +41,7 @@
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
     X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
     X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \
-      "where banyan-transport-*.so are; empty: beside the library or the program")                           \
+      "where banyan-lp.so and banyan-transport-*.so are; empty: beside the library or the program")          \
     X(SOCKET_IFNAME, STRING, "", NULL,                                                                       \
       "which interface others reach us at: eth, =eth0,eth1, ^docker,lo, an address or a network such as "    \
       "10.1.0.0/16; empty: the one that leads to rank 0")                                                    \

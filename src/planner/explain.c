@@ -48,6 +48,22 @@ static void add_limit(banyan_text *text, const banyan_problem *problem, const ba
             banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
 }
 
+/* Algorithms that apply but were not built, the reason of the first of them: who chose among the others should know. */
+static void add_left_out(banyan_text *text, const banyan_plan *plans, int count)
+{
+    const banyan_plan *first = NULL;
+
+    for (int i = 0; i < count; i++) {
+        if (!plans[i].is_left_out)
+            continue;
+        banyan_text_add(text, "%s", first ? ", " : "; without ");
+        add_name(text, &plans[i]);
+        first = first ? first : &plans[i];
+    }
+    if (first)
+        banyan_text_add(text, ": %s", first->why_not.text);
+}
+
 /* The runner-up is the fastest plan of another algorithm; ring is shown because everybody knows it. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
                                   int best, char **out, banyan_error *err)
@@ -71,5 +87,6 @@ banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_pl
         add_time(&text, plans[i].predicted_s);
         add_limit(&text, problem, &plans[i]);
     }
+    add_left_out(&text, plans, count);
     return banyan_text_take(&text, out, err);
 }

@@ -163,8 +163,14 @@ static banyan_status make_candidate(const banyan_algorithm *algorithm, const ban
     }
     out->algorithm = algorithm;
     status = banyan_algorithm_applies(algorithm, &own, &out->why_not);
-    if (!status)
-        status = make(algorithm, &own, effort, out, &out->why_not);
+    if (!status) {
+        banyan_error why_not;
+
+        status = make(algorithm, &own, effort, out, &why_not);
+        out->is_left_out = status == BANYAN_UNSUPPORTED;
+        if (status)
+            out->why_not = why_not;
+    }
     out->algorithm = algorithm;
     if (variant)
         out->variant = *variant;

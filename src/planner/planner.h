@@ -19,6 +19,7 @@ typedef struct {
     double planning_s;  /* building and proving, CPU time */
     banyan_work work;   /* the solving in it */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
+    int is_left_out; /* it applies, but could not be built: the network is too large, or a solver is missing */
     banyan_error why_not;
 } banyan_plan;
 

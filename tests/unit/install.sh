@@ -22,6 +22,7 @@ cached() {
 cmake --install "$build" --prefix "$prefix" > "$place/log" 2>&1 || fail "cmake --install failed"
 libdir=$prefix/$(cached CMAKE_INSTALL_LIBDIR)
 [ -e "$libdir/libbanyan.so" ] || fail "there is no $libdir/libbanyan.so"
+[ -e "$libdir/banyan/banyan-lp.so" ] || fail "there is no $libdir/banyan/banyan-lp.so"
 : > "$place/log"
 
 # The library: a SONAME, and the symbols of the map, all of them and no others.
@@ -85,6 +86,11 @@ cmake -S "$place/program" -B "$place/program/build" -DCMAKE_PREFIX_PATH="$prefix
 [ "$(grep -c ' float16 ' "$place/log")" = 2 ] || fail "all_reduce_perf does not print two rows"
 "$prefix/bin/all_reduce_perf" -g 2 -G 1 > "$place/log" 2>&1 && fail "all_reduce_perf takes --cudagraph 1"
 grep -q '^all_reduce_perf: --cudagraph 1: only 0$' "$place/log" || fail "all_reduce_perf does not say what is wrong with -G 1"
+# The solver is found from the program's own place, which is not the prefix that was configured, and with DESTDIR in front.
+"$prefix/bin/banyan" bound hosts:4+3+2 --active 0-3,5 > "$place/log" 2>&1 || fail "the installed command line does not find the solver"
+DESTDIR=$place/staged cmake --install "$build" --prefix /opt/banyan > "$place/log" 2>&1 || fail "cmake --install with DESTDIR failed"
+mv "$place/staged/opt/banyan" "$place/moved"
+"$place/moved/bin/banyan" bound hosts:4+3+2 --active 0-3,5 > "$place/log" 2>&1 || fail "a tree that was moved does not find the solver"
 : > "$place/log"
 if [ "$(cached LOWDOWN)" != LOWDOWN-NOTFOUND ]; then
     for page in "$source"/docs/verbs/*.md; do

@@ -89,7 +89,7 @@ check_table
 check_met_once '#include <jansson' src/core/json.c
 check_met_once '#include <expat' src/core/xml.c
 check_met_once '#include <hwloc' src/topology/discover.c
-check_met_once '#include <(coin/)?Clp' src/solve/lp.c
+check_met_once '#include <(coin/)?Clp' src/solve/engines/clp.c
 check_met_once '#include <sodium' src/core/auth.c
 check_met_once '\b(secure_)?getenv *\(|\benviron\b' src/core/settings.c
 
