@@ -259,7 +259,7 @@ static int check_one_group(job_memory *memory, int size)
         const report *r = report_of(memory, i);
         int is_member = 0;
 
-        if (r->status)
+        if (r->status || !r->count) /* it was too late to say who is in its group */
             continue;
         for (int k = 0; k < r->count; k++)
             is_member |= r->members[k] == i;
