@@ -23,7 +23,10 @@
  *
  * A rank that is slow is not dead: on a crowded machine a living one is now and then silent for long, and a group that took
  * it for dead would fall into two. So a leader that does not answer is given four tenths of the time, unless it has been silent for
- * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. */
+ * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. Behind a cut there
+ * may be many that do not answer: after the first, the next ones are asked all at once whether their hosts take a connection,
+ * which kernels do for processes that are slow or stopped, too. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -40,8 +43,11 @@
 
 enum { MEMBERS = 1, CARD, CARDS };
 #define SLICE_NS 20000000
-#define LEAVE_TO_LEADER 0.4 /* of the time: for a leader to answer, */
-#define LEAVE_TO_OTHERS 0.7 /* and for the others to come; the rest is for what follows */
+#define LEAVE_TO_LEADER 0.4   /* of the time: for a leader to answer, */
+#define LEAVE_TO_OTHERS 0.7   /* and for the others to come; the rest is for what follows */
+#define LEAVE_TO_REACHED 0.55 /* for another to answer after that, if its host takes connections, */
+#define LEAVE_TO_HOSTS 0.05   /* for which there is so much, */
+#define FIRST_HOSTS 16        /* of so many ranks at first, then of twice as many */
 #define LIMIT ((size_t)BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES)
 
 typedef struct {
@@ -57,6 +63,7 @@ typedef struct {
     int count, own;
     uint64_t number; /* the leader's, for the new secret */
     int rule;        /* comm/quorum.h */
+    int reached;     /* below it only those are left whose hosts take connections; 0: nobody was asked */
     int is_bound;    /* in this call */
 } reunion;
 
@@ -213,8 +220,8 @@ static banyan_status dial_leader(reunion *r, int leader, int *fd, banyan_error *
 {
     const banyan_card *card = &banyan_world_cards(r->world)[leader];
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, banyan_world_size(r->world), 0, 1};
-    int64_t now_ns = banyan_clock_ns(), until_ns = patience_ns(r, leader, LEAVE_TO_LEADER);
-    int64_t least_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    int64_t now_ns = banyan_clock_ns(), least_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    int64_t until_ns = patience_ns(r, leader, r->reached ? LEAVE_TO_REACHED : LEAVE_TO_LEADER);
     struct timespec pause = {.tv_nsec = SLICE_NS};
     banyan_secret secret;
     banyan_status status;
@@ -256,15 +263,88 @@ static banyan_status follow(reunion *r, int leader, banyan_error *err)
     return status;
 }
 
+/* Marks who of the ranks in looks[] cannot be connected to until the deadline; returns how many can. */
+static int await_hosts(reunion *r, struct pollfd *looks, const int *ranks, int count, int64_t deadline_ns)
+{
+    int open = count, reachable = 0;
+
+    while (open > 0) {
+        int64_t left_ns = deadline_ns - banyan_clock_ns();
+
+        if (left_ns <= 0 || poll(looks, (nfds_t)count, (int)(left_ns / 1000000 + 1)) <= 0)
+            break;
+        for (int i = 0; i < count; i++)
+            if (looks[i].fd >= 0 && looks[i].revents) {
+                int is_there = !banyan_socket_connected(
+                    looks[i].fd, &banyan_world_cards(r->world)[ranks[i]].address, NULL);
+
+                r->is_out[ranks[i]] = !is_there;
+                reachable += is_there;
+                close(looks[i].fd);
+                looks[i].fd = -1;
+                open--;
+            }
+    }
+    for (int i = 0; i < count; i++)
+        if (looks[i].fd >= 0) {
+            r->is_out[ranks[i]] = 1;
+            close(looks[i].fd);
+        }
+    return reachable;
+}
+
+/* Goes on behind those that were asked already, until one can be reached or none is left below us. */
+static banyan_status reach_hosts(reunion *r, banyan_error *err)
+{
+    int64_t part_ns = (int64_t)(LEAVE_TO_HOSTS * (double)(r->deadline_ns - r->begun_ns));
+    struct pollfd *looks = banyan_alloc((size_t)r->size, sizeof *looks);
+    int *ranks = banyan_alloc((size_t)r->size, sizeof *ranks), found = 0;
+    banyan_status status = looks && ranks ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int most = FIRST_HOSTS; !status && !found && r->reached < r->rank; most *= 2) {
+        int count = 0;
+
+        for (; r->reached < r->rank && count < most; r->reached++) {
+            int fd, rank = r->reached;
+
+            if (is_gone(r, rank))
+                continue;
+            if (banyan_socket_connect(&banyan_world_cards(r->world)[rank].address, NULL, &fd, NULL)) {
+                r->is_out[rank] = 1;
+                continue;
+            }
+            looks[count] = (struct pollfd){.fd = fd, .events = POLLOUT};
+            ranks[count++] = rank;
+        }
+        found = await_hosts(r, looks, ranks, count, banyan_clock_ns() + part_ns);
+    }
+    banyan_free(looks);
+    banyan_free(ranks);
+    return status;
+}
+
+static int find_lowest(const reunion *r)
+{
+    int rank = 0;
+
+    while (rank < r->rank && is_gone(r, rank))
+        rank++;
+    return rank;
+}
+
 static banyan_status find_leader(reunion *r, banyan_error *err)
 {
     banyan_status status = BANYAN_TIMEOUT;
 
     while (banyan_clock_ns() < r->deadline_ns) {
-        int candidate = 0;
+        int candidate = find_lowest(r);
 
-        while (candidate < r->rank && is_gone(r, candidate))
-            candidate++;
+        if (r->reached && candidate >= r->reached && candidate < r->rank) {
+            status = reach_hosts(r, err);
+            if (status)
+                return status;
+            candidate = find_lowest(r);
+        }
         if (candidate == r->rank) {
             r->leader = r->rank;
             return lead(r, err);
@@ -273,6 +353,8 @@ static banyan_status find_leader(reunion *r, banyan_error *err)
         if (status != BANYAN_PEER_LOST && status != BANYAN_TIMEOUT && status != BANYAN_MISMATCH)
             return status;
         r->is_out[candidate] = 1;
+        if (status == BANYAN_TIMEOUT && !r->reached)
+            r->reached = candidate + 1;
     }
     /* No time is left: we are as good as alone. */
     r->members[0] = r->rank;
