@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "comm/quorum.h"
 #include "core/alloc.h"
+#include "core/settings.h"
 #include "core/value.h"
 #include "run_job.h"
 
@@ -78,6 +80,22 @@ static banyan_status choose_network(const cli_arguments *arguments, run_job *job
     return BANYAN_SUCCESS;
 }
 
+/* Who may go on without those that fail is for the ranks' groups to say, and so for their settings. */
+static banyan_status read_quorum(run_job *job, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status) {
+        status =
+            banyan_quorum_parse(banyan_settings_string(settings, BANYAN_SETTING_SHRINK), &job->quorum, err);
+        if (status)
+            banyan_error_prefix(err, "BANYAN_SHRINK");
+    }
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
 {
     const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout"),
@@ -102,6 +120,8 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
         status = banyan_value_integer(spare, 0, RUN_MOST_RANKS, &spare_count, err);
         if (status)
             banyan_error_prefix(err, "--spare");
+        else
+            status = read_quorum(job, err);
     }
     job->spare_count = (int)spare_count;
     if (!status && timeout) {

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "comm/quorum.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/data.h"
@@ -39,7 +40,8 @@ typedef struct {
     pid_t *pids;     /* by rank; 0: not running */
     run_pipe *pipes; /* two a rank, when output is tagged */
     int running, width;
-    int spared; /* ranks that have failed, which was allowed */
+    int spared;       /* ranks that have failed, which was allowed, */
+    char *has_failed; /* and which those are */
     int signal_fd;
     sigset_t old_mask;
     run_watcher watcher;
@@ -235,22 +237,44 @@ static void tell_how(const siginfo_t *info, char *out, size_t bytes)
                  info->si_code == CLD_DUMPED ? " and dumped core" : "");
 }
 
+/* Whether the others may go on without this rank, too: taken as the last of several losses, each of which the program has
+ * shrunk its group after. Ranks that are lost together may be too many for the group even so; that it says itself. Else why
+ * tells it, where it is not the number of spare ranks. */
+static int can_spare(const show *s, int rank, char *why, size_t bytes)
+{
+    int before = s->job->rank_count - s->spared, lowest = 0;
+
+    why[0] = 0;
+    if (s->spared >= s->job->spare_count || before < 2)
+        return 0;
+    while (s->has_failed[lowest])
+        lowest++;
+    if (banyan_quorum_is_met(s->job->quorum, before - 1, before, lowest != rank))
+        return 1;
+    why[0] = ';';
+    why[1] = ' ';
+    banyan_quorum_explain(s->job->quorum, before - 1, before, why + 2, bytes - 2);
+    return 0;
+}
+
 static void note_end(show *s, int rank, pid_t pid, const siginfo_t *info)
 {
     run_outcome *o = s->outcome;
-    int is_spare = s->spared < s->job->spare_count && s->spared < s->job->rank_count - 1;
-    char how[sizeof o->how], sentence[sizeof how + 80];
+    char how[sizeof o->how], why[400], sentence[700];
+    int is_spare = can_spare(s, rank, why, sizeof why);
 
     if ((info->si_code == CLD_EXITED && !info->si_status) || o->failed_rank >= 0 || o->exit_code)
         return;
     tell_how(info, how, sizeof how);
-    snprintf(sentence, sizeof sentence, "rank %d (process %d) %s%s", rank, (int)pid, how,
+    snprintf(sentence, sizeof sentence, "rank %d (process %d) %s%s%s", rank, (int)pid, how,
+             s->running <= 1 ? "" : why,
              s->running <= 1 ? ""
              : is_spare      ? "; the others go on"
                              : "; the others are ended");
     say(s, sentence);
     if (is_spare) {
         s->spared++;
+        s->has_failed[rank] = 1;
         return;
     }
     o->failed_rank = rank;
@@ -410,10 +434,11 @@ banyan_status run_job_do(const run_job *job, run_outcome *out, banyan_error *err
     if (job->timeout_s > 0)
         s.deadline_s = banyan_clock_s() + job->timeout_s;
     s.pids = banyan_alloc(ranks, sizeof *s.pids);
+    s.has_failed = banyan_alloc(ranks, 1);
     s.pipes = job->is_tagged ? banyan_alloc(2 * ranks, sizeof *s.pipes) : NULL;
     for (size_t i = 0; s.pipes && i < 2 * ranks; i++)
         s.pipes[i].fd = -1;
-    if (!s.pids || (job->is_tagged && !s.pipes))
+    if (!s.pids || !s.has_failed || (job->is_tagged && !s.pipes))
         status = banyan_fail_memory(err);
     if (!status)
         status = run_watcher_start(&s.watcher, err);
@@ -427,6 +452,7 @@ banyan_status run_job_do(const run_job *job, run_outcome *out, banyan_error *err
         sigprocmask(SIG_SETMASK, &s.old_mask, NULL);
     }
     banyan_free(s.pids);
+    banyan_free(s.has_failed);
     banyan_free(s.pipes);
     return status;
 }

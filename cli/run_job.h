@@ -12,7 +12,8 @@ typedef struct {
     int rank_count;
     int is_tagged;    /* each line of output begins with its rank */
     int is_quiet;     /* say nothing about failures */
-    int spare_count;  /* so many ranks may fail before the others are ended */
+    int spare_count;  /* so many ranks may fail before the others are ended, */
+    int quorum;       /* as long as those that are left may go on (comm/quorum.h) */
     double timeout_s; /* 0: none */
     const char *spec; /* of the network; NULL: none */
     char hosts_spec[RUN_LONGEST_HOSTS + 20];

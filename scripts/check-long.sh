@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the pages of reports and papers in a
-# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, the probe on shaped networks, then ten minutes of fuzzing, spread over
-# the targets.
+# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
+# networks, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -32,6 +32,9 @@ scripts/browser.sh build/release/banyan
 
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
+
+# Networks that are cut while ranks compute and shrink; needs root, and says so.
+BANYAN_PARTITIONS=${BANYAN_PARTITIONS:-100} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_partition
 
 scripts/probe-networks.sh build/release/banyan
 

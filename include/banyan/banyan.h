@@ -40,7 +40,8 @@ extern "C" {
     X(MISMATCH, 10, "ranks disagree")                                                                        \
     X(PLAN_INVALID, 11, "the schedule is not a correct collective")                                          \
     X(UNSUPPORTED, 12, "not supported in this build, on this topology or for this type")                     \
-    X(VERSION_MISMATCH, 13, "versions differ")
+    X(VERSION_MISMATCH, 13, "versions differ")                                                               \
+    X(TOO_FEW_RANKS, 14, "too few ranks are left to go on")
 
 typedef enum {
 #define BANYAN_STATUS_ENTRY(name, number, text) BANYAN_##name = number,
@@ -96,7 +97,8 @@ typedef struct banyan_comm banyan_comm;
 
 /* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
  * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT) or its default. Texts are copied. */
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK) or its default. Texts are
+ * copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -111,13 +113,15 @@ typedef struct {
     size_t error_bytes;
     const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
     const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
+    const char
+        *shrink; /* which ranks may go on after a loss: "majority" of the last group, "any" or "at_least:N" */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
         sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
-            NULL, NULL                                                                                       \
+            NULL, NULL, NULL                                                                                 \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread
@@ -176,7 +180,9 @@ BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key
 
 /* Those who call it make a new group without the ranks that are lost, that do not come, or that are listed in
  * exclude; ranks keep their order, and plans are made anew. The old communicator is usually dead and still
- * has to be destroyed. */
+ * has to be destroyed. TOO_FEW_RANKS: those who came are fewer than config->shrink asks for (by default more than
+ * half of the old group, or half with rank 0); as long as it asks for that many, at most one group comes of a
+ * communicator, with the same members on all ranks that return SUCCESS (docs/communicator.md). */
 BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
                                             banyan_comm **out, const banyan_config *config);
 

@@ -101,8 +101,11 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, bany
     request->context = &context;
     status = banyan_runner_run(runner, request, &comm->err);
     /* What ended the group is told in the same words everywhere. */
-    if (status)
-        banyan_control_failure(banyan_world_control(comm->group->world), &comm->err);
+    if (status) {
+        banyan_status verdict = banyan_control_verdict(banyan_world_control(comm->group->world), &comm->err);
+
+        status = verdict ? verdict : status;
+    }
     return status;
 }
 

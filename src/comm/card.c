@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "comm/quorum.h"
 #include "transport/bytes.h"
 #include "transport/transport.h"
 
@@ -33,7 +34,8 @@ enum {
     COLOR = OLD_RANK + 4,
     KEY = COLOR + 4,
     OTHERS = KEY + 4,
-    END = OTHERS + (BANYAN_INTERFACES - 1) * ADDRESS_BYTES
+    QUORUM = OTHERS + (BANYAN_INTERFACES - 1) * ADDRESS_BYTES,
+    END = QUORUM + 4
 };
 
 _Static_assert(END <= BANYAN_CARD_BYTES, "a card has room for its fields");
@@ -90,6 +92,7 @@ void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BY
     banyan_put32(out + OLD_RANK, (uint32_t)card->old_rank);
     banyan_put32(out + COLOR, (uint32_t)card->color);
     banyan_put32(out + KEY, (uint32_t)card->key);
+    banyan_put32(out + QUORUM, (uint32_t)card->quorum);
 }
 
 /* What is shown to people later must be plain text. */
@@ -118,7 +121,8 @@ banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan
                         .window_bytes = banyan_get64(in + WINDOW),
                         .old_rank = (int)banyan_get32(in + OLD_RANK),
                         .color = (int)banyan_get32(in + COLOR),
-                        .key = (int)banyan_get32(in + KEY)};
+                        .key = (int)banyan_get32(in + KEY),
+                        .quorum = (int)banyan_get32(in + QUORUM)};
 
     memcpy(&card.byte_order, in + BYTE_ORDER_WORD, 4);
     is_sound = get_address(in + FIRST_ADDRESS, &card.address);
@@ -165,6 +169,7 @@ static banyan_status compare_text(banyan_error *err, const char *what, int rank,
 static banyan_status compare_two(const banyan_card *first, const banyan_card *other, int rank,
                                  banyan_error *err)
 {
+    char rule[BANYAN_QUORUM_TEXT], other_rule[BANYAN_QUORUM_TEXT];
     banyan_status status;
 
     if (first->protocol != other->protocol)
@@ -190,6 +195,9 @@ static banyan_status compare_two(const banyan_card *first, const banyan_card *ot
         status = compare_text(err, "BANYAN_ALGO", rank, first->algorithm, other->algorithm);
     if (!status)
         status = compare_text(err, "BANYAN_TRANSPORT", rank, first->transport, other->transport);
+    if (!status)
+        status = compare_text(err, "BANYAN_SHRINK", rank, banyan_quorum_format(first->quorum, rule),
+                              banyan_quorum_format(other->quorum, other_rule));
     if (!status)
         status = compare_number(err, "BANYAN_SLICE_BYTES", rank, first->slice_bytes, other->slice_bytes);
     if (!status)

@@ -19,6 +19,8 @@
 #include "transport/bytes.h"
 #include "transport/transport.h"
 
+#define SILENT_WORDS "been silent for"
+
 static void wake(banyan_control *control)
 {
     uint64_t one = 1;
@@ -43,6 +45,14 @@ static int post(banyan_control *control, int to, int type, const void *body, siz
     return 1;
 }
 
+/* With the lock held. 0: the deadline has passed. */
+static int wait_for_change(banyan_control *control, int64_t deadline_ns)
+{
+    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
+
+    return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
+}
+
 size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence)
 {
     size_t length = strlen(sentence);
@@ -64,6 +74,37 @@ int banyan_control_note_failure(banyan_control *control, banyan_status status, c
     return 1;
 }
 
+int banyan_control_settle_failure(banyan_control *control, banyan_status status, const char *sentence)
+{
+    int is_first = !control->status;
+
+    if (!control->is_final) {
+        control->status = BANYAN_SUCCESS;
+        banyan_control_note_failure(control, status, sentence);
+        control->is_final = 1;
+    }
+    return is_first;
+}
+
+/* The others give up who is silent for a whole time-out; who was so before the last one has been heard of since. */
+int banyan_control_was_away(banyan_control *control, char *sentence, size_t bytes)
+{
+    int64_t timeout_ns = (int64_t)control->timeout_ms * 1000000, now_ns = banyan_clock_ns();
+    int64_t away_ns = now_ns - control->awake_ns;
+
+    if (!control->awake_ns) /* not begun */
+        return 0;
+    if (away_ns < timeout_ns && now_ns - control->pause_ended_ns < timeout_ns)
+        away_ns = control->paused_ns;
+    if (away_ns < timeout_ns)
+        return 0;
+    snprintf(sentence, bytes,
+             "rank %d was itself stopped, or got no processor time, for %.1f s, so that the others may have "
+             "given it up",
+             control->rank, (double)away_ns * 1e-9);
+    return 1;
+}
+
 /* Whose sign of life is missing: «; rank 3 has been silent for 2.1 s», or "". With the lock held. */
 static void describe_silent(banyan_control *control, char *buffer, size_t bytes)
 {
@@ -81,22 +122,27 @@ static void describe_silent(banyan_control *control, char *buffer, size_t bytes)
             count++;
         }
     if (count)
-        snprintf(buffer, bytes, "; rank%s %s %s been silent for %.1f s", count > 1 ? "s" : "",
+        snprintf(buffer, bytes, "; rank%s %s %s " SILENT_WORDS " %.1f s", count > 1 ? "s" : "",
                  banyan_ranks_format(control->silent, control->size, ranks, sizeof ranks),
                  count > 1 ? "have" : "has", longest_s);
 }
 
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence)
 {
-    char silent[200] = "", whole[sizeof control->reason.text];
+    char silent[200] = "", away[200], whole[sizeof control->reason.text];
     unsigned char body[8 + sizeof whole];
     int is_first;
 
     pthread_mutex_lock(&control->lock);
-    if (status == BANYAN_TIMEOUT)
+    if (status == BANYAN_TIMEOUT && banyan_control_was_away(control, away, sizeof away))
+        sentence = away;
+    else if (status == BANYAN_TIMEOUT &&
+             !strstr(sentence, SILENT_WORDS)) /* else a rank of this host has told us */
         describe_silent(control, silent, sizeof silent);
     snprintf(whole, sizeof whole, "%.300s%s", sentence, silent);
     is_first = banyan_control_note_failure(control, status, whole);
+    if (is_first && control->rank == 0)
+        control->is_final = 1;
     if (is_first)
         post(control, TO_ALL, ABORT, body, banyan_control_write_abort(body, status, -1, whole));
     pthread_mutex_unlock(&control->lock);
@@ -112,6 +158,18 @@ banyan_status banyan_control_failure(banyan_control *control, banyan_error *err)
     status = control->status ? banyan_fail(err, control->status, "%s", control->reason.text) : BANYAN_SUCCESS;
     pthread_mutex_unlock(&control->lock);
     return status;
+}
+
+banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err)
+{
+    int64_t deadline_ns = banyan_clock_ns() + VERDICT_NS;
+
+    pthread_mutex_lock(&control->lock);
+    while (control->status && !control->is_final && !control->left[0])
+        if (!wait_for_change(control, deadline_ns))
+            control->is_final = 1; /* nobody has other words for it */
+    pthread_mutex_unlock(&control->lock);
+    return banyan_control_failure(control, err);
 }
 
 static int ask_flag(banyan_control *control, const char *flags, int rank)
@@ -260,14 +318,6 @@ void banyan_control_name_relays(banyan_control *control, int rank_count)
     control->rank_count = rank_count;
 }
 
-/* With the lock held. 0: the deadline has passed. */
-static int wait_for_change(banyan_control *control, int64_t deadline_ns)
-{
-    struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
-
-    return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
-}
-
 static banyan_status dial_hub(banyan_control *control, int64_t deadline_ns, banyan_error *err)
 {
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_CONTROL, control->rank, control->size, 0, 1};
@@ -333,6 +383,7 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
     if (control->beat_ns < 20000000)
         control->beat_ns = 20000000;
     open_status(control);
+    control->awake_ns = banyan_clock_ns();
     if (control->rank != 0)
         status = dial_hub(control, deadline_ns, err);
     else if (control->size == 1)

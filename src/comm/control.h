@@ -69,9 +69,14 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
 void banyan_control_stop(banyan_control *control, uint64_t calls);
 void banyan_control_destroy(banyan_control *control);
 
-/* From any thread. The first failure counts; it is told to all. */
+/* From any thread. The first failure counts; it is told to all. Several ranks may find different ones at the same time: the
+ * first that the hub hears of is everybody's. */
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
 banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
+
+/* The same for users: waits a moment for the hub's words, which are those of all ranks. Not with a lock that the handler
+ * takes. */
+banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err);
 
 int banyan_control_is_lost(banyan_control *control, int rank);
 /* Since when it has been silent, by CLOCK_MONOTONIC; 0: it is not, or nobody can know. */

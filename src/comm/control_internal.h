@@ -17,6 +17,8 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL 
 #define KEY_STATUS (UINT64_MAX - 2)
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define FAREWELL_NS 2000000000
+#define VERDICT_NS                                                                                           \
+    300000000 /* how long the hub's words are waited for: as long as a data connection's end is doubted */
 
 typedef struct letter letter;
 struct letter {
@@ -70,6 +72,9 @@ struct banyan_control {
     int is_stopping, is_ready;
     banyan_status status;
     banyan_error reason;
+    int is_final; /* no better words for it will come (banyan_control_failure) */
+    int64_t awake_ns, paused_ns,
+        pause_ended_ns;                  /* when the thread last looked, and how long it last could not */
     char *lost, *left, *silent, *joined; /* by rank */
     int64_t *silent_since_ns;
     joiner *joiners;
@@ -80,6 +85,14 @@ struct banyan_control {
 
 /* control.c: with the lock held: notes the first failure, and returns whether this was it. */
 int banyan_control_note_failure(banyan_control *control, banyan_status status, const char *sentence);
+
+/* control.c: with the lock held: the words of the hub, or those that all have without it, replace our own. Returns whether
+ * this was the first failure. */
+int banyan_control_settle_failure(banyan_control *control, banyan_status status, const char *sentence);
+
+/* control.c: with the lock held: whether this process itself was away for so long that the others may have given it up; the
+ * sentence says so. */
+int banyan_control_was_away(banyan_control *control, char *sentence, size_t bytes);
 size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence);
 
 /* status_report.c: what this rank knows, as JSON, to whoever stands at the door. */

@@ -28,21 +28,47 @@ static void put_all(banyan_control *control, int but, int type, const void *body
             put(control, i, type, body, bytes);
 }
 
-/* The group is over because of what happened here; lost -1: nobody is. */
-static void end_group(banyan_control *control, banyan_status status, int lost, const char *sentence)
+/* The group is over; lost -1: nobody is. The hub tells all, in the words of what it heard of first; without it, all say the
+ * same of its loss. spread is what our transports hear, and through them the ranks of this host. */
+static void end_group(banyan_control *control, banyan_status status, int lost, const char *sentence,
+                      const char *spread)
 {
     unsigned char body[8 + sizeof control->reason.text];
-    int is_first;
+    size_t bytes;
+    int is_first, is_news;
 
     pthread_mutex_lock(&control->lock);
+    is_first = banyan_control_settle_failure(control, status, sentence);
+    is_news = is_first || (lost >= 0 && !control->lost[lost]);
     if (lost >= 0)
         control->lost[lost] = 1;
-    is_first = banyan_control_note_failure(control, status, sentence);
+    bytes = banyan_control_write_abort(body, control->status, lost, control->reason.text);
     pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
-    put_all(control, lost, ABORT, body, banyan_control_write_abort(body, status, lost, sentence));
+    if (is_news && control->rank == 0)
+        put_all(control, lost, ABORT, body, bytes);
     if (is_first && control->handler.fail)
-        control->handler.fail(control->handler.context, status, sentence);
+        control->handler.fail(control->handler.context, status, spread);
+}
+
+/* Where rank 0 has gone, all lose it and say the same. But it may be we who are cut off: others must not take our word for it
+ * that it has gone. Who was away itself has more to say. */
+static void lose_hub(banyan_control *control)
+{
+    const banyan_card *card = &control->cards[0];
+    char sentence[300], spread[300];
+    int was_away;
+
+    pthread_mutex_lock(&control->lock);
+    was_away = banyan_control_was_away(control, sentence, sizeof sentence);
+    pthread_mutex_unlock(&control->lock);
+    if (!was_away)
+        snprintf(sentence, sizeof sentence,
+                 "rank 0 (process %d on %.64s) was lost: the connection to it ended", card->process,
+                 card->host);
+    snprintf(spread, sizeof spread, "rank %d lost its connection to rank 0 (process %d on %.64s)",
+             control->rank, card->process, card->host);
+    end_group(control, BANYAN_PEER_LOST, 0, sentence, was_away ? sentence : spread);
 }
 
 static void lose_member(banyan_control *control, int rank, banyan_status status, const char *why)
@@ -60,23 +86,22 @@ static void lose_member(banyan_control *control, int rank, banyan_status status,
     pthread_mutex_unlock(&control->lock);
     if (has_left)
         return;
-    if (control->rank == 0)
-        snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
-                 rank < control->rank_count ? "rank" : "relay",
-                 rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
-                 status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
-    else /* who is cut off itself sees no more than this */
-        snprintf(sentence, sizeof sentence,
-                 "rank %d lost its connection to rank 0 (process %d on %.64s): %.200s", control->rank,
-                 card->process, card->host, why);
-    end_group(control, status, rank, sentence);
+    if (control->rank != 0 && status == BANYAN_PEER_LOST) {
+        lose_hub(control);
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
+             rank < control->rank_count ? "rank" : "relay",
+             rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
+             status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
+    end_group(control, status, rank, sentence, sentence);
 }
 
-static void hear_abort(banyan_control *control, int from, const unsigned char *body, size_t bytes)
+static void hear_abort(banyan_control *control, const unsigned char *body, size_t bytes)
 {
     char sentence[sizeof control->reason.text];
     banyan_status status;
-    int lost, is_first;
+    int lost;
 
     if (bytes < 8 || bytes - 8 >= sizeof sentence)
         return;
@@ -84,16 +109,7 @@ static void hear_abort(banyan_control *control, int from, const unsigned char *b
     lost = (int)banyan_get32(body + 4);
     memcpy(sentence, body + 8, bytes - 8);
     sentence[bytes - 8] = '\0';
-    pthread_mutex_lock(&control->lock);
-    if (lost >= 0 && lost < control->size)
-        control->lost[lost] = 1;
-    is_first = banyan_control_note_failure(control, status, sentence);
-    pthread_cond_broadcast(&control->changed);
-    pthread_mutex_unlock(&control->lock);
-    if (control->rank == 0)
-        put_all(control, from, ABORT, body, bytes);
-    if (is_first && control->handler.fail)
-        control->handler.fail(control->handler.context, status, sentence);
+    end_group(control, status, lost < control->size ? lost : -1, sentence, sentence);
 }
 
 static void hear_left(banyan_control *control, int from, const unsigned char *body, size_t bytes)
@@ -151,7 +167,7 @@ static void collect(banyan_control *control, int from, const unsigned char *body
     if (!control->gathering || control->has_given[from] || bytes != control->gathering_bytes) {
         snprintf(sentence, sizeof sentence, "rank %d exchanges %zu bytes, another rank %zu", from, bytes,
                  control->gathering_bytes);
-        end_group(control, BANYAN_MISMATCH, -1, sentence);
+        end_group(control, BANYAN_MISMATCH, -1, sentence, sentence);
         return;
     }
     memcpy(control->gathering + (size_t)from * bytes, body, bytes);
@@ -214,7 +230,7 @@ static int hear(banyan_control *control, int from, int type, const unsigned char
     if (type == BEAT)
         hear_beat(control, from, body, bytes);
     else if (type == ABORT)
-        hear_abort(control, from, body, bytes);
+        hear_abort(control, body, bytes);
     else if (type == LEFT)
         hear_left(control, from, body, bytes);
     else if (type == READY && !is_hub)
@@ -357,6 +373,18 @@ static int wait_ms(const banyan_control *control, int64_t now_ns, int64_t next_b
     return until_ns <= now_ns ? 0 : (int)((until_ns - now_ns) / 1000000 + 1);
 }
 
+/* How long this thread could not look: its process was stopped, or the machine is crowded. */
+static void note_pause(banyan_control *control, int64_t now_ns)
+{
+    pthread_mutex_lock(&control->lock);
+    if (now_ns - control->awake_ns > 3 * control->beat_ns) {
+        control->paused_ns = now_ns - control->awake_ns;
+        control->pause_ended_ns = now_ns;
+    }
+    control->awake_ns = now_ns;
+    pthread_mutex_unlock(&control->lock);
+}
+
 /* Who is missed is found after all that has come was heard: a thread that comes late itself has not listened meanwhile. */
 void *banyan_control_watch_over(void *argument)
 {
@@ -379,6 +407,7 @@ void *banyan_control_watch_over(void *argument)
         flush_all(control);
         count = epoll_wait(control->epoll, events, MOST_EVENTS,
                            is_due ? 0 : wait_ms(control, now_ns, next_beat_ns));
+        note_pause(control, banyan_clock_ns());
         for (int i = 0; i < count; i++)
             if (events[i].data.u64 < (uint64_t)control->size &&
                 control->members[events[i].data.u64].channel.fd >= 0)

@@ -21,6 +21,7 @@ struct banyan_comm {
     banyan_error err;
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (comm/request.c); NULL: none yet */
     uint64_t child_count;            /* groups that were made from this one */
+    int is_bound; /* this rank may be a member of a group that this one shrank to (comm/shrink.c) */
 };
 
 /* comm.c: a handle on a world that has been joined; takes setup and world over, also on failure. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "algorithms/algorithms.h"
+#include "comm/quorum.h"
 #include "core/alloc.h"
 #include "core/near.h"
 #include "core/settings.h"
@@ -189,6 +190,25 @@ static banyan_status find_transport(banyan_setup *setup, const char *name, banya
     return setup->transport ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
+static banyan_status parse_quorum(const char *text, int *rule, banyan_error *err)
+{
+    banyan_status status = banyan_quorum_parse(text, rule, err);
+
+    if (status)
+        banyan_error_prefix(err, "BANYAN_SHRINK");
+    return status;
+}
+
+static banyan_status find_quorum(banyan_setup *setup, const char *text, banyan_error *err)
+{
+    banyan_status status = parse_quorum(text, &setup->quorum, err);
+
+    if (status)
+        return status;
+    setup->shrink = banyan_strdup(text);
+    return setup->shrink ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
 static banyan_status merge(banyan_setup *setup, const banyan_config *config, const banyan_settings *settings,
                            banyan_error *err)
 {
@@ -198,6 +218,8 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         config->algorithm ? config->algorithm : banyan_settings_string(settings, BANYAN_SETTING_ALGO);
     const char *transport =
         config->transport ? config->transport : banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
+    const char *shrink =
+        config->shrink ? config->shrink : banyan_settings_string(settings, BANYAN_SETTING_SHRINK);
     banyan_status status = BANYAN_SUCCESS;
 
     if (!setup->topology) { /* not inherited */
@@ -211,6 +233,8 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         status = find_algorithm(setup, algorithm, err);
     if (!status)
         status = find_transport(setup, transport, err);
+    if (!status)
+        status = find_quorum(setup, shrink, err);
     setup->timeout_ms = config->timeout_ms
                             ? config->timeout_ms
                             : (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
@@ -304,7 +328,17 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     known.algorithm = known.algorithm ? known.algorithm : parent->algorithm;
     known.relays = NULL; /* their processes serve the old group alone */
     known.transport = known.transport ? known.transport : parent->transport;
+    known.shrink = known.shrink ? known.shrink : parent->shrink;
     return init(out, setup, &known, err);
+}
+
+banyan_status banyan_setup_quorum(const banyan_setup *parent, const banyan_config *config, int *rule,
+                                  banyan_error *err)
+{
+    banyan_config known;
+    banyan_status status = read_config(config, &known, err);
+
+    return status ? status : parse_quorum(known.shrink ? known.shrink : parent->shrink, rule, err);
 }
 
 banyan_status banyan_setup_open_log(banyan_setup *setup, int rank, banyan_error *err)
@@ -326,6 +360,7 @@ void banyan_setup_fini(banyan_setup *setup)
     banyan_free(setup->active);
     banyan_free(setup->algorithm);
     banyan_free(setup->transport);
+    banyan_free(setup->shrink);
     banyan_free(setup->relays);
     *setup = (banyan_setup){0};
 }

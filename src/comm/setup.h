@@ -17,6 +17,8 @@ typedef struct {
     int size;
     char *algorithm;
     char *transport; /* as BANYAN_TRANSPORT */
+    char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of comm/quorum.h */
+    int quorum;
     int timeout_ms;
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is */
@@ -37,6 +39,10 @@ banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, 
  */
 banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent, const banyan_config *config,
                                    const int *ranks, int count, banyan_error *err);
+
+/* Which ranks of a group may go on after a loss: as the config says, else as the group was set up. */
+banyan_status banyan_setup_quorum(const banyan_setup *parent, const banyan_config *config, int *rule,
+                                  banyan_error *err);
 
 /* The network as the names of the ranks' hosts suggest it, where nobody has said what it is: each host's
  * ranks close together, hosts on one switch. names[r] is rank r's host. */

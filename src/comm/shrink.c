@@ -8,18 +8,32 @@
  *     leader ── MEMBERS ──> all               time-out, or seven tenths of the time have passed
  *     rank r ── CARD ──> leader ── CARDS ──> all
  *
+ * Everybody then starts the new control star, whose rank 0 is the leader. It is ready when all members have connected, and
+ * nobody returns SUCCESS before.
+ *
+ * At most one group. From the moment in which a rank may be counted in, just before it starts the star, it is bound: it takes
+ * part in no other group of this communicator, even if this one fails. Until then nothing is lost when a leader or a member
+ * falls out, and all go round again. A group that begins has bound all of its members, and two groups that both meet an
+ * exclusive rule (comm/quorum.h) share a rank; so there cannot be two, whatever the network does meanwhile. The price: a
+ * leader that is lost in that moment leaves ranks that cannot know whether the group has begun, and that have to end.
+ *
  * Ranks may differ in whom they know to be lost. One that dials a dead leader finds it dead and takes the
  * next; one that is dialled although it follows another leader lets the caller wait, and the caller comes to
  * the right one when that connection closes.
  *
  * A rank that is slow is not dead: on a crowded machine a living one is now and then silent for long, and a group that took
  * it for dead would fall into two. So a leader that does not answer is given four tenths of the time, unless it has been silent for
- * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. */
+ * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. Behind a cut there
+ * may be many that do not answer: after the first, the next ones are asked all at once whether their hosts take a connection,
+ * which kernels do for processes that are slow or stopped, too. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "comm/internal.h"
+#include "comm/quorum.h"
 #include "comm/store.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -29,8 +43,11 @@
 
 enum { MEMBERS = 1, CARD, CARDS };
 #define SLICE_NS 20000000
-#define LEAVE_TO_LEADER 0.4 /* of the time: for a leader to answer, */
-#define LEAVE_TO_OTHERS 0.7 /* and for the others to come; the rest is for what follows */
+#define LEAVE_TO_LEADER 0.4   /* of the time: for a leader to answer, */
+#define LEAVE_TO_OTHERS 0.7   /* and for the others to come; the rest is for what follows */
+#define LEAVE_TO_REACHED 0.55 /* for another to answer after that, if its host takes connections, */
+#define LEAVE_TO_HOSTS 0.05   /* for which there is so much, */
+#define FIRST_HOSTS 16        /* of so many ranks at first, then of twice as many */
 #define LIMIT ((size_t)BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES)
 
 typedef struct {
@@ -45,6 +62,9 @@ typedef struct {
     int *members; /* old ranks */
     int count, own;
     uint64_t number; /* the leader's, for the new secret */
+    int rule;        /* comm/quorum.h */
+    int reached;     /* below it only those are left whose hosts take connections; 0: nobody was asked */
+    int is_bound;    /* in this call */
 } reunion;
 
 static int is_gone(const reunion *r, int rank)
@@ -90,13 +110,36 @@ static void turn_away(const reunion *r, int fd)
     banyan_channel_fini(&channel);
 }
 
-/* Who came to us when we were on our way without it. */
-static void turn_away_late(const reunion *r)
+/* Who came to us when we were on our way without it is told so; if we are not, it may find another leader. */
+static void send_away_late(const reunion *r, int has_begun)
 {
     int rank, fd;
 
     while ((fd = banyan_control_next_joiner(r->control, 0, &rank)) >= 0)
-        turn_away(r, fd);
+        if (has_begun)
+            turn_away(r, fd);
+        else
+            close(fd);
+}
+
+/* Whether the members may go on without the others. */
+static banyan_status check_quorum(const reunion *r, banyan_error *err)
+{
+    char ranks[120], why[360];
+    char *is_member;
+
+    if (banyan_quorum_is_met(r->rule, r->count, r->size, r->members[0] == 0))
+        return BANYAN_SUCCESS;
+    is_member = banyan_alloc((size_t)r->size, 1);
+    if (!is_member)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < r->count; i++)
+        is_member[r->members[i]] = 1;
+    banyan_fail(err, BANYAN_TOO_FEW_RANKS, "rank%s %s cannot go on: %s", r->count > 1 ? "s" : "",
+                banyan_ranks_format(is_member, r->size, ranks, sizeof ranks),
+                banyan_quorum_explain(r->rule, r->count, r->size, why, sizeof why));
+    banyan_free(is_member);
+    return BANYAN_TOO_FEW_RANKS;
 }
 
 static void welcome(reunion *r, int rank, int fd)
@@ -177,8 +220,8 @@ static banyan_status dial_leader(reunion *r, int leader, int *fd, banyan_error *
 {
     const banyan_card *card = &banyan_world_cards(r->world)[leader];
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, r->rank, banyan_world_size(r->world), 0, 1};
-    int64_t now_ns = banyan_clock_ns(), until_ns = patience_ns(r, leader, LEAVE_TO_LEADER);
-    int64_t least_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    int64_t now_ns = banyan_clock_ns(), least_ns = now_ns + (r->deadline_ns - now_ns) / 8;
+    int64_t until_ns = patience_ns(r, leader, r->reached ? LEAVE_TO_REACHED : LEAVE_TO_LEADER);
     struct timespec pause = {.tv_nsec = SLICE_NS};
     banyan_secret secret;
     banyan_status status;
@@ -220,15 +263,88 @@ static banyan_status follow(reunion *r, int leader, banyan_error *err)
     return status;
 }
 
+/* Marks who of the ranks in looks[] cannot be connected to until the deadline; returns how many can. */
+static int await_hosts(reunion *r, struct pollfd *looks, const int *ranks, int count, int64_t deadline_ns)
+{
+    int open = count, reachable = 0;
+
+    while (open > 0) {
+        int64_t left_ns = deadline_ns - banyan_clock_ns();
+
+        if (left_ns <= 0 || poll(looks, (nfds_t)count, (int)(left_ns / 1000000 + 1)) <= 0)
+            break;
+        for (int i = 0; i < count; i++)
+            if (looks[i].fd >= 0 && looks[i].revents) {
+                int is_there = !banyan_socket_connected(
+                    looks[i].fd, &banyan_world_cards(r->world)[ranks[i]].address, NULL);
+
+                r->is_out[ranks[i]] = !is_there;
+                reachable += is_there;
+                close(looks[i].fd);
+                looks[i].fd = -1;
+                open--;
+            }
+    }
+    for (int i = 0; i < count; i++)
+        if (looks[i].fd >= 0) {
+            r->is_out[ranks[i]] = 1;
+            close(looks[i].fd);
+        }
+    return reachable;
+}
+
+/* Goes on behind those that were asked already, until one can be reached or none is left below us. */
+static banyan_status reach_hosts(reunion *r, banyan_error *err)
+{
+    int64_t part_ns = (int64_t)(LEAVE_TO_HOSTS * (double)(r->deadline_ns - r->begun_ns));
+    struct pollfd *looks = banyan_alloc((size_t)r->size, sizeof *looks);
+    int *ranks = banyan_alloc((size_t)r->size, sizeof *ranks), found = 0;
+    banyan_status status = looks && ranks ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int most = FIRST_HOSTS; !status && !found && r->reached < r->rank; most *= 2) {
+        int count = 0;
+
+        for (; r->reached < r->rank && count < most; r->reached++) {
+            int fd, rank = r->reached;
+
+            if (is_gone(r, rank))
+                continue;
+            if (banyan_socket_connect(&banyan_world_cards(r->world)[rank].address, NULL, &fd, NULL)) {
+                r->is_out[rank] = 1;
+                continue;
+            }
+            looks[count] = (struct pollfd){.fd = fd, .events = POLLOUT};
+            ranks[count++] = rank;
+        }
+        found = await_hosts(r, looks, ranks, count, banyan_clock_ns() + part_ns);
+    }
+    banyan_free(looks);
+    banyan_free(ranks);
+    return status;
+}
+
+static int find_lowest(const reunion *r)
+{
+    int rank = 0;
+
+    while (rank < r->rank && is_gone(r, rank))
+        rank++;
+    return rank;
+}
+
 static banyan_status find_leader(reunion *r, banyan_error *err)
 {
     banyan_status status = BANYAN_TIMEOUT;
 
     while (banyan_clock_ns() < r->deadline_ns) {
-        int candidate = 0;
+        int candidate = find_lowest(r);
 
-        while (candidate < r->rank && is_gone(r, candidate))
-            candidate++;
+        if (r->reached && candidate >= r->reached && candidate < r->rank) {
+            status = reach_hosts(r, err);
+            if (status)
+                return status;
+            candidate = find_lowest(r);
+        }
         if (candidate == r->rank) {
             r->leader = r->rank;
             return lead(r, err);
@@ -237,8 +353,13 @@ static banyan_status find_leader(reunion *r, banyan_error *err)
         if (status != BANYAN_PEER_LOST && status != BANYAN_TIMEOUT && status != BANYAN_MISMATCH)
             return status;
         r->is_out[candidate] = 1;
+        if (status == BANYAN_TIMEOUT && !r->reached)
+            r->reached = candidate + 1;
     }
-    return status;
+    /* No time is left: we are as good as alone. */
+    r->members[0] = r->rank;
+    r->count = 1;
+    return check_quorum(r, err) ? BANYAN_TOO_FEW_RANKS : status;
 }
 
 static banyan_status collect_cards(reunion *r, const banyan_card *mine, unsigned char *all, banyan_error *err)
@@ -257,6 +378,8 @@ static banyan_status collect_cards(reunion *r, const banyan_card *mine, unsigned
                                              &bytes, err);
         if (!status && (type != CARD || bytes != BANYAN_CARD_BYTES))
             status = banyan_fail(err, BANYAN_REMOTE_ERROR, "it sent rubbish");
+        if (status == BANYAN_PEER_LOST)
+            r->is_out[r->members[i]] = 1;
         if (status && err) {
             char name[60];
 
@@ -319,8 +442,11 @@ static banyan_status meet(void *context, banyan_world *world, banyan_card *mine,
 static banyan_status create_child(reunion *r, const banyan_config *config, banyan_comm **out)
 {
     banyan_comm *comm = r->comm;
-    banyan_world_options options = {
-        .rank = r->own, .size = r->count, .old_rank = r->rank, .meeting = {r, meet}};
+    banyan_world_options options = {.rank = r->own,
+                                    .size = r->count,
+                                    .old_rank = r->rank,
+                                    .meeting = {r, meet},
+                                    .is_bound = &r->is_bound};
     banyan_secret secret;
     banyan_setup setup = {0};
     banyan_world *world = NULL;
@@ -364,13 +490,61 @@ static banyan_status init_reunion(reunion *r, banyan_comm *comm, const int *excl
     return BANYAN_SUCCESS;
 }
 
-static void fini_reunion(reunion *r)
+static void close_channels(reunion *r)
 {
     for (int i = 0; r->channels && i < r->size; i++)
         banyan_channel_fini(&r->channels[i]);
+}
+
+static void fini_reunion(reunion *r)
+{
+    close_channels(r);
     banyan_free(r->channels);
     banyan_free(r->is_out);
     banyan_free(r->members);
+}
+
+/* A leader or a member that falls out before we are bound only costs time. */
+static int is_worth_another(const reunion *r, banyan_status status)
+{
+    return status == BANYAN_PEER_LOST && !r->is_bound &&
+           banyan_clock_ns() <
+               r->begun_ns + (int64_t)(LEAVE_TO_OTHERS * (double)(r->deadline_ns - r->begun_ns));
+}
+
+static banyan_status reunite(reunion *r, const banyan_config *config, banyan_comm **out)
+{
+    banyan_error *err = &r->comm->err;
+    banyan_status status;
+
+    do {
+        close_channels(r);
+        status = find_leader(r, err);
+        if (!status)
+            status = check_quorum(r, err);
+        if (!status)
+            status = create_child(r, config, out);
+    } while (is_worth_another(r, status));
+    r->comm->is_bound |= r->is_bound;
+    if (status && r->is_bound)
+        banyan_error_prefix(
+            err, "the ranks have agreed on a new group, which did not begin here; restart the job");
+    send_away_late(r, !status);
+    return status;
+}
+
+/* Who may be in one group already must not be in another. */
+static banyan_status check_unbound(const reunion *r, banyan_error *err)
+{
+    char name[BANYAN_QUORUM_TEXT];
+
+    if (!r->comm->is_bound || !banyan_quorum_is_exclusive(r->rule, r->size))
+        return BANYAN_SUCCESS;
+    return banyan_fail(
+        err, BANYAN_INVALID_USAGE,
+        "rank %d has agreed to a group that this communicator shrank to, and with BANYAN_SHRINK=%s it "
+        "takes part in one at most; shrink that group, or restart the job",
+        r->rank, banyan_quorum_format(r->rule, name));
 }
 
 static banyan_status shrink(banyan_comm *comm, const int *exclude, int exclude_count,
@@ -385,11 +559,11 @@ static banyan_status shrink(banyan_comm *comm, const int *exclude, int exclude_c
             "ranks that are threads of one process make a new group with banyan_comm_init_all");
     status = init_reunion(&r, comm, exclude, exclude_count);
     if (!status)
-        status = find_leader(&r, &comm->err);
+        status = banyan_setup_quorum(&comm->group->setup, config, &r.rule, &comm->err);
     if (!status)
-        status = create_child(&r, config, out);
+        status = check_unbound(&r, &comm->err);
     if (!status)
-        turn_away_late(&r);
+        status = reunite(&r, config, out);
     fini_reunion(&r);
     return status;
 }

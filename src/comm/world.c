@@ -86,6 +86,8 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
         status = map_nodes(world, setup, err);
     if (!status)
         status = banyan_world_open_calls(world, err);
+    if (!status && options->is_bound)
+        *options->is_bound = 1;
     if (!status)
         status = banyan_world_begin(world, setup, err);
     if (!status) {

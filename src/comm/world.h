@@ -30,6 +30,7 @@ typedef struct {
     int color, key;              /* of a split */
     const banyan_secret *secret; /* NULL: rank 0's card brings one */
     banyan_meeting meeting;
+    int *is_bound; /* set before others can count this rank in; NULL: nobody asks */
 } banyan_world_options;
 
 /* Joins a new world. The setup is completed (topology by hosts) and stays the caller's. rank and size are as

@@ -300,7 +300,7 @@ static banyan_status time_out(banyan_world *world, const banyan_call *call, bany
     snprintf(sentence, sizeof sentence, "rank %d waited %d ms for rank 0 to call %s and send its plan",
              world->rank, world->setup->timeout_ms, banyan_call_describe(call, text, sizeof text));
     banyan_control_abort(world->control, BANYAN_TIMEOUT, sentence);
-    return banyan_control_failure(world->control, err);
+    return banyan_control_verdict(world->control, err);
 }
 
 /* The first letter, taken off the list, or NULL with the reason. */
@@ -318,8 +318,8 @@ static banyan_plan_letter *wait_for_letter(banyan_world *world, const banyan_cal
     if (letter)
         world->letters = letter->next;
     pthread_mutex_unlock(&world->lock);
-    if (!letter && !*status)
-        *status = time_out(world, call, err);
+    if (!letter)
+        *status = *status ? banyan_control_verdict(world->control, err) : time_out(world, call, err);
     return letter;
 }
 
@@ -426,7 +426,7 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_comm_plan **plans, 
     *entry = (banyan_call_entry){.number = world->calls_made, .first_rank = world->rank, .call = *call};
     entry->whole = banyan_world_whole(world, call);
     write_label(world->calls_made, call, 0, label);
-    status = banyan_control_failure(world->control, err);
+    status = banyan_control_verdict(world->control, err);
     if (!status)
         status = check_present(world, call, err);
     if (!status)

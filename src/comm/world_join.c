@@ -102,6 +102,7 @@ static void write_card(const banyan_world *world, const banyan_world_options *op
                           .slice_bytes = setup->slice_bytes,
                           .window_bytes = world->meeting.window_bytes,
                           .connections = world->meeting.connections,
+                          .quorum = setup->quorum,
                           .old_rank = options->old_rank,
                           .color = options->color,
                           .key = options->key};

@@ -36,6 +36,8 @@
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
+    X(SHRINK, STRING, "majority", NULL,                                                                      \
+      "which ranks may go on after a loss: majority of the last group, any or at_least:N")                   \
     X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp|ucx|mpi|shm+tcp|shm+ucx|shm+mpi",                             \
       "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \

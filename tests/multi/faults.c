@@ -109,6 +109,26 @@ static int leave(job_rank *self, scene *s, int descriptors, int threads)
 
 #define COUNT_BEFORE int descriptors = job_count_descriptors(), threads = job_count_threads()
 
+/* What ended the group, for the test to compare. */
+static void note_words(job_rank *self, const scene *s)
+{
+    snprintf((char *)self->memory->results[self->rank], sizeof s->sentence, "%s", banyan_last_error(s->comm));
+}
+
+static int count_differences(const job *j, int victim)
+{
+    const char *first = (const char *)j->memory->results[victim == 0];
+    int count = 0;
+
+    for (int i = 0; i < RANKS; i++)
+        if (i != victim && strcmp(first, (const char *)j->memory->results[i]) != 0) {
+            fprintf(stderr, "'%s' on one rank, '%s' on rank %d\n", first, (const char *)j->memory->results[i],
+                    i);
+            count++;
+        }
+    return count;
+}
+
 /* kill -9 */
 
 static int lose_a_rank(job_rank *self, int victim)
@@ -134,6 +154,7 @@ static int lose_a_rank(job_rank *self, int victim)
     EXPECT(status == BANYAN_PEER_LOST, "%s: %s", banyan_status_string(status), banyan_last_error(s.comm));
     EXPECT(strstr(banyan_last_error(s.comm), name), "who? %s", banyan_last_error(s.comm));
     EXPECT(seconds < CALL_MS * 1e-3 / 2, "%g s", seconds);
+    note_words(self, &s);
     if (recover(self, &s, RANKS - 1))
         return 1;
     return leave(self, &s, descriptors, threads);
@@ -162,6 +183,7 @@ static void expect_all_but(int victim, rank_function function, int how)
             wrong++;
         }
     }
+    wrong += count_differences(&j, victim);
     job_free(&j);
     assert_int_equal(wrong, 0);
 }
@@ -180,12 +202,20 @@ TEST(a_killed_rank_0_is_named_and_the_survivors_go_on)
 
 enum { STOP_MS = 2500 };
 
+/* What follows the words, or nothing. */
+static const char *after_words(const char *text, const char *words)
+{
+    const char *found = strstr(text, words);
+
+    return found ? found + strlen(words) : "";
+}
+
 static int stop_a_rank(job_rank *self, int victim)
 {
     scene s;
     double seconds;
     banyan_status status;
-    char name[32], other[40];
+    char name[40], other[40], third[40];
     float sum;
 
     if (enter(self, &s, STOP_MS))
@@ -196,6 +226,12 @@ static int stop_a_rank(job_rank *self, int victim)
         raise(SIGSTOP);
         status = call_until_failure(s.comm, &seconds);
         EXPECT(status != BANYAN_SUCCESS, "the stopped rank goes on as if nothing had happened");
+        snprintf(name, sizeof name, "rank %d was itself stopped", victim);
+        snprintf(other, sizeof other, "for rank %d ", victim);
+        snprintf(third, sizeof third, "rank %d has been silent", victim);
+        EXPECT(strstr(banyan_last_error(s.comm), name) || strstr(banyan_last_error(s.comm), other) ||
+                   strstr(banyan_last_error(s.comm), third),
+               "the stopped rank blames another: %s", banyan_last_error(s.comm));
         banyan_comm_destroy(s.comm);
         return 0;
     }
@@ -205,7 +241,10 @@ static int stop_a_rank(job_rank *self, int victim)
     EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), banyan_last_error(s.comm));
     EXPECT(strstr(banyan_last_error(s.comm), name) || strstr(banyan_last_error(s.comm), other), "who? %s",
            banyan_last_error(s.comm));
+    EXPECT(!strstr(after_words(banyan_last_error(s.comm), "been silent"), "been silent"), "twice: %s",
+           banyan_last_error(s.comm));
     EXPECT(seconds < STOP_MS * 1e-3 * 1.5, "%g s", seconds);
+    note_words(self, &s);
     if (recover(self, &s, RANKS - 1))
         return 1;
     banyan_comm_destroy(s.comm);
@@ -231,6 +270,7 @@ static void expect_to_survive_a_stop(int victim, rank_function function)
     for (int i = 0; i < RANKS; i++)
         if (i != victim)
             wrong += job_end_rank(&j, i, JOB_SECONDS) != 0;
+    wrong += victim ? count_differences(&j, victim) : 0; /* without rank 0 each has words of its own */
     assert_int_equal(kill(j.processes[victim], SIGCONT), 0);
     wrong += job_end_rank(&j, victim, JOB_SECONDS) != 0;
     job_free(&j);

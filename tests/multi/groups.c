@@ -191,6 +191,10 @@ static int shrink_by_list(job_rank *self)
         sum = sum_of(fewer, (float)self->rank, &status);
         EXPECT(!status && sum == 5, "%g: %s", (double)sum, banyan_last_error(fewer));
         banyan_comm_destroy(fewer);
+        status = banyan_comm_shrink(comm, without, 1, &fewer, NULL); /* a rank is in one such group at most */
+        EXPECT(status == BANYAN_INVALID_USAGE &&
+                   strstr(banyan_last_error(comm), "has agreed to a group that this communicator shrank to"),
+               "%s: %s", banyan_status_string(status), banyan_last_error(comm));
     }
     sum = sum_of(comm, (float)self->rank, &status);
     EXPECT(!status && sum == 6, "%g: %s", (double)sum, banyan_last_error(comm));
@@ -201,6 +205,43 @@ static int shrink_by_list(job_rank *self)
 TEST(a_group_that_works_can_be_shrunk_by_a_list)
 {
     job_run(RANKS, shrink_by_list);
+}
+
+/* The last rank leaves out all others. */
+static int go_on_alone(job_rank *self)
+{
+    static const char *const rules[] = {NULL, "majority", "at_least:2", "any"};
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    int others[MOST_RANKS], size = 0;
+    banyan_comm *comm = NULL, *alone = NULL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    EXPECT(!banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, NULL), "init");
+    for (int i = 0; i < RANKS; i++)
+        others[i] = i;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && self->rank == RANKS - 1; i++) {
+        config.shrink = rules[i];
+        status = banyan_comm_shrink(comm, others, RANKS - 1, &alone, &config);
+        EXPECT(status == (i == 3 ? BANYAN_SUCCESS : BANYAN_TOO_FEW_RANKS), "%s: %s",
+               banyan_status_string(status), banyan_last_error(comm));
+        EXPECT(!status ||
+                   (strstr(banyan_last_error(comm), "1 of the last group's") &&
+                    strstr(banyan_last_error(comm), i == 2 ? "at_least:2 asks for 2" : "majority asks for")),
+               "%s", banyan_last_error(comm));
+    }
+    if (alone) {
+        banyan_comm_size(alone, &size);
+        EXPECT(size == 1, "%d ranks", size);
+    }
+    banyan_comm_destroy(alone);
+    banyan_barrier(comm);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_minority_goes_on_only_where_it_is_asked_for)
+{
+    job_run(RANKS, go_on_alone);
 }
 
 static int call_without_blocking(job_rank *self)
@@ -277,6 +318,7 @@ int main(int count, char **words)
         cmocka_unit_test(ports_stay_in_their_range),
         cmocka_unit_test(a_group_can_be_split_by_color_and_key),
         cmocka_unit_test(a_group_that_works_can_be_shrunk_by_a_list),
+        cmocka_unit_test(a_minority_goes_on_only_where_it_is_asked_for),
         cmocka_unit_test(several_calls_are_under_way_at_once),
         cmocka_unit_test(a_request_that_times_out_says_so),
     };

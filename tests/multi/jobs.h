@@ -36,7 +36,7 @@ typedef struct {
     _Atomic int has_id;
     _Atomic int step; /* what the test's own words say */
     _Atomic int counted;
-    unsigned char results[MOST_RANKS][RESULT_ROOM];
+    _Alignas(16) unsigned char results[MOST_RANKS][RESULT_ROOM]; /* for structures, too */
 } job_memory;
 
 typedef struct {

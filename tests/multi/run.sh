@@ -102,6 +102,12 @@ expect 0 "rank 1 (process" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && kill -9
 expect 0 "the others go on" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && exit 4; sleep 0.3; exit 0'
 expect 6 "exited with code 6; the others are ended" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && sleep 60; sleep 0.$BANYAN_RANK; exit $((BANYAN_RANK + 4))'
 expect 3 "exited with code 3" -n 2 --spare 9 sh -c 'exit 3'
+expect 5 "1 of the last group's 2 ranks is left on this side, and BANYAN_SHRINK=majority asks for more than half, or half with rank 0" \
+    -n 2 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && exit 5; sleep 5'
+expect 0 "the others go on" -n 2 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && exit 5; sleep 0.3'
+BANYAN_SHRINK=any expect 0 "the others go on" -n 2 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && exit 5; sleep 0.3'
+BANYAN_SHRINK=at_least:3 expect 5 "BANYAN_SHRINK=at_least:3 asks for" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 2 ] && exit 5; sleep 5'
+BANYAN_SHRINK=most expect 2 "BANYAN_SHRINK: 'most' is not majority, any or at_least:N" -n 2 --spare 1 true
 expect 2 '--spare: "x" is not an integer from 0 to 1024' --spare x true
 expect 2 "no command is given"
 expect 2 '--ranks: "0" is not an integer from 1 to 1024' -n 0 true

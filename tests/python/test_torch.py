@@ -363,6 +363,15 @@ def lost():
         assert tensor.item() == size
         assert dist.distributed_c10d._pg_names[group] == group.getGroupName() != ""
         pass_on(rank)
+    if rank == 1:  # one of two, without the lower: no majority
+        try:
+            banyan.torch.shrink(exclude=[0])
+        except banyan.TooFewRanks as error:
+            assert "1 of the last group's 2 ranks is left" in str(error), error
+            assert "BANYAN_SHRINK=majority asks for more than half" in str(error), error
+        else:
+            raise AssertionError("a minority goes on")
+        assert banyan.torch.shrink(exclude=[0], rule="any").size() == 1
     print("went on with two")
 
 

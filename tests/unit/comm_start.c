@@ -113,6 +113,11 @@ static void topology(banyan_card *card)
     snprintf(card->topology, sizeof card->topology, "0123456789abcdef");
 }
 
+static void quorum(banyan_card *card)
+{
+    card->quorum = 1;
+}
+
 TEST(each_disagreement_names_both_ranks_and_values)
 {
     static const struct {
@@ -128,6 +133,7 @@ TEST(each_disagreement_names_both_ranks_and_values)
         {size, BANYAN_MISMATCH, "the number of ranks differs: rank 0 has 3, rank 2 has 4"},
         {rank, BANYAN_MISMATCH, "the process that should be rank 2 (node7, process 77) says rank 1"},
         {slices, BANYAN_MISMATCH, "BANYAN_SLICE_BYTES differs: rank 0 has 4096, rank 2 has 8192"},
+        {quorum, BANYAN_MISMATCH, "BANYAN_SHRINK differs: rank 0 has majority, rank 2 has any"},
         {topology, BANYAN_MISMATCH,
          "BANYAN_TOPO (digest) differs: rank 0 has none, rank 2 has 0123456789abcdef"},
     };

@@ -24,6 +24,7 @@ from .errors import (
     RemoteError,
     SystemFailure,
     Timeout,
+    TooFewRanks,
     Unsupported,
     VersionMismatch,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Request",
     "SystemFailure",
     "Timeout",
+    "TooFewRanks",
     "Trainer",
     "Unsupported",
     "VersionMismatch",

@@ -48,7 +48,8 @@ class Communicator:
         self.size = size.value
         self._requests = weakref.WeakSet()  # they must be freed before the handle
 
-    # How groups are made. config: topology, active, algorithm, timeout (seconds), slice_bytes.
+    # How groups are made. config: topology, active, algorithm, timeout (seconds), slice_bytes, shrink (who may go on
+    # after a loss: "majority", "any" or "at_least:N").
 
     @classmethod
     def init(cls, **config):
@@ -107,7 +108,8 @@ class Communicator:
         return type(self)(handle) if handle.value else None
 
     def shrink(self, exclude=(), **config):
-        """A new group of those who call it, without the ranks that are lost. The old one is still to be closed."""
+        """A new group of those who call it, without the ranks that are lost. The old one is still to be closed.
+        Raises TooFewRanks where fewer are left than `shrink` asks for (config, by default a majority)."""
         holder, handle = ConfigHolder(**config), ctypes.c_void_p()
         ranks = (ctypes.c_int * max(1, len(exclude)))(*exclude)
         holder.check(

@@ -81,6 +81,12 @@ class VersionMismatch(Error):
     status = 13
 
 
+class TooFewRanks(Error):
+    """Fewer ranks are left than `shrink` asks for; the sentence says how many, and how to choose otherwise."""
+
+    status = 14
+
+
 _CLASSES = {
     cls.status: cls
     for cls in (
@@ -97,6 +103,7 @@ _CLASSES = {
         PlanInvalid,
         Unsupported,
         VersionMismatch,
+        TooFewRanks,
     )
 }
 

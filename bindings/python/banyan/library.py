@@ -54,6 +54,9 @@ class Config(Structure):
         ("slice_bytes", c_size_t),
         ("error", c_void_p),
         ("error_bytes", c_size_t),
+        ("transport", c_char_p),
+        ("relays", c_char_p),
+        ("shrink", c_char_p),
     ]
 
 
@@ -228,7 +231,7 @@ def _text(value):
 class ConfigHolder:
     """A banyan_config, with the memory that it points to."""
 
-    def __init__(self, topology=None, active=None, algorithm=None, timeout=None, slice_bytes=0):
+    def __init__(self, topology=None, active=None, algorithm=None, timeout=None, slice_bytes=0, shrink=None):
         self.sentence = ctypes.create_string_buffer(512)
         if active is not None and not isinstance(active, str):
             active = ",".join(str(worker) for worker in active)
@@ -243,6 +246,9 @@ class ConfigHolder:
             slice_bytes,
             ctypes.cast(self.sentence, c_void_p),
             len(self.sentence),
+            None,
+            None,
+            _text(shrink),
         )
 
     def check(self, status):

@@ -386,11 +386,15 @@ def communicator(group=None):
     return group.communicator
 
 
-def shrink(exclude=(), timeout=None):
+def shrink(exclude=(), timeout=None, rule=None):
     """After a rank was lost: all others call this. A new default group of those that are left, which it returns;
-    rank and size are new. Process groups and DDP models of before are to be made again."""
+    rank and size are new. Process groups and DDP models of before are to be made again. rule says how many must be left:
+    "majority" of the last group (the default, unless BANYAN_SHRINK says otherwise), "any" or "at_least:N", the same on
+    all ranks. Raises banyan.TooFewRanks where fewer are."""
     old = dist.distributed_c10d._get_default_group()
-    comm = communicator(old).shrink(exclude, timeout=timeout if timeout is not None else old.timeout)
+    comm = communicator(old).shrink(
+        exclude, timeout=timeout if timeout is not None else old.timeout, shrink=rule
+    )
     mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
     every = torch.empty(comm.size, dtype=torch.int64)
     comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
