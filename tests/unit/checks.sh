@@ -32,7 +32,8 @@ done
 cat > "$place/tree/page.md" << 'END'
 ```
 banyan well
-banyan run --net hosts:1+1 true
+banyan run --net hosts:1+1 banyan probe -o net.json
+banyan load net.json
 banyan well | nosuchprogram
 ```
 END
@@ -40,6 +41,7 @@ pretend banyan << 'END'
 case $1 in
 run) echo "banyan run: a test network needs root" >&2 && exit 3 ;;
 bad) exit 5 ;;
+load) [ -e "$2" ] || exit 2 ;;
 esac
 END
 cp "$place/bin/banyan" "$place/tree/build/release/banyan"
@@ -49,11 +51,12 @@ documents() {
 pretend unshare <<< 'exit 1'
 documents || complain "commands that cannot run here fail"
 grep -qx "1 skipped: no test network can be made here: a test network needs root" "$place/log" || complain "the missing right is not told"
+grep -qx "1 skipped: the command that writes net.json was skipped" "$place/log" || complain "a command that needs a skipped one fails"
 grep -qx "1 skipped: nosuchprogram is not installed" "$place/log" || complain "the missing program is not told"
 grep -qx "1 commands of the documents run" "$place/log" || complain "what did run is not told"
 pretend unshare <<< 'exit 0'
 documents && complain "a test network that Banyan alone cannot make is skipped"
-grep -qF "page.md: 'banyan run --net hosts:1+1 true' ended with 3" "$place/log" || complain "the command that failed is not told"
+grep -qF "page.md: 'banyan run --net hosts:1+1 banyan probe -o net.json' ended with 3" "$place/log" || complain "the command that failed is not told"
 pretend unshare <<< 'exit 1'
 sed -i 's/banyan well$/banyan bad/' "$place/tree/page.md"
 documents && complain "a command that fails is skipped"

@@ -40,7 +40,7 @@ check_man_headers() {
 # Every verb has a page and every page a verb; a page names the options that --help shows, and no others.
 check_verbs() {
     local verb page option
-    local verbs
+    local verbs help
     verbs=$("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
     [ -n "$verbs" ] || complain "«banyan --help» lists no verbs"
     for verb in $verbs; do
@@ -50,11 +50,12 @@ check_verbs() {
             continue
         fi
         grep -q "banyan-$verb.md" docs/verbs/banyan.md || complain "docs/verbs/banyan.md does not name $verb"
-        for option in $("$banyan" "$verb" --help | sed -n '/^[A-Z].*:$/,$s/^  *\(-.,\)\{0,1\} *\(--[a-z_-]*\).*/\2/p' | sort -u); do
+        help=$("$banyan" "$verb" --help)
+        for option in $(sed -n '/^[A-Z].*:$/,$s/^  *\(-.,\)\{0,1\} *\(--[a-z_-]*\).*/\2/p' <<< "$help" | sort -u); do
             grep -qe "\`$option\`" "$page" || is_parameter "$option" || complain "$page does not name $option"
         done
         for option in $(sed -n '/^## OPTIONS/,/^## /p' "$page" | grep -o '`--[a-z_-]*`' | tr -d '`' | sort -u); do
-            "$banyan" "$verb" --help | grep -qe "$option" || is_parameter "$option" ||
+            grep -qe "$option" <<< "$help" || is_parameter "$option" ||
                 complain "$page names $option, which $verb does not have"
         done
     done
@@ -67,7 +68,8 @@ check_verbs() {
 
 # Options of algorithms stand in «banyan list».
 is_parameter() {
-    "$banyan" list --json | grep -qF "\"key\":\"${1#--}\""
+    [ -n "${listed-}" ] || listed=$("$banyan" list --json)
+    grep -qF "\"key\":\"${1#--}\"" <<< "$listed"
 }
 
 check_examples() {
