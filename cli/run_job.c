@@ -260,7 +260,7 @@ static int can_spare(const show *s, int rank, char *why, size_t bytes)
 static void note_end(show *s, int rank, pid_t pid, const siginfo_t *info)
 {
     run_outcome *o = s->outcome;
-    char how[sizeof o->how], why[400], sentence[700];
+    char how[sizeof o->how], why[400], sentence[sizeof how + sizeof why + 80];
     int is_spare = can_spare(s, rank, why, sizeof why);
 
     if ((info->si_code == CLD_EXITED && !info->si_status) || o->failed_rank >= 0 || o->exit_code)

@@ -29,7 +29,7 @@ static int try_file(const char *folder, const char *relative, const char *name, 
 
 static int try_near(char *place, const char *name, char *path, size_t size)
 {
-    static const char *const relatives[] = {"/banyan", "", "/..", "/../..", "/../" BANYAN_PLUGIN_DIR};
+    static const char *const relatives[] = {"/banyan", "", "/..", "/../..", ("/../" BANYAN_PLUGIN_DIR)};
     char *slash = strrchr(place, '/');
 
     if (!slash)

@@ -342,7 +342,7 @@ static char *bound_of(const banyan_topology *t, const int *active, int count, ba
 {
     banyan_bound found, proven;
     banyan_error err;
-    char *text;
+    char *text = NULL;
 
     if (banyan_bound_search(t, active, count, relays, &found, &err) ||
         banyan_bound_derive(t, active, count, &found, &proven, &err) ||
@@ -360,7 +360,7 @@ static char *staged_of(const banyan_topology *t, const int *active, int count, b
     banyan_staged found = {0};
     banyan_graph *graph;
     banyan_error err;
-    char *text;
+    char *text = NULL;
 
     if (banyan_network_graph(t, active, count, relays, &graph, &err) ||
         banyan_staged_solve(graph, stages, &found, &err) ||
