@@ -237,6 +237,17 @@ static banyan_status wait_for(banyan_train *train, condition *is_met, int tensor
     return is_met(train, tensor) ? BANYAN_SUCCESS : fail_as_before(train);
 }
 
+/* A failure that another thread is still telling: whoever waits returns after the last gradient was told, not between two
+ * of them. With the lock held. */
+static void wait_until_told(banyan_train *train)
+{
+    int64_t until_ns = banyan_clock_ns() + (int64_t)train->timeout_ms * 1000000;
+    struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+
+    while (train->failure && !train->is_failure_told && banyan_clock_ns() < until_ns)
+        pthread_cond_timedwait(&train->changed, &train->lock, &until);
+}
+
 banyan_status banyan_train_test(banyan_train *train, int tensor)
 {
     return banyan_train_wait(train, tensor, 0);
@@ -356,6 +367,7 @@ banyan_status banyan_train_wait_all(banyan_train *train)
     if (!train)
         return BANYAN_INVALID_ARGUMENT;
     pthread_mutex_lock(&train->lock);
+    wait_until_told(train);
     status = check(train, 0);
     if (!status && train->is_open)
         status = close_iteration(train);
