@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "core/near.h"
+#include "topology/scale.h"
 
 #define X(name) extern const banyan_algorithm banyan_algorithm_##name;
 #include "algorithms/list.h"
@@ -153,9 +154,11 @@ banyan_status banyan_algorithm_build(const banyan_algorithm *algorithm, const ba
                                      banyan_schedule **out, banyan_error *err)
 {
     banyan_schedule *schedule = NULL;
-    banyan_status status = check_ranks(problem, err);
+    banyan_status status = banyan_scale_check(problem->topology, err);
 
     *out = NULL;
+    if (!status)
+        status = check_ranks(problem, err);
     if (!status)
         status = check_parameters(algorithm, problem, err);
     if (!status)
@@ -209,10 +212,13 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
 banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
                                              double transfers, banyan_error *err)
 {
-    if (transfers > BANYAN_MOST_TRANSFERS)
+    double most =
+        banyan_scale_is_large(problem->topology) ? BANYAN_SCALE_MOST_MOVES : BANYAN_MOST_TRANSFERS;
+
+    if (transfers > most)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "%s on %d workers would take %.0f transfers, and %.0f is the most", name,
-                           problem->active_count, transfers, BANYAN_MOST_TRANSFERS);
+                           problem->active_count, transfers, most);
     return BANYAN_SUCCESS;
 }
 
@@ -220,4 +226,6 @@ void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder
 {
     banyan_builder_init(builder, problem->collective, problem->root, problem->topology->node_count,
                         problem->active, problem->active_count);
+    if (banyan_scale_is_large(problem->topology))
+        banyan_builder_limit_moves(builder, BANYAN_SCALE_MOST_MOVES);
 }

@@ -288,7 +288,10 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status;
     banyan_problem_begin(problem, &w.builder);
     w.share_count = count_shares(&w);
-    status = find_trees(&w, err);
+    status = banyan_problem_check_transfers(
+        problem, "blink", 2.0 * w.machines.count * (w.machines.count - 1) * w.share_count, err);
+    if (!status)
+        status = find_trees(&w, err);
     if (!status)
         status = cut_all(&w, err);
     if (!status)

@@ -130,9 +130,11 @@ static int sort_ranks(banyan_call_plan *p, int branch)
 static banyan_status add_holder(banyan_call_plan *p, int rank, banyan_error *err)
 {
     void *holders = p->holders;
+    banyan_status status =
+        banyan_problem_check_transfers(p->problem, "flexreduce", 2.0 * (double)p->holder_count, err);
 
-    if (2.0 * (double)p->holder_count > BANYAN_MOST_TRANSFERS)
-        return banyan_problem_check_transfers(p->problem, "flexreduce", 2.0 * (double)p->holder_count, err);
+    if (status)
+        return status;
     if (!banyan_grow(&holders, p->holder_count, &p->holder_capacity, sizeof *p->holders))
         return banyan_fail_memory(err);
     p->holders = holders;

@@ -168,6 +168,14 @@ static banyan_status find_trees(const banyan_problem *problem, banyan_grown_tree
     return status ? status : banyan_grow_trees(problem, order, is_deep_first, out, err);
 }
 
+/* Each rank has a tree, which all others hang on. */
+static banyan_status applies(const banyan_problem *problem, banyan_error *err)
+{
+    double ranks = problem->active_count;
+
+    return banyan_problem_check_transfers(problem, "multitree", 2 * ranks * (ranks - 1), err);
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_grown_trees trees;
@@ -197,5 +205,6 @@ const banyan_algorithm banyan_algorithm_multitree = {
     .cost = "2 S (a + n b/p), S steps a phase; on a torus of d dimensions about (p-1)/2d",
     .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER),
     .options = options,
+    .applies = applies,
     .build = build,
 };

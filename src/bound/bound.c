@@ -7,7 +7,9 @@
 
 #include "bound/allreduce.h"
 #include "bound/gather.h"
+#include "bound/large.h"
 #include "core/alloc.h"
+#include "topology/scale.h"
 
 #define ROUNDED 1e-6
 
@@ -82,18 +84,18 @@ static void join_free_arcs(banyan_certificate *c, const banyan_graph *graph)
         c->part[v] =
             graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1] ? v
                                                                                                          : -1;
-    for (int changed = 1; changed;) {
-        changed = 0;
-        for (int i = 0; i < graph->arc_count; i++) {
-            int a = graph->arcs[i].src, b = graph->arcs[i].dst, twin = graph->arcs[i].twin;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int twin = graph->arcs[i].twin, a, b;
 
-            if (c->price[graph->arcs[i].link] || (twin >= 0 && c->price[graph->arcs[twin].link]) ||
-                c->part[a] == c->part[b])
-                continue;
-            c->part[a] = c->part[b] = c->part[a] < c->part[b] ? c->part[a] : c->part[b];
-            changed = 1;
-        }
+        if (c->price[graph->arcs[i].link] || (twin >= 0 && c->price[graph->arcs[twin].link]))
+            continue;
+        a = banyan_graph_find_top(c->part, graph->arcs[i].src);
+        b = banyan_graph_find_top(c->part, graph->arcs[i].dst);
+        c->part[a > b ? a : b] = a > b ? b : a;
     }
+    for (int v = 0; v < graph->node_count; v++)
+        if (c->part[v] >= 0)
+            c->part[v] = banyan_graph_find_top(c->part, v);
     c->part_count = 0;
     for (int v = 0; v < graph->node_count;
          v++) /* a part's name is its first node, which comes before the others */
@@ -149,6 +151,16 @@ static void set_by_prices(const banyan_graph *graph, const int64_t *price, banya
     set_rate(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
 }
 
+static banyan_status solve(const banyan_graph *graph, int patient, banyan_allreduce_bound *found,
+                           banyan_error *err)
+{
+    banyan_status status = banyan_allreduce_solve(graph, found, err);
+
+    if (!status && patient)
+        status = banyan_allreduce_lower_by_search(graph, 1, found, err);
+    return status ? status : take_what_is_proven(graph, found, err);
+}
+
 static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int patient,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
@@ -157,11 +169,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
         found.price ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_allreduce_solve(graph, &found, err);
-    if (!status && patient)
-        status = banyan_allreduce_lower_by_search(graph, 1, &found, err);
-    if (!status)
-        status = take_what_is_proven(graph, &found, err);
+        status = banyan_scale_is_large(topology) ? banyan_large_solve(graph, &found, err)
+                                                 : solve(graph, patient, &found, err);
     if (!status) {
         set_by_prices(graph, found.price, found.fraction, found.value, rate);
         *reached_bytes_per_s = found.reached * graph->unit;
@@ -211,7 +220,8 @@ static banyan_status find_gather(const banyan_topology *topology, const banyan_g
         inside ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_gather_rate(graph, towards, &fraction, inside, err);
+        status = banyan_scale_is_large(topology) ? banyan_large_gather(graph, towards, &fraction, inside, err)
+                                                 : banyan_gather_rate(graph, towards, &fraction, inside, err);
     if (!status) /* the cut says the fraction again */
         status = set_by_cut(topology, graph, relays, towards, inside, rate, err);
     banyan_free(inside);
@@ -226,7 +236,9 @@ static banyan_status make_graph(const banyan_topology *topology, const int *acti
     *out = NULL;
     if (active_count < 1)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no active worker");
-    status = banyan_topology_check_connected(topology, active, active_count, err);
+    status = banyan_scale_check(topology, err);
+    if (!status)
+        status = banyan_topology_check_connected(topology, active, active_count, err);
     if (!status)
         status = banyan_network_graph(topology, active, active_count, relays, out, err);
     return status;
@@ -318,8 +330,10 @@ static banyan_status derive_allreduce(const banyan_topology *topology, const ban
                                  graph->arcs[i].link);
     }
     if (!status)
-        status =
-            banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, &fraction, &value, err);
+        status = banyan_scale_is_large(topology)
+                     ? banyan_large_prove(graph, price, &fraction, &value, err)
+                     : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, &fraction,
+                                              &value, err);
     if (!status) {
         set_by_prices(graph, price, fraction, value, out);
         status = judge("all-reduce", claimed, out, err);

@@ -11,6 +11,7 @@
 #include "core/near.h"
 #include "planner/messages.h"
 #include "planner/predict.h"
+#include "topology/scale.h"
 #include "verify/verify.h"
 
 /* As much as an engine has under way: more, smaller slices are predicted no better and take longer to predict. */
@@ -235,6 +236,8 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
 
     *out = NULL;
     if (!status)
+        status = banyan_scale_check(problem->topology, err);
+    if (!status)
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
     if (!status)
@@ -308,6 +311,8 @@ banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *pr
     if (!strcmp(algorithm, "auto"))
         return choose_best(problem, out, err);
     status = banyan_plan_find(algorithm, &found, err);
+    if (!status)
+        status = banyan_scale_check(problem->topology, err);
     if (!status)
         status = banyan_algorithm_applies(found, problem, err);
     return status ? status : banyan_plan_make(found, problem, out, err);

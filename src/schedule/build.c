@@ -136,6 +136,11 @@ void banyan_builder_set_barrier(banyan_builder *builder, int round)
         builder->schedule->barrier = round;
 }
 
+void banyan_builder_limit_moves(banyan_builder *builder, size_t most)
+{
+    builder->most_moves = most;
+}
+
 int banyan_builder_add_route(banyan_builder *builder, const int *links, int count)
 {
     banyan_schedule *schedule = builder->schedule;
@@ -175,6 +180,13 @@ void banyan_builder_add(banyan_builder *builder, banyan_transfer transfer)
 
     if (builder->status)
         return;
+    builder->moves += (size_t)(transfer.piece_count > 0 ? transfer.piece_count : 0);
+    if (builder->most_moves && builder->moves > builder->most_moves) {
+        banyan_builder_fail(builder, BANYAN_UNSUPPORTED,
+                            "a schedule for %d workers would move more than %zu pieces, and that is the most",
+                            schedule->active_count, builder->most_moves);
+        return;
+    }
     transfers = schedule->transfers;
     if (!banyan_grow(&transfers, schedule->transfer_count, &builder->transfer_capacity, sizeof transfer)) {
         out_of_memory(builder);

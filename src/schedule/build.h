@@ -9,6 +9,7 @@
 typedef struct {
     banyan_schedule *schedule;
     size_t transfer_capacity, route_capacity, link_capacity;
+    size_t moves, most_moves; /* pieces that all transfers move; 0: any number may */
     banyan_status status;
     banyan_error err;
 } banyan_builder;
@@ -26,6 +27,9 @@ void banyan_builder_set_owners(banyan_builder *builder, const int *owner);
 
 /* The schedule's barrier, if it has one. */
 void banyan_builder_set_barrier(banyan_builder *builder, int round);
+
+/* More moves than that are UNSUPPORTED: a transfer of three pieces is three. */
+void banyan_builder_limit_moves(banyan_builder *builder, size_t most);
 
 /* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on failure.
  */
