@@ -100,7 +100,12 @@ expect 124 "not done after 0.3 s; still running: rank 0, rank 1" -n 2 --timeout 
 expect 124 "still running: rank 1" -n 2 --timeout 0.5 sh -c '[ $BANYAN_RANK = 0 ] || sleep 60'
 expect 0 "rank 1 (process" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && kill -9 $$; sleep 0.3'
 expect 0 "the others go on" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 1 ] && exit 4; sleep 0.3; exit 0'
-expect 6 "exited with code 6; the others are ended" -n 3 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && sleep 60; sleep 0.$BANYAN_RANK; exit $((BANYAN_RANK + 4))'
+# Rank 2 fails when rank 1 has failed and the launcher has collected it.
+expect 6 "exited with code 6; the others are ended" -n 3 --spare 1 sh -c '
+    [ $BANYAN_RANK = 0 ] && exec sleep 60
+    [ $BANYAN_RANK = 1 ] && echo $$ > first.part && mv first.part first && exit 5
+    until [ -e first ] && ! [ -d /proc/$(cat first) ]; do sleep 0.02; done
+    exit 6'
 expect 3 "exited with code 3" -n 2 --spare 9 sh -c 'exit 3'
 expect 5 "1 of the last group's 2 ranks is left on this side, and BANYAN_SHRINK=majority asks for more than half, or half with rank 0" \
     -n 2 --spare 1 sh -c '[ $BANYAN_RANK = 0 ] && exit 5; sleep 5'
