@@ -212,8 +212,7 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
 banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
                                              double transfers, banyan_error *err)
 {
-    double most =
-        banyan_scale_is_large(problem->topology) ? BANYAN_SCALE_MOST_MOVES : BANYAN_MOST_TRANSFERS;
+    double most = banyan_scale_is_large(problem->topology) ? BANYAN_SCALE_MOST_MOVES : BANYAN_MOST_TRANSFERS;
 
     if (transfers > most)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
