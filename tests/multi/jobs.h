@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,19 +70,27 @@ static inline void job_wait_step(job_memory *memory, int step)
         nanosleep(&pause, NULL);
 }
 
-static inline void *job_nothing(void *argument)
+static inline void *job_tell_thread(void *id)
 {
-    return argument;
+    *(pid_t *)id = (pid_t)syscall(SYS_gettid);
+    return NULL;
 }
 
 /* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are counted.
- */
+ * A joined thread stays in /proc for a moment longer, and shall not be counted. */
 static inline void job_warm_up(void)
 {
+    struct timespec pause = {.tv_nsec = 1000000};
+    char path[64];
     pthread_t thread;
+    pid_t id = 0;
 
-    if (!pthread_create(&thread, NULL, job_nothing, NULL))
-        pthread_join(thread, NULL);
+    if (pthread_create(&thread, NULL, job_tell_thread, &id))
+        return;
+    pthread_join(thread, NULL);
+    snprintf(path, sizeof path, "/proc/self/task/%d", (int)id);
+    for (int i = 0; i < 3000 && !access(path, F_OK); i++)
+        nanosleep(&pause, NULL);
 }
 
 /* With its leaks checked, unless UCX is in the process, in whose threads' memory the checker gets lost. */
