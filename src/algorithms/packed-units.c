@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/packed-units.c: where the best packing has more trees than are allowed, trees that are found for that
- * number from the beginning lose less than the heaviest of the packing do: of weights that fall from one to the next, or halve, or
- * of one weight each. A linear program weighs them in the end where that is needed. */
+ * number from the beginning lose less than the heaviest of the packing do: of weights that fall from one to the next,
+ * or of one weight each. A linear program weighs them in the end where that is needed. */
 #include <math.h>
 
 #include "algorithms/packed-parts.h"
 #include "core/alloc.h"
-#include "solve/coins.h"
 #include "solve/fitted.h"
 #include "solve/units.h"
 #include "solve/weighing.h"
 
 #define ENOUGH 0.9901      /* of the bound, */
 #define ROUNDS 24          /* after so many at most; */
-#define COINS_ENOUGH 0.996 /* the same for weights that halve: what is left of one is for the next */
-#define COINS_ROUNDS 5
 #define FITTED_ENOUGH 0.9997 /* and for weights that fall */
 #define GOOD 0.99            /* of the bound; */
 #define MANY_TREES 256       /* more come nearer than units are meant to */
@@ -99,7 +96,6 @@ static banyan_status try_unlike(packer pack, double enough, const banyan_graph *
     if (out->total >= GOOD * like->bound)
         return BANYAN_SUCCESS;
     problem.enough = enough;
-    problem.round_limit = COINS_ROUNDS;
     banyan_trees_init(&few.trees);
     status = pack(graph, &problem, &few.trees, &few.weight, &few.total, err);
     if (!status && few.trees.tree_count && few.total < ENOUGH * like->bound)
@@ -175,8 +171,6 @@ static banyan_status try_all(const banyan_graph *graph, const banyan_units_probl
 
     if (!status && !banyan_graph_has_forwarders(graph))
         status = try_unlike(banyan_fitted_pack, FITTED_ENOUGH, graph, problem, out, err);
-    if (!status)
-        status = try_unlike(banyan_coins_pack, COINS_ENOUGH, graph, problem, out, err);
     if (!status && !units_first && !is_switched)
         status = try_units(graph, problem, out, err);
     return status;

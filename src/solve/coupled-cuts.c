@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/coupled-cuts.c: pipelined trees where no node helps that is not active: cuts divide the arcs between reduce and
  * broadcast (solve/divide.h), which gives the bound, unless an easy one does (solve/easy.h). Shallow trees are tried first (solve/shallow.h); where these fall
- * short or are too many, pairs of equal or falling weights (solve/pairs.h). Where these
- * fall short, too, and all nodes are active, trees fill each part (solve/branch.h), and reach the bound however deep they
- * must be for that. */
+ * short or are too many, pairs of equal or falling weights (solve/pairs.h). */
 #include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/easy.h"
@@ -20,7 +17,6 @@
 #define ASKED 0.9902            /* nothing else is tried after them, */
 #define BETTER 0.9993           /* or after very many */
 #define LOST 0.02               /* of what shallow trees reach is lost when half of them must go, or more; */
-#define LITTLE 0.006            /* and of trees that fill the division, which have all sorts of weights */
 #define MANY_PAIRS 256          /* more are not looked for */
 #define VERY_FEW_ARCS 64        /* so that the best is soon found, too */
 #define EASY_ARCS 128           /* below this a division is soon made */
@@ -30,43 +26,6 @@
 #define MANY_SWITCHED_ARCS 1200 /* so where some nodes only forward */
 #define FEW_WORKERS 24          /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9       /* of a tree that counts, in parts of all */
-
-static banyan_status take(const banyan_branches *branches, banyan_tree_kind kind, banyan_coupled *out,
-                          banyan_error *err)
-{
-    for (size_t t = 0; t < branches->trees.tree_count; t++) {
-        size_t tree = out->trees.tree_count;
-
-        banyan_trees_copy(&out->trees, &branches->trees, t);
-        if (out->trees.failed)
-            return banyan_fail_memory(err);
-        out->kind[tree] = kind;
-        out->root[tree] = branches->root[t];
-        out->weight[tree] = branches->weight[t];
-    }
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status take_both(const banyan_branches *in, const banyan_branches *sent, banyan_coupled *out,
-                               banyan_error *err)
-{
-    size_t count = in->trees.tree_count + sent->trees.tree_count;
-    banyan_status status;
-
-    banyan_trees_fini(&out->trees);
-    banyan_trees_init(&out->trees);
-    banyan_free(out->kind);
-    banyan_free(out->root);
-    banyan_free(out->weight);
-    out->kind = banyan_alloc(count, sizeof *out->kind);
-    out->root = banyan_alloc(count, sizeof *out->root);
-    out->weight = banyan_alloc(count, sizeof *out->weight);
-    if (!out->kind || !out->root || !out->weight)
-        return banyan_fail_memory(err);
-    status = take(in, BANYAN_TREE_IN, out, err);
-    out->total = fmin(in->total, sent->total);
-    return status ? status : take(sent, BANYAN_TREE_OUT, out, err);
-}
 
 /* Pairs of a limited number are enough. */
 static int is_limited(const banyan_coupled_problem *problem)
@@ -101,27 +60,6 @@ static int may_be_easy(const banyan_graph *graph, const banyan_coupled_problem *
 static double excess_of(size_t count, int pair_limit)
 {
     return fmax(0, (double)count / pair_limit - 1);
-}
-
-/* Trees that fill the division, in the place of those that are there unless too much would be lost by thinning them out. */
-static banyan_status fill(const banyan_graph *graph, const banyan_division *division, int pair_limit,
-                          banyan_coupled *out, banyan_error *err)
-{
-    banyan_branch_problem part = {.capacity = division->sent, .root = division->root};
-    banyan_branches in = {0}, sent = {0};
-    banyan_status status = banyan_branch(graph, &part, &sent, err);
-
-    part.towards = 1;
-    part.capacity = division->summed;
-    if (!status)
-        status = banyan_branch(graph, &part, &in, err);
-    if (!status && fmin(in.total, sent.total) *
-                           (1 - LITTLE * excess_of(in.trees.tree_count + sent.trees.tree_count, pair_limit)) >
-                       out->total)
-        status = take_both(&in, &sent, out, err);
-    banyan_branches_fini(&in);
-    banyan_branches_fini(&sent);
-    return status;
 }
 
 static size_t count_pairs(const banyan_coupled *packing)
@@ -171,15 +109,11 @@ static banyan_status find_trees(const banyan_graph *graph, const banyan_coupled_
     pairs = (banyan_pairs_problem){.root = division->root,
                                    .pair_limit = pair_limit,
                                    .least = out->total * (1 - LOST * excess),
-                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound,
-                                   .in_hurry = banyan_graph_all_active(graph)};
+                                   .enough = (is_limited(problem) ? GOOD : BETTER) * bound};
     status = banyan_pairs_find(graph, &pairs, out, err);
     if (status || out->total >= (is_limited(problem) ? ASKED : BETTER) * bound)
         return status;
-    if (banyan_graph_all_active(graph))
-        return fill(graph, division, pair_limit, out, err);
-    return graph->active_count <= FEW_WORKERS ? take_columns(graph, problem, division, out, err)
-                                              : BANYAN_SUCCESS;
+    return take_columns(graph, problem, division, out, err);
 }
 
 static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_coupled_problem *problem,

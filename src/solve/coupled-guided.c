@@ -14,7 +14,6 @@
 #include "solve/fitted-pairs.h"
 #include "solve/graft.h"
 #include "solve/laden.h"
-#include "solve/pair-coins.h"
 #include "solve/pairs.h"
 #include "solve/settle.h"
 #include "solve/soft-parts.h"
@@ -23,10 +22,8 @@
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
 #define SETTLED 1e-7 /* and trees, which show that it is the right one */
 #define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
-#define MORE 1.0005  /* times that, and it is worth it */
-#define SURELY 0.999 /* of what all pairs carry some must be able to */
-#define GOOD 0.9905  /* of the bound, reached by pairs of weights that halve: the same */
-#define MOST_COINS 256
+#define GOOD 0.9905  /* of the bound, reached by pairs of any weights: the same */
+#define MOST_PAIRS 256
 #define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
 #define SOON_DIVIDED                                                                                         \
     200 /* with so few a division is soon made: pairs for a known bound hurry, as it may be too high; */
@@ -38,7 +35,6 @@
 #define LOWER 0.999          /* of a bound: another one than that, for which trees may be found better */
 #define SOFTLY 1.02          /* times the bound is proven by prices of many partitions, and they are heeded */
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
-#define FEW 0.991                 /* what few pairs should reach */
 #define MUCH 0.9                  /* of the bound will do on dense networks, once settled */
 #define FITTED_TURNS 8            /* in so many turns, */
 #define FITTED_ARCS 8             /* a node, and more, are filled well by weights that fall */
@@ -85,21 +81,7 @@ static void take_trees(banyan_coupled *packing, banyan_coupled *from)
     from->kind = NULL, from->root = NULL, from->weight = NULL;
 }
 
-/* Pairs of weights that halve, into few, which is empty; *good: they are enough. */
-static banyan_status find_coins(const banyan_graph *graph, int limit, const banyan_division *division,
-                                banyan_coupled *few, int *good, banyan_error *err)
-{
-    banyan_status status;
-
-    few->price = division->price; /* lent */
-    few->bound_value = division->bound_value;
-    status = banyan_pair_coins_find(graph, division->root, limit, 0, few, err);
-    few->price = NULL;
-    *good = !status && few->total >= GOOD * division->bound_value;
-    return status;
-}
-
-/* The same with pairs of equal weight, which should reach so much. */
+/* Pairs of equal weight, which should reach so much, into equal, which is empty; *good: they are enough. */
 static banyan_status find_equal(const banyan_graph *graph, int limit, const banyan_division *division,
                                 double enough, banyan_coupled *equal, int *good, banyan_error *err)
 {
@@ -139,12 +121,12 @@ static banyan_status find_fitted(const banyan_graph *graph, int limit, const ban
     return status;
 }
 
-/* Where pairs of weights that are equal, fall or halve are good, no columns are needed. */
+/* Where pairs of weights that are equal or fall are good, no columns are needed. */
 static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_division *division,
                              banyan_coupled *equal, banyan_coupled *few, banyan_coupled *out, int *good,
                              banyan_error *err)
 {
-    banyan_coupled coins = {0}, *best;
+    banyan_coupled *best;
     banyan_status status = BANYAN_SUCCESS;
 
     *good = 0;
@@ -153,11 +135,6 @@ static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_
     if (!status && !*good && banyan_graph_has_forwarders(graph) &&
         graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         status = find_equal(graph, limit, division, ENOUGH * division->bound_value, equal, good, err);
-    if (!status && !*good)
-        status = find_coins(graph, limit, division, &coins, good, err);
-    if (coins.total > few->total)
-        take_trees(few, &coins);
-    banyan_coupled_fini(&coins);
     if (status || !*good)
         return status;
     best = equal->total > few->total ? equal : few;
@@ -175,44 +152,32 @@ static banyan_status try_few(const banyan_graph *graph, int limit, const banyan_
     return BANYAN_SUCCESS;
 }
 
-/* Where there are more pairs than are of use: few of them, of those of weights that halve, and of pairs of equal weight. few has
- * the second sort, or none: these are then looked for if new_coins says so; equal the third, or none so far. */
-static banyan_status limit_pairs(const banyan_graph *graph, int limit, int new_coins,
-                                 const banyan_division *division, banyan_coupled *equal, banyan_coupled *few,
-                                 banyan_coupled *out, banyan_error *err)
+/* Where there are more pairs than are of use the lightest go, unless those of few, or of equal weight, do better; then they settle. */
+static banyan_status limit_pairs(const banyan_graph *graph, int limit, const banyan_division *division,
+                                 banyan_coupled *equal, banyan_coupled *few, banyan_coupled *out,
+                                 banyan_error *err)
 {
     banyan_settle_problem settle = {
-        .aim = out->bound_value, .enough = GOOD * out->bound_value, .turn_limit = TURNS};
+        .aim = out->bound_value, .enough = ENOUGH * out->bound_value, .turn_limit = TURNS};
     banyan_coupled *best;
+    int good;
     banyan_status status = banyan_fewer_make_pairs(graph, out, err);
-    double least;
-    int found = 0;
 
     if (status || out->trees.tree_count / 2 <= (size_t)limit)
         return status;
-    if (new_coins)
-        status = find_coins(graph, limit, division, few, &found, err);
-    if (!status && found)
-        take_trees(out, few);
-    if (status || found)
-        return status;
     if (!equal->trees.tree_count)
-        status = find_equal(graph, limit, division, 0, equal, &found, err);
-    found = 0;
+        status = find_equal(graph, limit, division, 0, equal, &good, err);
     best = few->total > equal->total ? few : equal;
     if (!status && best->total < ENOUGH * out->bound_value) {
         status = banyan_fewer_add_pairs(out, equal, err);
         if (!status && few->trees.tree_count)
             status = banyan_fewer_add_pairs(out, few, err);
-        least = fmax(FEW * fmin(out->total, out->bound_value), best->total * MORE);
-        if (!status && least < SURELY * out->total)
-            status = banyan_fewer_weigh(graph, limit, least, out, &found, err);
     }
-    if (!status && !found)
+    if (!status)
         status = banyan_fewer_thin_out(graph, limit, out, err);
     if (!status && best->total > out->total)
         take_trees(out, best);
-    if (!status && out->total < GOOD * out->bound_value)
+    if (!status && out->total < ENOUGH * out->bound_value)
         status = banyan_settle_packing(graph, &settle, out, err);
     return status;
 }
@@ -401,7 +366,7 @@ static banyan_status settle_known(const banyan_graph *graph, const banyan_couple
 /* Few pairs are wanted where they settle well. */
 static int is_settling(const banyan_graph *graph, const banyan_coupled_problem *problem)
 {
-    return problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS && banyan_graft_applies(graph);
+    return problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS && banyan_graft_applies(graph);
 }
 
 /* A division by cuts, soon or until it is the best, and columns that begin with it. */
@@ -412,7 +377,7 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
     banyan_coupled equal = {0}, few = {0};
-    int good = 0, has_coins = problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS,
+    int good = 0, is_limited = problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS,
         is_large =
             banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph) &&
             graph->arc_count > (graph->active_count > BANYAN_STEINER_TERMINALS ? MANY_ARCS : VERY_MANY_ARCS);
@@ -428,13 +393,12 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     if (!status && is_settling(graph, problem)) {
         status = settle_some(graph, problem, &division, out, err);
         good = 1;
-    } else if (!status && graph->arc_count > FEW_ARCS && (has_coins || (is_large && problem->tree_limit > 0)))
+    } else if (!status && graph->arc_count > FEW_ARCS && (is_limited || (is_large && problem->tree_limit > 0)))
         status = try_few(graph, few_limit, &division, &equal, &few, out, &good, err);
     if (!status && !good) {
         status = banyan_coupled_by_columns(graph, problem, &division, out, err);
         if (!status && problem->tree_limit > 0) {
-            status = limit_pairs(graph, problem->tree_limit, has_coins && graph->arc_count <= FEW_ARCS,
-                                 &division, &equal, &few, out, err);
+            status = limit_pairs(graph, problem->tree_limit, &division, &equal, &few, out, err);
             if (status)
                 banyan_coupled_fini(out);
         }
@@ -499,7 +463,7 @@ static banyan_status by_division(const banyan_graph *graph, const banyan_coupled
         status = is_exact(graph, &exact, err);
     if (!exact && problem->tree_limit == 0)
         shorter.round_limit = 1;
-    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_COINS &&
+    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS &&
         graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
     if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && banyan_graph_is_dense(graph) &&

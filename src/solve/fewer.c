@@ -12,9 +12,7 @@
 #include "core/alloc.h"
 #include "solve/lp.h"
 
-#define ROUNDS 8
 #define LEAST_WEIGHT 1e-9 /* of a pair that counts, in parts of all */
-#define SOFT 0.1          /* of a pair's mean weight is added before weights divide */
 
 typedef struct {
     banyan_trees trees;
@@ -293,28 +291,6 @@ banyan_status banyan_fewer_thin_out(const banyan_graph *graph, int pair_limit, b
         status = weigh_most(&s, err);
     }
     if (!status)
-        take_scale(&s, packing);
-    scale_fini(&s);
-    return status;
-}
-
-banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, double least,
-                                 banyan_coupled *packing, int *found, banyan_error *err)
-{
-    scale s = {.graph = graph, .packing = packing};
-    double soft = SOFT * packing->total / pair_limit;
-    banyan_status status = scale_init(&s, least, err);
-
-    *found = 0;
-    for (int round = 0; !status && !*found && round < ROUNDS; round++) {
-        for (size_t k = 0; k < s.count; k++)
-            banyan_lp_set_cost(s.lp, (int)k, -soft / (s.weight[k] + soft));
-        status = weigh(&s, err);
-        *found = !status && count_weights(&s) <= (size_t)pair_limit;
-    }
-    if (!status && *found)
-        status = weigh_most(&s, err);
-    if (!status && *found)
         take_scale(&s, packing);
     scale_fini(&s);
     return status;

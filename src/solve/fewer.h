@@ -11,11 +11,6 @@ banyan_status banyan_fewer_make_pairs(const banyan_graph *graph, banyan_coupled 
 /* Pairs of another packing come to these, without weight. */
 banyan_status banyan_fewer_add_pairs(banyan_coupled *packing, const banyan_coupled *other, banyan_error *err);
 
-/* Other weights for a packing's pairs, of which many may weigh nothing yet: at most so many that weigh no less than least
- * together, and no more than those by much. *found: they were, and the packing has them; else it stays as it was. */
-banyan_status banyan_fewer_weigh(const banyan_graph *graph, int pair_limit, double least,
-                                 banyan_coupled *packing, int *found, banyan_error *err);
-
 /* The lightest pairs go, some at a time, until no more than so many are left; the others are weighed anew. */
 banyan_status banyan_fewer_thin_out(const banyan_graph *graph, int pair_limit, banyan_coupled *packing,
                                     banyan_error *err);

@@ -7,7 +7,6 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/branch.h"
 #include "solve/coupled.h"
 #include "solve/divide.h"
 #include "solve/graft.h"
@@ -129,51 +128,6 @@ TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
         if (fabs(bound - division.bound_value) > 1e-9 * bound || fabs(division.total - bound) > 1e-6 * bound)
             fail_msg("seed %d: reaches %.9g, prices prove %.9g, said to be %.9g", (int)seed, division.total,
                      bound, division.bound_value);
-        banyan_division_fini(&division);
-        banyan_graph_destroy(graph);
-    }
-}
-
-static double weight_at(const banyan_branches *branches, int root)
-{
-    double sum = 0;
-
-    for (size_t t = 0; t < branches->trees.tree_count; t++)
-        sum += branches->root[t] == root ? branches->weight[t] : 0;
-    return sum;
-}
-
-TEST(trees_fill_the_broadcasts_part_and_the_reduces)
-{
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        banyan_random random = {seed};
-        banyan_graph *graph = random_graph(&random, 4 + (int)(seed % (NODES - 3)));
-        banyan_division division;
-
-        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
-        for (int towards = 0; towards < 2; towards++) {
-            banyan_branch_problem problem = {towards, division.sent, division.root};
-            banyan_branches branches;
-            double load[MOST] = {0};
-
-            assert_int_equal(banyan_branch(graph, &problem, &branches, NULL), BANYAN_SUCCESS);
-            for (size_t t = 0; t < branches.trees.tree_count; t++) {
-                depth_of(graph, &branches.trees, t, branches.root[t], towards);
-                for (size_t a = banyan_trees_arcs_begin(&branches.trees, t);
-                     a < banyan_trees_arcs_close(&branches.trees, t); a++)
-                    load[branches.trees.arcs[a]] += branches.weight[t];
-            }
-            for (int i = 0; i < graph->arc_count; i++)
-                assert_true(load[i] <= division.sent[i] + 1e-6 * division.total);
-            for (int v = 0; v < graph->node_count; v++)
-                assert_true(weight_at(&branches, v) <= division.root[v] * (1 + 1e-9));
-            if (branches.total < division.total * (1 - 1e-4))
-                fail_msg("seed %d, towards %d: trees weigh %.9g of %.9g", (int)seed, towards, branches.total,
-                         division.total);
-            banyan_branches_fini(&branches);
-            for (int i = 0; i < graph->arc_count; i++)
-                division.sent[i] = (double)graph->arcs[i].capacity - division.sent[i];
-        }
         banyan_division_fini(&division);
         banyan_graph_destroy(graph);
     }
@@ -528,29 +482,18 @@ TEST(each_allocation_of_pairs_behind_switches_may_fail)
     banyan_graph_destroy(graph);
 }
 
-/* The filling by cuts, which solve asks for only where shallow trees fall short. */
-TEST(each_allocation_of_a_division_and_its_trees_may_fail)
+TEST(each_allocation_of_a_division_may_fail)
 {
     banyan_random random = {8};
     banyan_graph *graph = random_graph(&random, 6);
     banyan_status status = BANYAN_INTERNAL_ERROR;
     banyan_division division;
-    banyan_branches branches;
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
         status = banyan_divide(graph, 1e-10, 1000, &division, NULL);
         banyan_alloc_fail_after(-1);
     }
-    status = BANYAN_INTERNAL_ERROR;
-    for (long calls = 0; status; calls++) {
-        banyan_branch_problem problem = {0, division.sent, division.root};
-
-        banyan_alloc_fail_after(calls);
-        status = banyan_branch(graph, &problem, &branches, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    banyan_branches_fini(&branches);
     banyan_division_fini(&division);
     banyan_graph_destroy(graph);
 }
@@ -739,7 +682,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prices_prove_what_the_division_reaches_with_and_without_forwarders),
-        cmocka_unit_test(trees_fill_the_broadcasts_part_and_the_reduces),
         cmocka_unit_test(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth),
         cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
         cmocka_unit_test(cuts_and_columns_agree_behind_forwarders),
@@ -752,7 +694,7 @@ int main(void)
         cmocka_unit_test(trees_of_unlike_weight_swap_arcs_where_neither_could_move),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
-        cmocka_unit_test(each_allocation_of_a_division_and_its_trees_may_fail),
+        cmocka_unit_test(each_allocation_of_a_division_may_fail),
         cmocka_unit_test(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum),
         cmocka_unit_test(nodes_that_lack_arcs_are_found_by_their_middle),
         cmocka_unit_test(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all),

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/coins.c: trees of weights that halve, or that fall from one to the next, fill cables of all widths. */
+/* tests/unit/fitted.c: trees of weights that fall from one to the next fill cables of all widths. */
 #include "test.h"
 
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/coins.h"
 #include "solve/fitted.h"
 #include "solve/oracle.h"
 
@@ -81,10 +80,7 @@ static double fullest_cable(const banyan_graph *graph, const banyan_trees *trees
     return fullest;
 }
 
-typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_units_problem *problem,
-                                banyan_trees *trees, double **weight, double *total, banyan_error *err);
-
-static void check_network(packer pack, int workers, int switches, int seed, double wanted)
+static void check_network(int workers, int switches, int seed, double wanted)
 {
     network n = open_network(workers, switches, seed);
     banyan_units_problem problem = problem_of(&n, 64);
@@ -92,7 +88,7 @@ static void check_network(packer pack, int workers, int switches, int seed, doub
     banyan_trees trees;
 
     banyan_trees_init(&trees);
-    assert_int_equal(pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_fitted_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
     for (size_t t = 0; t < trees.tree_count; t++) {
         assert_true(banyan_trees_edges_end(&trees, t) - trees.first_edge[t] == (size_t)workers - 1);
         sum += weight[t];
@@ -108,27 +104,12 @@ static void check_network(packer pack, int workers, int switches, int seed, doub
     close_network(&n);
 }
 
-TEST(cables_of_all_widths_between_all_workers_are_filled)
-{
-    for (int seed = 1; seed <= 4; seed++) {
-        check_network(banyan_coins_pack, 8, 0, seed, 0.99);
-        check_network(banyan_coins_pack, 16, 0, seed, 0.99);
-        check_network(banyan_coins_pack, 24, 0, seed, 0.99);
-    }
-}
-
-TEST(nearly_as_much_is_reached_behind_switches)
-{
-    for (int seed = 1; seed <= 4; seed++)
-        check_network(banyan_coins_pack, 12, 4, seed, 0.9);
-}
-
 TEST(weights_that_fall_fill_more_cables_than_trees_could_use_twice)
 {
     for (int seed = 1; seed <= 3; seed++) {
-        check_network(banyan_fitted_pack, 16, 0, seed, 0.994);
-        check_network(banyan_fitted_pack, 32, 0, seed, 0.994);
-        check_network(banyan_fitted_pack, 48, 0, seed, 0.99);
+        check_network(16, 0, seed, 0.994);
+        check_network(32, 0, seed, 0.994);
+        check_network(48, 0, seed, 0.99);
     }
 }
 
@@ -161,23 +142,7 @@ TEST(cables_of_two_widths_are_filled_by_weights_that_fall)
             fail_msg("seed %d: %.4f of the bound", seed, total_of(32, 3, seed));
 }
 
-TEST(too_few_trees_for_so_many_widths_are_not_looked_for)
-{
-    network n = open_network(24, 0, 1);
-    banyan_units_problem problem = problem_of(&n, 8);
-    double *weight = NULL, total;
-    banyan_trees trees;
-
-    banyan_trees_init(&trees);
-    assert_int_equal(banyan_coins_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
-    assert_int_equal(trees.tree_count, 0);
-    assert_true(total <= 0);
-    banyan_trees_fini(&trees);
-    banyan_free(weight);
-    close_network(&n);
-}
-
-static void fail_each_allocation(packer pack)
+TEST(trees_are_packed_or_memory_is_said_to_be_short)
 {
     network n = open_network(8, 0, 3);
     banyan_units_problem problem = problem_of(&n, 64);
@@ -188,7 +153,7 @@ static void fail_each_allocation(packer pack)
     for (long calls = 0; status; calls += 1 + calls / 16) {
         banyan_trees_init(&trees);
         banyan_alloc_fail_after(calls);
-        status = pack(n.graph, &problem, &trees, &weight, &total, NULL);
+        status = banyan_fitted_pack(n.graph, &problem, &trees, &weight, &total, NULL);
         banyan_alloc_fail_after(-1);
         assert_true(!status || !weight);
     }
@@ -198,18 +163,9 @@ static void fail_each_allocation(packer pack)
     close_network(&n);
 }
 
-TEST(trees_are_packed_or_memory_is_said_to_be_short)
-{
-    fail_each_allocation(banyan_coins_pack);
-    fail_each_allocation(banyan_fitted_pack);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cables_of_all_widths_between_all_workers_are_filled),
-        cmocka_unit_test(nearly_as_much_is_reached_behind_switches),
-        cmocka_unit_test(too_few_trees_for_so_many_widths_are_not_looked_for),
         cmocka_unit_test(weights_that_fall_fill_more_cables_than_trees_could_use_twice),
         cmocka_unit_test(cables_of_two_widths_are_filled_by_weights_that_fall),
         cmocka_unit_test(trees_are_packed_or_memory_is_said_to_be_short),
