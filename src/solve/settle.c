@@ -265,7 +265,9 @@ static banyan_status settle_branches(settler *s, banyan_trees *trees, double *we
     double latest = 0, first = 0, gain, least = LEAST_GAIN * s->problem->aim;
     int is_firm = 0;
 
-    for (int turn = 0; !status && turn < s->problem->turn_limit && best->total < s->problem->enough; turn++) {
+    for (int turn = 0;
+         !status && turn < s->problem->turn_limit && (turn == 0 || best->total < s->problem->enough);
+         turn++) {
         double sum, before = latest;
 
         aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
