@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "algorithms/forest.h"
+#include "algorithms/algorithms.h"
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -25,8 +25,8 @@ static void stop_on(banyan_status status, const banyan_error *err)
     exit(1);
 }
 
-/* Plans from the old schedule, or from nothing, and proves the plan; the CPU seconds of the quickest run. */
-static double plan_s(const banyan_topology *topology, const banyan_schedule *old, banyan_schedule **out)
+/* Plans and proves the plan; the CPU seconds of the quickest run. */
+static double plan_s(const banyan_topology *topology, banyan_schedule **out)
 {
     banyan_problem problem = {.topology = topology,
                               .active = topology->workers,
@@ -41,9 +41,7 @@ static double plan_s(const banyan_topology *topology, const banyan_schedule *old
         double begin_s = banyan_clock_cpu_s();
 
         banyan_schedule_destroy(*out);
-        stop_on(old ? banyan_forest_replan(&problem, old, NULL, out, &err)
-                    : banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, out, &err),
-                &err);
+        stop_on(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, out, &err), &err);
         stop_on(banyan_verify(*out, topology, &verdict, &err), &err);
         stop_on(banyan_verdict_status(&verdict, &err), &err);
         least_s = fmin(least_s, banyan_clock_cpu_s() - begin_s);
@@ -56,8 +54,7 @@ typedef struct {
     double sum, worst, least_share;
 } tally;
 
-static void lose_cable(const banyan_topology *whole, const banyan_link *link, double factor,
-                       const banyan_schedule *old, tally *t)
+static void lose_cable(const banyan_topology *whole, const banyan_link *link, double factor, tally *t)
 {
     banyan_topology *broken;
     banyan_schedule *anew;
@@ -74,7 +71,7 @@ static void lose_cable(const banyan_topology *whole, const banyan_link *link, do
     else
         snprintf(spec, sizeof spec, "%s,down=%s-%s", whole->name, a, b);
     stop_on(banyan_topology_load(spec, &broken, &err), &err);
-    seconds = plan_s(broken, old, &anew);
+    seconds = plan_s(broken, &anew);
     stop_on(banyan_bandwidth_limit(anew, broken, &limits, &err), &err);
     stop_on(banyan_bound_allreduce(broken, broken->workers, broken->worker_count, BANYAN_RELAYS_ADD, &rate,
                                    &reached, &err),
@@ -102,11 +99,11 @@ int main(int argc, char **argv)
     banyan_error err;
 
     stop_on(banyan_topology_load(argc > 1 ? argv[1] : "torus:8x8", &whole, &err), &err);
-    first_s = plan_s(whole, NULL, &old);
+    first_s = plan_s(whole, &old);
     stop_on(banyan_bandwidth_limit(old, whole, &limits, &err), &err);
     for (int i = 0; i < whole->link_count; i++)
         if (whole->links[i].src < whole->links[i].dst)
-            lose_cable(whole, &whole->links[i], factor, old, &t);
+            lose_cable(whole, &whole->links[i], factor, &t);
     printf("%s: first plan %.2f ms, %d trees, %d hops\n", whole->name, 1e3 * first_s, old->flow_count,
            limits.depth);
     printf("%d cables %s: a new plan in %.2f ms (mean), %.2f ms (worst); at least %.4f of the new bound; "

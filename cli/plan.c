@@ -151,8 +151,6 @@ static banyan_status print(const cli_arguments *arguments, const banyan_plan *pl
 
     if (!only_schedule)
         status = cli_problem_bound(problem, &bound, err);
-    if (!status && !only_schedule && replan->old)
-        status = cli_replan_compare(problem, replan, err);
     if (!status && !only_schedule && cli_has(arguments, "json"))
         status = print_json(plan, problem, replan, bound, err);
     else if (!status && !only_schedule && !cli_has(arguments, "quiet"))
@@ -238,11 +236,8 @@ static int run(const cli_arguments *arguments)
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
-    if (!cli_has(arguments, "from") && (cli_has(arguments, "without") || cli_has(arguments, "slow")))
-        return cli_usage_error(arguments, "--%s needs the plan that it changes: add --from FILE",
-                               cli_has(arguments, "without") ? "without" : "slow");
     status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
-    if (!status && cli_has(arguments, "from")) {
+    if (!status) {
         status = cli_replan_load(arguments, &problem, &replan, &err);
         if (status)
             cli_problem_fini(&problem);
@@ -253,11 +248,7 @@ static int run(const cli_arguments *arguments)
         problem.problem.is_size_open = 1; /* MSCCL's runtimes cut by themselves, and hold few steps */
     if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "tables"))
         problem.problem.is_streamed = 0; /* network interfaces send transfers whole */
-    if (replan.old) {
-        cli_waiting_begin(&waiting, arguments, "planning, seconds");
-        status = cli_replan_make(&problem, &replan, &plan, &err);
-        cli_waiting_end(&waiting);
-    } else if (algorithm && strcmp(algorithm, "auto") != 0) {
+    if (algorithm && strcmp(algorithm, "auto") != 0) {
         cli_waiting_begin(&waiting, arguments, "planning, seconds");
         status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
         cli_waiting_end(&waiting);

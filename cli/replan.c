@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/replan.c: an old plan and what has happened to its network since. */
+/* cli/replan.c: what has happened to a network since it was described, and what an old plan reached before. */
 #include "replan.h"
 
 #include <math.h>
@@ -71,10 +71,6 @@ static banyan_status check_old(const cli_problem *problem, const cli_replan *rep
     const banyan_schedule *old = replan->old;
     const banyan_problem *p = &problem->problem;
 
-    if (old->algorithm && *old->algorithm && strcmp(old->algorithm, "forest") != 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "%.200s is a plan of %.60s; only plans of forest can be mended", replan->path,
-                           old->algorithm);
     if (old->topology && *old->topology && !is_same_network(old->topology, problem->topology->name))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%.200s is a plan for %.60s, not for %.60s",
                            replan->path, old->topology, problem->topology->name);
@@ -82,11 +78,9 @@ static banyan_status check_old(const cli_problem *problem, const cli_replan *rep
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%.200s is a plan for %d nodes, but %.60s has %d",
                            replan->path, old->node_count, problem->topology->name,
                            problem->topology->node_count);
-    if (old->collective != BANYAN_COLLECTIVE_ALLREDUCE || p->collective != BANYAN_COLLECTIVE_ALLREDUCE)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--from mends plans of allreduce, not of %s",
-                           banyan_collective_name(old->collective != BANYAN_COLLECTIVE_ALLREDUCE
-                                                      ? old->collective
-                                                      : p->collective));
+    if (old->collective != p->collective)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%.200s is a plan of %s: give the same --collective",
+                           replan->path, banyan_collective_name(old->collective));
     if (old->active_count != p->active_count ||
         memcmp(old->active, p->active, (size_t)p->active_count * sizeof *p->active) != 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
@@ -126,34 +120,22 @@ static banyan_status load_old(const char *path, banyan_schedule **out, banyan_er
     return status;
 }
 
-static banyan_status check_options(const cli_arguments *arguments, banyan_error *err)
-{
-    const char *algorithm = cli_get(arguments, "algo");
-
-    if (algorithm && strcmp(algorithm, "forest") != 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--from mends plans of forest, not of %.40s",
-                           algorithm);
-    return BANYAN_SUCCESS;
-}
-
 banyan_status cli_replan_load(const cli_arguments *arguments, cli_problem *problem, cli_replan *out,
                               banyan_error *err)
 {
     banyan_text damage = BANYAN_TEXT_EMPTY;
-    banyan_status status = check_options(arguments, err);
+    banyan_status status = add_damage(&damage, "without", "down", cli_get(arguments, "without"), err);
 
-    *out = (cli_replan){.path = cli_get(arguments, "from"), .old_bytes_per_s = NAN, .fresh_s = NAN};
-    if (!status)
-        status = add_damage(&damage, "without", "down", cli_get(arguments, "without"), err);
+    *out = (cli_replan){.path = cli_get(arguments, "from"), .old_bytes_per_s = NAN};
     if (!status)
         status = add_damage(&damage, "slow", "degrade", cli_get(arguments, "slow"), err);
     if (!status && damage.failed)
         status = banyan_fail_memory(err);
-    if (!status)
+    if (!status && out->path)
         status = load_old(out->path, &out->old, err);
-    if (!status)
+    if (!status && out->path)
         status = check_old(problem, out, err);
-    if (!status && damage.length)
+    if (!status && out->path && damage.length)
         status = judge_old(problem, out, err);
     if (!status && damage.length)
         status = damage_network(damage.bytes, problem, err);
@@ -169,52 +151,21 @@ void cli_replan_fini(cli_replan *replan)
     replan->old = NULL;
 }
 
-banyan_status cli_replan_make(const cli_problem *problem, cli_replan *replan, banyan_plan *out,
-                              banyan_error *err)
-{
-    return banyan_plan_mend(&problem->problem, replan->old, &replan->how, out, err);
-}
-
-banyan_status cli_replan_compare(const cli_problem *problem, cli_replan *replan, banyan_error *err)
-{
-    banyan_plan fresh;
-    banyan_status status = banyan_plan_choose("forest", &problem->problem, &fresh, err);
-
-    if (status)
-        return status;
-    replan->fresh_s = fresh.planning_s;
-    banyan_plan_fini(&fresh);
-    return BANYAN_SUCCESS;
-}
-
 void cli_replan_print(const cli_replan *replan, const banyan_plan *plan)
 {
-    const banyan_replan *how = &replan->how;
-    char before[32], now[32], fresh[32], mended[32];
+    char before[32], now[32];
 
-    if (how->is_mended)
-        printf("  mended: %d of the %d trees of %s run as before\n", how->kept_count, how->tree_count,
-               replan->path);
-    else
-        printf("  planned from the beginning: %s\n",
-               how->tree_count ? "the old trees would lose too much" : "the old plan has no trees to mend");
     if (isfinite(replan->old_bytes_per_s))
         printf("  at most %s before, %s now\n",
                banyan_show_rate(replan->old_bytes_per_s, before, sizeof before),
                banyan_show_rate(plan->limits.bytes_per_s, now, sizeof now));
-    printf("  %s of CPU time, against %s from the beginning\n",
-           banyan_show_seconds(plan->planning_s, mended, sizeof mended),
-           banyan_show_seconds(replan->fresh_s, fresh, sizeof fresh));
 }
 
 void cli_replan_json(banyan_text *text, const cli_replan *replan)
 {
     banyan_text_add(text, ",\"from\":{\"file\":");
     banyan_text_add_json_string(text, replan->path);
-    banyan_text_add(text, ",\"mended\":%s,\"trees\":%d,\"kept_trees\":%d,",
-                    replan->how.is_mended ? "true" : "false", replan->how.tree_count, replan->how.kept_count);
-    cli_json_number(text, "bytes_per_s", replan->old_bytes_per_s);
     banyan_text_add(text, ",");
-    cli_json_number(text, "fresh_planning_s", replan->fresh_s);
+    cli_json_number(text, "bytes_per_s", replan->old_bytes_per_s);
     banyan_text_add(text, "}");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/replan.h: banyan plan SPEC --from FILE: a plan from an old one, when links were lost or are slower. */
+/* cli/replan.h: banyan plan SPEC --without LINKS --slow LINKS --from FILE: a new plan when links were lost or are slower. */
 #ifndef BANYAN_CLI_REPLAN_H
 #define BANYAN_CLI_REPLAN_H
 
@@ -7,30 +7,22 @@
 #include "planner/planner.h"
 
 #define CLI_REPLAN_OPTIONS                                                                                   \
-    {"from", 0, "FILE", "begin with the trees of this plan of forest, made for SPEC"},                       \
-        {"without", 0, "LINKS", "with --from: links lost since, such as g0-g1,g2->g3"},                      \
+    {"from", 0, "FILE", "tell what this plan, made for SPEC, reached before"},                       \
+        {"without", 0, "LINKS", "links lost since, such as g0-g1,g2->g3"},                      \
     {                                                                                                        \
-        "slow", 0, "LINKS", "with --from: links that are slower, such as g0-g1:0.5 for half"                 \
+        "slow", 0, "LINKS", "links that are slower, such as g0-g1:0.5 for half"                 \
     }
 
 typedef struct {
     const char *path;
     banyan_schedule *old;
     double old_bytes_per_s; /* on the network as it was; NaN: not known */
-    double fresh_s;         /* CPU time of planning and proving from the beginning; NaN: not asked for */
-    banyan_replan how;
 } cli_replan;
 
 /* Reads --from, --without and --slow. Afterwards the problem is on the network as it is now. */
 banyan_status cli_replan_load(const cli_arguments *arguments, cli_problem *problem, cli_replan *out,
                               banyan_error *err);
 void cli_replan_fini(cli_replan *replan);
-
-banyan_status cli_replan_make(const cli_problem *problem, cli_replan *replan, banyan_plan *out,
-                              banyan_error *err);
-
-/* Plans from the beginning, too, to have something to hold the time against. */
-banyan_status cli_replan_compare(const cli_problem *problem, cli_replan *replan, banyan_error *err);
 
 void cli_replan_print(const cli_replan *replan, const banyan_plan *plan);
 void cli_replan_json(banyan_text *text, const cli_replan *replan);

@@ -109,15 +109,6 @@ static banyan_status make(const banyan_algorithm *algorithm, const banyan_proble
     return finish(plan, problem, effort, status, out, err);
 }
 
-banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
-                               banyan_plan *out, banyan_error *err)
-{
-    banyan_plan plan = begin(banyan_algorithm_find("forest"));
-    banyan_status status = banyan_forest_replan(problem, old, how, &plan.schedule, err);
-
-    return finish(plan, problem, BANYAN_EFFORT_MEASURE, status, out, err);
-}
-
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err)
 {

@@ -5,7 +5,6 @@
 #define BANYAN_PLANNER_H
 
 #include "algorithms/algorithms.h"
-#include "algorithms/forest.h"
 #include "simulate/simulate.h"
 #include "solve/work.h"
 
@@ -37,11 +36,6 @@ banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_e
 /* Builds with one algorithm, proves and predicts. PLAN_INVALID if the proof fails: then nothing is given out.
  */
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                               banyan_plan *out, banyan_error *err);
-
-/* A forest that begins with an old one's trees, for a network that has changed; how tells what was kept. Proven and
- * predicted like any other. */
-banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
                                banyan_plan *out, banyan_error *err);
 
 /* Every algorithm; those that do not apply say why. Sorted by prediction, the unapplicable last. The caller
