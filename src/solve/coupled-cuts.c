@@ -11,31 +11,30 @@
 #include "solve/easy.h"
 #include "solve/pairs.h"
 #include "solve/shallow.h"
+#include "solve/effort.h"
 
 #define ENOUGH 0.9995           /* of the bound: then shallow trees are taken */
 #define GOOD 0.992              /* of the bound: pairs should reach that; */
 #define ASKED 0.9902            /* nothing else is tried after them, */
 #define BETTER 0.9993           /* or after very many */
 #define LOST 0.02               /* of what shallow trees reach is lost when half of them must go, or more; */
-#define MANY_PAIRS 256          /* more are not looked for */
 #define VERY_FEW_ARCS 64        /* so that the best is soon found, too */
 #define EASY_ARCS 128           /* below this a division is soon made */
 #define MANY_ARCS 1000          /* for which a division takes long, and trees that fill it longer: then */
 #define MUCH 0.97               /* of an easy bound will do */
 #define VERY_MANY_ARCS 3000     /* and then whatever is reached: a division would take minutes; */
 #define MANY_SWITCHED_ARCS 1200 /* so where some nodes only forward */
-#define FEW_WORKERS 24          /* so that columns are soon found */
 #define LEAST_WEIGHT 1e-9       /* of a tree that counts, in parts of all */
 
 /* Pairs of a limited number are enough. */
 static int is_limited(const banyan_coupled_problem *problem)
 {
-    return problem->tree_limit > 0 && problem->tree_limit < MANY_PAIRS;
+    return problem->tree_limit > 0 && problem->tree_limit < BANYAN_FEW_TREES;
 }
 
 static int most_pairs(const banyan_coupled_problem *problem)
 {
-    return is_limited(problem) ? problem->tree_limit : MANY_PAIRS;
+    return is_limited(problem) ? problem->tree_limit : BANYAN_FEW_TREES;
 }
 
 /* The share of an easy bound with which nothing else is tried. */
@@ -53,7 +52,7 @@ static int may_be_easy(const banyan_graph *graph, const banyan_coupled_problem *
 {
     if (problem->depth_limit)
         return 0;
-    return banyan_graph_all_active(graph) ? graph->arc_count >= EASY_ARCS : graph->active_count > FEW_WORKERS;
+    return banyan_graph_all_active(graph) ? graph->arc_count >= EASY_ARCS : graph->active_count > BANYAN_FEW_WORKERS;
 }
 
 /* How many times more pairs than the limit there are, less 1. */

@@ -18,12 +18,12 @@
 #include "solve/settle.h"
 #include "solve/soft-parts.h"
 #include "solve/twins.h"
+#include "solve/effort.h"
 
 #define DIVIDED 1e-9 /* share by which divisions fall short of the bound, */
 #define SETTLED 1e-7 /* and trees, which show that it is the right one */
 #define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
 #define GOOD 0.9905  /* of the bound, reached by pairs of any weights: the same */
-#define MOST_PAIRS 256
 #define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
 #define SOON_DIVIDED                                                                                         \
     200 /* with so few a division is soon made: pairs for a known bound hurry, as it may be too high; */
@@ -41,7 +41,6 @@
 #define MORE_HOPS 4               /* and so much deeper */
 #define MANY_ARCS 600             /* beyond which */
 #define LEAST 0.1 /* must do: columns take minutes; so where more trees are allowed it is these that are */
-#define VERY_MANY_ARCS 2000 /* the same with so few active nodes that trees are soon the cheapest */
 #define MOST_FITTED 512     /* as many */
 #define MOST_ROUNDS 300
 #define MANY_NODES 128 /* beyond these a division takes seconds, and brings little where pairs have settled */
@@ -366,7 +365,7 @@ static banyan_status settle_known(const banyan_graph *graph, const banyan_couple
 /* Few pairs are wanted where they settle well. */
 static int is_settling(const banyan_graph *graph, const banyan_coupled_problem *problem)
 {
-    return problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS && banyan_graft_applies(graph);
+    return problem->tree_limit > 0 && problem->tree_limit <= BANYAN_FEW_TREES && banyan_graft_applies(graph);
 }
 
 /* A division by cuts, soon or until it is the best, and columns that begin with it. */
@@ -377,10 +376,10 @@ static banyan_status divide_and_fill(const banyan_graph *graph, const banyan_twi
     const banyan_graph *merged = twins->graph ? twins->graph : graph;
     banyan_division division = {0};
     banyan_coupled equal = {0}, few = {0};
-    int good = 0, is_limited = problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS,
+    int good = 0, is_limited = problem->tree_limit > 0 && problem->tree_limit <= BANYAN_FEW_TREES,
         is_large =
             banyan_graph_is_dense(graph) && !banyan_graph_has_forwarders(graph) &&
-            graph->arc_count > (graph->active_count > BANYAN_STEINER_TERMINALS ? MANY_ARCS : VERY_MANY_ARCS);
+            graph->arc_count > (graph->active_count > BANYAN_STEINER_TERMINALS ? MANY_ARCS : BANYAN_LP_ARCS);
     int few_limit = problem->tree_limit < MOST_FITTED ? problem->tree_limit : MOST_FITTED;
     banyan_status status = soon ? banyan_divide_soon(merged, DIVIDED, &division, err)
                                 : banyan_divide(merged, DIVIDED, 1000, &division, err);
@@ -463,7 +462,7 @@ static banyan_status by_division(const banyan_graph *graph, const banyan_coupled
         status = is_exact(graph, &exact, err);
     if (!exact && problem->tree_limit == 0)
         shorter.round_limit = 1;
-    if (problem->tree_limit > 0 && problem->tree_limit <= MOST_PAIRS &&
+    if (problem->tree_limit > 0 && problem->tree_limit <= BANYAN_FEW_TREES &&
         graph->active_count > BANYAN_STEINER_TERMINALS) /* with fewer the best is soon found */
         shorter.tolerance = graph->arc_count <= FEW_ARCS ? CLOSE : CLOSER;
     if (!status && problem->known_bound > 0 && problem->tree_limit == 0 && banyan_graph_is_dense(graph) &&

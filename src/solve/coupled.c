@@ -12,6 +12,7 @@
 #include "solve/divide.h"
 #include "solve/lp.h"
 #include "solve/shallow.h"
+#include "solve/effort.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
@@ -25,7 +26,6 @@
 #define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
 #define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
 #define MOST_ROUNDS 16   /* or so many programs */
-#define MANY_TREES 256   /* so many are no limit, */
 #define MANY_SETS 2048   /* of helpers, times roots, for each of which a tree is found: that takes long */
 #define LEAST_GAIN 1e-7  /* of what is packed, else it has not improved */
 #define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
@@ -361,7 +361,7 @@ static int has_cheapest(const generator *g)
 
     if (!banyan_coupled_oracle_is_exact(&g->oracle))
         return 0;
-    return g->problem->tree_limit == 0 || g->problem->tree_limit > MANY_TREES ||
+    return g->problem->tree_limit == 0 || g->problem->tree_limit > BANYAN_FEW_TREES ||
            g->graph->active_count <= BANYAN_STEINER_TERMINALS || g->oracle.root_count <= MANY_SETS >> helpers;
 }
 

@@ -13,11 +13,11 @@
 #include "solve/fit.h"
 #include "solve/near-cuts.h"
 #include "solve/pairing.h"
+#include "solve/effort.h"
 
 #define AIM 0.9999 /* of the bound */
 #define WELL 0.991 /* of the bound: no other weights are tried, */
 #define BEST 0.999 /* or this where there may be more pairs than */
-#define MANY_PAIRS 256
 #define NEAR 0.95       /* nor below this part of it, */
 #define NEARER 0.5      /* or this where idle nodes help */
 #define PLENTY 1.95     /* times of what is to come are left at a node: its arcs get no dearer, */
@@ -347,7 +347,7 @@ banyan_status banyan_fitted_pairs_find(const banyan_graph *graph, const banyan_f
                               .tree_limit = problem->pair_limit};
     int is_helped = banyan_graph_has_helpers(graph);
     double reached = least, near = is_helped ? NEARER : NEAR,
-           well = problem->pair_limit > MANY_PAIRS ? BEST : WELL;
+           well = problem->pair_limit > BANYAN_FEW_TREES ? BEST : WELL;
     banyan_status status = BANYAN_SUCCESS;
 
     for (int i = 0; !status && i < BANYAN_FIT_ATTEMPTS && reached < well * packing->bound_value &&

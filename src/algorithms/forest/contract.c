@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-wide.c: directions unlike, and some cables wider than anything could use (solve/wide.h). Nodes that these join
+/* algorithms/forest/contract.c: directions unlike, and some cables wider than anything could use (solve/wide.h). Nodes that these join
  * are one node; pairs of trees are packed in that smaller network, and then laid into this one.
  *
  *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs, and begins and ends at the
@@ -9,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/settle.h"
 #include "solve/wide.h"
 
@@ -23,7 +24,6 @@
 #define ENOUGH 0.9901  /* of its bound, and so of this one's */
 #define MUCH 0.95      /* and of many nodes, as nothing else does better in good time */
 #define MANY_NODES 128
-#define MANY_TREES 256 /* so many are not rounded much, and more is asked for */
 #define TURNS 6
 #define MORE_HOPS 2
 #define MUCH_SMALLER 0.75
@@ -378,9 +378,9 @@ static banyan_status is_near_bound(const banyan_graph *small, double reached, do
     return status;
 }
 
-banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_graph *graph, int together,
-                                 const banyan_packed_options *options, banyan_flows *flows, int *good,
-                                 banyan_error *err)
+banyan_status banyan_forest_contract(const banyan_topology *topology, const banyan_graph *graph, int together,
+                                     const banyan_forest_options *options, banyan_flows *flows, int *good,
+                                     banyan_error *err)
 {
     banyan_contraction joined;
     banyan_flows small;
@@ -392,7 +392,7 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
     banyan_flows_init(&small);
     if (!status && joined.graph && joined.graph->active_count > 1 &&
         joined.graph->node_count <= MUCH_SMALLER * graph->node_count)
-        status = banyan_packed_small(joined.graph, options, &small, &rate, err);
+        status = banyan_forest_small(joined.graph, options, &small, &rate, err);
     if (!status && small.flow_count)
         status = lay(graph, &joined, &small, rate / graph->unit, flows, err);
     if (!status && flows->failed)
@@ -400,7 +400,7 @@ banyan_status banyan_packed_wide(const banyan_topology *topology, const banyan_g
     if (!status && flows->flow_count)
         status = banyan_flows_rate(flows, topology, &reached, err);
     *good = !status && !together && reached > 0 && reached >= GOOD * rate;
-    if (!status && together && reached >= (options->max_trees > MANY_TREES ? GOOD : enough) * rate)
+    if (!status && together && reached >= (options->max_trees > BANYAN_FEW_TREES ? GOOD : enough) * rate)
         status = is_near_bound(joined.graph, reached, enough, good, err);
     if (!*good)
         flows->flow_count = 0;

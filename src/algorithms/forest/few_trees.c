@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-units.c: where the best packing has more trees than are allowed, trees that are found for that
+/* algorithms/forest/few_trees.c: where the best packing has more trees than are allowed, trees that are found for that
  * number from the beginning lose less than the heaviest of the packing do: of weights that fall from one to the next,
  * or of one weight each. A linear program weighs them in the end where that is needed. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/fitted.h"
 #include "solve/units.h"
 #include "solve/weighing.h"
 
-#define ENOUGH 0.9901      /* of the bound, */
-#define ROUNDS 24          /* after so many at most; */
+#define ENOUGH 0.9901        /* of the bound, */
+#define ROUNDS 24            /* after so many at most; */
 #define FITTED_ENOUGH 0.9997 /* and for weights that fall */
-#define GOOD 0.99            /* of the bound; */
-#define MANY_TREES 256       /* more come nearer than units are meant to */
-#define MANY_ARCS 2000       /* nothing else is found in good time for so many, so that less will do, */
 #define LEAST 0.5            /* down to this */
 
 static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees, double *weight,
@@ -34,8 +32,8 @@ static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees,
 }
 
 /* Trees that are still allowed, one by one under the prices of the program over those that are there. */
-static banyan_status fill(const banyan_graph *graph, const banyan_units_problem *like, banyan_few *few,
-                          banyan_error *err)
+static banyan_status fill(const banyan_graph *graph, const banyan_units_problem *like,
+                          banyan_forest_trees *few, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     double *weight = banyan_alloc((size_t)like->tree_limit, sizeof *weight);
@@ -71,15 +69,15 @@ static banyan_status fill(const banyan_graph *graph, const banyan_units_problem 
 }
 
 /* In the place of what is there, if they reach more; the others go. */
-static void keep_better(banyan_few *few, banyan_few *out)
+static void keep_better(banyan_forest_trees *few, banyan_forest_trees *out)
 {
     if (few->total > out->total) {
-        banyan_few before = *out;
+        banyan_forest_trees before = *out;
 
         *out = *few;
         *few = before;
     }
-    banyan_few_fini(few);
+    banyan_forest_trees_fini(few);
 }
 
 typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_units_problem *problem,
@@ -87,13 +85,13 @@ typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_units_pr
 
 /* Trees of unlike weights, if what is there is not good. */
 static banyan_status try_unlike(packer pack, double enough, const banyan_graph *graph,
-                                const banyan_units_problem *like, banyan_few *out, banyan_error *err)
+                                const banyan_units_problem *like, banyan_forest_trees *out, banyan_error *err)
 {
     banyan_units_problem problem = *like;
-    banyan_few few = {.total = 0};
+    banyan_forest_trees few = {.total = 0};
     banyan_status status;
 
-    if (out->total >= GOOD * like->bound)
+    if (out->total >= BANYAN_TARGET_SHARE * like->bound)
         return BANYAN_SUCCESS;
     problem.enough = enough;
     banyan_trees_init(&few.trees);
@@ -101,33 +99,33 @@ static banyan_status try_unlike(packer pack, double enough, const banyan_graph *
     if (!status && few.trees.tree_count && few.total < ENOUGH * like->bound)
         status = fill(graph, like, &few, err);
     if (status)
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     else
         keep_better(&few, out);
     return status;
 }
 
 static banyan_status try_units(const banyan_graph *graph, const banyan_units_problem *problem,
-                               banyan_few *out, banyan_error *err)
+                               banyan_forest_trees *out, banyan_error *err)
 {
-    banyan_few few = {.total = 0};
+    banyan_forest_trees few = {.total = 0};
     int fits;
     banyan_status status;
 
-    if (out->total >= GOOD * problem->bound)
+    if (out->total >= BANYAN_TARGET_SHARE * problem->bound)
         return BANYAN_SUCCESS;
     banyan_trees_init(&few.trees);
     status = banyan_units_pack(graph, problem, &few.trees, &few.weight, &fits, err);
     if (!status && few.trees.tree_count)
         status = weigh(graph, &few.trees, few.weight, &few.total, err);
     if (status)
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     else
         keep_better(&few, out);
     return status;
 }
 
-void banyan_few_fini(banyan_few *few)
+void banyan_forest_trees_fini(banyan_forest_trees *few)
 {
     banyan_trees_fini(&few->trees);
     banyan_free(few->weight);
@@ -136,7 +134,7 @@ void banyan_few_fini(banyan_few *few)
 }
 
 /* Trees without weight go. */
-static banyan_status drop_weightless(banyan_few *few, banyan_error *err)
+static banyan_status drop_weightless(banyan_forest_trees *few, banyan_error *err)
 {
     banyan_trees kept;
 
@@ -162,10 +160,10 @@ static int is_for_units(const banyan_graph *graph)
 
 /* Weights that fall from one to the next fit best where no cable is twice in a tree, but each tree is found once only, as it would
  * be among very many. Behind switches pairs settle sooner than units fit. */
-static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem, banyan_few *out,
-                             banyan_error *err)
+static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem,
+                             banyan_forest_trees *out, banyan_error *err)
 {
-    int units_first = problem->tree_limit <= MANY_TREES && is_for_units(graph);
+    int units_first = problem->tree_limit <= BANYAN_FEW_TREES && is_for_units(graph);
     int is_switched = !banyan_graph_all_active(graph) && !banyan_graph_has_idle_adders(graph);
     banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
 
@@ -176,9 +174,9 @@ static banyan_status try_all(const banyan_graph *graph, const banyan_units_probl
     return status;
 }
 
-banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price, double bound,
-                                const banyan_packed_options *options, banyan_tree_oracle oracle,
-                                void *context, banyan_few *out, banyan_error *err)
+banyan_status banyan_forest_few(const banyan_graph *graph, const int64_t *price, double bound,
+                                const banyan_forest_options *options, banyan_tree_oracle oracle,
+                                void *context, banyan_forest_trees *out, banyan_error *err)
 {
     banyan_units_problem problem = {.price = price,
                                     .bound = bound,
@@ -189,27 +187,27 @@ banyan_status banyan_packed_few(const banyan_graph *graph, const int64_t *price,
                                     .context = context};
     banyan_status status;
 
-    *out = (banyan_few){.total = 0};
+    *out = (banyan_forest_trees){.total = 0};
     banyan_trees_init(&out->trees);
     status = try_all(graph, &problem, out, err);
     if (!status)
         status = drop_weightless(out, err);
     if (status)
-        banyan_few_fini(out);
+        banyan_forest_trees_fini(out);
     return status;
 }
 
-banyan_status banyan_packed_units(const banyan_graph *graph, const int64_t *price, double bound,
-                                  const banyan_packed_options *options, banyan_tree_oracle oracle,
-                                  void *context, banyan_flows *flows, int *good, banyan_error *err)
+banyan_status banyan_forest_few_flows(const banyan_graph *graph, const int64_t *price, double bound,
+                                      const banyan_forest_options *options, banyan_tree_oracle oracle,
+                                      void *context, banyan_flows *flows, int *good, banyan_error *err)
 {
-    banyan_few few;
-    banyan_status status = banyan_packed_few(graph, price, bound, options, oracle, context, &few, err);
+    banyan_forest_trees few;
+    banyan_status status = banyan_forest_few(graph, price, bound, options, oracle, context, &few, err);
 
-    *good = !status && few.total >= (graph->arc_count > MANY_ARCS ? LEAST : GOOD) * bound;
+    *good = !status && few.total >= (graph->arc_count > BANYAN_LP_ARCS ? LEAST : BANYAN_TARGET_SHARE) * bound;
     for (size_t t = 0; *good && t < few.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &few.trees, t, -1, few.weight[t]);
     if (!status)
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     return status;
 }

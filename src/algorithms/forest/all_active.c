@@ -1,61 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-direct.c: networks without switches or idle workers. Grids have combs, which one linear
+/* algorithms/forest/all_active.c: networks without switches or idle workers. Grids have combs, which one linear
  * program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
  * flattened. Where that takes too many, as on cables between all pairs, trees of whole units do. */
+#include "algorithms/forest/parts.h"
 #include "algorithms/grid-trees.h"
-#include "algorithms/packed-parts.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/flatten.h"
 #include "solve/oracle.h"
 #include "solve/peel.h"
 #include "solve/strength.h"
 
-#define NEARLY 0.99       /* of the bound: nothing else is tried */
 #define BEST 0.9999       /* the same for stars */
-#define MANY_ARCS 2000    /* beyond this, */
 #define MANY_AT_A_NODE 64 /* or so many of them there, a program takes long, and little comes of it where */
 #define HARDLY 0.9        /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
-#define MOST_FEW 256           /* trees: more are not found for their number, */
 #define ENOUGH_TREES 512       /* but on very many cables, and then no more than these */
-
-/* Hops from the node to the farthest one. */
-static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
-{
-    int count = 1;
-
-    for (int v = 0; v < graph->node_count; v++)
-        level[v] = -1;
-    level[from] = 0;
-    queue[0] = from;
-    for (int i = 0; i < count; i++)
-        for (int j = graph->out_first[queue[i]]; j < graph->out_first[queue[i] + 1]; j++) {
-            int w = graph->arcs[graph->out_arc[j]].dst;
-
-            if (level[w] < 0) {
-                level[w] = level[queue[i]] + 1;
-                queue[count++] = w;
-            }
-        }
-    return level[queue[count - 1]];
-}
-
-banyan_status banyan_packed_radius(const banyan_graph *graph, int *out, banyan_error *err)
-{
-    int *level = banyan_alloc((size_t)graph->node_count, sizeof *level);
-    int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue);
-    banyan_status status = level && queue ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    *out = graph->node_count;
-    for (int i = 0; !status && i < graph->active_count; i++) {
-        int far = eccentricity(graph, graph->active[i], level, queue);
-
-        *out = far < *out ? far : *out;
-    }
-    banyan_free(level);
-    banyan_free(queue);
-    return status;
-}
 
 /* The combs of a grid, weighted by one linear program. *good says whether they come near enough to the
  * optimum. */
@@ -79,7 +39,7 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
         status = banyan_packing_solve(graph, &problem, &packing, err);
         if (!status && packing.total >= enough) {
             *good = 1;
-            banyan_packed_take(flows, graph, &packing);
+            banyan_forest_take(flows, graph, &packing);
         }
         if (!status)
             banyan_packing_fini(&packing);
@@ -90,15 +50,15 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
 }
 
 /* In the place of what was peeled off, if they reach more: trees that are found for the number that is allowed. */
-static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack_units(const banyan_graph *graph, const banyan_forest_options *options,
                                 banyan_peel *peel, banyan_error *err)
 {
     int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count;
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    banyan_packed_options limited = *options;
+    banyan_forest_options limited = *options;
     banyan_oracle *oracle = NULL;
     banyan_fraction strength;
-    banyan_few few;
+    banyan_forest_trees few;
     banyan_status status =
         part && price ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
 
@@ -110,14 +70,14 @@ static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_o
         limited.max_trees = ENOUGH_TREES;
     if (!status)
         status =
-            banyan_packed_few(graph, price, peel->optimum, &limited, banyan_oracle_tree, oracle, &few, err);
+            banyan_forest_few(graph, price, peel->optimum, &limited, banyan_oracle_tree, oracle, &few, err);
     if (!status && few.total > peel->total) {
         banyan_peel packed = {few.trees, few.weight, few.total, peel->optimum};
 
         banyan_peel_fini(peel);
         *peel = packed;
     } else if (!status) {
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     }
     banyan_oracle_destroy(oracle);
     banyan_free(part);
@@ -126,32 +86,33 @@ static banyan_status pack_units(const banyan_graph *graph, const banyan_packed_o
 }
 
 static banyan_status peel_and_flatten(const banyan_topology *topology, const banyan_graph *graph,
-                                      const banyan_packed_options *options, banyan_flows *flows,
+                                      const banyan_forest_options *options, banyan_flows *flows,
                                       banyan_error *err)
 {
-    banyan_peel_problem problem = {.tree_limit = options->max_trees, .enough = 0.9992, .least = NEARLY};
+    banyan_peel_problem problem = {
+        .tree_limit = options->max_trees, .enough = 0.9992, .least = BANYAN_TARGET_SHARE};
     size_t most;
     banyan_peel peel;
     double rate = 0, nearly;
-    int radius,
-        is_large = graph->arc_count > MANY_ARCS || graph->arc_count > MANY_AT_A_NODE * graph->active_count;
-    banyan_status status = banyan_packed_radius(graph, &radius, err);
+    int radius, is_large = graph->arc_count > BANYAN_LP_ARCS ||
+                           graph->arc_count > MANY_AT_A_NODE * graph->active_count;
+    banyan_status status = banyan_forest_radius(graph, &radius, err);
 
     if (status)
         return status;
-    if (is_large && problem.tree_limit > MOST_FEW)
-        problem.tree_limit = MOST_FEW;
+    if (is_large && problem.tree_limit > BANYAN_FEW_TREES)
+        problem.tree_limit = BANYAN_FEW_TREES;
     status = banyan_peel_solve(graph, &problem, &peel, err);
     if (status)
         return status;
-    nearly = options->max_trees > MOST_FEW && peel.trees.tree_count < (size_t)options->max_trees
+    nearly = options->max_trees > BANYAN_FEW_TREES && peel.trees.tree_count < (size_t)options->max_trees
                  ? NEARLY_WITH_MORE
-                 : NEARLY;
-    if (peel.total < (is_large ? nearly : NEARLY) * peel.optimum &&
-        (is_large || options->max_trees <= MOST_FEW))
+                 : BANYAN_TARGET_SHARE;
+    if (peel.total < (is_large ? nearly : BANYAN_TARGET_SHARE) * peel.optimum &&
+        (is_large || options->max_trees <= BANYAN_FEW_TREES))
         status = pack_units(graph, options, &peel, err);
     if (!status && peel.total < nearly * peel.optimum && (!is_large || peel.total < HARDLY * peel.optimum)) {
-        status = banyan_packed_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
+        status = banyan_forest_columns(graph, &peel.trees, 0.9992 * peel.optimum, flows, err);
         if (!status && !flows->failed)
             status = banyan_flows_limit(flows, topology, (size_t)options->max_trees, err);
         if (!status && !flows->failed)
@@ -159,7 +120,8 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
     }
     if (!status && rate < peel.total * graph->unit) {
         flows->flow_count = 0;
-        most = is_large && options->max_trees > MOST_FEW ? peel.trees.tree_count : (size_t)options->max_trees;
+        most = is_large && options->max_trees > BANYAN_FEW_TREES ? peel.trees.tree_count
+                                                                 : (size_t)options->max_trees;
         status = banyan_flatten(graph, &peel.trees, &peel.weight,
                                 options->max_depth ? options->max_depth : radius + 1, most, err);
         for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
@@ -233,9 +195,9 @@ static banyan_status find_strength(const banyan_graph *graph, double *out, banya
 }
 
 /* Every node active: the optimum is the strength, and few trees reach it. */
-banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan_graph *graph,
-                                   const banyan_packed_options *options, banyan_flows *flows,
-                                   banyan_error *err)
+banyan_status banyan_forest_all_active(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_forest_options *options, banyan_flows *flows,
+                                       banyan_error *err)
 {
     int good = 0, has_combs = banyan_grid_trees_apply(topology, graph),
         has_stars = graph->active_count <= options->max_trees && joins_all(graph);
@@ -246,8 +208,8 @@ banyan_status banyan_packed_direct(const banyan_topology *topology, const banyan
         status = pack_stars(graph, strength * BEST, flows, &good, err);
     if (!status && !good && has_combs)
         status = pack_combs(topology, graph,
-                            strength * (graph->active_count > 100 && options->max_trees <= MOST_FEW
-                                            ? NEARLY
+                            strength * (graph->active_count > 100 && options->max_trees <= BANYAN_FEW_TREES
+                                            ? BANYAN_TARGET_SHARE
                                             : NEARLY_WITH_MORE),
                             options->max_trees, flows, &good, err);
     if (!status && !good)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-joined.c: idle workers behind switches. Cables to which the bound gives no price are wide enough for whatever
+/* algorithms/forest/join.c: idle workers behind switches. Cables to which the bound gives no price are wide enough for whatever
  * is done over them, so the nodes that they join are one node: a host with its ranks, or all switches of a fat-tree.
  *
  *      g0 g1   g2 g3                             Trees are packed in that smaller network, and then laid into this
@@ -10,9 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
 #include "solve/contract.h"
+#include "solve/effort.h"
 #include "solve/exchange.h"
 #include "solve/spanning.h"
 #include "solve/weighing.h"
@@ -23,9 +24,7 @@
 #define GOOD 0.995                 /* of the same: trees are not laid in pieces */
 #define FULL 0.98                  /* of its capacity: the cable is not free, whatever its price */
 #define ROUNDS 3                   /* where there are */
-#define MANY_WORKERS 96            /* more than these: else there are other ways */
 #define MOST_PIECES 128            /* of trees */
-#define ENOUGH_IN_ALL 0.99         /* of the bound */
 #define DEPTH 16                   /* that exchanges do not go beyond */
 #define ATTEMPTS 20000             /* exchanges */
 #define ENOUGH 0.999               /* of the smaller network's rate: no exchange is needed */
@@ -295,30 +294,9 @@ static banyan_status lay(const banyan_graph *graph, const banyan_contraction *jo
     return status;
 }
 
-banyan_status banyan_packed_small(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, double *bytes_per_s, banyan_error *err)
-{
-    banyan_topology links = {.link_count = graph->arc_count,
-                             .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
-    banyan_status status = links.links ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
-    if (!status)
-        status = banyan_packed_any(&links, graph, options, flows, err);
-    if (!status && flows->failed)
-        status = banyan_fail_memory(err);
-    if (!status)
-        status = banyan_flows_limit(flows, &links, (size_t)options->max_trees, err);
-    if (!status && flows->flow_count)
-        status = banyan_flows_rate(flows, &links, bytes_per_s, err);
-    banyan_free(links.links);
-    return status;
-}
-
 /* One try: whole trees, or pieces of them if these are too heavy. *found, in the graph's units: the best so far, whose flows are
  * there. */
-static banyan_status try_joined(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status try_joined(const banyan_graph *graph, const banyan_forest_options *options,
                                 const int64_t *price, int merge, unsigned char *full, banyan_flows *flows,
                                 double *found, banyan_error *err)
 {
@@ -330,7 +308,7 @@ static banyan_status try_joined(const banyan_graph *graph, const banyan_packed_o
 
     banyan_flows_init(&small);
     if (!status && joined.graph && joined.graph->active_count > 1)
-        status = banyan_packed_small(joined.graph, options, &small, &rate, err);
+        status = banyan_forest_small(joined.graph, options, &small, &rate, err);
     rate /= graph->unit;
     for (int pieces = 0; !status && pieces < 2 && small.flow_count && reached < GOOD * rate; pieces++) {
         banyan_flows laid;
@@ -354,9 +332,8 @@ static banyan_status try_joined(const banyan_graph *graph, const banyan_packed_o
 }
 
 /* Cables that turn out to be too full, though they have no price, are not free the next time. */
-banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packed_options *options,
-                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
-                                   banyan_error *err)
+banyan_status banyan_forest_join(const banyan_graph *graph, const banyan_forest_options *options,
+                                 const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count;
     int64_t *price = banyan_alloc(arcs, sizeof *price);
@@ -367,8 +344,8 @@ banyan_status banyan_packed_joined(const banyan_graph *graph, const banyan_packe
     if (!status)
         memcpy(price, bound->price, arcs * sizeof *price);
     for (int round = 0, again = 1;
-         !status && again && round < (graph->active_count > MANY_WORKERS ? ROUNDS : 1) &&
-         found < ENOUGH_IN_ALL * bound->value;
+         !status && again && round < (graph->active_count > BANYAN_MANY_WORKERS ? ROUNDS : 1) &&
+         found < BANYAN_TARGET_SHARE * bound->value;
          round++) {
         memset(full, 0, arcs);
         status = try_joined(graph, options, price, round == 0, full, flows, &found, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-large.c: many workers behind switches: too many cables for a linear program over trees.
+/* algorithms/forest/equal_weights.c: many workers behind switches: too many cables for a linear program over trees.
  *
  * Trees of equal weight, made one by one and then improved by exchanges. With T of them a cable of capacity c
  * can be in floor(T c / X) trees at a rate of X, and that rounding is what limits the rate: 62 cables in a tree
@@ -8,15 +8,15 @@
  * weigh two units. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/exchange.h"
 #include "solve/groups.h"
 #include "solve/hubs.h"
 #include "solve/oracle.h"
 
-#define GOOD 0.99 /* of the bound */
 #define SAME 1e-6
 #define MOST_TREES 64
 #define FEWEST_TREES 16
@@ -150,7 +150,7 @@ static int usual_depth(const banyan_graph *graph)
 }
 
 /* Trees of equal weight, or nearly so, in the place of the flows if they reach more than *rate, in the graph's units. */
-static banyan_status pack_equal(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack_equal(const banyan_graph *graph, const banyan_forest_options *options,
                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                 banyan_error *err)
 {
@@ -188,18 +188,18 @@ static banyan_status pack_equal(const banyan_graph *graph, const banyan_packed_o
 }
 
 /* The same with trees of weights that halve, or pairs that settle. */
-static banyan_status pack_unequal(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack_unequal(const banyan_graph *graph, const banyan_forest_options *options,
                                   const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                   banyan_error *err)
 {
     banyan_oracle *oracle;
-    banyan_few few;
+    banyan_forest_trees few;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
     status =
-        banyan_packed_few(graph, bound->price, bound->value, options, banyan_oracle_tree, oracle, &few, err);
+        banyan_forest_few(graph, bound->price, bound->value, options, banyan_oracle_tree, oracle, &few, err);
     if (!status && few.total > *rate) {
         *rate = few.total;
         flows->flow_count = 0;
@@ -207,10 +207,10 @@ static banyan_status pack_unequal(const banyan_graph *graph, const banyan_packed
             banyan_flows_add_tree(flows, graph, &few.trees, t, -1, few.weight[t]);
     }
     if (!status)
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     banyan_oracle_destroy(oracle);
-    if (!status && *rate < GOOD * bound->value && !banyan_graph_has_idle_adders(graph))
-        status = banyan_packed_pairs(graph, bound->price, bound->value, options, flows, rate, err);
+    if (!status && *rate < BANYAN_TARGET_SHARE * bound->value && !banyan_graph_has_idle_adders(graph))
+        status = banyan_forest_pairs(graph, bound->price, bound->value, options, flows, rate, err);
     return status;
 }
 
@@ -246,7 +246,7 @@ static banyan_status is_uneven(const banyan_graph *graph, int *out, banyan_error
 }
 
 /* In uneven networks trees of equal weight seldom do, and take long to give up. */
-static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_forest_options *options,
                                    int uneven, banyan_allreduce_bound *bound, banyan_flows *flows,
                                    double *rate, banyan_error *err)
 {
@@ -256,14 +256,14 @@ static banyan_status pack_by_bound(const banyan_graph *graph, const banyan_packe
 
     if (!status && first_unequal && !(fabs(bound->value - before) < SAME * before)) /* not tried yet */
         status = pack_unequal(graph, options, bound, flows, rate, err);
-    if (!status && *rate < GOOD * bound->value)
+    if (!status && *rate < BANYAN_TARGET_SHARE * bound->value)
         status = pack_equal(graph, options, bound, flows, rate, err);
-    if (!status && *rate < GOOD * bound->value && !first_unequal && !options->max_depth)
+    if (!status && *rate < BANYAN_TARGET_SHARE * bound->value && !first_unequal && !options->max_depth)
         status = pack_unequal(graph, options, bound, flows, rate, err);
     return status;
 }
 
-banyan_status banyan_packed_equal(const banyan_graph *graph, const banyan_packed_options *options,
+banyan_status banyan_forest_equal(const banyan_graph *graph, const banyan_forest_options *options,
                                   const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
     double rate = 0;
@@ -271,8 +271,8 @@ banyan_status banyan_packed_equal(const banyan_graph *graph, const banyan_packed
     return pack_equal(graph, options, bound, flows, &rate, err);
 }
 
-banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed_options *options,
-                                  banyan_flows *flows, banyan_error *err)
+banyan_status banyan_forest_equal_weights(const banyan_graph *graph, const banyan_forest_options *options,
+                                          banyan_flows *flows, banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     double rate = 0;
@@ -284,7 +284,7 @@ banyan_status banyan_packed_large(const banyan_graph *graph, const banyan_packed
         if (bound.value > 0)
             status = pack_unequal(graph, options, &bound, flows, &rate, err);
     }
-    if (!status && !(rate > 0 && rate >= GOOD * bound.value))
+    if (!status && !(rate > 0 && rate >= BANYAN_TARGET_SHARE * bound.value))
         status = pack_by_bound(graph, options, uneven, &bound, flows, &rate, err);
     banyan_free(bound.price);
     return status;

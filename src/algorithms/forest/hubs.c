@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-hubs.c: many workers behind switches, some of them idle: pairs of trees with hubs (solve/hub-pairs.h), whether
+/* algorithms/forest/hubs.c: many workers behind switches, some of them idle: pairs of trees with hubs (solve/hub-pairs.h), whether
  * directions are alike or not. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
 #include "solve/cells.h"
+#include "solve/effort.h"
 #include "solve/hub-pairs.h"
 #include "solve/narrowest.h"
 
@@ -15,39 +16,36 @@
 #define MUCH 0.93   /* and of many workers and unlike directions, as nothing else does better in good time */
 #define WHOLE 0.999 /* of what whole hubs reach where they do not suit that, */
 #define SAME 0.9995 /* of the easy bound: hubs do no better for the true one, */
-#define WORTH_IT 0.97  /* and of few workers not if they are so far from it */
-#define FEW_WORKERS 24 /* up to which other ways are as quick */
-#define MANY_WORKERS 96
-#define FEW_GROUPS 4   /* up to which the easy bound is mostly tight */
-#define MANY_TREES 256 /* no more pairs than these are made */
+#define WORTH_IT 0.97 /* and of few workers not if they are so far from it */
+#define FEW_GROUPS 4  /* up to which the easy bound is mostly tight */
 
-static int count_pairs(const banyan_packed_options *options)
+static int count_pairs(const banyan_forest_options *options)
 {
-    return options->max_trees < MANY_TREES ? options->max_trees : MANY_TREES;
+    return options->max_trees < BANYAN_FEW_TREES ? options->max_trees : BANYAN_FEW_TREES;
 }
 
-static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options, double bound,
-                          int in_hurry, banyan_easy *easy, banyan_error *err)
+static banyan_status pack(const banyan_graph *graph, const banyan_forest_options *options, double bound,
+                          int in_hurry, banyan_forest_hub_flows *easy, banyan_error *err)
 {
     banyan_coupled packing = {.bound_value = bound};
-    banyan_hub_pairs_problem problem = {.pair_limit = count_pairs(options),
-                                        .least = easy->rate,
-                                        .enough =
-                                            (options->max_trees > MANY_TREES ? NEARLY_ALL : ENOUGH) * bound,
-                                        .in_hurry = in_hurry};
+    banyan_hub_pairs_problem problem = {
+        .pair_limit = count_pairs(options),
+        .least = easy->rate,
+        .enough = (options->max_trees > BANYAN_FEW_TREES ? NEARLY_ALL : ENOUGH) * bound,
+        .in_hurry = in_hurry};
     banyan_status status = banyan_hub_pairs_find(graph, &problem, &packing, err);
 
     if (!status && packing.trees.tree_count) {
         easy->rate = packing.total;
         easy->flows.flow_count = 0;
-        banyan_packed_take_pairs(&easy->flows, graph, &packing);
+        banyan_forest_take_pairs(&easy->flows, graph, &packing);
     }
     banyan_coupled_fini(&packing);
     return status;
 }
 
 /* How many workers there are behind switches; 0: it is not so, or trees must not be deep. */
-static int count_workers(const banyan_graph *graph, const banyan_packed_options *options)
+static int count_workers(const banyan_graph *graph, const banyan_forest_options *options)
 {
     int adders = 0;
 
@@ -76,37 +74,39 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     return status;
 }
 
-banyan_status banyan_packed_hubs(const banyan_graph *graph, const banyan_packed_options *options,
-                                 const banyan_allreduce_bound *bound, banyan_easy *easy, banyan_error *err)
+banyan_status banyan_forest_hubs(const banyan_graph *graph, const banyan_forest_options *options,
+                                 const banyan_allreduce_bound *bound, banyan_forest_hub_flows *easy,
+                                 banyan_error *err)
 {
     int workers = count_workers(graph, options);
-    double aim = workers > MANY_WORKERS ? 0 : WORTH_IT;
+    double aim = workers > BANYAN_MANY_WORKERS ? 0 : WORTH_IT;
 
     if (!workers || bound->value >= SAME * easy->bound || easy->rate < aim * bound->value)
         return BANYAN_SUCCESS;
     easy->bound = bound->value;
-    return pack(graph, options, bound->value, workers <= MANY_WORKERS, easy, err);
+    return pack(graph, options, bound->value, workers <= BANYAN_MANY_WORKERS, easy, err);
 }
 
-banyan_status banyan_packed_hubs_easily(const banyan_graph *graph, const banyan_packed_options *options,
-                                        int is_late, banyan_easy *easy, int *good, banyan_error *err)
+banyan_status banyan_forest_hubs_easily(const banyan_graph *graph, const banyan_forest_options *options,
+                                        int is_late, banyan_forest_hub_flows *easy, int *good,
+                                        banyan_error *err)
 {
     int workers = count_workers(graph, options);
-    double enough = workers > MANY_WORKERS && !graph->symmetric ? MUCH
-                    : options->max_trees > MANY_TREES           ? NEARLY_ALL
-                                                                : GOOD;
+    double enough = workers > BANYAN_MANY_WORKERS && !graph->symmetric ? MUCH
+                    : options->max_trees > BANYAN_FEW_TREES            ? NEARLY_ALL
+                                                                       : GOOD;
     double whole;
     banyan_status status;
 
     *good = 0;
     easy->rate = 0;
     easy->bound = HUGE_VAL;
-    if (workers <= FEW_WORKERS || !banyan_graph_has_idle_adders(graph) ||
-        (!is_late && workers <= MANY_WORKERS && banyan_hub_pairs_groups(graph) > FEW_GROUPS))
+    if (workers <= BANYAN_FEW_WORKERS || !banyan_graph_has_idle_adders(graph) ||
+        (!is_late && workers <= BANYAN_MANY_WORKERS && banyan_hub_pairs_groups(graph) > FEW_GROUPS))
         return BANYAN_SUCCESS;
     status = easy_bound(graph, &easy->bound, err);
     if (!status && easy->bound > 0 && easy->bound < HUGE_VAL)
-        status = pack(graph, options, easy->bound, workers <= MANY_WORKERS, easy, err);
+        status = pack(graph, options, easy->bound, workers <= BANYAN_MANY_WORKERS, easy, err);
     enough *= easy->bound;
     whole = banyan_hub_pairs_whole(graph, enough, count_pairs(options));
     *good = !status && easy->rate >= (whole < enough ? WHOLE * whole : enough);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-narrow.c: directions unlike. The narrower direction of each cable alone makes a symmetric network, whose trees
+/* algorithms/forest/symmetrise.c: directions unlike. The narrower direction of each cable alone makes a symmetric network, whose trees
  * are found much faster than pairs of trees; bounds that are soon found tell whether they will do. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/graft.h"
 #include "solve/mean.h"
 #include "solve/narrowest.h"
 #include "solve/places.h"
 
 #define MANY_NODES 128    /* beyond these pairs that have settled are as good */
-#define MANY_TREES 256    /* so many do not limit the rate: then trees should come to */
 #define NEARLY_ALL 0.9992 /* of an easy bound, */
-#define GOOD 0.99         /* else this will do */
 #define NEARLY 0.995      /* of the bound: nothing else is tried */
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
@@ -75,12 +74,12 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
 }
 
 /* The bound of a symmetric network, in bytes per second. */
-static banyan_status bound_of(const banyan_graph *graph, const banyan_packed_options *options, double *out,
+static banyan_status bound_of(const banyan_graph *graph, const banyan_forest_options *options, double *out,
                               banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_status status =
-        bound.price ? banyan_packed_bound(graph, options, &bound, err) : banyan_fail_memory(err);
+        bound.price ? banyan_forest_bound(graph, options, &bound, err) : banyan_fail_memory(err);
 
     *out = bound.value * graph->unit;
     banyan_free(bound.price);
@@ -88,12 +87,12 @@ static banyan_status bound_of(const banyan_graph *graph, const banyan_packed_opt
 }
 
 /* The bound of the mean network, with its prices. */
-static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_packed_options *options,
-                                   const banyan_mean *mean, banyan_known *known, banyan_error *err)
+static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_forest_options *options,
+                                   const banyan_mean *mean, banyan_forest_known *known, banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)mean->graph->arc_count, sizeof(int64_t))};
     banyan_status status =
-        bound.price ? banyan_packed_bound(mean->graph, options, &bound, err) : banyan_fail_memory(err);
+        bound.price ? banyan_forest_bound(mean->graph, options, &bound, err) : banyan_fail_memory(err);
 
     known->bound = bound.value * mean->graph->unit;
     for (int i = 0; !status && i < graph->arc_count; i++)
@@ -103,7 +102,8 @@ static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_packe
 }
 
 /* No more than the narrowest cut. */
-static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_known *known, banyan_error *err)
+static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_forest_known *known,
+                                      banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     int64_t width;
@@ -120,7 +120,7 @@ static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_known *k
 }
 
 /* No more than what some place of a large network allows, and where to sum. */
-static banyan_status heed_places(const banyan_graph *graph, banyan_known *known, banyan_error *err)
+static banyan_status heed_places(const banyan_graph *graph, banyan_forest_known *known, banyan_error *err)
 {
     double value = known->bound / graph->unit;
     banyan_status status = banyan_places_lower(graph, known->price, known->root, &value, err);
@@ -132,8 +132,8 @@ static banyan_status heed_places(const banyan_graph *graph, banyan_known *known,
 /* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
  * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
 static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
-                                      const banyan_packed_options *options, banyan_known *known, double *most,
-                                      banyan_error *err)
+                                      const banyan_forest_options *options, banyan_forest_known *known,
+                                      double *most, banyan_error *err)
 {
     banyan_mean mean;
     banyan_status status;
@@ -162,12 +162,13 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
 
 /* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
  * of a symmetric network will do, and are found much faster. */
-banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, const banyan_graph *graph,
-                                             const banyan_packed_options *options, banyan_flows *flows,
-                                             banyan_known *known, int *good, banyan_error *err)
+banyan_status banyan_forest_symmetrise(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_forest_options *options, banyan_flows *flows,
+                                       banyan_forest_known *known, int *good, banyan_error *err)
 {
     banyan_graph *narrow = NULL;
-    double rate = 0, bound = 0, most = 0, enough = options->max_trees > MANY_TREES ? NEARLY_ALL : GOOD;
+    double rate = 0, bound = 0, most = 0,
+           enough = options->max_trees > BANYAN_FEW_TREES ? NEARLY_ALL : BANYAN_TARGET_SHARE;
     banyan_status status = narrow_to_twins(graph, &narrow, err);
 
     *good = 0;
@@ -175,7 +176,7 @@ banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, co
         status = find_easy_bounds(graph, narrow, options, known, &most, err);
     bound = known->bound;
     if (!status && narrow->symmetric && bound > 0 && most >= enough * bound) {
-        status = banyan_packed_symmetric(topology, narrow, options, flows, err);
+        status = options->pack_symmetric(topology, narrow, options, flows, err);
         if (status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
             status = BANYAN_SUCCESS;
             flows->flow_count = 0;
@@ -192,8 +193,8 @@ banyan_status banyan_packed_nearly_symmetric(const banyan_topology *topology, co
 }
 
 /* Trees of the narrower directions in place of flows that are far from the bound, if they reach more. */
-banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const banyan_graph *graph,
-                                       const banyan_packed_options *options, banyan_flows *flows,
+banyan_status banyan_forest_try_narrow(const banyan_topology *topology, const banyan_graph *graph,
+                                       const banyan_forest_options *options, banyan_flows *flows,
                                        double bound, banyan_error *err)
 {
     banyan_graph *narrow = NULL;
@@ -205,16 +206,17 @@ banyan_status banyan_packed_try_narrow(const banyan_topology *topology, const ba
 
     if (!status)
         status = banyan_flows_rate(flows, topology, &rate, err);
-    if (status || rate >= GOOD * bound || (graph->node_count > MANY_NODES && banyan_graft_applies(graph)))
+    if (status || rate >= BANYAN_TARGET_SHARE * bound ||
+        (graph->node_count > MANY_NODES && banyan_graft_applies(graph)))
         return status;
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);
     if (!status && narrow->symmetric && banyan_graph_is_dense(graph)) /* there that is soon found */
         status = bound_of(narrow, options, &most, err);
     if (!status && narrow->symmetric && most > rate)
-        status = banyan_packed_symmetric(topology, narrow, options, &other, err);
+        status = options->pack_symmetric(topology, narrow, options, &other, err);
     if (!status)
-        status = banyan_packed_keep_better(topology, options, flows, &other, &rate, err);
+        status = banyan_forest_keep_better(topology, options, flows, &other, &rate, err);
     else if (status == BANYAN_INVALID_ARGUMENT) /* not connected both ways */
         status = BANYAN_SUCCESS;
     banyan_flows_fini(&other);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-stars.c: idle workers with cables to most active ones. Stars at these, and spanning trees of the cables between
+/* algorithms/forest/stars.c: idle workers with cables to most active ones. Stars at these, and spanning trees of the cables between
  * active workers, are packed apart (solve/stars.h); the latter as if there were no idle workers. What both can reach is
  * held against the bound first, so that nothing is lost where other trees are better.
  *
@@ -7,13 +7,12 @@
  * is higher, that is what they are held against. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/stars.h"
 
-#define GOOD 0.99    /* of what can be reached; */
-#define MOST_FEW 256 /* with more trees than these everything can be reached, and so */
 #define BEST 0.999
 
 /* Whether cables no narrower than this connect the active nodes. */
@@ -77,15 +76,15 @@ static banyan_status find_most(const banyan_graph *graph, const banyan_stars *st
 
 /* Spanning trees, as many as the stars leave, with weights in bytes per second; *rate is their sum. */
 static banyan_status span_rest(const banyan_topology *topology, const banyan_stars *stars,
-                               const banyan_packed_options *options, banyan_flows *flows, double *rate,
+                               const banyan_forest_options *options, banyan_flows *flows, double *rate,
                                banyan_error *err)
 {
-    banyan_packed_options fewer = *options;
+    banyan_forest_options fewer = *options;
     double sum = 0;
     banyan_status status;
 
     fewer.max_trees -= (int)stars->trees.tree_count;
-    status = banyan_packed_direct(topology, stars->rest, &fewer, flows, err);
+    status = banyan_forest_all_active(topology, stars->rest, &fewer, flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)
@@ -99,8 +98,8 @@ static banyan_status span_rest(const banyan_topology *topology, const banyan_sta
     return status;
 }
 
-banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_graph *graph,
-                                  const banyan_packed_options *options, double least, banyan_flows *flows,
+banyan_status banyan_forest_stars(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_forest_options *options, double least, banyan_flows *flows,
                                   int *good, banyan_error *err)
 {
     double rate = 0, most = 0, reached;
@@ -112,7 +111,7 @@ banyan_status banyan_packed_stars(const banyan_topology *topology, const banyan_
     reached = stars.total * graph->unit + banyan_fraction_value(stars.strength) * stars.rest->unit;
     status = find_most(graph, &stars, options->max_trees, &most, err);
     if (least <= 0)
-        least = (options->max_trees > MOST_FEW ? BEST : GOOD) * most * graph->unit;
+        least = (options->max_trees > BANYAN_FEW_TREES ? BEST : BANYAN_TARGET_SHARE) * most * graph->unit;
     *good = !status && stars.trees.tree_count < (size_t)options->max_trees && reached >= least;
     if (*good)
         status = span_rest(topology, &stars, options, flows, &rate, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-switched.c: workers behind switches that only forward. Column generation finds the best
+/* algorithms/forest/switched.c: workers behind switches that only forward. Column generation finds the best
  * rate and the prices that prove it, but its trees are as deep and as unlike in weight as chance has it. Here
  * much is equally good: under the prices many trees cost the same. So we grow trees anew, one from each
  * worker, that are cheapest under the prices and shallow:
@@ -14,24 +14,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
 #include "solve/closure.h"
+#include "solve/effort.h"
 #include "solve/oracle.h"
 #include "solve/weighing.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
-#define GOOD 0.99          /* of the bound, with few trees */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
 #define LEAST_GAIN 1.02    /* times the rate by one more hop, */
 #define MOST_FRUITLESS 2   /* or so often less, and no deeper trees are tried */
 #define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
 #define LOAD_STEPS 512     /* of a cable, up to the fullest */
-#define DENSE_ARCS 2000    /* beyond this a program takes long, and */
-#define FEW_ROUNDS 8       /* what as many reach has to do */
 #define ROUGH_ARCS 300     /* from so many on, a packing is rough at first: */
 #define ROUGHLY 4e-3       /* of the bound */
-#define MOST_FEW 256       /* trees that others than the packing's are looked for */
 #define MOST_WAY 64        /* cables between two workers: one more weighs more than all loads on a way */
 
 typedef struct {
@@ -319,7 +316,7 @@ static banyan_status try_depth(grower *g, const banyan_topology *topology, int d
     return status;
 }
 
-static int is_too_deep(const banyan_flows *flows, const banyan_packed_options *options)
+static int is_too_deep(const banyan_flows *flows, const banyan_forest_options *options)
 {
     return options->max_depth && options->max_depth < banyan_flows_depth(flows);
 }
@@ -327,7 +324,7 @@ static int is_too_deep(const banyan_flows *flows, const banyan_packed_options *o
 /* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked for. */
 static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
                                   const banyan_packing *packing, int by_bound,
-                                  const banyan_packed_options *options, banyan_flows *flows, int *is_done,
+                                  const banyan_forest_options *options, banyan_flows *flows, int *is_done,
                                   banyan_error *err)
 {
     int is_limited = is_too_deep(flows, options), good = 0;
@@ -360,7 +357,7 @@ static banyan_status make_shallow(const banyan_topology *topology, const banyan_
 
 /* Puts trees that are found for their number in the place of the flows where these are too many, if they reach enough. */
 static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing *packing,
-                                banyan_oracle *oracle, const banyan_packed_options *options,
+                                banyan_oracle *oracle, const banyan_forest_options *options,
                                 banyan_flows *flows, int *is_done, banyan_error *err)
 {
     banyan_tree_oracle quick = banyan_oracle_quick(oracle);
@@ -372,12 +369,12 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
     if (flows->flow_count <= (size_t)options->max_trees || options->max_depth)
         return BANYAN_SUCCESS;
     banyan_flows_init(&fewer);
-    status = banyan_packed_units(graph, packing->price, packing->bound_value, options,
-                                 quick ? quick : banyan_oracle_tree, oracle, &fewer, &good, err);
-    if (!status && !good && options->max_trees <= MOST_FEW && !banyan_graph_has_idle_adders(graph)) {
+    status = banyan_forest_few_flows(graph, packing->price, packing->bound_value, options,
+                                     quick ? quick : banyan_oracle_tree, oracle, &fewer, &good, err);
+    if (!status && !good && options->max_trees <= BANYAN_FEW_TREES && !banyan_graph_has_idle_adders(graph)) {
         status =
-            banyan_packed_pairs(graph, packing->price, packing->bound_value, options, &fewer, &rate, err);
-        good = !status && rate >= GOOD * packing->bound_value;
+            banyan_forest_pairs(graph, packing->price, packing->bound_value, options, &fewer, &rate, err);
+        good = !status && rate >= BANYAN_TARGET_SHARE * packing->bound_value;
     }
     if (!status && good) {
         banyan_flows_fini(flows);
@@ -392,7 +389,7 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
 /* A packing from the seed's trees on, where there is one, and what is made of it. *is_done: other trees are in its place,
  * or it is the best one. */
 static banyan_status pack(const banyan_topology *topology, const banyan_graph *graph,
-                          const banyan_packed_options *options, banyan_oracle *oracle, int is_rough,
+                          const banyan_forest_options *options, banyan_oracle *oracle, int is_rough,
                           const banyan_trees *seed, banyan_packing *packing, banyan_flows *flows,
                           int *is_done, banyan_error *err)
 {
@@ -402,13 +399,14 @@ static banyan_status pack(const banyan_topology *topology, const banyan_graph *g
                                       .tolerance = is_rough ? ROUGHLY : 1e-9,
                                       .warm_trees = seed ? 1 : 60,
                                       .seed = seed,
-                                      .round_limit = graph->arc_count > DENSE_ARCS ? FEW_ROUNDS : 3000};
+                                      .round_limit =
+                                          graph->arc_count > BANYAN_LP_ARCS ? BANYAN_LP_ROUNDS : 3000};
     banyan_status status = banyan_packing_solve(graph, &problem, packing, err);
 
     if (status)
         return status;
     flows->flow_count = 0;
-    banyan_packed_take(flows, graph, packing);
+    banyan_forest_take(flows, graph, packing);
     *is_done = packing->total >= (1 - 1e-9) * packing->bound_value;
     if (flows->failed)
         status = banyan_fail_memory(err);
@@ -423,15 +421,15 @@ static banyan_status pack(const banyan_topology *topology, const banyan_graph *g
 
 /* Where the packing will have more trees than are allowed, the best one is not needed: prices that are nearly its own show
  * others the way. */
-static int may_be_rough(const banyan_graph *graph, const banyan_packed_options *options)
+static int may_be_rough(const banyan_graph *graph, const banyan_forest_options *options)
 {
-    return graph->arc_count >= ROUGH_ARCS && options->max_trees <= MOST_FEW && !options->max_depth &&
+    return graph->arc_count >= ROUGH_ARCS && options->max_trees <= BANYAN_FEW_TREES && !options->max_depth &&
            !banyan_graph_has_idle_adders(graph);
 }
 
-banyan_status banyan_packed_switched(const banyan_topology *topology, const banyan_graph *graph,
-                                     const banyan_packed_options *options, banyan_flows *flows,
-                                     banyan_error *err)
+static banyan_status pack_columns(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_forest_options *options, banyan_flows *flows,
+                                  banyan_error *err)
 {
     int is_rough = may_be_rough(graph, options), is_done;
     banyan_packing packing, best;
@@ -451,4 +449,32 @@ banyan_status banyan_packed_switched(const banyan_topology *topology, const bany
     }
     banyan_oracle_destroy(oracle);
     return status;
+}
+
+/* Column generation; where it needs more trees than are allowed, trees of equal weight may lose less. */
+banyan_status banyan_forest_switched(const banyan_topology *topology, const banyan_graph *graph,
+                                     const banyan_forest_options *options, banyan_flows *flows,
+                                     banyan_error *err)
+{
+    banyan_flows equal;
+    double rate;
+    banyan_status status = pack_columns(topology, graph, options, flows, err);
+
+    if (status || flows->flow_count <= (size_t)options->max_trees || banyan_graph_has_idle_adders(graph))
+        return status;
+    banyan_flows_init(&equal);
+    status = banyan_forest_equal_weights(graph, options, &equal, err);
+    if (!status)
+        return banyan_forest_keep_better(topology, options, flows, &equal, &rate, err);
+    banyan_flows_fini(&equal);
+    return status;
+}
+
+banyan_status banyan_forest_plain(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_forest_options *options, banyan_flows *flows,
+                                  banyan_error *err)
+{
+    if (graph->active_count > BANYAN_MANY_WORKERS)
+        return banyan_forest_equal_weights(graph, options, flows, err);
+    return banyan_forest_switched(topology, graph, options, flows, err);
 }

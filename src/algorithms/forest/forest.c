@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest.c: trees packed so that the narrowest part of the network is never idle.
+/* algorithms/forest/forest.c: trees packed so that the narrowest part of the network is never idle.
  *
  *     share 5/8      share 3/8       every byte is summed up its tree, and the sum comes down the same tree at
  *         2              0           once: links work both ways all the time. Together the trees fill just the
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "algorithms/flows.h"
-#include "algorithms/packed.h"
+#include "algorithms/forest/pack.h"
 #include "algorithms/stages.h"
 #include "core/alloc.h"
 #include "core/value.h"
@@ -302,12 +302,12 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
 
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
-    banyan_packed_options choice;
+    banyan_forest_options choice;
     tree_choice trees = TREES_AUTO;
     double grown_s;
     banyan_flows flows;
     banyan_schedule *schedule = NULL;
-    banyan_status status = banyan_packed_options_read(problem, &choice, err);
+    banyan_status status = banyan_forest_options_read(problem, &choice, err);
 
     *out = NULL;
     if (!status)
@@ -315,7 +315,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     if (status || trees == TREES_GROWN)
         return status ? status : grow_best(problem, out, &grown_s, err);
     banyan_flows_init(&flows);
-    status = banyan_packed_find(problem, &choice, &flows, err);
+    status = banyan_forest_pack(problem, &choice, &flows, err);
     if (!status && !has_size(problem, trees))
         status = fill_sooner(&flows, problem->topology, choice.max_trees, err);
     if (!status)

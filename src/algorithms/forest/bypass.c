@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-through.c: most pairs are cabled, and some workers are idle and only forward. What these carry is laid out in advance,
+/* algorithms/forest/bypass.c: most pairs are cabled, and some workers are idle and only forward. What these carry is laid out in advance,
  * as cables between active workers (solve/through.h), and trees are packed as if every worker were active. */
 #include <math.h>
 
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "core/alloc.h"
+#include "solve/effort.h"
 #include "solve/through.h"
 
-#define ENOUGH 0.99    /* of what all edges together allow; */
-#define NEARLY 0.9995  /* with more trees than */
-#define MANY_TREES 256 /* these; */
-#define MUCH 0.95      /* and with */
-#define MANY_ARCS 600  /* more than these, for all else takes long there */
+#define NEARLY 0.9995 /* with more trees than */
+#define MUCH 0.95     /* and with */
+#define MANY_ARCS 600 /* more than these, for all else takes long there */
 
 static void add_hops(banyan_trees *trees, const banyan_through *through, const banyan_flows *small,
                      size_t first, int count)
@@ -66,20 +65,20 @@ static double most_of(const banyan_graph *graph, int trees)
     return fmin(most, trees * widest);
 }
 
-banyan_status banyan_packed_through(const banyan_graph *graph, const banyan_packed_options *options,
-                                    banyan_flows *flows, int *good, banyan_error *err)
+banyan_status banyan_forest_bypass(const banyan_graph *graph, const banyan_forest_options *options,
+                                   banyan_flows *flows, int *good, banyan_error *err)
 {
     banyan_through through;
     banyan_flows small;
-    double rate = 0, enough = graph->arc_count > MANY_ARCS      ? MUCH
-                              : options->max_trees > MANY_TREES ? NEARLY
-                                                                : ENOUGH;
+    double rate = 0, enough = graph->arc_count > MANY_ARCS            ? MUCH
+                              : options->max_trees > BANYAN_FEW_TREES ? NEARLY
+                                                                      : BANYAN_TARGET_SHARE;
     banyan_status status = banyan_through_make(graph, &through, err);
 
     *good = 0;
     banyan_flows_init(&small);
     if (!status && through.graph)
-        status = banyan_packed_small(through.graph, options, &small, &rate, err);
+        status = banyan_forest_small(through.graph, options, &small, &rate, err);
     if (status == BANYAN_INVALID_ARGUMENT) { /* what was laid out does not join all workers */
         status = BANYAN_SUCCESS;
         rate = 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/packed-helped.c: idle workers that add, and too many to find cheapest trees. The bound comes first,
+/* algorithms/forest/steiner.c: idle workers that add, and too many to find cheapest trees. The bound comes first,
  * from cuts; its prices tell which cables are scarce. Where few trees are allowed, trees of whole units are tried
  * first. Else, or where these do not fit, trees are spread over the cables under the prices, and a linear program weighs
  * them; if they fall short, its own prices are heeded as well for some more trees, and again. */
-#include "algorithms/packed-parts.h"
+#include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/coupled.h"
+#include "solve/effort.h"
 #include "solve/exchange.h"
 #include "solve/graft.h"
 #include "solve/helpers.h"
@@ -22,16 +23,14 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
-#define MANY_NODES 128      /* beyond these a linear program over trees takes long, and pairs settle */
-#define GOOD 0.99           /* of the bound, by trees found for their number: nothing else is tried, */
-#define DENSE 16            /* nor, with so many arcs a node, */
-#define MUCH 0.5            /* if this is reached: other ways take long there and reach less */
-#define VERY_MANY_ARCS 2000 /* even where more are allowed: then */
-#define MOST_FEW 512        /* as many */
-#define EXCHANGES 6         /* after so many turns at most, */
-#define LEAST_GAIN 1e-4     /* that makes the next turn worth it */
-#define ATTEMPTS 4000       /* and so many attempts in each */
-#define CLOSE 1e-3          /* share of the bound that pairs may leave */
+#define MANY_NODES 128  /* beyond these a linear program over trees takes long, and pairs settle */
+#define DENSE 16        /* nor, with so many arcs a node, */
+#define MUCH 0.5        /* if this is reached: other ways take long there and reach less */
+#define MOST_FEW 512    /* as many */
+#define EXCHANGES 6     /* after so many turns at most, */
+#define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
+#define ATTEMPTS 4000   /* and so many attempts in each */
+#define CLOSE 1e-3      /* share of the bound that pairs may leave */
 
 typedef struct {
     banyan_helpers *helpers; /* NULL: with nodes that only forward */
@@ -233,11 +232,11 @@ static banyan_status exchange_some(const banyan_graph *graph, double bound, stan
 /* Whether other trees than those that are found for their number may do better. */
 static int is_open(const banyan_graph *graph, double total, double bound)
 {
-    return total < (graph->arc_count > DENSE * graph->node_count ? MUCH : GOOD) * bound;
+    return total < (graph->arc_count > DENSE * graph->node_count ? MUCH : BANYAN_TARGET_SHARE) * bound;
 }
 
 /* Pairs that settle, in the place of a linear program over very many trees, if they reach more than *total. */
-static banyan_status pack_pairs(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack_pairs(const banyan_graph *graph, const banyan_forest_options *options,
                                 const banyan_allreduce_bound *bound, double *total, banyan_flows *flows,
                                 banyan_error *err)
 {
@@ -255,21 +254,21 @@ static banyan_status pack_pairs(const banyan_graph *graph, const banyan_packed_o
         return status;
     if (packing.total > *total) {
         *total = packing.total;
-        banyan_packed_take_pairs(flows, graph, &packing);
+        banyan_forest_take_pairs(flows, graph, &packing);
     }
     banyan_coupled_fini(&packing);
     return BANYAN_SUCCESS;
 }
 
-static banyan_status pack(const banyan_graph *graph, const banyan_packed_options *options,
+static banyan_status pack(const banyan_graph *graph, const banyan_forest_options *options,
                           const banyan_allreduce_bound *bound, banyan_flows *flows, banyan_error *err)
 {
     finder f = {NULL, NULL};
     stand s = {.total = 0};
-    banyan_few few = {.total = 0};
+    banyan_forest_trees few = {.total = 0};
     double in_pairs = 0;
-    banyan_packed_options limited = *options;
-    int is_large = graph->arc_count > VERY_MANY_ARCS && banyan_graph_is_dense(graph),
+    banyan_forest_options limited = *options;
+    int is_large = graph->arc_count > BANYAN_LP_ARCS && banyan_graph_is_dense(graph),
         is_few = is_large || options->max_trees < graph->arc_count / 2,
         has_pairs = is_few && graph->node_count > MANY_NODES && banyan_graft_applies(graph);
     banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
@@ -280,7 +279,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     if (is_large && limited.max_trees > MOST_FEW)
         limited.max_trees = MOST_FEW;
     if (!status && is_few && (graph->arc_count > FEW_ARCS || banyan_graph_is_dense(graph)))
-        status = banyan_packed_few(graph, bound->price, bound->value, &limited, find_tree, &f, &few, err);
+        status = banyan_forest_few(graph, bound->price, bound->value, &limited, find_tree, &f, &few, err);
     if (!status && has_pairs && is_open(graph, few.total, bound->value)) {
         in_pairs = few.total;
         status = pack_pairs(graph, options, bound, &in_pairs, flows, err);
@@ -295,7 +294,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
         stand_fini(&s);
         s = (stand){few.trees, few.weight, few.total};
     } else {
-        banyan_few_fini(&few);
+        banyan_forest_trees_fini(&few);
     }
     for (size_t t = 0; !status && in_pairs <= s.total && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
@@ -305,9 +304,9 @@ static banyan_status pack(const banyan_graph *graph, const banyan_packed_options
     return status;
 }
 
-banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packed_options *options,
-                                   const banyan_allreduce_bound *bound, banyan_flows *flows,
-                                   banyan_error *err)
+banyan_status banyan_forest_steiner(const banyan_graph *graph, const banyan_forest_options *options,
+                                    const banyan_allreduce_bound *bound, banyan_flows *flows,
+                                    banyan_error *err)
 {
     banyan_allreduce_bound found = {0};
     banyan_status status;
@@ -315,7 +314,7 @@ banyan_status banyan_packed_helped(const banyan_graph *graph, const banyan_packe
     if (bound)
         return pack(graph, options, bound, flows, err);
     found.price = banyan_alloc((size_t)graph->arc_count, sizeof *found.price);
-    status = found.price ? banyan_packed_bound(graph, options, &found, err) : banyan_fail_memory(err);
+    status = found.price ? banyan_forest_bound(graph, options, &found, err) : banyan_fail_memory(err);
     if (!status)
         status = pack(graph, options, &found, flows, err);
     banyan_free(found.price);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* algorithms/forest/pack.h: flows that together reach the best all-reduce of a network. */
+#ifndef BANYAN_ALGORITHMS_FOREST_PACK_H
+#define BANYAN_ALGORITHMS_FOREST_PACK_H
+
+#include "algorithms/flows.h"
+#include "bound/network.h"
+#include "solve/coupled.h"
+
+/* Packs a graph of which the topology says no more than the links' bandwidths. */
+typedef struct banyan_forest_options banyan_forest_options;
+typedef banyan_status (*banyan_forest_packer)(const banyan_topology *topology, const banyan_graph *graph,
+                                              const banyan_forest_options *options, banyan_flows *flows,
+                                              banyan_error *err);
+
+struct banyan_forest_options {
+    banyan_relays relays;
+    banyan_stages stages;
+    int by_ellipsoid;
+    int max_trees;
+    int max_depth;                       /* 0: as shallow as costs nothing */
+    banyan_forest_packer pack_any;       /* for reductions: whatever packs the smaller network best, */
+    banyan_forest_packer pack_symmetric; /* or one whose directions are alike */
+};
+
+/* From the problem's parameters. */
+banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_forest_options *out,
+                                         banyan_error *err);
+
+banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_forest_options *options,
+                                 banyan_flows *flows, banyan_error *err);
+
+#endif
