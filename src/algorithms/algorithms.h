@@ -21,7 +21,8 @@ typedef struct {
     int root;         /* rank, for broadcast and reduce */
     size_t bytes;     /* size at hand, for choices that depend on it; 0: large */
     int is_size_open; /* nobody asked for this size: plan for bandwidth */
-    int is_streamed; /* whoever runs the schedule sends a transfer in slices as they come: no need to cut it up */
+    /* whoever runs the schedule sends a transfer in slices as they come: no need to cut it up */
+    int is_streamed;
     size_t slice_bytes; /* transfers travel in messages of this size; 0: chosen for each schedule */
     const char
         *relays; /* what idle workers can do, unless a parameter says: add, forward or none; NULL: add */
@@ -31,10 +32,10 @@ typedef struct {
     void *watch_context;
 } banyan_problem;
 
-/* An option of an algorithm: «--order 2,0,1» on the command line. */
+/* An option of an algorithm: '--order 2,0,1' on the command line. */
 typedef struct {
     const char *key;
-    const char *form; /* «RANKS», «N» */
+    const char *form; /* 'RANKS', 'N' */
     const char *summary;
 } banyan_algorithm_option;
 

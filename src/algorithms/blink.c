@@ -8,14 +8,15 @@
  *                                              then it goes down the trees again
  *
  * Inside a machine every worker is the root of an equal share, and a root has as many trees as the machine's
- * links are worth (machine-trees.h). Machines of unlike sizes have a common multiple of shares, each worker of a
- * small one serving several.
+ * links are worth (machine-trees.h). Machines of unlike sizes have a common multiple of shares, each worker
+ * of a small one serving several.
  *
- * Cost with m machines of k workers: 2 n / X over the trees, X the machine's own rate with equal roots,
- * 2 (m-1)/m n/k over each ring link.
+ * Cost with m machines of k workers: 2 n / X over the trees, X the machine's own rate with equal roots, 2
+ * (m-1)/m n/k over each ring link.
  *
  * Paper: G. Wang, S. Venkataraman, A. Phanishayee et al., Blink: Fast and Generic Collectives for Distributed
- * ML, MLSys 2020; there trees are found by multiplicative weights and made fewer, here by column generation. */
+ * ML, MLSys 2020; there trees are found by multiplicative weights and made fewer, here by column generation.
+ */
 #include <stdlib.h>
 
 #include "algorithms/machine-trees.h"
@@ -30,7 +31,7 @@ typedef struct {
     banyan_machines machines;
     banyan_machine_trees *trees; /* per machine */
     banyan_builder builder;
-    int *depth; /* by node, in the tree at hand */
+    int *depth; /* by node, in the current tree */
     int share_count, deepest;
     int64_t grains; /* of a share */
     int64_t *cut;   /* of all shares; the first of share s is first_piece[s] */
@@ -108,7 +109,8 @@ static int serves(const weaver *w, int machine, size_t tree, int share)
     return w->trees[machine].root[tree] == share % machine_size(w, machine);
 }
 
-/* A share is cut where any machine passes from tree to tree, and into as many parts as the ring has machines. */
+/* A share is cut where any machine passes from tree to tree, and into as many parts as the ring has machines.
+ */
 static void cut_share(weaver *w, int share)
 {
     int64_t *cut = w->cut + w->piece_count;

@@ -31,7 +31,7 @@ typedef struct {
     banyan_routes *routes;
     double *load;  /* of each link, when a child sends one byte a second out, or gets it */
     int *serves;   /* of each link: the sibling that it leads to or from, + 1; -1 for several */
-    int *child;    /* of the branch at hand */
+    int *child;    /* of the current branch */
     double *speed; /* of each child's links to the rest, in bytes_per_s */
     double *part;
 } measure;

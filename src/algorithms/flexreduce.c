@@ -101,13 +101,14 @@ static int piece_at(const work *w, int64_t where)
 
 /* The reduces of a call, one by one: in its turn, from whom to whom, and whether it overwrites. Directly a
  * child that is `turn` before the owner's sends to the owner; in a chain the children after the owner's
- * begin; in a tree a child that is an odd multiple of 2^t after the owner's sends in turn t to the one 2^t before
- * it. The part of the owner's own child, where the owner has not got it itself, goes first directly, else last. */
+ * begin; in a tree a child that is an odd multiple of 2^t after the owner's sends in turn t to the one 2^t
+ * before it. The part of the owner's own child, where the owner has not got it itself, goes first directly,
+ * else last. */
 typedef struct {
     int turn, from, to, overwrites;
 } call_hop;
 
-/* Turns of a binomial tree over so many children. */
+/* Turns of a binomial tree over that many children. */
 static int count_turns(int count)
 {
     int turns = 0;
@@ -185,7 +186,8 @@ static double find_busiest(const work *w)
     return busiest;
 }
 
-/* Seconds that a level takes in a form: its busiest link, and one hop after the other in a chain or tree. Shares by bandwidth count on the all-gather at the same time. */
+/* Seconds that a level takes in a form: its busiest link, and one hop after the other in a chain or tree.
+ * Shares by bandwidth count on the all-gather at the same time. */
 static banyan_status time_level(work *w, int level, call_form form, double *seconds, banyan_error *err)
 {
     const banyan_problem *problem = w->plan.problem;

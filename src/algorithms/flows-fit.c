@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/flows-fit.c: how many trees for the size at hand.
+/* algorithms/flows-fit.c: how many trees for the current size.
  *
  * The fullest link is busy for n / X. Before it has anything to do, and after it is done, slices pass D hops
  * up and down, and each takes
  *     a + slice b ,    a slice no larger than the tree's piece of the vector:
- * so more trees not only have more rate X, their pieces are also smaller and pass their hops sooner. But every
+ * so more trees not only have more rate X, their pieces are also smaller and pass their hops sooner. But
+ * every
  * further flow on a link is a message more to handle, which costs a small part of a. We try the shallowest
  * flow alone, then 2, 4, 8, ... of the heaviest, then all, and keep the quickest. */
 #include <math.h>
@@ -28,7 +29,7 @@ static double heaviest_share(const banyan_flows *flows)
     return heaviest / total;
 }
 
-/* What the slowest hop takes for so many bytes; and its latency alone. */
+/* What the slowest hop takes for that many bytes; and its latency alone. */
 static double slowest_hop(const banyan_flows *flows, const banyan_topology *topology, double bytes,
                           double *latency_s)
 {

@@ -4,14 +4,14 @@
  * A flow's piece of the vector is its weight's share. Hops towards the root add, hops away from it overwrite;
  * at a node that holds no data of its own (a relay, a switch that adds) the first to arrive overwrites and
  * comes in a round before the others. A hop gets the first round in which what it moves is complete and none
- * of its links has been given away. Flows take turns by hops, so that all of them move from the start. In a plan
- * with stages the hops of the second come in rounds after all others, behind the schedule's barrier. */
+ * of its links has been given away. Flows take turns by hops, so that all of them move from the start. In a
+ * plan with stages the hops of the second come in rounds after all others, behind the schedule's barrier. */
 #include <math.h>
 #include <string.h>
 
 #include "algorithms/flows.h"
 #include "core/alloc.h"
-#include "solve/fraction.h"
+#include "solve/net/fraction.h"
 #include "topology/routes.h"
 
 #define WHOLE ((int64_t)1 << 20)
@@ -35,7 +35,8 @@ typedef struct {
     size_t *route_hop;
     int *route_next;
     int *
-        link_route; /* by link: the route of a hop over it alone, plus 2 (1: the default one); 0: not yet asked for */
+        /* by link: the route of a hop over it alone, plus 2 (1: the default one); 0: not yet asked for */
+        link_route;
     int earliest, latest; /* rounds: of what is placed now, of all so far */
     banyan_transfer *placed;
     size_t placed_count;
@@ -205,7 +206,8 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
     return BANYAN_SUCCESS;
 }
 
-/* Which of the flow's hops belong to the stage: all, or those up in the first and those down in the second. */
+/* Which of the flow's hops belong to the stage: all, or those up in the first and those down in the second.
+ */
 static void hops_of(const banyan_flow_tree *flow, int stage, size_t *begin, size_t *end)
 {
     size_t all = (size_t)(flow->in_count + flow->out_count),
@@ -237,7 +239,8 @@ static banyan_status place_stage(weaver *w, int stage, banyan_error *err)
     return status;
 }
 
-/* Hands the transfers over in the order of their rounds: they are many more than rounds, so these are counted. */
+/* Hands the transfers over in the order of their rounds: they are many more than rounds, so these are
+ * counted. */
 static banyan_status hand_over(weaver *w, banyan_error *err)
 {
     size_t *first = banyan_alloc((size_t)w->latest + 2, sizeof *first);

@@ -5,7 +5,7 @@
 
 #include "algorithms/flows.h"
 #include "core/alloc.h"
-#include "solve/lp.h"
+#include "solve/net/lp.h"
 
 typedef struct {
     const banyan_topology *topology;

@@ -147,8 +147,8 @@ static int walk_from(walk *w, const banyan_tree_edge *edges, int root)
     return w->queue[count - 1];
 }
 
-/* Idle nodes beyond which there is no active one have nothing to send, and nobody waits for what they get: edges to them go. Returns how
- * many are left; *depth is the distance of the farthest. */
+/* Idle nodes beyond which there is no active one have nothing to send, and nobody waits for what they get:
+ * edges to them go. Returns how many are left; *depth is the distance of the farthest. */
 static size_t walk_needed(walk *w, const banyan_graph *graph, size_t count, int *depth)
 {
     int *is_needed = w->queue; /* free once the walk is over */

@@ -5,7 +5,7 @@
 #define BANYAN_ALGORITHMS_FLOWS_H
 
 #include "algorithms/algorithms.h"
-#include "solve/trees.h"
+#include "solve/net/trees.h"
 
 /* One hop between nodes that hold data, over these links in order. */
 typedef struct {

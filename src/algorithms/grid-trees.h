@@ -3,7 +3,7 @@
 #ifndef BANYAN_ALGORITHMS_GRID_TREES_H
 #define BANYAN_ALGORITHMS_GRID_TREES_H
 
-#include "solve/trees.h"
+#include "solve/net/trees.h"
 #include "topology/topology.h"
 
 /* Is the graph all of a grid's workers, with cables between neighbours? */

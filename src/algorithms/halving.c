@@ -14,7 +14,7 @@ static int partner(const banyan_halving *halving, int seat, int step)
     return seat ^ (1 << bit_of_step(halving, step));
 }
 
-/* First block of those that a seat is left with after so many steps; there are 1 << (bits - steps). */
+/* First block of those that a seat is left with after that many steps; there are 1 << (bits - steps). */
 static int kept(const banyan_halving *halving, int seat, int steps)
 {
     int block = 0;
@@ -25,7 +25,7 @@ static int kept(const banyan_halving *halving, int seat, int steps)
     return block;
 }
 
-/* From seat to seat, the blocks that owner is left with after so many steps. */
+/* From seat to seat, the blocks that owner is left with after that many steps. */
 static void send(const banyan_halving *halving, banyan_action action, int round, int src, int dst, int owner,
                  int steps)
 {

@@ -27,7 +27,7 @@ typedef struct {
         "tree", "TREE", "ranks in brackets, as in ((0,1),(2,3,4)), or switches, hosts, bandwidth, flat"      \
     }
 
-/* From the option «tree», or the first of these that the topology has: a tree of switches, several hosts,
+/* From the option 'tree', or the first of these that the topology has: a tree of switches, several hosts,
  * links of different speeds; else all ranks below one root. Branches with a single child are left out,
  * unless the user drew them. */
 banyan_status banyan_hierarchy_find(const banyan_problem *problem, banyan_hierarchy *out, banyan_error *err);

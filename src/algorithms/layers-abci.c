@@ -5,8 +5,8 @@
  * Source: Y. Ueno, R. Yokota, Exhaustive Study of Hierarchical AllReduce Patterns for Large Messages Between
  * GPUs, 2019: section V-B1 for the plain model, Tables II and III for the measured rows (128 MiB vectors).
  * What the tables do not say is our fit to them: step, fill and link rate of rings within a rack by least
- * squares over 29 rows (7.3 % root mean square), the rate of flat rings from the 128-GPU one. The uplinks, the
- * steps between racks and the limit of layers were chosen after the fact, so that the shapes that won in
+ * squares over 29 rows (7.3 % root mean square), the rate of flat rings from the 128-GPU one. The uplinks,
+ * the steps between racks and the limit of layers were chosen after the fact, so that the shapes that won in
  * measurement come first: they say nothing about other clusters, and little about ABCI's own. */
 #include "algorithms/layers-abci.h"
 

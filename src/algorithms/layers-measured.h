@@ -34,13 +34,13 @@ typedef struct {
     int most_layers;           /* deeper shapes are not believed */
 } banyan_layers_measured;
 
-/* A ring's time here as the plain model has it: 2 (extent - 1) steps of so long with so many bytes a second.
- */
+/* A ring's time here as the plain model has it: 2 (extent - 1) steps of so long with that many bytes a
+ * second. / */
 typedef struct {
     double step_s, bytes_per_s;
 } banyan_plain_ring;
 
-/* Seconds of a layer that reduces so many bytes in rings of extent ranks, stride apart, of ranks in all. */
+/* Seconds of a layer that reduces that many bytes in rings of extent ranks, stride apart, of ranks in all. */
 double banyan_measured_layer_s(const banyan_layers_measured *measured, int node_size,
                                const banyan_plain_ring *plain, int stride, int extent, int ranks,
                                double bytes);

@@ -36,15 +36,16 @@ typedef struct {
 
 #define BANYAN_LAYERS_CLOSE 1.03
 
-/* The best shapes of so many ranks, fastest first; of equals the one with smaller first layers. Looks at all
- * ordered factorisations of at most so many layers. Returns how many were written; tally may be NULL. */
+/* The best shapes of that many ranks, fastest first; of equals the one with smaller first layers. Looks at
+ * all ordered factorisations of at most that many layers. Returns how many were written; tally may be NULL.
+ */
 int banyan_layers_rank(const banyan_layers_model *model, int ranks, int most_layers, double bytes,
                        banyan_ranked_layers *out, int most, banyan_layers_tally *tally);
 
-/* The same, but beyond so many ranks only those are looked at that extend the best shape of a smaller number,
- * the ranks over their smallest prime factor: by one more layer, or by a longer last one. These are the two
- * rules of section V-B5. They need few trials and fail by their own measurements: 4x8x8x4 won at 1,024
- * ranks, yet extends neither way what won at 512, 4x8x4x4. */
+/* The same, but beyond that many ranks only those are looked at that extend the best shape of a smaller
+ * number, the ranks over their smallest prime factor: by one more layer, or by a longer last one. These are
+ * the two rules of section V-B5. They need few trials and fail by their own measurements: 4x8x8x4 won at
+ * 1,024 ranks, yet extends neither way what won at 512, 4x8x4x4. */
 int banyan_layers_rank_by_rules(const banyan_layers_model *model, int ranks, int most_layers, int all_up_to,
                                 double bytes, banyan_ranked_layers *out, int most,
                                 banyan_layers_tally *tally);

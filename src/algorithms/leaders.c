@@ -5,9 +5,9 @@
  *                 2 - 0 <------> 4 - 5 - ...  -  2        vectors by recursive doubling, and copy the result back
  *     machine 1   3 /                          \ 3
  *
- * The fastest way for short vectors where machines are far apart: between them it takes as few hops as there can
- * be, and each leader exchanges one message a hop. Leaders beyond a power of two lean on a neighbour (fold.h).
- * Cost, with M machines of m workers: 2 (m - 1) (a' + n b') inside, log2(M) (a + n b) between. */
+ * The fastest way for short vectors where machines are far apart: between them it takes as few hops as there
+ * can be, and each leader exchanges one message a hop. Leaders beyond a power of two lean on a neighbour
+ * (fold.h). Cost, with M machines of m workers: 2 (m - 1) (a' + n b') inside, log2(M) (a + n b) between. */
 #include "algorithms/fold.h"
 #include "algorithms/machines.h"
 

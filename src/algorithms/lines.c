@@ -72,7 +72,7 @@ static int coordinate(const banyan_lines *lines, int worker, int d)
     return worker / stride_of(lines, d) % banyan_lines_extent(lines, d);
 }
 
-/* The pieces of its flow that a worker holds sums of after so many dimensions. */
+/* The pieces of its flow that a worker holds sums of after that many dimensions. */
 static void find_interval(const banyan_lines *lines, int worker, int begin, int nested, int *first,
                           int *count)
 {

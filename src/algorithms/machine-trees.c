@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/machine-trees.c: Edmonds (1973): as many out-trees from given roots can be packed into a network
- * as its cuts allow. The rate by cuts is known first; then a node of no machine is linked to every worker with
- * the share of that rate that each is to be the root of,
+ * as its cuts allow. The rate by cuts is known first; then a node of no machine is linked to every worker
+ * with the share of that rate that each is to be the root of,
  *
  *              *             and column generation packs trees from there. A tree that enters the machine
  *          1/3 | \ 1/3       twice would waste such a link, of which there is just enough, so none does.
@@ -15,8 +15,8 @@
 
 #include "bound/gather.h"
 #include "core/alloc.h"
-#include "solve/oracle.h"
-#include "solve/packing.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/tree_columns.h"
 
 #define MANY_WORKERS 32
 
@@ -132,7 +132,8 @@ static banyan_status find_rate(const sketch *s, double *rate, banyan_error *err)
 }
 
 /* Copies the tree without its edge from the outer node; 0 if it has several such edges. */
-static int take_tree(const sketch *s, const banyan_packing *packing, size_t tree, banyan_machine_trees *out)
+static int take_tree(const sketch *s, const banyan_tree_packing *packing, size_t tree,
+                     banyan_machine_trees *out)
 {
     const banyan_trees *trees = &packing->trees;
     size_t end = banyan_trees_edges_end(trees, tree);
@@ -181,13 +182,13 @@ static void level_shares(const sketch *s, banyan_machine_trees *out, int *whole)
 
 static banyan_status pack(sketch *s, double rate, banyan_machine_trees *out, int *whole, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
-                                      .directed = 1,
-                                      .tolerance = 1e-9,
-                                      .warm_trees = 4 * s->size,
-                                      .round_limit = 1000};
+    banyan_tree_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
+                                           .directed = 1,
+                                           .tolerance = 1e-9,
+                                           .warm_trees = 4 * s->size,
+                                           .round_limit = 1000};
     banyan_rooted_oracle *oracle = NULL;
-    banyan_packing packing;
+    banyan_tree_packing packing;
     int outer = s->topology->node_count;
     banyan_status status;
 
@@ -203,7 +204,7 @@ static banyan_status pack(sketch *s, double rate, banyan_machine_trees *out, int
         status = banyan_rooted_oracle_create(out->graph, outer, &oracle, err);
     problem.context = oracle;
     if (!status)
-        status = banyan_packing_solve(out->graph, &problem, &packing, err);
+        status = banyan_tree_packing_solve(out->graph, &problem, &packing, err);
     banyan_rooted_oracle_destroy(oracle);
     if (status)
         return status;
@@ -216,7 +217,7 @@ static banyan_status pack(sketch *s, double rate, banyan_machine_trees *out, int
             status = banyan_fail_memory(err);
     if (!status)
         level_shares(s, out, whole);
-    banyan_packing_fini(&packing);
+    banyan_tree_packing_fini(&packing);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #define BANYAN_ALGORITHMS_MACHINE_TREES_H
 
 #include "algorithms/machines.h"
-#include "solve/trees.h"
+#include "solve/net/trees.h"
 
 typedef struct {
     banyan_graph *graph; /* of the machine's links; NULL: none was needed */

@@ -11,11 +11,11 @@
  * on them. Cost: 2 S (a + n b/p) for S steps a phase, S at least (p-1) / (links out of a rank).
  *
  * The order in which neighbours are tried matters: 4x4 and 8x8 tori take 5 and 17 steps with the paper's
- * (yx), 4 and 16 with ours (split), which is the least possible. Square tori have trees that take the least possible
- * number of steps at any size (pinwheel.h).
+ * (yx), 4 and 16 with ours (split), which is the least possible. Square tori have trees that take the least
+ * possible number of steps at any size (pinwheel.h).
  *
  * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, 2021.
- */
+ * / */
 #include "algorithms/grow.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/pinwheel.c: a tree that looks the same after a quarter turn, shifted to every rank of a square torus.
+/* algorithms/pinwheel.c: a tree that looks the same after a quarter turn, shifted to every rank of a square
+ * torus.
  *
  *     c c d d d        One arm (a) and its three turns make the tree of rank o. In a step the arm grows by one edge, so
  *     c c d d d        the tree by four, one in each direction; and as all trees are alike, every link of the torus is
@@ -7,8 +8,9 @@
  *     b b b a a        and most orders of neighbours take more. (N even: the far ends of two axes and the far corner
  *     b b b a a        are left for the last step.)
  *
- * Which edge of the arm comes next: one whose parent has been there for more than a step, so that no message waits
- * for the latency of the one before, and of these the one with the longest way below it. Cost: the square of the arm. */
+ * Which edge of the arm comes next: one whose parent has been there for more than a step, so that no message
+ * waits for the latency of the one before, and of these the one with the longest way below it. Cost: the
+ * square of the arm. */
 #include "algorithms/pinwheel.h"
 
 #include "core/alloc.h"

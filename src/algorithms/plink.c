@@ -7,7 +7,8 @@
  *       / \
  *      D   E
  *
- * Few, short steps: good for small vectors and many machines, poor for large ones, since one tree uses few links.
+ * Few, short steps: good for small vectors and many machines, poor for large ones, since one tree uses few
+ * links.
  *
  * Cost: 2 (depth + log2 m) a + 2 n b, pipelined.
  *

@@ -6,10 +6,10 @@
  *     slice 1        ==   =    ==   =     with K slices all stages are soon under way at once, and together they take as
  *     slice 2             ==   =    ==    long as the link that is fullest in all: fullest + (sum - fullest) / K
  *
- * and the latency of the deepest tree, up and down. A stage is a round where messages keep to these, so that each has
- * its links for itself. Where they do not, it is a level of the trees: what is as many hops from its leaves is
- * under way at the same time and shares. Behind switches the fluid model gives the same where trees are even;
- * on cables, where slices take turns, it is faster by a few per cent.
+ * and the latency of the deepest tree, up and down. A stage is a round where messages keep to these, so that
+ * each has its links for itself. Where they do not, it is a level of the trees: what is as many hops from its
+ * leaves is under way at the same time and shares. Behind switches the fluid model gives the same where trees
+ * are even; on cables, where slices take turns, it is faster by a few per cent.
  *
  * Cost: the links of all hops. */
 #include "algorithms/stages.h"

@@ -28,7 +28,7 @@ typedef struct {
     banyan_builder *builder;
     int extent[BANYAN_MAX_DIMENSIONS], stride[BANYAN_MAX_DIMENSIONS];
     int dimension_count, step_count;
-    int step_dimension[MOST_STEPS], step_distance[MOST_STEPS]; /* of the flow at hand */
+    int step_dimension[MOST_STEPS], step_distance[MOST_STEPS]; /* of the current flow */
     int *label;                                                /* worker -> piece within the flow */
     int *reach;                                                /* what a send is made of */
 } swing;

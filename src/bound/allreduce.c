@@ -5,13 +5,12 @@
  *   symmetric, some nodes only forward    tree packing, spanning trees through forwarders
  *   symmetric, idle nodes that add        tree packing, Steiner trees
  *     - too many for the cheapest trees   cuts: the bidirected cut relaxation
- *   directions unlike                     cuts divide links between reduce and broadcast
+ *   asymmetric links                     cuts divide links between reduce and broadcast
  *     - idle nodes that add or copy       the same, and reduce and broadcast trees with common roots
  *
- * Idle nodes that are alike are taken together first. With all of them the proof is prices on links. Where the choice of
- * helpers is too large to be searched fully, cuts (directions unlike) or a dual ascent bound a tree's cost from below,
- * so that the bound holds, though it may not be tight.
- */
+ * Idle nodes that are alike are taken together first. With all of them the proof is prices on links. Where
+ * the choice of helpers is too large to be searched fully, cuts (asymmetric links) or a dual ascent bound a
+ * tree's cost from below, so that the bound holds, though it may not be tight. / */
 #include "bound/allreduce.h"
 
 #include <math.h>
@@ -19,26 +18,26 @@
 
 #include "bound/network.h"
 #include "core/alloc.h"
-#include "solve/contract.h"
-#include "solve/coupled.h"
-#include "solve/cuts.h"
-#include "solve/divide.h"
-#include "solve/groups.h"
-#include "solve/one-part.h"
-#include "solve/oracle.h"
-#include "solve/packing.h"
-#include "solve/stars.h"
-#include "solve/steiner.h"
-#include "solve/strength.h"
-#include "solve/through.h"
-#include "solve/twins.h"
-#include "solve/wide.h"
+#include "solve/cut/entropy_split.h"
+#include "solve/cut/split.h"
+#include "solve/cut/steiner_cuts.h"
+#include "solve/cut/strength.h"
+#include "solve/net/symmetry.h"
+#include "solve/oracle/steiner.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/pack/tree_columns.h"
+#include "solve/presolve/bypass.h"
+#include "solve/presolve/contract_wide.h"
+#include "solve/presolve/contraction.h"
+#include "solve/presolve/merge_twins.h"
+#include "solve/start/star_trees.h"
 
 #define SAME 1e-7
 #define SETTLED 1e-9 /* share by which bounds that are the same may differ */
 #define ALIKE 8      /* arcs for each group at least, on average */
 #define MANY_NODES                                                                                           \
-    128 /* beyond these, directions unlike, trees that show which bound is the right one take long, so that */
+    128 /* beyond these, asymmetric links, trees that show which bound is the right one take long, so that */
 #define NEARLY_WIDE 0.75 /* of what wide cables should bear has to do */
 #define MANY_ARCS 300
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
@@ -58,17 +57,17 @@ static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bou
     return status;
 }
 
-static banyan_status pack(const banyan_graph *graph, banyan_packing_problem problem,
+static banyan_status pack(const banyan_graph *graph, banyan_tree_packing_problem problem,
                           banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_packing packing;
+    banyan_tree_packing packing;
     banyan_status status;
     int *group = NULL;
 
     if (graph->arc_count > 2 * MANY_CABLES) {
         group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
-        status =
-            group ? banyan_groups_find(graph, 0, group, &problem.group_count, err) : banyan_fail_memory(err);
+        status = group ? banyan_symmetry_find(graph, 0, group, &problem.group_count, err)
+                       : banyan_fail_memory(err);
         if (status)
             goto out;
         if (problem.group_count <= graph->arc_count / 8) {
@@ -78,14 +77,14 @@ static banyan_status pack(const banyan_graph *graph, banyan_packing_problem prob
             problem.round_limit = 60;
         }
     }
-    status = banyan_packing_solve(graph, &problem, &packing, err);
+    status = banyan_tree_packing_solve(graph, &problem, &packing, err);
     if (status)
         goto out;
     out->fraction = packing.bound;
     out->value = packing.bound_value;
     out->reached = packing.total;
     memcpy(out->price, packing.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_packing_fini(&packing);
+    banyan_tree_packing_fini(&packing);
 out:
     banyan_free(group);
     return status;
@@ -93,7 +92,7 @@ out:
 
 static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_packing_problem problem = {
+    banyan_tree_packing_problem problem = {
         .oracle = banyan_oracle_tree, .tolerance = 1e-10, .warm_trees = 60, .round_limit = 3000};
     banyan_oracle *oracle;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
@@ -107,11 +106,13 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     return status;
 }
 
-/* Few rows are enough where many cables look alike: then column generation is quick on large networks, too. */
+/* Few rows are enough where many cables look alike: then column generation is quick on large networks, too.
+ */
 static banyan_status looks_alike(const banyan_graph *graph, int *alike, banyan_error *err)
 {
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count;
-    banyan_status status = group ? banyan_groups_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
+    banyan_status status =
+        group ? banyan_symmetry_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
 
     *alike = !status && count <= graph->arc_count / ALIKE;
     banyan_free(group);
@@ -132,8 +133,8 @@ static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_err
     return status;
 }
 
-/* Directions unlike; or nodes only forward, and cables are many and of many sorts, so that a program over trees takes longer than one over
- * cuts, which say the same there. */
+/* Asymmetric links; or nodes only forward, and cables are many and of many sorts, so that a program over
+ * trees takes longer than one over cuts, which say the same there. */
 static banyan_status is_divided(const banyan_graph *graph, int *out, banyan_error *err)
 {
     int alike = 0;
@@ -152,43 +153,45 @@ static banyan_status is_divided(const banyan_graph *graph, int *out, banyan_erro
 static banyan_status by_stars(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                               banyan_error *err)
 {
-    banyan_stars stars;
+    banyan_star_trees stars;
     double reached;
-    banyan_status status = banyan_stars_find(graph, &stars, good, err);
+    banyan_status status = banyan_star_trees_find(graph, &stars, good, err);
 
     if (status || !*good)
         return status;
-    banyan_stars_price(graph, &stars, out->price);
+    banyan_star_trees_price(graph, &stars, out->price);
     reached = stars.total + banyan_fraction_value(stars.strength) * stars.rest->unit / graph->unit;
     status = banyan_allreduce_prove(graph, out->price, reached, &out->fraction, &out->value, err);
     *good = !status && reached >= out->value * (1 - SAME);
     out->reached = reached;
-    banyan_stars_fini(&stars);
+    banyan_star_trees_fini(&stars);
     return status;
 }
 
-/* Where most pairs are cabled: the idle nodes and one active one as a part, if a division of the arcs reaches what that allows. */
+/* Where most pairs are cabled: the idle nodes and one active one as a part, if a division of the arcs reaches
+ * what that allows. */
 static banyan_status by_one_part(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                  banyan_error *err)
 {
-    banyan_division division;
-    banyan_status status = banyan_one_part_divide(graph, &division, good, err);
+    banyan_split division;
+    banyan_status status = banyan_entropy_split(graph, &division, good, err);
 
     if (status || !*good)
         return status;
     out->value = out->reached = division.bound_value;
     memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
-    banyan_division_fini(&division);
+    banyan_split_fini(&division);
     return BANYAN_SUCCESS;
 }
 
-/* The same where some nodes only forward: what these carry is cables between the others (solve/through.h). */
+/* The same where some nodes only forward: what these carry is cables between the others
+ * (solve/presolve/bypass.h). */
 static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_bound *out, int *good,
                                 banyan_error *err)
 {
-    banyan_through through;
+    banyan_bypass through;
     banyan_allreduce_bound found = {0};
-    banyan_status status = banyan_through_make(graph, &through, err);
+    banyan_status status = banyan_bypass_make(graph, &through, err);
 
     *good = 0;
     if (!status && through.graph) {
@@ -201,12 +204,12 @@ static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_boun
     }
     if (!status && found.value > 0) {
         out->reached = found.value * through.graph->unit / graph->unit;
-        banyan_through_price(graph, out->price);
+        banyan_bypass_price(graph, out->price);
         status = banyan_allreduce_prove(graph, out->price, out->reached, &out->fraction, &out->value, err);
         *good = !status && out->reached >= out->value * (1 - SAME);
     }
     banyan_free(found.price);
-    banyan_through_fini(&through);
+    banyan_bypass_fini(&through);
     return status;
 }
 
@@ -214,7 +217,7 @@ static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_boun
 static banyan_status by_cuts(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     out->reached = 0;
-    return banyan_cuts_price(graph, out->price, &out->value, err);
+    return banyan_steiner_cuts_price(graph, out->price, &out->value, err);
 }
 
 /* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as
@@ -267,20 +270,20 @@ static banyan_status by_forwarding(const banyan_graph *graph, banyan_allreduce_b
 static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allreduce_bound *out,
                                         banyan_error *err)
 {
-    banyan_division division;
+    banyan_split division;
     banyan_status status =
         banyan_allreduce_prove(graph, out->price, HUGE_VAL, &out->fraction, &out->value, err);
 
     if (status || out->value <= out->reached * (1 + SAME))
         return status;
-    status = banyan_divide_soon(graph, 1e-9, &division, err);
+    status = banyan_split_find_soon(graph, 1e-9, &division, err);
     if (!status && division.bound_value < out->value) {
         out->value = division.bound_value;
         out->fraction = division.bound;
         memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
     }
     if (!status)
-        banyan_division_fini(&division);
+        banyan_split_fini(&division);
     return status;
 }
 
@@ -292,7 +295,8 @@ static void make_even(const banyan_graph *graph, int64_t *price)
             price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
 }
 
-/* The bound of a network in which some nodes are one holds for this one: in its units, with prices per arc of it. */
+/* The bound of a network in which some nodes are one holds for this one: in its units, with prices per arc of
+ * it. */
 static banyan_status solve_joined(const banyan_graph *graph, const banyan_contraction *joined,
                                   banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -311,7 +315,8 @@ static banyan_status solve_joined(const banyan_graph *graph, const banyan_contra
     return status;
 }
 
-/* Where a bound may not be tight: without its free cables the network is a smaller one, for which a lower bound may be found. */
+/* Where a bound may not be tight: without its free cables the network is a smaller one, for which a lower
+ * bound may be found. */
 static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count;
@@ -408,15 +413,15 @@ prove: /* What a solver says is not taken on trust: the prices alone must prove 
     return status;
 }
 
-/* Nodes that wide cables join are one: what is left is often so small that all its trees can be searched. *done: these can be laid
- * into the graph; else it is a bound, but there may be a lower one. */
+/* Nodes that wide cables join are one: what is left is often so small that all its trees can be searched.
+ * *done: these can be laid into the graph; else it is a bound, but there may be a lower one. */
 static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduce_bound *out, int *done,
                                       banyan_error *err)
 {
     banyan_contraction joined;
     double limit, most;
     int together = !graph->symmetric;
-    banyan_status status = banyan_join_wide(graph, 1, &together, &limit, &most, &joined, err);
+    banyan_status status = banyan_contract_wide(graph, 1, &together, &limit, &most, &joined, err);
 
     *done = 0;
     out->value = HUGE_VAL;

@@ -54,8 +54,8 @@ static banyan_status lone_worker(const banyan_topology *topology, banyan_rate *r
     return certificate_init(&rate->certificate, topology, err);
 }
 
-/* Nodes that the graph has left out as dead ends are on the side of what they hang on; what is in no connection with it, and
- * idle workers that are not there, on none. */
+/* Nodes that the graph has left out as dead ends are on the side of what they hang on; what is in no
+ * connection with it, and idle workers that are not there, on none. */
 static void place_dead_ends(const banyan_topology *topology, const banyan_graph *graph, banyan_relays relays,
                             int *part)
 {
@@ -118,7 +118,8 @@ static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
     return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
 }
 
-/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they prove. */
+/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they prove.
+ */
 static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
                                          banyan_error *err)
 {

@@ -8,7 +8,7 @@
 #define BANYAN_BOUND_H
 
 #include "bound/network.h"
-#include "solve/fraction.h"
+#include "solve/net/fraction.h"
 #include "topology/topology.h"
 
 /* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
@@ -51,7 +51,8 @@ banyan_status banyan_bound_find(const banyan_topology *topology, const int *acti
                                 banyan_relays relays, banyan_bound *out, banyan_error *err);
 void banyan_bound_fini(banyan_bound *bound);
 
-/* The same for those who have some seconds: where idle workers help, a bound that trees do not reach may be lowered by a search. */
+/* The same for those who have some seconds: where idle workers help, a bound that trees do not reach may be
+ * lowered by a search. */
 banyan_status banyan_bound_search(const banyan_topology *topology, const int *active, int active_count,
                                   banyan_relays relays, banyan_bound *out, banyan_error *err);
 
@@ -61,12 +62,13 @@ banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int 
                                      banyan_error *err);
 void banyan_rate_fini(banyan_rate *rate);
 
-/* Figures that are said to be equal may differ by this share: doubles are rounded as they are reckoned with and printed. */
+/* Figures that are said to be equal may differ by this share: doubles are rounded as they are reckoned with
+ * and printed. */
 #define BANYAN_BOUND_TOLERANCE 1e-9
 
-/* The bound that a bound's certificates prove: prices of the all-reduce, and which nodes are on the cuts' near side. Nothing
- * else of it is trusted; its rates only say how much is worth trying to prove. PLAN_INVALID with a sentence where a certificate
- * proves less than its rate claims. */
+/* The bound that a bound's certificates prove: prices of the all-reduce, and which nodes are on the cuts'
+ * near side. Nothing else of it is trusted; its rates only say how much is worth trying to prove.
+ * PLAN_INVALID with a sentence where a certificate proves less than its rate claims. */
 banyan_status banyan_bound_derive(const banyan_topology *topology, const int *active, int active_count,
                                   const banyan_bound *claimed, banyan_bound *out, banyan_error *err);
 
@@ -74,7 +76,7 @@ banyan_status banyan_bound_derive(const banyan_topology *topology, const int *ac
 banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
                                              int active_count, const banyan_bound *bound, banyan_error *err);
 
-/* The all-reduce certificate in words: «links h0-net and h1-net: every byte must cross them once each way».
+/* The all-reduce certificate in words: 'links h0-net and h1-net: every byte must cross them once each way'.
  * The caller frees *out. */
 banyan_status banyan_bound_explain(const banyan_topology *topology, const int *active, int active_count,
                                    const banyan_bound *bound, char **out, banyan_error *err);

@@ -119,7 +119,7 @@ static void list_links(banyan_text *text, const way_index *index, int count)
         banyan_text_add(text, " and %d more", count - named);
 }
 
-/* Whether links count in one direction alone: where directions are unlike. */
+/* Whether links count in one direction alone: where links are asymmetric. */
 static int has_one_way(const way_index *index)
 {
     for (int i = 0; i < index->certificate->link_count; i++)
@@ -128,7 +128,8 @@ static int has_one_way(const way_index *index)
     return 0;
 }
 
-/* How often a byte must cross the priced links, in both directions together: the bound says capacity / rate. */
+/* How often a byte must cross the priced links, in both directions together: the bound says capacity / rate.
+ */
 static double crossings(const banyan_topology *topology, const banyan_rate *rate)
 {
     const banyan_certificate *c = &rate->certificate;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/flow.h"
+#include "solve/net/flow.h"
 
 typedef struct {
     const banyan_graph *graph;

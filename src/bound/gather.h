@@ -3,8 +3,8 @@
 #ifndef BANYAN_BOUND_GATHER_H
 #define BANYAN_BOUND_GATHER_H
 
-#include "solve/fraction.h"
-#include "solve/graph.h"
+#include "solve/net/fraction.h"
+#include "solve/net/graph.h"
 
 /* The whole vector's rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side.
  * All data of the near side must leave it (towards != 0: all data of the other side must come in). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and is held against
- * what a text says that is made anew from these. */
+/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and is
+ * compared with what a text says that is made anew from these. */
 #include "bound/json.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound-file.md). */
+/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound-file.md).
+ */
 #ifndef BANYAN_BOUND_JSON_H
 #define BANYAN_BOUND_JSON_H
 
@@ -13,8 +14,8 @@ banyan_status banyan_bound_format(const banyan_topology *topology, const int *ac
 banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_topology *topology,
                                  int **active, int *active_count, banyan_bound *out, banyan_error *err);
 
-/* Whether the text, of a bound or of a bound in stages, says what its certificates prove on this network, and nothing else:
- * PLAN_INVALID with a sentence where it does not. */
+/* Whether the text, of a bound or of a bound in stages, says what its certificates prove on this network, and
+ * nothing else: PLAN_INVALID with a sentence where it does not. */
 banyan_status banyan_bound_check(const char *text, size_t length, const banyan_topology *topology,
                                  banyan_error *err);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/large.c: partitions that are found without a search, and what they allow.
  *
- * Nodes are joined in rounds, and what is left between the parts is a cut: first nothing is joined; then whatever has one
- * neighbour part alone is joined with it, round after round (a worker with its switch, a host with its rack); and cables
- * are joined from the widest on down, one width after another (a host whose inside is wide); and idle nodes with each other.
- * Of each partition
+ * Nodes are joined in rounds, and what is left between the parts is a cut: first nothing is joined; then
+ * whatever has one neighbour part alone is joined with it, round after round (a worker with its switch, a
+ * host with its rack); and cables are joined from the widest on down, one width after another (a host whose
+ * inside is wide); and idle nodes with each other. Of each partition
  *
  *     all parts    every byte must join the parts that hold data, and come back to them
  *     one part     every byte must leave it and enter it
  *
- * are bounds, and those of ends of links at workers (solve/service.h). Where all nodes hold data and directions are alike the
- * worst partition of all is known (solve/strength.h), which is near linear on the networks that there are.
+ * are bounds, and those of ends of links at workers (solve/cut/endpoint_service.h). Where all nodes hold data
+ * and links are symmetric the worst partition of all is known (solve/cut/strength.h), which is near linear on
+ * the networks that there are.
  *
  * Cost: O(arcs log arcs) for each partition. */
 #include "bound/large.h"
@@ -20,11 +21,11 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/contract.h"
-#include "solve/packing.h"
-#include "solve/service.h"
-#include "solve/spanning.h"
-#include "solve/strength.h"
+#include "solve/cut/endpoint_service.h"
+#include "solve/cut/strength.h"
+#include "solve/oracle/spanning.h"
+#include "solve/pack/tree_columns.h"
+#include "solve/presolve/contraction.h"
 
 enum {
     MAX_FOLDS = 8,  /* rounds in which parts with one neighbour are joined: levels of switches */
@@ -237,7 +238,7 @@ static banyan_status is_free(const banyan_graph *graph, const int64_t *price, in
     return status;
 }
 
-/* Where no idle node adds and directions are alike: a spanning tree, up and down. */
+/* Where no idle node adds and links are symmetric: a spanning tree, up and down. */
 static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                            banyan_error *err)
 {
@@ -254,15 +255,16 @@ static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int6
     return status;
 }
 
-/* What any in-tree and out-tree cost at the least: in a network whose nodes are parts, an edge for each active one but the
- * root, each way; where one direction is free, once if some cannot be reached for nothing. */
+/* What any in-tree and out-tree cost at the least: in a network whose nodes are parts, an edge for each
+ * active one but the root, each way; where one direction is free, once if some cannot be reached for nothing.
+ */
 static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                    banyan_error *err)
 {
     int64_t least = least_price(graph, price, 0);
     int leaves = 1, comes = 1;
     banyan_status status = BANYAN_SUCCESS;
-    banyan_wide other = banyan_service_cost(graph, price);
+    banyan_wide other = banyan_endpoint_service_cost(graph, price);
 
     *out = 0;
     if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
@@ -308,8 +310,8 @@ static banyan_status cost_of_joined(const banyan_graph *graph, const int64_t *pr
 banyan_status banyan_large_prove(const banyan_graph *graph, const int64_t *price, banyan_fraction *fraction,
                                  double *value, banyan_error *err)
 {
-    banyan_wide worth = banyan_packing_value(graph, price, 1), cost = 0,
-                whole = banyan_service_cost(graph, price);
+    banyan_wide worth = banyan_tree_packing_value(graph, price, 1), cost = 0,
+                whole = banyan_endpoint_service_cost(graph, price);
     banyan_status status = cost_of_joined(graph, price, &cost, err);
 
     cost = whole > cost ? whole : cost;
@@ -392,7 +394,7 @@ static banyan_status judge_allreduce(void *context, banyan_error *err)
 static banyan_status offer_service(allreduce_search *s, banyan_error *err)
 {
     double value;
-    banyan_status status = banyan_service_price(s->p->graph, s->price, &value, err);
+    banyan_status status = banyan_endpoint_service_price(s->p->graph, s->price, &value, err);
 
     return status || value == HUGE_VAL ? status : offer(s, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/large.h: bounds of networks that are too large for a search (topology/scale.h): the best of some cuts that need
- * none. They hold like any others, with certificates, but are not always the lowest. */
+/* bound/large.h: bounds of networks that are too large for a search (topology/scale.h): the best of some cuts
+ * that need none. They hold like any others, with certificates, but are not always the lowest. */
 #ifndef BANYAN_BOUND_LARGE_H
 #define BANYAN_BOUND_LARGE_H
 

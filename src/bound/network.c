@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/steiner.h"
+#include "solve/oracle/steiner.h"
 
 #define LEAST_RATE 1e-290 /* bytes/s: below this doubles lose digits */
 #define MOST_RATE 1e290
@@ -65,8 +65,8 @@ static void note_neighbour(sketch *s, int v, int other)
         pair[1] = other;
 }
 
-/* A node that is not active, with at most one neighbour, leads nowhere; and what it can do is of use only if that
- * neighbour cannot: an idle worker behind a switch that just forwards can be where streams meet. */
+/* A node that is not active, with at most one neighbour, leads nowhere; and what it can do is of use only if
+ * that neighbour cannot: an idle worker behind a switch that just forwards can be where streams meet. */
 static int is_dead_end(const sketch *s, int v)
 {
     int only = s->neighbour[2 * v], all = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
@@ -114,8 +114,8 @@ static void take_links(sketch *s, const banyan_topology *topology)
             s->role[v] = 0;
 }
 
-/* The nodes that the first active worker reaches (back: that reach it) over links wider than least; whether these are all
- * active workers. */
+/* The nodes that the first active worker reaches (back: that reach it) over links wider than least; whether
+ * these are all active workers. */
 static int is_joined(const sketch *s, const int *active, int active_count, double least, int back,
                      unsigned char *seen, int node_count)
 {
@@ -143,9 +143,9 @@ static int compare_widths(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* More than this no plan can bear on a link. Without the widest links that the active workers cannot do without, some of
- * these reach only one side of the network, or are reached from it alone; what crosses there bounds every rate. And on a link
- * it can come twice for each node: to be summed, and as a sum. */
+/* More than this no plan can bear on a link. Without the widest links that the active workers cannot do
+ * without, some of these reach only one side of the network, or are reached from it alone; what crosses there
+ * bounds every rate. And on a link it can come twice for each node: to be summed, and as a sum. */
 static double find_most(const sketch *s, const int *active, int active_count, int node_count,
                         unsigned char *seen, double *sorted)
 {
@@ -194,8 +194,8 @@ static banyan_status refuse(const sketch *s, const banyan_topology *topology, in
         banyan_topology_node_name(topology, s->dst[wide]), s->capacity[wide]);
 }
 
-/* Solvers count in whole numbers, and roundings should not show on thin links. So links that are wider than anything can use
- * are narrowed to that. */
+/* Solvers count in whole numbers, and roundings should not show on thin links. So links that are wider than
+ * anything can use are narrowed to that. */
 static banyan_status narrow(sketch *s, const banyan_topology *topology, const int *active, int active_count,
                             banyan_error *err)
 {

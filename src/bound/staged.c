@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/staged.c: where every link has a twin, a broadcast packing turned round is a reduce packing with the
- * same roots, so two stages need one packing of out-trees with free roots; and overlapping them gains nothing,
- * for the reduce trees alone cannot weigh more. Switches that copy but do not add help the broadcast only, which
- * then has to wait for the reduce all the same. Elsewhere both kinds are packed with common roots. */
+ * same roots, so two stages need one packing of out-trees with free roots; and overlapping them gains
+ * nothing, for the reduce trees alone cannot weigh more. Switches that copy but do not add help the broadcast
+ * only, which then has to wait for the reduce all the same. Elsewhere both kinds are packed with common
+ * roots. */
 #include "bound/staged.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@
 
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/groups.h"
-#include "solve/oracle.h"
-#include "solve/packing.h"
+#include "solve/net/symmetry.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/tree_columns.h"
 
 #define ROUNDED 1e-7  /* what a bound may rise by when its prices become whole numbers */
 #define MANY_ARCS 100 /* beyond this, arcs that look alike share a row, if that makes few rows */
@@ -56,7 +57,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
         *proven = 1;
         return banyan_allreduce_prove(graph, price, 0, &fraction, value, err);
     }
-    status = banyan_coupled_check_stages(graph, stages, price, &num, &den, proven, err);
+    status = banyan_pair_prices_check_stages(graph, stages, price, &num, &den, proven, err);
     if (!status)
         *value = den > 0 ? (double)num / (double)den : HUGE_VAL;
     return status;
@@ -102,20 +103,21 @@ static banyan_status by_allreduce(const banyan_graph *graph, banyan_staged *out,
 static banyan_status by_coupled(const banyan_graph *graph, banyan_stages stages, banyan_staged *out,
                                 banyan_error *err)
 {
-    banyan_coupled_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
-    banyan_coupled packing;
-    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+    banyan_pair_packing_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
+    banyan_pair_packing packing;
+    banyan_status status = banyan_pair_packing_solve(graph, &problem, &packing, err);
 
     if (status)
         return status;
     *out = (banyan_staged){packing.bound_value, packing.total, packing.proven, NULL};
     status = keep_price(graph, stages, packing.price, out, err);
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     return status;
 }
 
-/* Out-trees' prices turned round are in-trees', which have the first stage for themselves in both kinds of stages. Where nodes
- * that only add help the in-trees, the prices are those of the broadcast in the second stage. */
+/* Out-trees' prices turned round are in-trees', which have the first stage for themselves in both kinds of
+ * stages. Where nodes that only add help the in-trees, the prices are those of the broadcast in the second
+ * stage. */
 static banyan_status keep_broadcast_price(const banyan_graph *graph, banyan_stages stages,
                                           const int64_t *sent, banyan_staged *out, banyan_error *err)
 {
@@ -141,29 +143,29 @@ static banyan_status keep_broadcast_price(const banyan_graph *graph, banyan_stag
 static banyan_status by_broadcast(const banyan_graph *whole, const banyan_graph *graph, banyan_stages stages,
                                   banyan_staged *out, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
-                                      .directed = 1,
-                                      .tolerance = 1e-9,
-                                      .warm_trees = 60,
-                                      .round_limit = 2000};
+    banyan_tree_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
+                                           .directed = 1,
+                                           .tolerance = 1e-9,
+                                           .warm_trees = 60,
+                                           .round_limit = 2000};
     banyan_rooted_oracle *oracle = NULL;
-    banyan_packing packing;
+    banyan_tree_packing packing;
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
     banyan_status status =
         group ? banyan_rooted_oracle_create(graph, -1, &oracle, err) : banyan_fail_memory(err);
 
     problem.context = oracle;
     if (!status && graph->arc_count > MANY_ARCS) {
-        status = banyan_groups_find(graph, 1, group, &problem.group_count, err);
+        status = banyan_symmetry_find(graph, 1, group, &problem.group_count, err);
         problem.group = problem.group_count <= graph->arc_count / 8 ? group : NULL;
     }
     if (!status)
-        status = banyan_packing_solve(graph, &problem, &packing, err);
+        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
     if (!status) {
         *out =
             (banyan_staged){packing.bound_value, packing.total, banyan_rooted_oracle_is_exact(oracle), NULL};
         status = keep_broadcast_price(whole, stages, packing.price, out, err);
-        banyan_packing_fini(&packing);
+        banyan_tree_packing_fini(&packing);
     }
     banyan_rooted_oracle_destroy(oracle);
     banyan_free(group);

@@ -4,7 +4,7 @@
 #ifndef BANYAN_BOUND_STAGED_H
 #define BANYAN_BOUND_STAGED_H
 
-#include "solve/coupled.h"
+#include "solve/pack/pair_columns.h"
 
 typedef struct {
     double chi;     /* no sum of chi over the roots is larger, in the graph's units */
@@ -22,7 +22,8 @@ double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const 
 
 void banyan_staged_fini(banyan_staged *staged);
 
-/* What prices of stages prove: no sum of chi passes *value. *proven is 0 where the cheapest trees were not searched fully. */
+/* What prices of stages prove: no sum of chi passes *value. *proven is 0 where the cheapest trees were not
+ * searched fully. */
 banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
                                   double *value, int *proven, banyan_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/staged_json.c: a sum of chi is a claim; prices of the links in each stage prove it. Whatever trees carry a byte to a
- * root in the first stage and out again, they pay at least some sum, and all links together can be paid only so much. */
+/* bound/staged_json.c: a sum of chi is a claim; prices of the links in each stage prove it. Whatever trees
+ * carry a byte to a root in the first stage and out again, they pay at least some sum, and all links together
+ * can be paid only that much. */
 #include "bound/staged_json.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 
 #include "algorithms/algorithms.h"
 #include "simulate/simulate.h"
-#include "solve/work.h"
+#include "solve/net/work.h"
 
 typedef struct {
     const banyan_algorithm *algorithm;

@@ -8,7 +8,7 @@
 #include "reference.h"
 
 #include "core/random.h"
-#include "solve/coupled.h"
+#include "solve/pack/pair_columns.h"
 #include "topology/build.h"
 #include "topology/generate.h"
 
@@ -96,14 +96,14 @@ static void check_stages(const reference *ref)
     if (banyan_network_graph(ref->topology, ref->active, ref->active_count, ref->relays, &graph, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 2; i++) {
-        banyan_coupled_problem problem = {.stages = stages[i], .tolerance = 1e-9, .round_limit = 500};
-        banyan_coupled packing;
+        banyan_pair_packing_problem problem = {.stages = stages[i], .tolerance = 1e-9, .round_limit = 500};
+        banyan_pair_packing packing;
 
-        if (banyan_coupled_solve(graph, &problem, &packing, &err))
+        if (banyan_pair_packing_solve(graph, &problem, &packing, &err))
             fail_msg("%s: %s", ref->name, err.text);
         CHECK_RATE(ref->name, keys[i], packing.bound_value * graph->unit, reference_rate(ref, keys[i]));
         CHECK_RATE(ref->name, keys[i], packing.total * graph->unit, reference_rate(ref, keys[i]));
-        banyan_coupled_fini(&packing);
+        banyan_pair_packing_fini(&packing);
     }
     banyan_graph_destroy(graph);
 }

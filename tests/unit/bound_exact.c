@@ -15,7 +15,7 @@
 #include "bound/staged.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/lp.h"
+#include "solve/net/lp.h"
 #include "topology/build.h"
 
 enum { MOST_NODES = 30, MOST_ACTIVE = 12, MOST_ARCS = 900, SETS = 1 << MOST_ACTIVE, ROUNDS = 400 };

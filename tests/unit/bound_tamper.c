@@ -10,7 +10,7 @@
 #include "bound/json.h"
 #include "bound/staged_json.h"
 #include "core/alloc.h"
-#include "solve/graph.h"
+#include "solve/net/graph.h"
 
 enum { MOST_WAY = 12 };
 

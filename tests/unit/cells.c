@@ -7,8 +7,8 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/cells.h"
-#include "solve/coupled.h"
+#include "solve/cut/pods.h"
+#include "solve/pack/pair_columns.h"
 
 enum {
     CELLS = 4,
@@ -85,8 +85,8 @@ TEST(cells_never_say_more_than_the_cheapest_trees_cost)
 
         for (int i = 0; i < graph->arc_count; i++)
             price[i] = banyan_random_below(&random, most);
-        assert_int_equal(banyan_cells_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pods_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_prices_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
         assert_true(proven);
         if (cost > den)
             fail_msg("seed %d: %lld, not %lld", seed, (long long)cost, (long long)den);
@@ -107,8 +107,8 @@ TEST(prices_by_cells_mostly_prove_what_they_should)
         banyan_wide cost;
         double value;
 
-        assert_int_equal(banyan_cells_price(graph, price, &value, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_cells_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pods_price(graph, price, &value, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pods_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
         assert_true(cost > 0 && worth_of(graph, price) / (double)cost < value * 1.1);
         good += worth_of(graph, price) / (double)cost < value * (1 + 1e-8);
         banyan_graph_destroy(graph);
@@ -128,9 +128,9 @@ TEST(cells_survive_the_failure_of_each_allocation)
 
     for (; status && calls < 10000; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_cells_price(graph, price, &value, NULL);
+        status = banyan_pods_price(graph, price, &value, NULL);
         if (!status)
-            status = banyan_cells_cost(graph, price, &cost, NULL);
+            status = banyan_pods_cost(graph, price, &cost, NULL);
         banyan_alloc_fail_after(-1);
     }
     assert_true(calls > 20 && calls < 10000);

@@ -7,14 +7,14 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/coupled.h"
-#include "solve/divide.h"
-#include "solve/graft.h"
-#include "solve/one-part.h"
-#include "solve/pairs.h"
-#include "solve/places.h"
-#include "solve/rehang.h"
-#include "solve/scarce.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/cut/split.h"
+#include "solve/round/branch_moves.h"
+#include "solve/cut/entropy_split.h"
+#include "solve/start/equal_pairs.h"
+#include "solve/cut/local_bounds.h"
+#include "solve/round/subtree_moves.h"
+#include "solve/cut/scarce_regions.h"
 
 #define NODES 12
 #define MOST 128
@@ -77,7 +77,7 @@ static int depth_of(const banyan_graph *graph, const banyan_trees *trees, size_t
 }
 
 /* What arcs bear stays within their capacities, and as much goes out of every root as came in; the deepest tree. */
-static int check_packing(const banyan_graph *graph, const banyan_coupled *packing, uint64_t seed)
+static int check_packing(const banyan_graph *graph, const banyan_pair_packing *packing, uint64_t seed)
 {
     double load[MOST] = {0}, in[NODES] = {0}, out[NODES] = {0}, total = 0;
     int deepest = 0;
@@ -108,7 +108,7 @@ static double proven_by(const banyan_graph *graph, const int64_t *price)
     banyan_wide num, den;
     int proven;
 
-    assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pair_prices_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
     assert_true(proven && den > 0);
     return (double)num / (double)den;
 }
@@ -120,15 +120,15 @@ TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
         int nodes = 4 + (int)(seed % (NODES - 3)),
             forwarders = seed <= 60 ? 0 : 1 + (int)(seed % 3) * (nodes - 2) / 3;
         banyan_graph *graph = random_switched(&random, nodes, forwarders);
-        banyan_division division;
+        banyan_split division;
         double bound;
 
-        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
         bound = proven_by(graph, division.price);
         if (fabs(bound - division.bound_value) > 1e-9 * bound || fabs(division.total - bound) > 1e-6 * bound)
             fail_msg("seed %d: reaches %.9g, prices prove %.9g, said to be %.9g", (int)seed, division.total,
                      bound, division.bound_value);
-        banyan_division_fini(&division);
+        banyan_split_fini(&division);
         banyan_graph_destroy(graph);
     }
 }
@@ -138,21 +138,21 @@ TEST(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth)
     for (uint64_t seed = 1; seed <= 60; seed++) {
         banyan_random random = {seed};
         banyan_graph *graph = random_switched(&random, NODES, seed <= 40 ? 0 : 4);
-        banyan_coupled_problem problem = {
+        banyan_pair_packing_problem problem = {
             .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
-        banyan_coupled packing;
+        banyan_pair_packing packing;
 
-        assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
         check_packing(graph, &packing, seed);
         if (packing.total < packing.bound_value * 0.999 || packing.total > packing.bound_value * (1 + 1e-6))
             fail_msg("seed %d: %.9g of %.9g", (int)seed, packing.total, packing.bound_value);
-        banyan_coupled_fini(&packing);
+        banyan_pair_packing_fini(&packing);
         problem.depth_limit = 4;
-        assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
         if (check_packing(graph, &packing, seed) > 4)
             fail_msg("seed %d: deeper than 4 hops", (int)seed);
         assert_true(packing.total > packing.bound_value / 2);
-        banyan_coupled_fini(&packing);
+        banyan_pair_packing_fini(&packing);
         banyan_graph_destroy(graph);
     }
 }
@@ -164,16 +164,16 @@ TEST(a_limit_that_no_root_can_keep_is_what_the_best_root_needs)
     const double capacity[] = {3, 1, 2, 5, 3, 3, 1, 4};
     unsigned char role[] = {7, 7, 7, 7, 7};
     banyan_graph_input input = {5, role, 8, src, dst, capacity, NULL};
-    banyan_coupled_problem problem = {
+    banyan_pair_packing_problem problem = {
         .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = 1};
-    banyan_coupled packing;
+    banyan_pair_packing packing;
     banyan_graph *graph;
 
     assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    assert_int_equal(banyan_coupled_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
     assert_int_equal(check_packing(graph, &packing, 0), 2);
     assert_true(fabs(packing.total - 1) < 1e-6 && fabs(packing.bound_value - 1) < 1e-6);
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     banyan_graph_destroy(graph);
 }
 
@@ -183,22 +183,22 @@ TEST(cuts_and_columns_agree_behind_forwarders)
     for (uint64_t seed = 1; seed <= 40; seed++) {
         banyan_random random = {seed};
         banyan_graph *graph = random_switched(&random, NODES, 2 + (int)(seed % 6));
-        banyan_coupled_problem problem = {
+        banyan_pair_packing_problem problem = {
             .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
-        banyan_coupled by_cuts, by_columns;
+        banyan_pair_packing by_cuts, by_columns;
 
-        assert_int_equal(banyan_coupled_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_coupled_by_columns(graph, &problem, NULL, &by_columns, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_columns(graph, &problem, NULL, &by_columns, NULL), BANYAN_SUCCESS);
         if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
             fail_msg("seed %d: cuts say %.9g, trees weigh %.9g", (int)seed, by_cuts.bound_value,
                      by_columns.total);
-        banyan_coupled_fini(&by_cuts);
-        banyan_coupled_fini(&by_columns);
+        banyan_pair_packing_fini(&by_cuts);
+        banyan_pair_packing_fini(&by_columns);
         banyan_graph_destroy(graph);
     }
 }
 
-static size_t count_pairs(const banyan_coupled *packing)
+static size_t count_pairs(const banyan_pair_packing *packing)
 {
     size_t count = 0;
 
@@ -239,23 +239,23 @@ TEST(few_pairs_of_trees_lose_little_and_many_next_to_nothing)
         for (int i = 0; i < 2; i++) {
             banyan_random random = {seed};
             banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
-            banyan_coupled packing = {0};
-            banyan_pairs_problem problem;
-            banyan_division division;
+            banyan_pair_packing packing = {0};
+            banyan_equal_pairs_problem problem;
+            banyan_split division;
 
-            assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+            assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
             packing.price = division.price;
             packing.bound_value = division.bound_value;
             division.price = NULL;
-            problem = (banyan_pairs_problem){.root = division.root, .pair_limit = limit[i]};
-            assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+            problem = (banyan_equal_pairs_problem){.root = division.root, .pair_limit = limit[i]};
+            assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
             check_packing(graph, &packing, seed);
             assert_true(count_pairs(&packing) <= (size_t)limit[i]);
             if (packing.total < share[i] * packing.bound_value)
                 fail_msg("seed %d: %d pairs reach %.6g of %.6g", (int)seed, limit[i], packing.total,
                          packing.bound_value);
-            banyan_coupled_fini(&packing);
-            banyan_division_fini(&division);
+            banyan_pair_packing_fini(&packing);
+            banyan_split_fini(&division);
             banyan_graph_destroy(graph);
         }
 }
@@ -266,28 +266,28 @@ TEST(few_pairs_settle_near_the_bound)
     for (uint64_t seed = 1; seed <= 12; seed++) {
         banyan_random random = {seed};
         banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
-        banyan_coupled packing = {0};
-        banyan_pairs_problem problem = {.pair_limit = 24};
-        banyan_division division;
+        banyan_pair_packing packing = {0};
+        banyan_equal_pairs_problem problem = {.pair_limit = 24};
+        banyan_split division;
         double at_once;
 
-        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
         packing.price = division.price;
         packing.bound_value = division.bound_value;
         division.price = NULL;
         problem.root = division.root;
-        assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
         at_once = packing.total;
         problem.least = at_once;
         problem.enough = 0.998 * packing.bound_value;
-        assert_int_equal(banyan_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
         check_packing(graph, &packing, seed);
         assert_true(count_pairs(&packing) <= 24 && packing.total >= at_once);
         if (packing.total < 0.995 * packing.bound_value)
             fail_msg("seed %d: 24 pairs reach %.6g of %.6g, %.6g at once", (int)seed, packing.total,
                      packing.bound_value, at_once);
-        banyan_coupled_fini(&packing);
-        banyan_division_fini(&division);
+        banyan_pair_packing_fini(&packing);
+        banyan_split_fini(&division);
         banyan_graph_destroy(graph);
     }
 }
@@ -299,7 +299,7 @@ TEST(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh)
     const double capacity[] = {2, 2, 2, 2}, limit[] = {2, 2, 2, 2}, weight[] = {2, 2, 1, 1, 1, 1};
     unsigned char role[] = {1, 1};
     banyan_graph_input input = {2, role, 4, src, dst, capacity, NULL};
-    banyan_rehang_problem problem = {
+    banyan_subtree_moves_problem problem = {
         .root = root, .limit = limit, .depth_limit = 1, .attempt_limit = 1000, .weight = weight};
     banyan_graph *graph;
     banyan_trees trees;
@@ -312,7 +312,7 @@ TEST(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh)
         banyan_trees_add_edge(&trees, t % 2 ? 0 : 1, t % 2 ? 1 : 0);
         banyan_trees_add_arc(&trees, t % 2 ? 0 : 2);
     }
-    assert_int_equal(banyan_rehang(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_subtree_moves(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
     assert_true(fullest <= 1);
     banyan_trees_fini(&trees);
     banyan_graph_destroy(graph);
@@ -325,7 +325,7 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
     const double capacity[] = {1, 1, 1, 1, 1, 1}, limit[] = {2, 1, 1, 2, 1, 2};
     unsigned char role[] = {1, 1, 1};
     banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
-    banyan_rehang_problem problem = {.root = root, .limit = limit, .depth_limit = 2, .attempt_limit = 1000};
+    banyan_subtree_moves_problem problem = {.root = root, .limit = limit, .depth_limit = 2, .attempt_limit = 1000};
     banyan_graph *graph;
     banyan_trees trees;
     double fullest;
@@ -339,7 +339,7 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
         banyan_trees_add_edge(&trees, t % 2 ? 1 : 2, t % 2 ? 2 : 1);
         banyan_trees_add_arc(&trees, t % 2 ? 1 : 4);
     }
-    assert_int_equal(banyan_rehang(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_subtree_moves(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
     assert_true(fullest <= 1);
     for (size_t t = 0; t < 4; t++)
         assert_true(depth_of(graph, &trees, t, 0, t % 2 == 0) <= 2);
@@ -354,7 +354,7 @@ static void check_grafted(const unsigned char *role, int nodes, const int (*cabl
     int src[8], dst[8], root[] = {line[0], line[0], line[0], line[0]};
     double capacity[8], limit[8], fullest;
     banyan_graph_input input = {nodes, role, 2 * cables, src, dst, capacity, NULL};
-    banyan_rehang_problem problem = {.root = root, .limit = limit, .depth_limit = nodes};
+    banyan_subtree_moves_problem problem = {.root = root, .limit = limit, .depth_limit = nodes};
     banyan_graph *graph;
     banyan_trees trees;
 
@@ -376,7 +376,7 @@ static void check_grafted(const unsigned char *role, int nodes, const int (*cabl
             banyan_trees_add_arc(&trees, arc);
         }
     }
-    assert_int_equal(banyan_graft(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_branch_moves(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
     assert_true(fullest <= 1);
     banyan_trees_fini(&trees);
     banyan_graph_destroy(graph);
@@ -406,7 +406,7 @@ TEST(trees_of_unlike_weight_swap_arcs_where_neither_could_move)
     const int src[] = {1, 0, 2, 1, 2, 0}, dst[] = {0, 1, 1, 2, 0, 2}, root[] = {0, 0, 0, 0};
     const double capacity[] = {9, 9, 2, 2, 3, 3}, weight[] = {3, 3, 2, 2};
     banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
-    banyan_rehang_problem problem = {
+    banyan_subtree_moves_problem problem = {
         .root = root, .limit = capacity, .depth_limit = 2, .weight = weight, .is_firm = 1};
     banyan_graph *graph;
     banyan_trees trees;
@@ -423,7 +423,7 @@ TEST(trees_of_unlike_weight_swap_arcs_where_neither_could_move)
             banyan_trees_add_arc(&trees, arcs[i]);
         }
     }
-    assert_int_equal(banyan_graft(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_branch_moves(graph, &problem, &trees, &fullest, NULL), BANYAN_SUCCESS);
     assert_true(fullest <= 1);
     banyan_trees_fini(&trees);
     banyan_graph_destroy(graph);
@@ -435,18 +435,18 @@ TEST(each_allocation_may_fail)
     banyan_graph *graph = random_graph(&random, 6);
 
     for (int depth = 0; depth < 3; depth += 2) {
-        banyan_coupled_problem problem = {
+        banyan_pair_packing_problem problem = {
             .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = depth};
         banyan_status status = BANYAN_INTERNAL_ERROR;
-        banyan_coupled packing;
+        banyan_pair_packing packing;
 
         for (long calls = 0; status; calls++) {
             banyan_alloc_fail_after(calls);
-            status = banyan_coupled_solve(graph, &problem, &packing, NULL);
+            status = banyan_pair_packing_solve(graph, &problem, &packing, NULL);
             banyan_alloc_fail_after(-1);
             assert_true(status == BANYAN_SUCCESS || packing.price == NULL);
         }
-        banyan_coupled_fini(&packing);
+        banyan_pair_packing_fini(&packing);
     }
     banyan_graph_destroy(graph);
 }
@@ -456,29 +456,29 @@ TEST(each_allocation_of_pairs_behind_switches_may_fail)
     banyan_random random = {9};
     banyan_graph *graph = two_switches(&random);
     banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_coupled packing = {0};
-    banyan_pairs_problem problem;
-    banyan_division division;
+    banyan_pair_packing packing = {0};
+    banyan_equal_pairs_problem problem;
+    banyan_split division;
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_divide(graph, 1e-10, 1000, &division, NULL);
+        status = banyan_split_find(graph, 1e-10, 1000, &division, NULL);
         banyan_alloc_fail_after(-1);
     }
     packing.price = division.price;
     packing.bound_value = division.bound_value;
     division.price = NULL;
-    problem = (banyan_pairs_problem){
+    problem = (banyan_equal_pairs_problem){
         .root = division.root, .pair_limit = 8, .enough = packing.bound_value}; /* some turns */
     status = BANYAN_INTERNAL_ERROR;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_pairs_find(graph, &problem, &packing, NULL);
+        status = banyan_equal_pairs_find(graph, &problem, &packing, NULL);
         banyan_alloc_fail_after(-1);
         assert_true(!status || !packing.trees.tree_count);
     }
-    banyan_coupled_fini(&packing);
-    banyan_division_fini(&division);
+    banyan_pair_packing_fini(&packing);
+    banyan_split_fini(&division);
     banyan_graph_destroy(graph);
 }
 
@@ -487,14 +487,14 @@ TEST(each_allocation_of_a_division_may_fail)
     banyan_random random = {8};
     banyan_graph *graph = random_graph(&random, 6);
     banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_division division;
+    banyan_split division;
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_divide(graph, 1e-10, 1000, &division, NULL);
+        status = banyan_split_find(graph, 1e-10, 1000, &division, NULL);
         banyan_alloc_fail_after(-1);
     }
-    banyan_division_fini(&division);
+    banyan_split_fini(&division);
     banyan_graph_destroy(graph);
 }
 
@@ -520,7 +520,7 @@ static banyan_graph *make_dense(banyan_random *random, int nodes, int idle)
 }
 
 /* Both parts of the arcs are within them, and as much gets to (comes from) each active node as the division reaches. */
-static void check_served(const banyan_graph *graph, const banyan_division *division)
+static void check_served(const banyan_graph *graph, const banyan_split *division)
 {
     const double scale = 1e12;
     banyan_flow *flow;
@@ -553,19 +553,19 @@ TEST(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all)
 
     for (int k = 0; k < 60; k++) {
         banyan_graph *graph = make_dense(&random, 8 + k % 5, 1 + k % 4);
-        banyan_division division;
+        banyan_split division;
         int found;
 
         for (long calls = k % 10 ? 1000 : 0, status = 1; status; calls++) { /* each allocation may fail */
             banyan_alloc_fail_after(calls);
-            status = banyan_one_part_divide(graph, &division, &found, NULL);
+            status = banyan_entropy_split(graph, &division, &found, NULL);
             banyan_alloc_fail_after(-1);
         }
         if (found) {
             assert_true(division.total >= division.bound_value * (1 - 1e-9));
             check_served(graph, &division);
             count++;
-            banyan_division_fini(&division);
+            banyan_split_fini(&division);
         }
         banyan_graph_destroy(graph);
     }
@@ -613,11 +613,11 @@ TEST(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum)
     for (long calls = 0; status; calls += 1 + calls / 8) {
         value = 1e9;
         banyan_alloc_fail_after(calls);
-        status = banyan_places_lower(graph, price, root, &value, NULL);
+        status = banyan_local_bounds_lower(graph, price, root, &value, NULL);
         banyan_alloc_fail_after(-1);
     }
     assert_true(fabs(value * graph->unit - 8) < 1e-6);
-    assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pair_prices_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
     assert_true(fabs((double)num / (double)den / value - 1) < 1e-6);
     for (int v = 0; v <= last; v++)
         all += root[v];
@@ -661,7 +661,7 @@ TEST(nodes_that_lack_arcs_are_found_by_their_middle)
 {
     int middle;
     banyan_graph *graph = make_scarce_torus(&middle);
-    banyan_scarce_problem problem = {.node_limit = 20, .part_limit = 1, .enough = 11 / graph->unit};
+    banyan_scarce_regions_problem problem = {.node_limit = 20, .part_limit = 1, .enough = 11 / graph->unit};
     double *allowed = banyan_alloc((size_t)graph->node_count, sizeof *allowed);
     banyan_status status = BANYAN_INTERNAL_ERROR;
 
@@ -669,7 +669,7 @@ TEST(nodes_that_lack_arcs_are_found_by_their_middle)
         allowed[v] = HUGE_VAL;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_scarce_find(graph, &problem, allowed, NULL);
+        status = banyan_scarce_regions_find(graph, &problem, allowed, NULL);
         banyan_alloc_fail_after(-1);
     }
     for (int v = 0; v < graph->node_count; v++)

@@ -8,9 +8,9 @@
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/arborescence.h"
-#include "solve/closure.h"
-#include "solve/exhaust.h"
+#include "solve/oracle/arborescence.h"
+#include "solve/oracle/closure.h"
+#include "solve/oracle/branch_and_bound.h"
 #include "topology/topology.h"
 
 enum { NODES = 16, MOST = 100 };
@@ -111,7 +111,7 @@ TEST(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes)
         int widest = seed % 3 == 0 ? 3 : seed % 3 == 1 ? 20 : 1000000;
         banyan_graph *graph = random_graph(&random, 4 + seed % 4, seed % 2 ? 0 : 2);
         int64_t cost[MOST], least;
-        banyan_exhaust *exhaust;
+        banyan_branch_and_bound *exhaust;
         banyan_trees trees;
 
         for (int i = 0; i < graph->arc_count; i++)
@@ -119,17 +119,17 @@ TEST(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes)
                 cost[i] = cost[graph->arcs[i].twin] = banyan_random_below(&random, widest);
         banyan_trees_init(&trees);
         least = cheapest_of_all(graph, cost);
-        assert_int_equal(banyan_exhaust_create(graph, 10000000, &exhaust, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_exhaust_search(exhaust, cost, INT64_MAX, &trees), least);
+        assert_int_equal(banyan_branch_and_bound_create(graph, 10000000, &exhaust, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_branch_and_bound_search(exhaust, cost, INT64_MAX, &trees), least);
         check_tree(graph, &trees, cost, least);
         banyan_trees_fini(&trees);
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_exhaust_search(exhaust, cost, least, &trees), least);
+        assert_int_equal(banyan_branch_and_bound_search(exhaust, cost, least, &trees), least);
         assert_int_equal(trees.tree_count, 0);
-        banyan_exhaust_destroy(exhaust);
-        assert_int_equal(banyan_exhaust_create(graph, 200, &exhaust, NULL), BANYAN_SUCCESS);
-        assert_true(banyan_exhaust_search(exhaust, cost, least + 1, NULL) <= least);
-        banyan_exhaust_destroy(exhaust);
+        banyan_branch_and_bound_destroy(exhaust);
+        assert_int_equal(banyan_branch_and_bound_create(graph, 200, &exhaust, NULL), BANYAN_SUCCESS);
+        assert_true(banyan_branch_and_bound_search(exhaust, cost, least + 1, NULL) <= least);
+        banyan_branch_and_bound_destroy(exhaust);
         banyan_trees_fini(&trees);
         banyan_graph_destroy(graph);
     }
@@ -194,7 +194,7 @@ TEST(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes)
         int active = 4 + seed % 4, root = banyan_random_below(&random, active + 2);
         banyan_graph *graph = random_graph(&random, active, seed % 2 ? 0 : 2);
         int64_t cost[MOST], least;
-        banyan_exhaust *exhaust;
+        banyan_branch_and_bound *exhaust;
         banyan_trees trees;
 
         for (int i = 0; i < graph->arc_count; i++)
@@ -203,15 +203,15 @@ TEST(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes)
             graph->role[v] = (unsigned char)(v & 2 ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES);
         banyan_trees_init(&trees);
         least = cheapest_of_root(graph, cost, root, towards);
-        assert_int_equal(banyan_exhaust_create_rooted(graph, towards, 10000000, &exhaust, NULL),
+        assert_int_equal(banyan_branch_and_bound_create_rooted(graph, towards, 10000000, &exhaust, NULL),
                          BANYAN_SUCCESS);
-        assert_int_equal(banyan_exhaust_search_rooted(exhaust, root, cost, INT64_MAX, &trees), least);
+        assert_int_equal(banyan_branch_and_bound_search_rooted(exhaust, root, cost, INT64_MAX, &trees), least);
         check_rooted_tree(graph, &trees, cost, root, towards, least);
         banyan_trees_fini(&trees);
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_exhaust_search_rooted(exhaust, root, cost, least, &trees), least);
+        assert_int_equal(banyan_branch_and_bound_search_rooted(exhaust, root, cost, least, &trees), least);
         assert_int_equal(trees.tree_count, 0);
-        banyan_exhaust_destroy(exhaust);
+        banyan_branch_and_bound_destroy(exhaust);
         banyan_trees_fini(&trees);
         banyan_graph_destroy(graph);
     }

@@ -5,8 +5,8 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/fitted.h"
-#include "solve/oracle.h"
+#include "solve/start/geometric_trees.h"
+#include "solve/oracle/tree_oracle.h"
 
 enum { MOST_NODES = 64 };
 
@@ -55,9 +55,9 @@ static void close_network(network *n)
     banyan_graph_destroy(n->graph);
 }
 
-static banyan_units_problem problem_of(const network *n, int tree_limit)
+static banyan_unit_weights_problem problem_of(const network *n, int tree_limit)
 {
-    return (banyan_units_problem){.price = n->bound.price,
+    return (banyan_unit_weights_problem){.price = n->bound.price,
                                   .bound = n->bound.value,
                                   .enough = 0.995,
                                   .tree_limit = tree_limit,
@@ -83,12 +83,12 @@ static double fullest_cable(const banyan_graph *graph, const banyan_trees *trees
 static void check_network(int workers, int switches, int seed, double wanted)
 {
     network n = open_network(workers, switches, seed);
-    banyan_units_problem problem = problem_of(&n, 64);
+    banyan_unit_weights_problem problem = problem_of(&n, 64);
     double *weight = NULL, total, sum = 0;
     banyan_trees trees;
 
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_fitted_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
     for (size_t t = 0; t < trees.tree_count; t++) {
         assert_true(banyan_trees_edges_end(&trees, t) - trees.first_edge[t] == (size_t)workers - 1);
         sum += weight[t];
@@ -116,7 +116,7 @@ TEST(weights_that_fall_fill_more_cables_than_trees_could_use_twice)
 static double total_of(int workers, double least_width, int seed)
 {
     network n = open_network(workers, 0, seed);
-    banyan_units_problem problem;
+    banyan_unit_weights_problem problem;
     double *weight = NULL, total, share;
     banyan_trees trees;
 
@@ -126,7 +126,7 @@ static double total_of(int workers, double least_width, int seed)
     assert_int_equal(banyan_allreduce_solve(n.graph, &n.bound, NULL), BANYAN_SUCCESS);
     problem = problem_of(&n, 64);
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_fitted_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
     assert_true(fullest_cable(n.graph, &trees, weight) <= 1 + 1e-6);
     share = total / n.bound.value;
     banyan_trees_fini(&trees);
@@ -145,7 +145,7 @@ TEST(cables_of_two_widths_are_filled_by_weights_that_fall)
 TEST(trees_are_packed_or_memory_is_said_to_be_short)
 {
     network n = open_network(8, 0, 3);
-    banyan_units_problem problem = problem_of(&n, 64);
+    banyan_unit_weights_problem problem = problem_of(&n, 64);
     banyan_status status = BANYAN_SYSTEM_ERROR;
     double *weight = NULL, total;
     banyan_trees trees;
@@ -153,7 +153,7 @@ TEST(trees_are_packed_or_memory_is_said_to_be_short)
     for (long calls = 0; status; calls += 1 + calls / 16) {
         banyan_trees_init(&trees);
         banyan_alloc_fail_after(calls);
-        status = banyan_fitted_pack(n.graph, &problem, &trees, &weight, &total, NULL);
+        status = banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL);
         banyan_alloc_fail_after(-1);
         assert_true(!status || !weight);
     }

@@ -10,19 +10,19 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
-#include "solve/contract.h"
-#include "solve/coupled.h"
-#include "solve/divide.h"
-#include "solve/fewer.h"
-#include "solve/twins.h"
-#include "solve/wide.h"
+#include "solve/presolve/contraction.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/cut/split.h"
+#include "solve/pack/thin.h"
+#include "solve/presolve/merge_twins.h"
+#include "solve/presolve/contract_wide.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
 #define NODES 10
 #define MOST 96
 
-static const banyan_coupled_problem exactly = {
+static const banyan_pair_packing_problem exactly = {
     .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
 
 /* A ring both ways and chords, all of unlike widths; the last nodes add, copy, do both, or neither. */
@@ -58,16 +58,16 @@ TEST(cuts_and_trees_agree_where_idle_nodes_help)
     for (int seed = 1; seed <= 24; seed++) {
         banyan_random random = {(uint64_t)seed};
         banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 5);
-        banyan_coupled guided, plain;
+        banyan_pair_packing guided, plain;
 
-        assert_int_equal(banyan_coupled_by_guided_columns(graph, &exactly, &guided, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_coupled_by_columns(graph, &exactly, NULL, &plain, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &guided, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_columns(graph, &exactly, NULL, &plain, NULL), BANYAN_SUCCESS);
         if (fabs(guided.bound_value - plain.total) > 1e-6 * plain.total ||
             guided.total < plain.total * (1 - 1e-6))
             fail_msg("seed %d: cuts say %.9g, their trees weigh %.9g, others %.9g", seed, guided.bound_value,
                      guided.total, plain.total);
-        banyan_coupled_fini(&guided);
-        banyan_coupled_fini(&plain);
+        banyan_pair_packing_fini(&guided);
+        banyan_pair_packing_fini(&plain);
         banyan_graph_destroy(graph);
     }
 }
@@ -78,22 +78,22 @@ TEST(cuts_prove_the_bound_from_its_prices_alone)
     for (int seed = 1; seed <= 20; seed++) {
         banyan_random random = {(uint64_t)seed * 77};
         banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 4);
-        banyan_division division;
+        banyan_split division;
         banyan_wide worth = 0, by_cuts, by_trees, value;
         int proven;
 
-        assert_int_equal(banyan_divide(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             worth += (banyan_wide)graph->arcs[i].capacity * division.price[i];
-        assert_int_equal(banyan_divide_check(graph, division.price, 0, &by_cuts, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_coupled_check(graph, division.price, &value, &by_trees, &proven, NULL),
+        assert_int_equal(banyan_split_find_check(graph, division.price, 0, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_prices_check(graph, division.price, &value, &by_trees, &proven, NULL),
                          BANYAN_SUCCESS);
         assert_true(proven);
         if ((double)worth / (double)by_cuts > division.bound_value * (1 + 1e-8) ||
             (double)by_cuts > (double)by_trees * (1 + 1e-8))
             fail_msg("seed %d: bound %.12g, by cuts %.12g, by trees %.12g", seed, division.bound_value,
                      (double)worth / (double)by_cuts, (double)worth / (double)by_trees);
-        banyan_division_fini(&division);
+        banyan_split_fini(&division);
         banyan_graph_destroy(graph);
     }
 }
@@ -140,27 +140,27 @@ TEST(few_pairs_carry_nearly_everything)
     for (int seed = 1; seed <= 12; seed++) {
         banyan_random random = {(uint64_t)seed * 5};
         banyan_graph *graph = random_helped(&random, NODES, 3);
-        banyan_coupled packing;
+        banyan_pair_packing packing;
         double before;
         int limit, used = 0;
 
-        assert_int_equal(banyan_coupled_by_guided_columns(graph, &exactly, &packing, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_fewer_make_pairs(graph, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_thin_make_pairs(graph, &packing, NULL), BANYAN_SUCCESS);
         before = packing.total;
         limit = (int)packing.trees.tree_count / 2 - 2;
         if (limit < 1) {
-            banyan_coupled_fini(&packing);
+            banyan_pair_packing_fini(&packing);
             banyan_graph_destroy(graph);
             continue;
         }
-        assert_int_equal(banyan_fewer_thin_out(graph, limit, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_thin_thin_out(graph, limit, &packing, NULL), BANYAN_SUCCESS);
         for (size_t t = 0; t < packing.trees.tree_count; t += 2) {
             assert_true(packing.weight[t] == packing.weight[t + 1] && packing.root[t] == packing.root[t + 1]);
             used += packing.weight[t] > 0;
         }
         assert_true(packing.total <= before * (1 + 1e-6));
         assert_true(used <= limit && packing.total > 0);
-        banyan_coupled_fini(&packing);
+        banyan_pair_packing_fini(&packing);
         banyan_graph_destroy(graph);
     }
 }
@@ -169,27 +169,27 @@ TEST(each_allocation_may_fail)
 {
     banyan_random random = {3};
     banyan_graph *graph = random_helped(&random, 7, 3);
-    banyan_coupled_problem problem = exactly;
+    banyan_pair_packing_problem problem = exactly;
     banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_division division;
-    banyan_coupled packing;
+    banyan_split division;
+    banyan_pair_packing packing;
     banyan_wide cost;
 
     problem.tree_limit = 2;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_coupled_by_guided_columns(graph, &problem, &packing, NULL);
+        status = banyan_pair_packing_by_guided_columns(graph, &problem, &packing, NULL);
         banyan_alloc_fail_after(-1);
     }
-    banyan_coupled_fini(&packing);
-    assert_int_equal(banyan_divide(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    banyan_pair_packing_fini(&packing);
+    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
     status = BANYAN_INTERNAL_ERROR;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_divide_check(graph, division.price, 0, &cost, NULL);
+        status = banyan_split_find_check(graph, division.price, 0, &cost, NULL);
         banyan_alloc_fail_after(-1);
     }
-    banyan_division_fini(&division);
+    banyan_split_fini(&division);
     banyan_graph_destroy(graph);
 }
 
@@ -295,7 +295,7 @@ TEST(wide_cables_are_those_that_bear_everything)
         assert_int_equal(banyan_network_graph(topology, topology->workers, networks[i].active,
                                               BANYAN_RELAYS_ADD, &graph, NULL),
                          BANYAN_SUCCESS);
-        assert_int_equal(banyan_join_wide(graph, 1, &together, &limit, &most, &joined, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_contract_wide(graph, 1, &together, &limit, &most, &joined, NULL), BANYAN_SUCCESS);
         if ((joined.graph ? joined.graph->node_count : 0) != networks[i].nodes)
             fail_msg("%s: %d nodes", networks[i].spec, joined.graph ? joined.graph->node_count : 0);
         banyan_contraction_fini(&joined);
@@ -303,7 +303,7 @@ TEST(wide_cables_are_those_that_bear_everything)
             banyan_status status;
 
             banyan_alloc_fail_after(n);
-            status = banyan_join_wide(graph, 1, &together, &limit, &most, &joined, NULL);
+            status = banyan_contract_wide(graph, 1, &together, &limit, &most, &joined, NULL);
             banyan_alloc_fail_after(-1);
             if (!status)
                 break;

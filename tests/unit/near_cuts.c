@@ -6,9 +6,9 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/fitted.h"
-#include "solve/helpers.h"
-#include "solve/near-cuts.h"
+#include "solve/start/geometric_trees.h"
+#include "solve/oracle/steiner_heuristic.h"
+#include "solve/cut/near_minimum_cuts.h"
 
 #define NODES 20
 #define ARCS (NODES * (NODES - 1))
@@ -37,29 +37,29 @@ static banyan_graph *make_full(banyan_random *random, int active)
 
 static int64_t find_tree(void *helpers, const int64_t *cost, banyan_trees *trees)
 {
-    return banyan_helpers_tree(helpers, cost, trees);
+    return banyan_steiner_heuristic_tree(helpers, cost, trees);
 }
 
 /* No tree, cheap or not, costs less than 1. */
 static void check_prices(const banyan_graph *graph, const banyan_allreduce_bound *bound,
-                         banyan_helpers *helpers)
+                         banyan_steiner_heuristic *helpers)
 {
     double left[ARCS], mixed[ARCS], proven;
     int64_t cost[ARCS];
-    banyan_near_cuts *cuts;
+    banyan_near_minimum_cuts *cuts;
     banyan_trees trees;
 
-    assert_int_equal(banyan_near_cuts_create(graph, bound->price, bound->value, &cuts, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_near_minimum_cuts_create(graph, bound->price, bound->value, &cuts, NULL), BANYAN_SUCCESS);
     for (int i = 0; i < ARCS; i++)
         left[i] = (double)graph->arcs[i].capacity;
-    proven = banyan_near_cuts_mix(cuts, left, bound->value, mixed);
+    proven = banyan_near_minimum_cuts_mix(cuts, left, bound->value, mixed);
     assert_true(proven >= bound->value * (1 - 1e-9) && proven < 1.1 * bound->value);
     for (int i = 0; i < ARCS; i++)
         cost[i] = (int64_t)((mixed[i] + mixed[graph->arcs[i].twin]) * 1e9);
     banyan_trees_init(&trees);
-    assert_true(banyan_helpers_tree(helpers, cost, &trees) >= 999999000);
+    assert_true(banyan_steiner_heuristic_tree(helpers, cost, &trees) >= 999999000);
     banyan_trees_fini(&trees);
-    banyan_near_cuts_destroy(cuts);
+    banyan_near_minimum_cuts_destroy(cuts);
 }
 
 TEST(few_trees_fill_cables_between_all_pairs_where_idle_nodes_help)
@@ -70,19 +70,19 @@ TEST(few_trees_fill_cables_between_all_pairs_where_idle_nodes_help)
         banyan_random random = {(uint64_t)i + 1};
         banyan_graph *graph = make_full(&random, active[i]);
         banyan_allreduce_bound bound = {.price = banyan_alloc(ARCS, sizeof(int64_t))};
-        banyan_units_problem problem = {.enough = 0.9997, .tree_limit = 64, .oracle = find_tree};
+        banyan_unit_weights_problem problem = {.enough = 0.9997, .tree_limit = 64, .oracle = find_tree};
         double *weight, total, load[ARCS] = {0};
-        banyan_helpers *helpers;
+        banyan_steiner_heuristic *helpers;
         banyan_trees trees;
 
         assert_int_equal(banyan_allreduce_solve(graph, &bound, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_helpers_create(graph, &helpers, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_steiner_heuristic_create(graph, &helpers, NULL), BANYAN_SUCCESS);
         check_prices(graph, &bound, helpers);
         problem.price = bound.price;
         problem.bound = bound.value;
         problem.context = helpers;
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_fitted_pack(graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_geometric_trees_pack(graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
         assert_true(trees.tree_count <= 64);
         if (total < 0.99 * bound.value)
             fail_msg("%d active: %g of %g", active[i], total, bound.value);
@@ -93,7 +93,7 @@ TEST(few_trees_fill_cables_between_all_pairs_where_idle_nodes_help)
             assert_true(load[a] <= (double)graph->arcs[a].capacity * (1 + 1e-9));
         banyan_trees_fini(&trees);
         banyan_free(weight);
-        banyan_helpers_destroy(helpers);
+        banyan_steiner_heuristic_destroy(helpers);
         banyan_free(bound.price);
         banyan_graph_destroy(graph);
     }

@@ -12,9 +12,9 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
-#include "solve/divide.h"
-#include "solve/pairs.h"
-#include "solve/stars.h"
+#include "solve/cut/split.h"
+#include "solve/start/equal_pairs.h"
+#include "solve/start/star_trees.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -297,16 +297,16 @@ TEST(stars_survive_the_failure_of_each_allocation)
 {
     banyan_graph *graph = small_graph(0);
     banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_stars stars;
+    banyan_star_trees stars;
     int good = 0;
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_stars_find(graph, &stars, &good, NULL);
+        status = banyan_star_trees_find(graph, &stars, &good, NULL);
         banyan_alloc_fail_after(-1);
     }
     assert_true(good && stars.total > 0 && stars.trees.tree_count >= 3);
-    banyan_stars_fini(&stars);
+    banyan_star_trees_fini(&stars);
     banyan_graph_destroy(graph);
 }
 
@@ -315,18 +315,18 @@ TEST(limited_pairs_survive_the_failure_of_each_allocation)
 {
     banyan_graph *graph = small_graph(1);
     banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_coupled packing = {0};
-    banyan_division division;
-    banyan_pairs_problem problem = {.pair_limit = 40};
+    banyan_pair_packing packing = {0};
+    banyan_split division;
+    banyan_equal_pairs_problem problem = {.pair_limit = 40};
     double load[72] = {0};
 
-    assert_int_equal(banyan_divide(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
     problem.root = division.root;
     problem.enough = division.bound_value;
     for (long calls = 0; status; calls += 1 + calls / 40) {
-        packing = (banyan_coupled){.price = division.price, .bound_value = division.bound_value};
+        packing = (banyan_pair_packing){.price = division.price, .bound_value = division.bound_value};
         banyan_alloc_fail_after(calls);
-        status = banyan_pairs_find(graph, &problem, &packing, NULL);
+        status = banyan_equal_pairs_find(graph, &problem, &packing, NULL);
         banyan_alloc_fail_after(-1);
     }
     assert_true(packing.total > 0.9 * division.bound_value);
@@ -340,8 +340,8 @@ TEST(limited_pairs_survive_the_failure_of_each_allocation)
     for (int i = 0; i < graph->arc_count; i++)
         assert_true(load[i] <= (double)graph->arcs[i].capacity * (1 + 1e-6));
     packing.price = NULL; /* the division's */
-    banyan_coupled_fini(&packing);
-    banyan_division_fini(&division);
+    banyan_pair_packing_fini(&packing);
+    banyan_split_fini(&division);
     banyan_graph_destroy(graph);
 }
 

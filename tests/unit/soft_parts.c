@@ -7,10 +7,10 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/divide.h"
-#include "solve/laden.h"
-#include "solve/settle.h"
-#include "solve/soft-parts.h"
+#include "solve/cut/split.h"
+#include "solve/start/falling_pairs.h"
+#include "solve/round/rebalance.h"
+#include "solve/cut/soft_partitions.h"
 
 #define SIDE 4
 #define NODES (SIDE * SIDE)
@@ -43,40 +43,40 @@ static banyan_graph *make_torus(banyan_random *random, int idle)
 }
 
 /* Prices as whole numbers; no pair costs less than 1. */
-static void check_prices(const banyan_graph *graph, const banyan_division *division, int64_t *price)
+static void check_prices(const banyan_graph *graph, const banyan_split *division, int64_t *price)
 {
     double width[ARCS], mixed[ARCS], proven;
-    banyan_soft_parts *parts;
+    banyan_soft_partitions *parts;
     banyan_wide num, den;
     int exact;
 
     for (int i = 0; i < ARCS; i++)
         width[i] = (double)graph->arcs[i].capacity;
-    assert_int_equal(banyan_soft_parts_create(graph, division->price, &parts, NULL), BANYAN_SUCCESS);
-    proven = banyan_soft_parts_mix(parts, width, mixed);
-    banyan_soft_parts_destroy(parts);
+    assert_int_equal(banyan_soft_partitions_create(graph, division->price, &parts, NULL), BANYAN_SUCCESS);
+    proven = banyan_soft_partitions_mix(parts, width, mixed);
+    banyan_soft_partitions_destroy(parts);
     assert_true(proven >= division->bound_value * (1 - 1e-6));
     for (int i = 0; i < ARCS; i++)
         price[i] = (int64_t)nearbyint(mixed[i] * SCALE);
-    assert_int_equal(banyan_coupled_check(graph, price, &num, &den, &exact, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pair_prices_check(graph, price, &num, &den, &exact, NULL), BANYAN_SUCCESS);
     assert_true(exact && (double)den >= SCALE * (1 - 1e-6));
 }
 
-static void check_pairs(const banyan_graph *graph, const banyan_division *division, const int64_t *price)
+static void check_pairs(const banyan_graph *graph, const banyan_split *division, const int64_t *price)
 {
-    banyan_laden_problem laden = {.price = price, .root = division->root, .pair_limit = 64};
-    banyan_settle_problem settle = {.aim = division->bound_value,
+    banyan_falling_pairs_problem laden = {.price = price, .root = division->root, .pair_limit = 64};
+    banyan_rebalance_problem settle = {.aim = division->bound_value,
                                     .enough = 0.99 * division->bound_value,
                                     .turn_limit = 10,
                                     .price = price};
-    banyan_coupled packing = {.bound_value = division->bound_value};
+    banyan_pair_packing packing = {.bound_value = division->bound_value};
 
-    assert_int_equal(banyan_laden_pairs(graph, &laden, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_falling_pairs_pairs(graph, &laden, &packing, NULL), BANYAN_SUCCESS);
     assert_int_equal(packing.trees.tree_count, 128);
     assert_true(fabs(packing.total / division->bound_value - 1) < 1e-9);
-    assert_int_equal(banyan_settle_packing(graph, &settle, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_rebalance_packing(graph, &settle, &packing, NULL), BANYAN_SUCCESS);
     assert_true(packing.total > 0.97 * division->bound_value);
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
 }
 
 static void prices_of_many_partitions_hold_and_pairs_settle_under_them(void **state)
@@ -87,13 +87,13 @@ static void prices_of_many_partitions_hold_and_pairs_settle_under_them(void **st
 
     for (int round = 0; round < 6; round++) {
         banyan_graph *graph = make_torus(&random, 2 + round);
-        banyan_division division;
+        banyan_split division;
         int64_t price[ARCS];
 
-        assert_int_equal(banyan_divide(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
         check_prices(graph, &division, price);
         check_pairs(graph, &division, price);
-        banyan_division_fini(&division);
+        banyan_split_fini(&division);
         banyan_graph_destroy(graph);
     }
 }

@@ -7,25 +7,25 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/arborescence.h"
-#include "solve/ascent.h"
-#include "solve/cells.h"
-#include "solve/cuts.h"
-#include "solve/disjoint.h"
-#include "solve/exchange.h"
-#include "solve/flatten.h"
-#include "solve/flow.h"
-#include "solve/fraction.h"
-#include "solve/groups.h"
-#include "solve/helpers.h"
-#include "solve/hub-pairs.h"
-#include "solve/hubs.h"
-#include "solve/loads.h"
-#include "solve/lp.h"
-#include "solve/peel.h"
-#include "solve/spanning.h"
-#include "solve/steiner.h"
-#include "solve/strength.h"
+#include "solve/oracle/arborescence.h"
+#include "solve/oracle/dual_ascent.h"
+#include "solve/cut/pods.h"
+#include "solve/cut/steiner_cuts.h"
+#include "solve/start/matroid_partition.h"
+#include "solve/round/edge_exchange.h"
+#include "solve/round/reduce_depth.h"
+#include "solve/net/flow.h"
+#include "solve/net/fraction.h"
+#include "solve/net/symmetry.h"
+#include "solve/oracle/steiner_heuristic.h"
+#include "solve/start/hub_pairs.h"
+#include "solve/start/hub_trees.h"
+#include "solve/cut/worst_partition.h"
+#include "solve/net/lp.h"
+#include "solve/start/peel.h"
+#include "solve/oracle/spanning.h"
+#include "solve/oracle/steiner.h"
+#include "solve/cut/strength.h"
 
 #define MOST 64
 
@@ -214,22 +214,22 @@ TEST(loads_find_the_worst_of_all_partitions)
         banyan_random random = {seed};
         banyan_graph *graph = random_graph(&random, 7, (int)(seed % 12), 7, 0);
         int64_t capacity[MOST];
-        banyan_loads *loads;
+        banyan_worst_partition *loads;
 
-        assert_int_equal(banyan_loads_create(graph, &loads, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_worst_partition_create(graph, &loads, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             if (banyan_graph_cable(graph, i) == i)
                 capacity[i] = capacity[graph->arcs[i].twin] = banyan_random_below(&random, 9);
         for (int64_t rate = 1; rate < 12; rate++) {
             int part[7], scratch[7] = {0};
-            int64_t found = banyan_loads_spare(loads, capacity, rate, part),
+            int64_t found = banyan_worst_partition_spare(loads, capacity, rate, part),
                     wanted = least_spare(graph, capacity, rate, scratch, 1, 1);
 
             if (found != wanted || spare_of(graph, capacity, rate, part) != wanted)
                 fail_msg("seed %d, rate %d: %lld, not %lld", (int)seed, (int)rate, (long long)found,
                          (long long)wanted);
         }
-        banyan_loads_destroy(loads);
+        banyan_worst_partition_destroy(loads);
         banyan_graph_destroy(graph);
     }
 }
@@ -284,10 +284,10 @@ TEST(disjoint_trees_are_as_many_as_the_strength_allows)
         for (int i = 0; i < graph->arc_count; i++)
             room[i] = graph->arcs[i].capacity;
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_disjoint_trees(graph, room, whole + 1, &trees, &found, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole + 1, &trees, &found, NULL), BANYAN_SUCCESS);
         if (found || trees.tree_count)
             fail_msg("seed %d: more trees than there can be", seed);
-        assert_int_equal(banyan_disjoint_trees(graph, room, whole, &trees, &found, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole, &trees, &found, NULL), BANYAN_SUCCESS);
         if (!found || trees.tree_count != (size_t)whole ||
             trees.edge_count != (size_t)whole * (size_t)(nodes - 1))
             fail_msg("seed %d: %zu trees with %zu edges, not %d", seed, trees.tree_count, trees.edge_count,
@@ -326,26 +326,26 @@ TEST(arborescences_are_the_cheapest)
  * what the cheapest trees under them allow. */
 static void check_helpers(const banyan_graph *graph, const int64_t *price, int64_t best, int seed)
 {
-    banyan_helpers *helpers;
+    banyan_steiner_heuristic *helpers;
     banyan_trees trees;
     banyan_wide below, worth = 0;
     int64_t by_cuts[MOST], found, sum = 0;
     double bound;
 
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_helpers_create(graph, &helpers, NULL), BANYAN_SUCCESS);
-    found = banyan_helpers_tree(helpers, price, &trees);
+    assert_int_equal(banyan_steiner_heuristic_create(graph, &helpers, NULL), BANYAN_SUCCESS);
+    found = banyan_steiner_heuristic_tree(helpers, price, &trees);
     for (size_t a = 0; a < trees.arc_count; a++)
         sum += price[trees.arcs[a]];
     if (found != sum || found < best || found > best + best / 5 + 1)
         fail_msg("seed %d: helpers found %lld of %lld", seed, (long long)found, (long long)best);
-    assert_int_equal(banyan_cuts_price(graph, by_cuts, &bound, NULL), BANYAN_SUCCESS);
-    assert_int_equal(banyan_ascent_bound(graph, by_cuts, &below, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_steiner_cuts_price(graph, by_cuts, &bound, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_dual_ascent_bound(graph, by_cuts, &below, NULL), BANYAN_SUCCESS);
     for (int i = 0; i < graph->arc_count; i++)
         worth += (banyan_wide)graph->arcs[i].capacity * by_cuts[i];
     if (!(below > 0) || (double)worth / (double)below < bound * (1 - 1e-6))
         fail_msg("seed %d: cuts say %g, the ascent %g", seed, bound, (double)worth / (double)below);
-    banyan_helpers_destroy(helpers);
+    banyan_steiner_heuristic_destroy(helpers);
     banyan_trees_fini(&trees);
 }
 
@@ -382,7 +382,7 @@ TEST(steiner_trees_are_the_cheapest_and_never_below_the_ascent)
         found = banyan_steiner_tree(steiner, 0, NULL);
         if (found != best)
             fail_msg("seed %d: %lld, not %lld", (int)seed, (long long)found, (long long)best);
-        assert_int_equal(banyan_ascent_bound(graph, price, &below, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_dual_ascent_bound(graph, price, &below, NULL), BANYAN_SUCCESS);
         assert_true(below <= 2 * (banyan_wide)best && below >= 0);
         check_helpers(graph, price, best, (int)seed);
         banyan_steiner_destroy(steiner);
@@ -425,8 +425,8 @@ TEST(service_of_idle_workers_bounds_what_links_at_workers_allow)
     double value, worth = 0;
     banyan_wide cost;
 
-    assert_int_equal(banyan_cells_price(graph, price, &value, NULL), BANYAN_SUCCESS);
-    assert_int_equal(banyan_cells_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pods_price(graph, price, &value, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pods_cost(graph, price, &cost, NULL), BANYAN_SUCCESS);
     for (int i = 0; i < graph->arc_count; i++)
         worth += (double)graph->arcs[i].capacity * (double)price[i];
     assert_true(fabs(value * graph->unit / closed - 1) < 1e-9);
@@ -438,13 +438,13 @@ TEST(pairs_with_hubs_survive_the_failure_of_each_allocation)
 {
     banyan_graph *graph = make_star();
     int64_t price[2 * STAR_NODES];
-    banyan_coupled packing = {0};
+    banyan_pair_packing packing = {0};
     banyan_hub_pairs_problem problem = {.pair_limit = 40};
     banyan_status status = BANYAN_SYSTEM_ERROR;
     int calls = 0;
 
     assert_true(banyan_hub_pairs_apply(graph));
-    assert_int_equal(banyan_cells_price(graph, price, &packing.bound_value, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_pods_price(graph, price, &packing.bound_value, NULL), BANYAN_SUCCESS);
     problem.enough = packing.bound_value;
     for (; status && calls < 100000; calls++) {
         banyan_alloc_fail_after(calls);
@@ -452,7 +452,7 @@ TEST(pairs_with_hubs_survive_the_failure_of_each_allocation)
         banyan_alloc_fail_after(-1);
     }
     assert_true(calls > 10 && packing.total > 0.97 * packing.bound_value && packing.trees.tree_count <= 80);
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     banyan_graph_destroy(graph);
 }
 
@@ -629,7 +629,7 @@ TEST(cables_that_look_alike_share_a_group)
     add_cable(&s, 3, 5, 1);
     add_cable(&s, 4, 5, 2);
     graph = finish(&s, 6, role);
-    assert_int_equal(banyan_groups_find(graph, 0, group, &count, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_symmetry_find(graph, 0, group, &count, NULL), BANYAN_SUCCESS);
     assert_int_equal(count, 2);
     assert_true(group[0] == group[6] && group[0] != group[8]);
     banyan_graph_destroy(graph);
@@ -642,7 +642,7 @@ TEST(hubs_and_exchanges_use_all_cables_evenly)
     banyan_graph *graph;
     banyan_trees trees;
     double weight[15], fullest;
-    banyan_exchange_problem problem = {
+    banyan_edge_exchange_problem problem = {
         .weight = weight, .enough = 28, .depth_limit = 6, .attempt_limit = 10000};
     banyan_status status = BANYAN_SYSTEM_ERROR;
     int uses[16] = {0}, most = 0;
@@ -654,13 +654,13 @@ TEST(hubs_and_exchanges_use_all_cables_evenly)
     role[15] = 0;
     graph = finish(&s, 16, role);
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_hubs_pack(graph, 15, &trees, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_hub_trees_pack(graph, 15, &trees, NULL), BANYAN_SUCCESS);
     assert_int_equal(trees.tree_count, 15);
     for (int t = 0; t < 15; t++)
         weight[t] = 1;
     for (long calls = 0; status; calls++) { /* also without memory, and then the trees stay as they are */
         banyan_alloc_fail_after(calls);
-        status = banyan_exchange(graph, &problem, &trees, &fullest, NULL);
+        status = banyan_edge_exchange(graph, &problem, &trees, &fullest, NULL);
         banyan_alloc_fail_after(-1);
     }
     assert_true(fullest == 28);

@@ -9,9 +9,9 @@
 #include "bound/bound.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
-#include "solve/oracle.h"
-#include "solve/strength.h"
-#include "solve/through.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/cut/strength.h"
+#include "solve/presolve/bypass.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -49,7 +49,7 @@ static banyan_graph *random_graph(uint64_t seed, int active, int unlike)
 }
 
 /* Arcs run from active node to active node over arcs of the graph, which bear no more than they can; returns the sum of them. */
-static double check_arcs(const banyan_graph *graph, const banyan_through *through)
+static double check_arcs(const banyan_graph *graph, const banyan_bypass *through)
 {
     double load[MOST_ARCS] = {0}, sum = 0;
 
@@ -91,15 +91,15 @@ TEST(all_that_idle_nodes_can_forward_is_laid_out)
     for (uint64_t seed = 1; seed <= 60; seed++)
         for (int unlike = 0; unlike < 2; unlike++) {
             banyan_graph *graph = random_graph(seed, 6 + (int)(seed % 11), unlike);
-            banyan_through through;
+            banyan_bypass through;
 
-            assert_int_equal(banyan_through_make(graph, &through, NULL), BANYAN_SUCCESS);
+            assert_int_equal(banyan_bypass_make(graph, &through, NULL), BANYAN_SUCCESS);
             assert_non_null(through.graph);
             assert_int_equal(through.graph->symmetric, graph->symmetric);
             if (check_arcs(graph, &through) < most_of(graph) * (unlike ? 0.97 : 1 - 1e-6))
                 fail_msg("seed %d, unlike %d: %g of %g is laid out", (int)seed, unlike,
                          check_arcs(graph, &through), most_of(graph));
-            banyan_through_fini(&through);
+            banyan_bypass_fini(&through);
             banyan_graph_destroy(graph);
         }
 }
@@ -112,7 +112,7 @@ TEST(machines_behind_one_switch_are_another_network)
     unsigned char role[9] = {0};
     banyan_graph_input input = {9, role, 0, src, dst, capacity, NULL};
     banyan_graph *graph;
-    banyan_through through;
+    banyan_bypass through;
 
     for (int v = 0; v < 8; v++)
         role[v] = BANYAN_NODE_ACTIVE;
@@ -124,26 +124,26 @@ TEST(machines_behind_one_switch_are_another_network)
     input.arc_count = 128;
     assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
     assert_true(banyan_graph_is_dense(graph));
-    assert_int_equal(banyan_through_make(graph, &through, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_bypass_make(graph, &through, NULL), BANYAN_SUCCESS);
     assert_null(through.graph);
-    banyan_through_fini(&through);
+    banyan_bypass_fini(&through);
     banyan_graph_destroy(graph);
 }
 
 /* The best packing of trees through idle nodes, by columns. */
 static double best_packing(const banyan_graph *graph)
 {
-    banyan_packing_problem problem = {
+    banyan_tree_packing_problem problem = {
         .oracle = banyan_oracle_tree, .tolerance = 1e-8, .warm_trees = 60, .round_limit = 3000};
     banyan_oracle *oracle;
-    banyan_packing packing;
+    banyan_tree_packing packing;
     double best;
 
     assert_int_equal(banyan_oracle_create(graph, &oracle, NULL), BANYAN_SUCCESS);
     problem.context = oracle;
-    assert_int_equal(banyan_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_tree_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
     best = packing.bound_value;
-    banyan_packing_fini(&packing);
+    banyan_tree_packing_fini(&packing);
     banyan_oracle_destroy(oracle);
     return best;
 }
@@ -153,16 +153,16 @@ TEST(nothing_is_lost_by_it)
     for (uint64_t seed = 1; seed <= 9; seed++) {
         banyan_graph *graph = random_graph(seed, 8 + (int)(seed % 5), 0);
         double best = best_packing(graph), strength;
-        banyan_through through;
+        banyan_bypass through;
         banyan_fraction fraction;
         int part[NODES], count;
 
-        assert_int_equal(banyan_through_make(graph, &through, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_bypass_make(graph, &through, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_strength(through.graph, &fraction, part, &count, NULL), BANYAN_SUCCESS);
         strength = banyan_fraction_value(fraction) * through.graph->unit / graph->unit;
         if (fabs(strength - best) > 1e-6 * best)
             fail_msg("seed %d: %g, not %g", (int)seed, strength, best);
-        banyan_through_fini(&through);
+        banyan_bypass_fini(&through);
         banyan_graph_destroy(graph);
     }
 }

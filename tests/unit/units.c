@@ -8,10 +8,10 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/chains.h"
-#include "solve/disjoint.h"
-#include "solve/oracle.h"
-#include "solve/units.h"
+#include "solve/round/exchange_chains.h"
+#include "solve/start/matroid_partition.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/start/unit_weights.h"
 
 enum { MOST_ARCS = 1024, MOST_TREES = 64 };
 
@@ -91,7 +91,7 @@ TEST(chains_find_the_disjoint_trees_that_there_are)
         banyan_graph *graph;
         int64_t room[MOST_ARCS], price[MOST_ARCS];
         double rooms[MOST_ARCS], stuck[MOST_ARCS], load[MOST_ARCS], weight[MOST_TREES], over = 1;
-        banyan_chains_problem problem = {
+        banyan_exchange_chains_problem problem = {
             .weight = weight, .room = rooms, .depth_limit = 64, .try_limit = 1000000};
         banyan_trees disjoint, trees;
         banyan_oracle *oracle;
@@ -106,7 +106,7 @@ TEST(chains_find_the_disjoint_trees_that_there_are)
         }
         for (int more = 1; more && count < MOST_TREES; count++) {
             banyan_trees_init(&disjoint);
-            assert_int_equal(banyan_disjoint_trees(graph, room, count, &disjoint, &found, NULL),
+            assert_int_equal(banyan_matroid_partition_trees(graph, room, count, &disjoint, &found, NULL),
                              BANYAN_SUCCESS);
             banyan_trees_fini(&disjoint);
             more = found;
@@ -118,7 +118,7 @@ TEST(chains_find_the_disjoint_trees_that_there_are)
             weight[t] = 1;
             banyan_oracle_tree(oracle, price, &trees);
         }
-        assert_int_equal(banyan_chains_relieve(graph, &problem, &trees, &over, stuck, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_exchange_chains_relieve(graph, &problem, &trees, &over, stuck, NULL), BANYAN_SUCCESS);
         count_loads(graph, &trees, weight, load);
         for (int t = 0; t < count; t++)
             check_tree(graph, &trees, (size_t)t);
@@ -171,9 +171,9 @@ static void close_network(network *n)
     banyan_topology_destroy(n->topology);
 }
 
-static banyan_units_problem problem_of(const network *n, double enough, int tree_limit)
+static banyan_unit_weights_problem problem_of(const network *n, double enough, int tree_limit)
 {
-    return (banyan_units_problem){.price = n->bound.price,
+    return (banyan_unit_weights_problem){.price = n->bound.price,
                                   .bound = n->bound.value,
                                   .enough = enough,
                                   .tree_limit = tree_limit,
@@ -188,13 +188,13 @@ TEST(few_trees_of_whole_units_come_near_to_the_bound)
 
     for (int seed = 0; seed < 6; seed++) {
         network n = open_network("torus:4x4x4", seed);
-        banyan_units_problem problem = problem_of(&n, 0.9905, 64);
+        banyan_unit_weights_problem problem = problem_of(&n, 0.9905, 64);
         double load[MOST_ARCS], *weight = NULL, units = 0;
         banyan_trees trees;
         int fits;
 
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_units_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
         assert_true(trees.tree_count > 0 && trees.tree_count <= 64);
         count_loads(n.graph, &trees, weight, load);
         for (size_t t = 0; t < trees.tree_count; t++) {
@@ -218,14 +218,14 @@ TEST(few_trees_of_whole_units_come_near_to_the_bound)
 TEST(units_that_cannot_fit_are_not_tried)
 {
     network n = open_network("ring:6", 0); /* a bound of 2 trees on 1 and 1: one tree will not do */
-    banyan_units_problem problem = problem_of(&n, 0.99, 1);
+    banyan_unit_weights_problem problem = problem_of(&n, 0.99, 1);
     double *weight = NULL;
     banyan_trees trees;
     int fits = 1;
 
     banyan_trees_init(&trees);
     problem.bound *= 1.5; /* as if there were more to have */
-    assert_int_equal(banyan_units_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
     assert_int_equal(fits, 0);
     assert_int_equal(trees.tree_count, 0);
     banyan_trees_fini(&trees);
@@ -236,7 +236,7 @@ TEST(units_that_cannot_fit_are_not_tried)
 TEST(units_are_packed_or_memory_is_said_to_be_short)
 {
     network n = open_network("torus:4x4", 0);
-    banyan_units_problem problem = problem_of(&n, 0.99, 12);
+    banyan_unit_weights_problem problem = problem_of(&n, 0.99, 12);
     banyan_status status = BANYAN_SYSTEM_ERROR;
     double *weight = NULL;
     banyan_trees trees;
@@ -246,7 +246,7 @@ TEST(units_are_packed_or_memory_is_said_to_be_short)
     for (long calls = 0; status; calls += 1 + calls / 16) {
         banyan_trees_init(&trees);
         banyan_alloc_fail_after(calls);
-        status = banyan_units_pack(n.graph, &problem, &trees, &weight, &fits, NULL);
+        status = banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL);
         banyan_alloc_fail_after(-1);
         if (status)
             banyan_trees_fini(&trees);

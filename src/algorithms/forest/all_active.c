@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/all_active.c: networks without switches or idle workers. Grids have combs, which one linear
- * program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
+/* algorithms/forest/all_active.c: networks without switches or idle workers. Grids have combs, which one
+ * linear program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
  * flattened. Where that takes too many, as on cables between all pairs, trees of whole units do. */
 #include "algorithms/forest/parts.h"
 #include "algorithms/grid-trees.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/flatten.h"
-#include "solve/oracle.h"
-#include "solve/peel.h"
-#include "solve/strength.h"
+#include "solve/cut/strength.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/round/reduce_depth.h"
+#include "solve/start/peel.h"
 
 #define BEST 0.9999       /* the same for stars */
-#define MANY_AT_A_NODE 64 /* or so many of them there, a program takes long, and little comes of it where */
+#define MANY_AT_A_NODE 64 /* or that many of them there, a program takes long, and little comes of it where */
 #define HARDLY 0.9        /* of the bound is there */
 #define NEARLY_WITH_MORE 0.999 /* and where more trees are allowed */
 #define ENOUGH_TREES 512       /* but on very many cables, and then no more than these */
@@ -22,8 +22,8 @@
 static banyan_status pack_combs(const banyan_topology *topology, const banyan_graph *graph, double enough,
                                 int max_trees, banyan_flows *flows, int *good, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
-    banyan_packing packing;
+    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
+    banyan_tree_packing packing;
     banyan_trees combs;
     banyan_oracle *oracle = NULL;
     banyan_status status;
@@ -36,20 +36,21 @@ static banyan_status pack_combs(const banyan_topology *topology, const banyan_gr
     problem.context = oracle;
     problem.seed = &combs;
     if (!status && combs.tree_count) {
-        status = banyan_packing_solve(graph, &problem, &packing, err);
+        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
         if (!status && packing.total >= enough) {
             *good = 1;
             banyan_forest_take(flows, graph, &packing);
         }
         if (!status)
-            banyan_packing_fini(&packing);
+            banyan_tree_packing_fini(&packing);
     }
     banyan_oracle_destroy(oracle);
     banyan_trees_fini(&combs);
     return status;
 }
 
-/* In the place of what was peeled off, if they reach more: trees that are found for the number that is allowed. */
+/* In the place of what was peeled off, if they reach more: trees that are found for the number that is
+ * allowed. */
 static banyan_status pack_units(const banyan_graph *graph, const banyan_forest_options *options,
                                 banyan_peel *peel, banyan_error *err)
 {
@@ -122,8 +123,8 @@ static banyan_status peel_and_flatten(const banyan_topology *topology, const ban
         flows->flow_count = 0;
         most = is_large && options->max_trees > BANYAN_FEW_TREES ? peel.trees.tree_count
                                                                  : (size_t)options->max_trees;
-        status = banyan_flatten(graph, &peel.trees, &peel.weight,
-                                options->max_depth ? options->max_depth : radius + 1, most, err);
+        status = banyan_reduce_depth(graph, &peel.trees, &peel.weight,
+                                     options->max_depth ? options->max_depth : radius + 1, most, err);
         for (size_t t = 0; !status && t < peel.trees.tree_count; t++)
             banyan_flows_add_tree(flows, graph, &peel.trees, t, -1, peel.weight[t]);
     }
@@ -147,7 +148,8 @@ static int joins_all(const banyan_graph *graph)
     return nodes > 2;
 }
 
-/* A star at every worker, each with half of its narrowest cable: where all are as wide, that is the best, with one hop. */
+/* A star at every worker, each with half of its narrowest cable: where all are as wide, that is the best,
+ * with one hop. */
 static banyan_status pack_stars(const banyan_graph *graph, double enough, banyan_flows *flows, int *good,
                                 banyan_error *err)
 {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/behind_switches.c: workers behind switches, some of them idle: which ways to pack trees are tried once the bound is known,
- * and in which order. First comes what is quick and mostly does; what takes long is tried only where that does not. */
+/* algorithms/forest/behind_switches.c: workers behind switches, some of them idle: which ways to pack trees
+ * are tried once the bound is known, and in which order. First comes what is quick and mostly does; what
+ * takes long is tried only where that does not. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
+#include "solve/net/effort.h"
 
 #define NEARLY_ALL 0.9991
-#define NEARLY 0.995      /* else so much will do at first, */
-#define MUCH_BY_HUBS 0.98 /* and of many workers so much by pairs with hubs, as nothing else does better */
-#define MUCH 0.97         /* or so much if only trees of equal weight are left to try */
+#define NEARLY 0.995      /* else that much will do at first, */
+#define MUCH_BY_HUBS 0.98 /* and of many workers that much by pairs with hubs, as nothing else does better */
+#define MUCH 0.97         /* or that much if only trees of equal weight are left to try */
 
-/* No more can be packed, in bytes per second, if idle workers do not add: each of a tree's edges has two ends at active ones. */
+/* No more can be packed, in bytes per second, if idle workers do not add: each of a tree's edges has two ends
+ * at active ones. */
 static double most_without_help(const banyan_graph *graph)
 {
     double width = 0;
@@ -50,7 +52,7 @@ static banyan_status pack_by(way how, const banyan_topology *topology, const ban
     }
 }
 
-/* Of the bound: the way is not tried if so much is reached already. Trees that forward alone are deep. */
+/* Of the bound: the way is not tried if that much is reached already. Trees that forward alone are deep. */
 static double share_that_does(way how, int are_many, const banyan_forest_options *options)
 {
     if (options->max_trees > BANYAN_FEW_TREES)
@@ -94,8 +96,8 @@ static banyan_status pack_until(const way *order, int are_many, const banyan_top
     return status;
 }
 
-/* Idle workers behind switches often have nothing to add, and do as much by forwarding: the bound, which counts their adding in, says
- * so. Of many workers pairs with hubs mostly do best. */
+/* Idle workers behind switches often have nothing to add, and do as much by forwarding: the bound, which
+ * counts their adding in, says so. Of many workers pairs with hubs mostly do best. */
 banyan_status banyan_forest_behind_switches(const banyan_topology *topology, const banyan_graph *graph,
                                             const banyan_forest_options *options,
                                             banyan_forest_hub_flows *easy, banyan_flows *flows,

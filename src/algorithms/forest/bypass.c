@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/bypass.c: most pairs are cabled, and some workers are idle and only forward. What these carry is laid out in advance,
- * as cables between active workers (solve/through.h), and trees are packed as if every worker were active. */
+/* algorithms/forest/bypass.c: most pairs are cabled, and some workers are idle and only forward. What these
+ * carry is laid out in advance, as cables between active workers (solve/presolve/bypass.h), and trees are
+ * packed as if every worker were active. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/through.h"
+#include "solve/net/effort.h"
+#include "solve/presolve/bypass.h"
 
 #define NEARLY 0.9995 /* with more trees than */
 #define MUCH 0.95     /* and with */
 #define MANY_ARCS 600 /* more than these, for all else takes long there */
 
-static void add_hops(banyan_trees *trees, const banyan_through *through, const banyan_flows *small,
+static void add_hops(banyan_trees *trees, const banyan_bypass *through, const banyan_flows *small,
                      size_t first, int count)
 {
     banyan_trees_begin(trees);
@@ -29,7 +30,7 @@ static void add_hops(banyan_trees *trees, const banyan_through *through, const b
     }
 }
 
-static banyan_status take_flows(const banyan_graph *graph, const banyan_through *through,
+static banyan_status take_flows(const banyan_graph *graph, const banyan_bypass *through,
                                 const banyan_flows *small, banyan_flows *flows, banyan_error *err)
 {
     banyan_trees trees;
@@ -49,7 +50,8 @@ static banyan_status take_flows(const banyan_graph *graph, const banyan_through 
     return status;
 }
 
-/* What all edges together allow: trees of n active nodes, up and down, have 2 (n - 1); or so many trees, none wider than the widest arc. */
+/* What all edges together allow: trees of n active nodes, up and down, have 2 (n - 1); or that many trees,
+ * none wider than the widest arc. */
 static double most_of(const banyan_graph *graph, int trees)
 {
     double out = 0, in = 0, widest = 0, most;
@@ -68,12 +70,12 @@ static double most_of(const banyan_graph *graph, int trees)
 banyan_status banyan_forest_bypass(const banyan_graph *graph, const banyan_forest_options *options,
                                    banyan_flows *flows, int *good, banyan_error *err)
 {
-    banyan_through through;
+    banyan_bypass through;
     banyan_flows small;
     double rate = 0, enough = graph->arc_count > MANY_ARCS            ? MUCH
                               : options->max_trees > BANYAN_FEW_TREES ? NEARLY
                                                                       : BANYAN_TARGET_SHARE;
-    banyan_status status = banyan_through_make(graph, &through, err);
+    banyan_status status = banyan_bypass_make(graph, &through, err);
 
     *good = 0;
     banyan_flows_init(&small);
@@ -87,6 +89,6 @@ banyan_status banyan_forest_bypass(const banyan_graph *graph, const banyan_fores
     if (*good)
         status = take_flows(graph, &through, &small, flows, err);
     banyan_flows_fini(&small);
-    banyan_through_fini(&through);
+    banyan_bypass_fini(&through);
     return status;
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/contract.c: directions unlike, and some cables wider than anything could use (solve/wide.h). Nodes that these join
- * are one node; pairs of trees are packed in that smaller network, and then laid into this one.
+/* algorithms/forest/contract.c: asymmetric links, and some cables wider than anything could use
+ * (solve/presolve/contract_wide.h). Nodes that these join are one node; pairs of trees are packed in that
+ * smaller network, and then laid into this one.
  *
  *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs, and begins and ends at the
  *       \ /     \ /                                nearest worker inside, by wide cables that bear least so far. Inside a node,
  *        h0      h1        (01) --- net --- (23)   all active workers and all such ends hang on the one where the tree
- *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root. */
+ *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root.
+ * / */
 #include <math.h>
 #include <string.h>
 
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/settle.h"
-#include "solve/wide.h"
+#include "solve/net/effort.h"
+#include "solve/presolve/contract_wide.h"
+#include "solve/round/rebalance.h"
 
 #define STEP 64.0      /* what an arc costs that bears little */
 #define BUSY 0.8       /* of its capacity: from there on the price grows, */
@@ -35,13 +37,13 @@ typedef struct {
     const banyan_contraction *joined;
     int *origin;           /* per arc of the smaller network: the one here */
     double *load;          /* per arc: weight so far */
-    unsigned char *member; /* per node, in the tree at hand */
+    unsigned char *member; /* per node, in the current tree */
     int *gate;             /* per part: where the tree leaves or comes in; -1: neither */
     int64_t *depth;        /* per node that is REACHED: the way to the gate, at STEP an arc */
     int64_t *far;
     int *via, *queue, head, tail;
     unsigned char *waits;
-    int *way, way_count; /* arcs of the edge at hand */
+    int *way, way_count; /* arcs of the current edge */
     banyan_trees trees;
 } layer;
 
@@ -233,7 +235,8 @@ static int lay_hop(layer *l, const banyan_flows *flows, const banyan_hop *hop, i
     return 1;
 }
 
-/* All members of the parts hang on the gates, one after the other, those first that are nearest to these. 0: there is no way. */
+/* All members of the parts hang on the gates, one after the other, those first that are nearest to these. 0:
+ * there is no way. */
 static int join_inside(layer *l, int is_in, double weight)
 {
     int left = 0, best;
@@ -322,19 +325,20 @@ static double find_fullest(const layer *l)
     return fullest;
 }
 
-/* Cables that are wide only together are not shared well at first: then the pairs settle. */
+/* Cables that are wide only together are not shared well at first: then the pairs are rebalanced. */
 static banyan_status settle(layer *l, const int *root, double *weight, double rate, banyan_error *err)
 {
-    banyan_settle_problem problem = {
+    banyan_rebalance_problem problem = {
         .aim = rate, .enough = GOOD * rate, .turn_limit = TURNS, .more_hops = MORE_HOPS, .in_hurry = 1};
     double total;
 
     if (find_fullest(l) * GOOD <= 1)
         return BANYAN_SUCCESS;
-    return banyan_settle(l->graph, &problem, &l->trees, root, weight, &total, err);
+    return banyan_rebalance(l->graph, &problem, &l->trees, root, weight, &total, err);
 }
 
-/* The smaller network's flows, which reach this rate in the graph's units, laid into this one. Perhaps none. */
+/* The smaller network's flows, which reach this rate in the graph's units, laid into this one. Perhaps none.
+ */
 static banyan_status lay(const banyan_graph *graph, const banyan_contraction *joined,
                          const banyan_flows *small, double rate, banyan_flows *flows, banyan_error *err)
 {
@@ -366,7 +370,7 @@ static banyan_status lay(const banyan_graph *graph, const banyan_contraction *jo
     return status;
 }
 
-/* Whether what was reached is so much of the smaller network's bound, and so of this one's. */
+/* Whether what was reached is that much of the smaller network's bound, and so of this one's. */
 static banyan_status is_near_bound(const banyan_graph *small, double reached, double share, int *out,
                                    banyan_error *err)
 {
@@ -386,7 +390,7 @@ banyan_status banyan_forest_contract(const banyan_topology *topology, const bany
     banyan_flows small;
     double limit, most, rate = 0, reached = 0;
     double enough = graph->node_count > MANY_NODES && !graph->symmetric ? MUCH : ENOUGH;
-    banyan_status status = banyan_join_wide(graph, 0, &together, &limit, &most, &joined, err);
+    banyan_status status = banyan_contract_wide(graph, 0, &together, &limit, &most, &joined, err);
 
     *good = 0;
     banyan_flows_init(&small);

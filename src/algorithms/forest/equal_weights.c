@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/equal_weights.c: many workers behind switches: too many cables for a linear program over trees.
+/* algorithms/forest/equal_weights.c: many workers behind switches: too many cables for a linear program over
+ * trees.
  *
  * Trees of equal weight, made one by one and then improved by exchanges. With T of them a cable of capacity c
- * can be in floor(T c / X) trees at a rate of X, and that rounding is what limits the rate: 62 cables in a tree
- * of 256 make 15.5 trees a cable of 64, so some are in 16, but 7.99 of 33. The bound's prices tell what each T
- * can reach at best; we take the smallest that is good enough. Beyond the number of trees allowed, some of them
- * weigh two units. */
+ * can be in floor(T c / X) trees at a rate of X, and that rounding is what limits the rate: 62 cables in a
+ * tree of 256 make 15.5 trees a cable of 64, so some are in 16, but 7.99 of 33. The bound's prices tell what
+ * each T can reach at best; we take the smallest that is good enough. Beyond the number of trees allowed,
+ * some of them weigh two units. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/exchange.h"
-#include "solve/groups.h"
-#include "solve/hubs.h"
-#include "solve/oracle.h"
+#include "solve/net/effort.h"
+#include "solve/net/symmetry.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/round/edge_exchange.h"
+#include "solve/start/hub_trees.h"
 
 #define SAME 1e-6
 #define MOST_TREES 64
@@ -28,9 +29,10 @@
 #define MOST_WEIGHT 3             /* units of a tree */
 #define ENOUGH 0.9955             /* of the bound, */
 #define ENOUGH_FOR_MANY 0.9915    /* and for very many workers, */
-#define VERY_MANY 300             /* more than so many */
+#define VERY_MANY 300             /* more than that many */
 
-/* What trees of so many units together can reach with these prices, in the graph's units; 0: less than least. */
+/* What trees of that many units together can reach with these prices, in the graph's units; 0: less than
+ * least. */
 static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bound *bound, double tree_cost,
                             int units, double least)
 {
@@ -56,8 +58,8 @@ static double rate_of_units(const banyan_graph *graph, const banyan_allreduce_bo
     return 0;
 }
 
-/* Idle hubs cost a tree one edge more each, of which prices know nothing: the number of units that leaves the most room for
- * that, for a rate that will do. */
+/* Idle hubs cost a tree one edge more each, of which prices know nothing: the number of units that leaves the
+ * most room for that, for a rate that will do. */
 static int choose_with_hubs(const banyan_graph *graph, const banyan_allreduce_bound *bound, int tree_limit,
                             double *rate)
 {
@@ -106,7 +108,7 @@ static int choose_units(const banyan_graph *graph, const banyan_allreduce_bound 
     return best;
 }
 
-/* Cheapest trees, one after the other, each making what it uses dearer. */
+/* Cheapest trees, one after the other, each making what it uses more expensive. */
 static banyan_status make_cheapest(const banyan_graph *graph, int tree_count, banyan_trees *trees,
                                    banyan_error *err)
 {
@@ -149,12 +151,13 @@ static int usual_depth(const banyan_graph *graph)
     return depth;
 }
 
-/* Trees of equal weight, or nearly so, in the place of the flows if they reach more than *rate, in the graph's units. */
+/* Trees of equal weight, or nearly so, in the place of the flows if they reach more than *rate, in the
+ * graph's units. */
 static banyan_status pack_equal(const banyan_graph *graph, const banyan_forest_options *options,
                                 const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                 banyan_error *err)
 {
-    banyan_exchange_problem problem = {
+    banyan_edge_exchange_problem problem = {
         .attempt_limit = banyan_graph_has_idle_adders(graph) ? ATTEMPTS_WITH_HUBS : ATTEMPTS};
     banyan_trees trees;
     double aim = 0, fullest = 0, *weight;
@@ -171,11 +174,11 @@ static banyan_status pack_equal(const banyan_graph *graph, const banyan_forest_o
     problem.enough = aim > 0 ? units / aim : 0;
     problem.depth_limit = options->max_depth ? options->max_depth : usual_depth(graph);
     if (!status)
-        status = banyan_hubs_pack(graph, count, &trees, err);
+        status = banyan_hub_trees_pack(graph, count, &trees, err);
     if (!status && trees.tree_count == 0)
         status = make_cheapest(graph, count, &trees, err);
     if (!status)
-        status = banyan_exchange(graph, &problem, &trees, &fullest, err);
+        status = banyan_edge_exchange(graph, &problem, &trees, &fullest, err);
     if (!status && fullest > 0 && units / fullest > *rate) {
         *rate = units / fullest;
         flows->flow_count = 0;
@@ -187,7 +190,7 @@ static banyan_status pack_equal(const banyan_graph *graph, const banyan_forest_o
     return status;
 }
 
-/* The same with trees of weights that halve, or pairs that settle. */
+/* The same with trees of weights that halve, or pairs that rebalance. */
 static banyan_status pack_unequal(const banyan_graph *graph, const banyan_forest_options *options,
                                   const banyan_allreduce_bound *bound, banyan_flows *flows, double *rate,
                                   banyan_error *err)
@@ -214,7 +217,8 @@ static banyan_status pack_unequal(const banyan_graph *graph, const banyan_forest
     return status;
 }
 
-/* What the ends of cables at workers allow, which limit many networks; 0 if some worker's own cables allow less. */
+/* What the ends of cables at workers allow, which limit many networks; 0 if some worker's own cables allow
+ * less. */
 static double bound_by_ends(const banyan_graph *graph, int64_t *price)
 {
     double bound = 0, least = HUGE_VAL;
@@ -238,7 +242,8 @@ static double bound_by_ends(const banyan_graph *graph, int64_t *price)
 static banyan_status is_uneven(const banyan_graph *graph, int *out, banyan_error *err)
 {
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count = 0;
-    banyan_status status = group ? banyan_groups_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
+    banyan_status status =
+        group ? banyan_symmetry_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
 
     *out = !status && count > graph->arc_count / 8;
     banyan_free(group);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/few_trees.c: where the best packing has more trees than are allowed, trees that are found for that
- * number from the beginning lose less than the heaviest of the packing do: of weights that fall from one to the next,
- * or of one weight each. A linear program weighs them in the end where that is needed. */
+/* algorithms/forest/few_trees.c: where the best packing has more trees than are allowed, trees that are found
+ * for that number from the beginning lose less than the heaviest of the packing do: of weights that fall from
+ * one to the next, or of one weight each. A linear program weighs them in the end where that is needed. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/fitted.h"
-#include "solve/units.h"
-#include "solve/weighing.h"
+#include "solve/net/effort.h"
+#include "solve/pack/weigh.h"
+#include "solve/start/geometric_trees.h"
+#include "solve/start/unit_weights.h"
 
 #define ENOUGH 0.9901        /* of the bound, */
-#define ROUNDS 24            /* after so many at most; */
+#define ROUNDS 24            /* after that many at most; */
 #define FITTED_ENOUGH 0.9997 /* and for weights that fall */
 #define LEAST 0.5            /* down to this */
 
@@ -32,7 +32,7 @@ static banyan_status weigh(const banyan_graph *graph, const banyan_trees *trees,
 }
 
 /* Trees that are still allowed, one by one under the prices of the program over those that are there. */
-static banyan_status fill(const banyan_graph *graph, const banyan_units_problem *like,
+static banyan_status fill(const banyan_graph *graph, const banyan_unit_weights_problem *like,
                           banyan_forest_trees *few, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
@@ -80,14 +80,15 @@ static void keep_better(banyan_forest_trees *few, banyan_forest_trees *out)
     banyan_forest_trees_fini(few);
 }
 
-typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_units_problem *problem,
+typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_unit_weights_problem *problem,
                                 banyan_trees *trees, double **weight, double *total, banyan_error *err);
 
 /* Trees of unlike weights, if what is there is not good. */
 static banyan_status try_unlike(packer pack, double enough, const banyan_graph *graph,
-                                const banyan_units_problem *like, banyan_forest_trees *out, banyan_error *err)
+                                const banyan_unit_weights_problem *like, banyan_forest_trees *out,
+                                banyan_error *err)
 {
-    banyan_units_problem problem = *like;
+    banyan_unit_weights_problem problem = *like;
     banyan_forest_trees few = {.total = 0};
     banyan_status status;
 
@@ -105,7 +106,7 @@ static banyan_status try_unlike(packer pack, double enough, const banyan_graph *
     return status;
 }
 
-static banyan_status try_units(const banyan_graph *graph, const banyan_units_problem *problem,
+static banyan_status try_units(const banyan_graph *graph, const banyan_unit_weights_problem *problem,
                                banyan_forest_trees *out, banyan_error *err)
 {
     banyan_forest_trees few = {.total = 0};
@@ -115,7 +116,7 @@ static banyan_status try_units(const banyan_graph *graph, const banyan_units_pro
     if (out->total >= BANYAN_TARGET_SHARE * problem->bound)
         return BANYAN_SUCCESS;
     banyan_trees_init(&few.trees);
-    status = banyan_units_pack(graph, problem, &few.trees, &few.weight, &fits, err);
+    status = banyan_unit_weights_pack(graph, problem, &few.trees, &few.weight, &fits, err);
     if (!status && few.trees.tree_count)
         status = weigh(graph, &few.trees, few.weight, &few.total, err);
     if (status)
@@ -158,9 +159,9 @@ static int is_for_units(const banyan_graph *graph)
     return banyan_graph_has_idle_adders(graph);
 }
 
-/* Weights that fall from one to the next fit best where no cable is twice in a tree, but each tree is found once only, as it would
- * be among very many. Behind switches pairs settle sooner than units fit. */
-static banyan_status try_all(const banyan_graph *graph, const banyan_units_problem *problem,
+/* Weights that fall from one to the next fit best where no cable is twice in a tree, but each tree is found
+ * once only, as it would be among very many. Behind switches pairs are rebalanced sooner than units fit. */
+static banyan_status try_all(const banyan_graph *graph, const banyan_unit_weights_problem *problem,
                              banyan_forest_trees *out, banyan_error *err)
 {
     int units_first = problem->tree_limit <= BANYAN_FEW_TREES && is_for_units(graph);
@@ -168,7 +169,7 @@ static banyan_status try_all(const banyan_graph *graph, const banyan_units_probl
     banyan_status status = units_first ? try_units(graph, problem, out, err) : BANYAN_SUCCESS;
 
     if (!status && !banyan_graph_has_forwarders(graph))
-        status = try_unlike(banyan_fitted_pack, FITTED_ENOUGH, graph, problem, out, err);
+        status = try_unlike(banyan_geometric_trees_pack, FITTED_ENOUGH, graph, problem, out, err);
     if (!status && !units_first && !is_switched)
         status = try_units(graph, problem, out, err);
     return status;
@@ -178,13 +179,13 @@ banyan_status banyan_forest_few(const banyan_graph *graph, const int64_t *price,
                                 const banyan_forest_options *options, banyan_tree_oracle oracle,
                                 void *context, banyan_forest_trees *out, banyan_error *err)
 {
-    banyan_units_problem problem = {.price = price,
-                                    .bound = bound,
-                                    .enough = ENOUGH,
-                                    .tree_limit = options->max_trees,
-                                    .round_limit = ROUNDS,
-                                    .oracle = oracle,
-                                    .context = context};
+    banyan_unit_weights_problem problem = {.price = price,
+                                           .bound = bound,
+                                           .enough = ENOUGH,
+                                           .tree_limit = options->max_trees,
+                                           .round_limit = ROUNDS,
+                                           .oracle = oracle,
+                                           .context = context};
     banyan_status status;
 
     *out = (banyan_forest_trees){.total = 0};

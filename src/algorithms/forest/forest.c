@@ -8,13 +8,13 @@
  *                          |
  *                          3
  *
- * How the trees are found is in packed.h; here the choice for the size at hand, between packed trees, which pass
- * slices on, and one tree a rank, grown in turns as multitree grows them, where a message has its links for itself in
- * each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by levels. Where every hop is
- * a cable, packed trees are cut into slices here; behind switches whoever sends does that.
+ * How the trees are found is in packed.h; here the choice for the current size, between packed trees, which
+ * pass slices on, and one tree a rank, grown in turns as multitree grows them, where a message has its links
+ * for itself in each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by levels.
+ * Where every hop is a cable, packed trees are cut into slices here; behind switches whoever sends does that.
  *
- * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN Training,
- * INFOCOM 2021; gone past by packing both stages into one. */
+ * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN
+ * Training, INFOCOM 2021; gone past by packing both stages into one. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -182,8 +182,9 @@ static int is_better(const growth *a, const growth *b)
     return a->rounds_s < b->rounds_s * (1 - LEAST_GAIN);
 }
 
-/* On square tori trees of one shape take the fewest rounds and hide the most latency, but for short vectors. Which order
- * of neighbours is best elsewhere depends on the grid and on the size. Off grids all are the same. */
+/* On square tori trees of one shape take the fewest rounds and hide the most latency, but for short vectors.
+ * Which order of neighbours is best elsewhere depends on the grid and on the size. Off grids all are the
+ * same. */
 static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **out, double *seconds,
                                banyan_error *err)
 {
@@ -246,7 +247,8 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     return status || !is_cut ? status : cut(schedule, slices, err);
 }
 
-/* The longest way of a slice through its tree, of the time that everything takes, when each tree has so many slices. */
+/* The longest way of a slice through its tree, of the time that everything takes, when each tree has that
+ * many slices. */
 static banyan_status filling_share(const banyan_flows *flows, const banyan_topology *topology, double *out,
                                    banyan_error *err)
 {
@@ -272,8 +274,8 @@ static banyan_status filling_share(const banyan_flows *flows, const banyan_topol
     return status;
 }
 
-/* Few heavy trees fill slowly: each twice, with half the weight, halves that and changes nothing else. A lone tree is left
- * as it is. */
+/* Few heavy trees fill slowly: each twice, with half the weight, halves that and changes nothing else. A lone
+ * tree is left as it is. */
 static banyan_status fill_sooner(banyan_flows *flows, const banyan_topology *topology, int limit,
                                  banyan_error *err)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/hubs.c: many workers behind switches, some of them idle: pairs of trees with hubs (solve/hub-pairs.h), whether
- * directions are alike or not. */
+/* algorithms/forest/hubs.c: many workers behind switches, some of them idle: pairs of trees with hubs
+ * (solve/start/hub_pairs.h), whether links are symmetric or not. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/cells.h"
-#include "solve/effort.h"
-#include "solve/hub-pairs.h"
-#include "solve/narrowest.h"
+#include "solve/cut/minimum_cut.h"
+#include "solve/cut/pods.h"
+#include "solve/net/effort.h"
+#include "solve/start/hub_pairs.h"
 
-#define ENOUGH 0.9903     /* of the bound: trees and weights need not settle any further */
+#define ENOUGH 0.9903     /* of the bound: trees and weights need no further rebalancing */
 #define GOOD 0.9901       /* of an easy bound: nothing else need be tried, */
-#define NEARLY_ALL 0.9992 /* where so many trees are allowed that roundings do not matter, */
-#define MUCH 0.93   /* and of many workers and unlike directions, as nothing else does better in good time */
-#define WHOLE 0.999 /* of what whole hubs reach where they do not suit that, */
-#define SAME 0.9995 /* of the easy bound: hubs do no better for the true one, */
+#define NEARLY_ALL 0.9992 /* where that many trees are allowed that roundings do not matter, */
+#define MUCH 0.93     /* and of many workers and asymmetric links, as nothing else does better in good time */
+#define WHOLE 0.999   /* of what whole hubs reach where they do not suit that, */
+#define SAME 0.9995   /* of the easy bound: hubs do no better for the true one, */
 #define WORTH_IT 0.97 /* and of few workers not if they are so far from it */
 #define FEW_GROUPS 4  /* up to which the easy bound is mostly tight */
 
@@ -27,7 +27,7 @@ static int count_pairs(const banyan_forest_options *options)
 static banyan_status pack(const banyan_graph *graph, const banyan_forest_options *options, double bound,
                           int in_hurry, banyan_forest_hub_flows *easy, banyan_error *err)
 {
-    banyan_coupled packing = {.bound_value = bound};
+    banyan_pair_packing packing = {.bound_value = bound};
     banyan_hub_pairs_problem problem = {
         .pair_limit = count_pairs(options),
         .least = easy->rate,
@@ -40,7 +40,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_forest_options
         easy->flows.flow_count = 0;
         banyan_forest_take_pairs(&easy->flows, graph, &packing);
     }
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     return status;
 }
 
@@ -54,7 +54,8 @@ static int count_workers(const banyan_graph *graph, const banyan_forest_options 
     return !options->max_depth && banyan_hub_pairs_apply(graph) ? adders : 0;
 }
 
-/* What links at workers and the narrowest cut allow, which is mostly the bound where links between switches are wide. */
+/* What links at workers and the narrowest cut allow, which is mostly the bound where links between switches
+ * are wide. */
 static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price), limit, width;
@@ -62,10 +63,10 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     banyan_status status = price && inside ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_cells_price(graph, price, out, err);
+        status = banyan_pods_price(graph, price, out, err);
     if (!status) {
         limit = (int64_t)fmin(ceil(*out), 4e18);
-        status = banyan_narrowest_cut(graph, limit, &width, inside, err);
+        status = banyan_minimum_cut(graph, limit, &width, inside, err);
     }
     if (!status && width < limit)
         *out = (double)width;

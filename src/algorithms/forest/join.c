@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/join.c: idle workers behind switches. Cables to which the bound gives no price are wide enough for whatever
- * is done over them, so the nodes that they join are one node: a host with its ranks, or all switches of a fat-tree.
+/* algorithms/forest/join.c: idle workers behind switches. Cables to which the bound gives no price are wide
+ * enough for whatever is done over them, so the nodes that they join are one node: a host with its ranks, or
+ * all switches of a fat-tree.
  *
  *      g0 g1   g2 g3                             Trees are packed in that smaller network, and then laid into this
  *       \ /     \ /                              one: each edge takes the way that is least busy, and where several
@@ -12,11 +13,11 @@
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/contract.h"
-#include "solve/effort.h"
-#include "solve/exchange.h"
-#include "solve/spanning.h"
-#include "solve/weighing.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/spanning.h"
+#include "solve/pack/weigh.h"
+#include "solve/presolve/contraction.h"
+#include "solve/round/edge_exchange.h"
 
 #define STEEPNESS 10.0 /* prices double so often from an empty cable to one as full as all should be, */
 #define STEEPEST 30.0  /* and at most */
@@ -36,12 +37,12 @@ typedef struct {
     double *load;          /* per arc: weight so far; twins bear the same */
     double placed;         /* weight of the trees so far */
     int64_t *inner;        /* per arc: its price, or OUTSIDE where it leaves its node */
-    unsigned char *member; /* per node: in the tree at hand */
+    unsigned char *member; /* per node: in the current tree */
     int64_t *far;          /* [stage * nodes + v] */
     int *via, *queue;
     unsigned char *waits;
     int state_count;
-    int *way; /* arcs of the way at hand, last first */
+    int *way; /* arcs of the current way, last first */
     banyan_trees trees, inside;
     double *weight;
 } layer;
@@ -231,7 +232,7 @@ static int lay_tree(layer *l, const banyan_flows *flows, const banyan_flow_tree 
 /* Edges off cables that are too full inside, and the best weights for what comes of it. */
 static banyan_status settle(layer *l, double *total, banyan_error *err)
 {
-    banyan_exchange_problem problem = {
+    banyan_edge_exchange_problem problem = {
         .weight = l->weight, .enough = 1 / ENOUGH, .depth_limit = DEPTH, .attempt_limit = ATTEMPTS};
     banyan_weighing *weighing = NULL;
     double fullest = 0;
@@ -240,7 +241,7 @@ static banyan_status settle(layer *l, double *total, banyan_error *err)
     for (int i = 0; i < l->graph->arc_count; i++)
         fullest = fmax(fullest, l->load[i] / (double)l->graph->arcs[i].capacity);
     if (fullest > 1 / ENOUGH)
-        status = banyan_exchange(l->graph, &problem, &l->trees, &fullest, err);
+        status = banyan_edge_exchange(l->graph, &problem, &l->trees, &fullest, err);
     if (!status)
         status = banyan_weighing_create(l->graph, &l->trees, &weighing, err);
     if (!status)
@@ -251,7 +252,8 @@ static banyan_status settle(layer *l, double *total, banyan_error *err)
     return status;
 }
 
-/* Pieces that a flow is laid in: where cables side by side are one in the smaller network, its trees are too heavy for each. */
+/* Pieces that a flow is laid in: where cables side by side are one in the smaller network, its trees are too
+ * heavy for each. */
 static int pieces_of(const banyan_flow_tree *flow, double sum, int most)
 {
     int pieces = (int)(flow->weight / sum * most * (1 + 1e-9));
@@ -259,7 +261,8 @@ static int pieces_of(const banyan_flow_tree *flow, double sum, int most)
     return pieces > 1 ? pieces : 1;
 }
 
-/* The smaller network's flows laid into this one, in at most so many pieces, or whole (1); *total is what they reach. */
+/* The smaller network's flows laid into this one, in at most that many pieces, or whole (1); *total is what
+ * they reach. */
 static banyan_status lay(const banyan_graph *graph, const banyan_contraction *joined,
                          const banyan_flows *small, double rate, int most, unsigned char *full,
                          banyan_flows *flows, double *total, banyan_error *err)
@@ -294,8 +297,8 @@ static banyan_status lay(const banyan_graph *graph, const banyan_contraction *jo
     return status;
 }
 
-/* One try: whole trees, or pieces of them if these are too heavy. *found, in the graph's units: the best so far, whose flows are
- * there. */
+/* One try: whole trees, or pieces of them if these are too heavy. *found, in the graph's units: the best so
+ * far, whose flows are there. */
 static banyan_status try_joined(const banyan_graph *graph, const banyan_forest_options *options,
                                 const int64_t *price, int merge, unsigned char *full, banyan_flows *flows,
                                 double *found, banyan_error *err)

@@ -9,51 +9,51 @@
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/cuts.h"
-#include "solve/effort.h"
-#include "solve/ellipsoid.h"
-#include "solve/oracle.h"
-#include "solve/packing.h"
-#include "solve/pairs.h"
+#include "solve/cut/steiner_cuts.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/ellipsoid.h"
+#include "solve/pack/tree_columns.h"
+#include "solve/start/equal_pairs.h"
 
 #define FEW_ARCS 64 /* with so few the best is soon found */
 #define MORE 1.005  /* times what is reached would make stars worth it, though they are not good */
 
-/* Where directions are alike, the paper's overlap gains nothing over two plain stages: its reduce trees alone
- * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated (dgx1
- * with four workers: 96 %, against 87 % of a plan with fewer links to spare). */
+/* Where links are symmetric, the paper's overlap gains nothing over two plain stages: its reduce trees alone
+ * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated
+ * (dgx1 with four workers: 96 %, against 87 % of a plan with fewer links to spare). */
 static banyan_status pack_coupled(const banyan_graph *graph, const banyan_forest_options *options,
                                   const banyan_forest_known *known, banyan_flows *flows, double *bound,
                                   banyan_error *err)
 {
-    banyan_coupled_problem problem = {.stages = options->stages,
-                                      .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
-                                      .round_limit = 1000,
-                                      .depth_limit = options->max_depth,
-                                      .tree_limit = options->max_trees,
-                                      .known_price = known->bound > 0 ? known->price : NULL,
-                                      .known_root = known->bound > 0 ? known->root : NULL,
-                                      .known_bound = known->bound / graph->unit};
-    banyan_coupled packing;
+    banyan_pair_packing_problem problem = {.stages = options->stages,
+                                           .tolerance = banyan_graph_has_helpers(graph) ? 1e-5 : 1e-9,
+                                           .round_limit = 1000,
+                                           .depth_limit = options->max_depth,
+                                           .tree_limit = options->max_trees,
+                                           .known_price = known->bound > 0 ? known->price : NULL,
+                                           .known_root = known->bound > 0 ? known->root : NULL,
+                                           .known_bound = known->bound / graph->unit};
+    banyan_pair_packing packing;
     banyan_status status;
 
     if (graph->symmetric && options->stages == BANYAN_STAGES_OVERLAP)
         problem.stages = BANYAN_STAGES_SEQUENTIAL;
-    status = banyan_coupled_solve(graph, &problem, &packing, err);
+    status = banyan_pair_packing_solve(graph, &problem, &packing, err);
     if (status)
         return status;
     banyan_forest_take_pairs(flows, graph, &packing);
     *bound = packing.bound_value * graph->unit;
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     return BANYAN_SUCCESS;
 }
 
 /* The paper's way: trees by the ellipsoid method, then one program over them. */
 static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
+    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
     banyan_ellipsoid_effort effort;
-    banyan_packing packing;
+    banyan_tree_packing packing;
     banyan_trees trees;
     banyan_oracle *oracle = NULL;
     banyan_status status;
@@ -68,10 +68,10 @@ static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *
     problem.context = oracle;
     problem.seed = &trees;
     if (!status) {
-        status = banyan_packing_solve(graph, &problem, &packing, err);
+        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
         if (!status) {
             banyan_forest_take(flows, graph, &packing);
-            banyan_packing_fini(&packing);
+            banyan_tree_packing_fini(&packing);
         }
     }
     banyan_trees_fini(&trees);
@@ -94,7 +94,8 @@ static banyan_status pack_helped(const banyan_topology *topology, const banyan_g
                : banyan_forest_steiner(graph, options, NULL, flows, err);
 }
 
-/* Every node adds: stars at idle nodes first, if they are good, and last, if they may do better than all else. */
+/* Every node adds: stars at idle nodes first, if they are good, and last, if they may do better than all
+ * else. */
 static banyan_status pack_beside_stars(const banyan_topology *topology, const banyan_graph *graph,
                                        const banyan_forest_options *options, banyan_forest_hub_flows *easy,
                                        banyan_flows *flows, banyan_error *err)
@@ -148,7 +149,8 @@ static banyan_status pack_either(const banyan_topology *topology, const banyan_g
     return status;
 }
 
-/* Nodes that only add or only copy, where that brings nothing: trees of the network in which they just forward. */
+/* Nodes that only add or only copy, where that brings nothing: trees of the network in which they just
+ * forward. */
 static banyan_status pack_even(const banyan_topology *topology, const banyan_graph *graph,
                                const banyan_forest_options *options, banyan_flows *flows, int *good,
                                banyan_error *err)

@@ -5,7 +5,7 @@
 
 #include "algorithms/flows.h"
 #include "bound/network.h"
-#include "solve/coupled.h"
+#include "solve/pack/pair_columns.h"
 
 /* Packs a graph of which the topology says no more than the links' bandwidths. */
 typedef struct banyan_forest_options banyan_forest_options;
@@ -20,7 +20,7 @@ struct banyan_forest_options {
     int max_trees;
     int max_depth;                       /* 0: as shallow as costs nothing */
     banyan_forest_packer pack_any;       /* for reductions: whatever packs the smaller network best, */
-    banyan_forest_packer pack_symmetric; /* or one whose directions are alike */
+    banyan_forest_packer pack_symmetric; /* or one whose links are symmetric */
 };
 
 /* From the problem's parameters. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/parts.c: what the ways of packing share: packings become flows, the better of two is kept, a smaller network is packed. */
+/* algorithms/forest/parts.c: what the ways of packing share: packings become flows, the better of two is
+ * kept, a smaller network is packed. */
 #include "algorithms/forest/parts.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/cuts.h"
-#include "solve/effort.h"
-#include "solve/oracle.h"
-#include "solve/pairs.h"
+#include "solve/cut/steiner_cuts.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/start/equal_pairs.h"
 
-#define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need not settle any further */
+#define ENOUGH_OF_PAIRS 0.992 /* of the bound: trees and weights need no further rebalancing */
 
-void banyan_forest_take(banyan_flows *flows, const banyan_graph *graph, const banyan_packing *packing)
+void banyan_forest_take(banyan_flows *flows, const banyan_graph *graph, const banyan_tree_packing *packing)
 {
     for (size_t t = 0; t < packing->trees.tree_count; t++)
         if (packing->weight[t] > 1e-9 * packing->total)
@@ -26,30 +27,32 @@ banyan_status banyan_forest_columns(const banyan_graph *graph, const banyan_tree
 {
     int is_dense = graph->arc_count > BANYAN_LP_ARCS;
     int warm_trees = graph->active_count > 60 ? graph->active_count : 60;
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
-                                      .tolerance = 1e-9,
-                                      .good_enough = enough,
-                                      .warm_trees = seed && seed->tree_count && !is_dense ? 1 : warm_trees,
-                                      .seed = seed,
-                                      .round_limit = is_dense ? BANYAN_LP_ROUNDS : 3000};
-    banyan_packing packing;
+    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree,
+                                           .tolerance = 1e-9,
+                                           .good_enough = enough,
+                                           .warm_trees =
+                                               seed && seed->tree_count && !is_dense ? 1 : warm_trees,
+                                           .seed = seed,
+                                           .round_limit = is_dense ? BANYAN_LP_ROUNDS : 3000};
+    banyan_tree_packing packing;
     banyan_oracle *oracle;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
     if (status)
         return status;
     problem.context = oracle;
-    status = banyan_packing_solve(graph, &problem, &packing, err);
+    status = banyan_tree_packing_solve(graph, &problem, &packing, err);
     banyan_oracle_destroy(oracle);
     if (status)
         return status;
     banyan_forest_take(flows, graph, &packing);
-    banyan_packing_fini(&packing);
+    banyan_tree_packing_fini(&packing);
     return BANYAN_SUCCESS;
 }
 
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
-void banyan_forest_take_pairs(banyan_flows *flows, const banyan_graph *graph, const banyan_coupled *packing)
+void banyan_forest_take_pairs(banyan_flows *flows, const banyan_graph *graph,
+                              const banyan_pair_packing *packing)
 {
     for (int root = 0; root < graph->node_count; root++) {
         size_t in = 0, out = 0, count = packing->trees.tree_count;
@@ -91,9 +94,9 @@ banyan_status banyan_forest_pairs(const banyan_graph *graph, const int64_t *pric
                                   banyan_error *err)
 {
     double *part = banyan_alloc((size_t)graph->node_count, sizeof *part);
-    banyan_coupled packing = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *packing.price),
-                              .bound_value = bound};
-    banyan_pairs_problem problem = {
+    banyan_pair_packing packing = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *packing.price),
+                                   .bound_value = bound};
+    banyan_equal_pairs_problem problem = {
         .root = part, .pair_limit = options->max_trees, .least = *rate, .enough = ENOUGH_OF_PAIRS * bound};
     banyan_status status = part && packing.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -101,14 +104,14 @@ banyan_status banyan_forest_pairs(const banyan_graph *graph, const int64_t *pric
         part[graph->active[i]] = 1;
     if (!status) {
         memcpy(packing.price, price, (size_t)graph->arc_count * sizeof *packing.price);
-        status = banyan_pairs_find(graph, &problem, &packing, err);
+        status = banyan_equal_pairs_find(graph, &problem, &packing, err);
     }
     if (!status && packing.trees.tree_count) {
         *rate = packing.total;
         flows->flow_count = 0;
         banyan_forest_take_pairs(flows, graph, &packing);
     }
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     banyan_free(part);
     return status;
 }
@@ -148,8 +151,9 @@ int banyan_forest_is_tight(const banyan_graph *graph, const banyan_forest_option
 banyan_status banyan_forest_bound(const banyan_graph *graph, const banyan_forest_options *options,
                                   banyan_allreduce_bound *out, banyan_error *err)
 {
-    return banyan_forest_is_tight(graph, options) ? banyan_cuts_price(graph, out->price, &out->value, err)
-                                                  : banyan_allreduce_solve(graph, out, err);
+    return banyan_forest_is_tight(graph, options)
+               ? banyan_steiner_cuts_price(graph, out->price, &out->value, err)
+               : banyan_allreduce_solve(graph, out, err);
 }
 
 /* Hops from the node to the farthest one. */

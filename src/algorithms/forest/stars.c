@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/stars.c: idle workers with cables to most active ones. Stars at these, and spanning trees of the cables between
- * active workers, are packed apart (solve/stars.h); the latter as if there were no idle workers. What both can reach is
- * held against the bound first, so that nothing is lost where other trees are better.
+/* algorithms/forest/stars.c: idle workers with cables to most active ones. Stars at these, and spanning trees
+ * of the cables between active workers, are packed apart (solve/start/star_trees.h); the latter as if there
+ * were no idle workers. What both can reach is compared with the bound first, so that nothing is lost where
+ * other trees are better.
  *
- * No tree weighs more than the narrowest cable that it cannot do without. So T trees reach T times that at most, and where the bound
- * is higher, that is what they are held against. */
+ * No tree weighs more than the narrowest cable that it cannot do without. So T trees reach T times that at
+ * most, and where the bound is higher, that is what they are compared with. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/stars.h"
+#include "solve/net/effort.h"
+#include "solve/start/star_trees.h"
 
 #define BEST 0.999
 
@@ -56,7 +57,7 @@ static banyan_status heaviest_tree(const banyan_graph *graph, double *out, banya
 }
 
 /* What the stars' prices prove, or fewer trees than enough can reach; in the graph's units. */
-static banyan_status find_most(const banyan_graph *graph, const banyan_stars *stars, int max_trees,
+static banyan_status find_most(const banyan_graph *graph, const banyan_star_trees *stars, int max_trees,
                                double *out, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
@@ -65,7 +66,7 @@ static banyan_status find_most(const banyan_graph *graph, const banyan_stars *st
     banyan_status status = price ? heaviest_tree(graph, &heaviest, err) : banyan_fail_memory(err);
 
     if (!status) {
-        banyan_stars_price(graph, stars, price);
+        banyan_star_trees_price(graph, stars, price);
         status = banyan_allreduce_prove(graph, price, HUGE_VAL, &fraction, out, err);
     }
     if (!status)
@@ -75,7 +76,7 @@ static banyan_status find_most(const banyan_graph *graph, const banyan_stars *st
 }
 
 /* Spanning trees, as many as the stars leave, with weights in bytes per second; *rate is their sum. */
-static banyan_status span_rest(const banyan_topology *topology, const banyan_stars *stars,
+static banyan_status span_rest(const banyan_topology *topology, const banyan_star_trees *stars,
                                const banyan_forest_options *options, banyan_flows *flows, double *rate,
                                banyan_error *err)
 {
@@ -103,8 +104,8 @@ banyan_status banyan_forest_stars(const banyan_topology *topology, const banyan_
                                   int *good, banyan_error *err)
 {
     double rate = 0, most = 0, reached;
-    banyan_stars stars;
-    banyan_status status = banyan_stars_find(graph, &stars, good, err);
+    banyan_star_trees stars;
+    banyan_status status = banyan_star_trees_find(graph, &stars, good, err);
 
     if (status || !*good)
         return status;
@@ -120,6 +121,6 @@ banyan_status banyan_forest_stars(const banyan_topology *topology, const banyan_
     *good = *good && !status && rate + stars.total * graph->unit >= least;
     if (!*good)
         flows->flow_count = 0;
-    banyan_stars_fini(&stars);
+    banyan_star_trees_fini(&stars);
     return status;
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/steiner.c: idle workers that add, and too many to find cheapest trees. The bound comes first,
- * from cuts; its prices tell which cables are scarce. Where few trees are allowed, trees of whole units are tried
- * first. Else, or where these do not fit, trees are spread over the cables under the prices, and a linear program weighs
- * them; if they fall short, its own prices are heeded as well for some more trees, and again. */
+/* algorithms/forest/steiner.c: idle workers that add, and too many to find cheapest trees. The bound comes
+ * first, from cuts; its prices tell which cables are scarce. Where few trees are allowed, trees of whole
+ * units are tried first. Else, or where these do not fit, trees are spread over the cables under the prices,
+ * and a linear program weighs them; if they fall short, its own prices are heeded as well for some more
+ * trees, and again. */
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"
 #include "core/alloc.h"
-#include "solve/coupled.h"
-#include "solve/effort.h"
-#include "solve/exchange.h"
-#include "solve/graft.h"
-#include "solve/helpers.h"
-#include "solve/oracle.h"
-#include "solve/spread.h"
-#include "solve/weighing.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/steiner_heuristic.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/multiplicative.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/pack/weigh.h"
+#include "solve/round/branch_moves.h"
+#include "solve/round/edge_exchange.h"
 
 #define ENOUGH 0.9992        /* of the bound, */
 #define ENOUGH_TO_THIN 0.997 /* and where the trees are too many to be kept */
@@ -23,17 +24,17 @@
 #define ENOUGH_OF_FEW 0.995   /* with the trees that are allowed, */
 #define ENOUGH_OF_MANY 0.9925 /* or, of very many cables, this, */
 #define MANY_ARCS 600
-#define MANY_NODES 128  /* beyond these a linear program over trees takes long, and pairs settle */
-#define DENSE 16        /* nor, with so many arcs a node, */
+#define MANY_NODES 128  /* beyond these a linear program over trees takes long, and pairs are rebalanced */
+#define DENSE 16        /* nor, with that many arcs a node, */
 #define MUCH 0.5        /* if this is reached: other ways take long there and reach less */
 #define MOST_FEW 512    /* as many */
-#define EXCHANGES 6     /* after so many turns at most, */
+#define EXCHANGES 6     /* after that many turns at most, */
 #define LEAST_GAIN 1e-4 /* that makes the next turn worth it */
-#define ATTEMPTS 4000   /* and so many attempts in each */
+#define ATTEMPTS 4000   /* and that many attempts in each */
 #define CLOSE 1e-3      /* share of the bound that pairs may leave */
 
 typedef struct {
-    banyan_helpers *helpers; /* NULL: with nodes that only forward */
+    banyan_steiner_heuristic *helpers; /* NULL: with nodes that only forward */
     banyan_oracle *oracle;
 } finder;
 
@@ -41,7 +42,7 @@ static int64_t find_tree(void *context, const int64_t *cost, banyan_trees *trees
 {
     finder *f = context;
 
-    return f->helpers ? banyan_helpers_tree(f->helpers, cost, trees)
+    return f->helpers ? banyan_steiner_heuristic_tree(f->helpers, cost, trees)
                       : banyan_oracle_tree(f->oracle, cost, trees);
 }
 
@@ -113,7 +114,8 @@ static size_t count_heavy(const stand *s)
     return count;
 }
 
-/* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. The trees have been weighed. */
+/* Down to the limit in steps: after each the rest is weighed anew, and other trees turn out to be light. The
+ * trees have been weighed. */
 static banyan_status thin_out(banyan_weighing *weighing, size_t limit, stand *s, banyan_error *err)
 {
     size_t count;
@@ -137,26 +139,26 @@ static banyan_status spread_and_weigh(const banyan_graph *graph, const banyan_al
     int count = FIRST_TREES + graph->arc_count / 2;
     double *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_weighing *weighing = NULL;
-    banyan_spread *spread = NULL;
+    banyan_multiplicative *spread = NULL;
     banyan_status status = price ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_spread_create(graph, bound->price, bound->value, &spread, err);
+        status = banyan_multiplicative_create(graph, bound->price, bound->value, &spread, err);
     if (!status)
         status = banyan_weighing_create(graph, &s->trees, &weighing, err);
     for (int turn = 0; !status && turn < TURNS && s->total < enough * bound->value; turn++) {
-        status = banyan_spread_trees(spread, turn ? count / 2 : count, find_tree, f, &s->trees, err);
+        status = banyan_multiplicative_trees(spread, turn ? count / 2 : count, find_tree, f, &s->trees, err);
         if (!status)
             status = banyan_weighing_solve(weighing, &s->total, err);
         for (int i = 0; !status && i < graph->arc_count; i++)
             price[i] = banyan_weighing_price(weighing, i);
         if (!status)
-            banyan_spread_heed(spread, price);
+            banyan_multiplicative_heed(spread, price);
     }
     if (!status)
         status = thin_out(weighing, limit, s, err);
     banyan_free(price);
-    banyan_spread_destroy(spread);
+    banyan_multiplicative_destroy(spread);
     banyan_weighing_destroy(weighing);
     return status;
 }
@@ -187,12 +189,12 @@ static banyan_status copy_stand(const stand *from, stand *to, banyan_error *err)
     return to->weight && !to->trees.failed ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
-/* Few trees fill the cables unevenly. With their weights as they are, edges move off the fullest cables; then the
- * trees before and after are weighed together, and thinned out again. *better: that was worth it. */
+/* Few trees fill the cables unevenly. With their weights as they are, edges move off the fullest cables; then
+ * the trees before and after are weighed together, and thinned out again. *better: that was worth it. */
 static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit, int *better,
                               banyan_error *err)
 {
-    banyan_exchange_problem problem = {
+    banyan_edge_exchange_problem problem = {
         .weight = s->weight, .depth_limit = graph->node_count, .attempt_limit = ATTEMPTS};
     double fullest;
     stand moved;
@@ -200,7 +202,7 @@ static banyan_status exchange(const banyan_graph *graph, stand *s, size_t limit,
 
     *better = 0;
     if (!status)
-        status = banyan_exchange(graph, &problem, &moved.trees, &fullest, err);
+        status = banyan_edge_exchange(graph, &problem, &moved.trees, &fullest, err);
     for (size_t t = 0; !status && t < s->trees.tree_count; t++)
         banyan_trees_copy(&moved.trees, &s->trees, t);
     if (!status && moved.trees.failed)
@@ -235,20 +237,21 @@ static int is_open(const banyan_graph *graph, double total, double bound)
     return total < (graph->arc_count > DENSE * graph->node_count ? MUCH : BANYAN_TARGET_SHARE) * bound;
 }
 
-/* Pairs that settle, in the place of a linear program over very many trees, if they reach more than *total. */
+/* Pairs that rebalance, in the place of a linear program over very many trees, if they reach more than
+ * *total. */
 static banyan_status pack_pairs(const banyan_graph *graph, const banyan_forest_options *options,
                                 const banyan_allreduce_bound *bound, double *total, banyan_flows *flows,
                                 banyan_error *err)
 {
-    banyan_coupled_problem problem = {.stages = BANYAN_STAGES_PIPELINED,
-                                      .tolerance = CLOSE,
-                                      .round_limit = 1,
-                                      .depth_limit = options->max_depth,
-                                      .tree_limit = options->max_trees,
-                                      .known_price = bound->price,
-                                      .known_bound = bound->value};
-    banyan_coupled packing;
-    banyan_status status = banyan_coupled_solve(graph, &problem, &packing, err);
+    banyan_pair_packing_problem problem = {.stages = BANYAN_STAGES_PIPELINED,
+                                           .tolerance = CLOSE,
+                                           .round_limit = 1,
+                                           .depth_limit = options->max_depth,
+                                           .tree_limit = options->max_trees,
+                                           .known_price = bound->price,
+                                           .known_bound = bound->value};
+    banyan_pair_packing packing;
+    banyan_status status = banyan_pair_packing_solve(graph, &problem, &packing, err);
 
     if (status)
         return status;
@@ -256,7 +259,7 @@ static banyan_status pack_pairs(const banyan_graph *graph, const banyan_forest_o
         *total = packing.total;
         banyan_forest_take_pairs(flows, graph, &packing);
     }
-    banyan_coupled_fini(&packing);
+    banyan_pair_packing_fini(&packing);
     return BANYAN_SUCCESS;
 }
 
@@ -270,9 +273,10 @@ static banyan_status pack(const banyan_graph *graph, const banyan_forest_options
     banyan_forest_options limited = *options;
     int is_large = graph->arc_count > BANYAN_LP_ARCS && banyan_graph_is_dense(graph),
         is_few = is_large || options->max_trees < graph->arc_count / 2,
-        has_pairs = is_few && graph->node_count > MANY_NODES && banyan_graft_applies(graph);
-    banyan_status status = banyan_graph_has_forwarders(graph) ? banyan_oracle_create(graph, &f.oracle, err)
-                                                              : banyan_helpers_create(graph, &f.helpers, err);
+        has_pairs = is_few && graph->node_count > MANY_NODES && banyan_branch_moves_applies(graph);
+    banyan_status status = banyan_graph_has_forwarders(graph)
+                               ? banyan_oracle_create(graph, &f.oracle, err)
+                               : banyan_steiner_heuristic_create(graph, &f.helpers, err);
 
     banyan_trees_init(&s.trees);
     banyan_trees_init(&few.trees);
@@ -299,7 +303,7 @@ static banyan_status pack(const banyan_graph *graph, const banyan_forest_options
     for (size_t t = 0; !status && in_pairs <= s.total && t < s.trees.tree_count; t++)
         banyan_flows_add_tree(flows, graph, &s.trees, t, -1, s.weight[t]);
     stand_fini(&s);
-    banyan_helpers_destroy(f.helpers);
+    banyan_steiner_heuristic_destroy(f.helpers);
     banyan_oracle_destroy(f.oracle);
     return status;
 }

@@ -8,18 +8,19 @@
  *      | \                   below depth_limit; among equals the one whose cables have carried the least
  *      v  h ── v             in the trees so far, so that after some trees all have done the same.
  *
- * If these trees, with equal weights or weighed by one linear program, reach the rate, they replace the others:
- * trees of equal weight share links fairly without being told to, and shallow ones fill their pipelines
- * sooner. Depths are tried from 1 on. Cost: a shortest-path search for each node that has others below it. */
+ * If these trees, with equal weights or weighed by one linear program, reach the rate, they replace the
+ * others: trees of equal weight share links fairly without being told to, and shallow ones fill their
+ * pipelines sooner. Depths are tried from 1 on. Cost: a shortest-path search for each node that has others
+ * below it. */
 #include <math.h>
 #include <string.h>
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/closure.h"
-#include "solve/effort.h"
-#include "solve/oracle.h"
-#include "solve/weighing.h"
+#include "solve/net/effort.h"
+#include "solve/oracle/closure.h"
+#include "solve/oracle/tree_oracle.h"
+#include "solve/pack/weigh.h"
 
 #define AS_GOOD 0.9999     /* of the best rate */
 #define HOPELESS 0.5       /* with equal weights: other weights will not mend that */
@@ -27,7 +28,7 @@
 #define MOST_FRUITLESS 2   /* or so often less, and no deeper trees are tried */
 #define PRICE_STEPS 100000 /* prices closer than this part of the highest are equal */
 #define LOAD_STEPS 512     /* of a cable, up to the fullest */
-#define ROUGH_ARCS 300     /* from so many on, a packing is rough at first: */
+#define ROUGH_ARCS 300     /* from that many on, a packing is rough at first: */
 #define ROUGHLY 4e-3       /* of the bound */
 #define MOST_WAY 64        /* cables between two workers: one more weighs more than all loads on a way */
 
@@ -37,7 +38,7 @@ typedef struct {
     int64_t *price;         /* per arc, in steps */
     int64_t *cost;          /* per arc: price and load */
     double *load;           /* per cable: uses so far over capacity */
-    int *parent, *depth;    /* per worker, in the tree at hand; depth -1: not in it yet */
+    int *parent, *depth;    /* per worker, in the current tree; depth -1: not in it yet */
     int64_t *key;           /* per worker outside the tree: what joining it costs */
     double *width;          /* per worker: bandwidth of its cables */
     double *duty;           /* per worker: children so far, over width */
@@ -147,7 +148,8 @@ static int64_t without_loads(int64_t cost)
     return cost / (LOAD_STEPS * MOST_WAY);
 }
 
-/* Offers everybody who is not in the tree a place below the worker, if that is cheaper than what they have. */
+/* Offers everybody who is not in the tree a place below the worker, if that is cheaper than what they have.
+ */
 static void offer_places(grower *g, int worker)
 {
     const int64_t *distance = g->closure.distance + (size_t)worker * (size_t)g->closure.count;
@@ -288,8 +290,8 @@ static banyan_status take_equal(const banyan_topology *topology, const banyan_gr
     return status;
 }
 
-/* Puts shallow trees in the place of the flows if they reach enough, or whatever they reach. *rate is 0 where there are
- * none. */
+/* Puts shallow trees in the place of the flows if they reach enough, or whatever they reach. *rate is 0 where
+ * there are none. */
 static banyan_status try_depth(grower *g, const banyan_topology *topology, int depth_limit, int tree_count,
                                double enough, int whatever, banyan_flows *flows, double *rate, int *good,
                                banyan_error *err)
@@ -321,9 +323,10 @@ static int is_too_deep(const banyan_flows *flows, const banyan_forest_options *o
     return options->max_depth && options->max_depth < banyan_flows_depth(flows);
 }
 
-/* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked for. */
+/* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked for.
+ */
 static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
-                                  const banyan_packing *packing, int by_bound,
+                                  const banyan_tree_packing *packing, int by_bound,
                                   const banyan_forest_options *options, banyan_flows *flows, int *is_done,
                                   banyan_error *err)
 {
@@ -355,8 +358,9 @@ static banyan_status make_shallow(const banyan_topology *topology, const banyan_
     return status;
 }
 
-/* Puts trees that are found for their number in the place of the flows where these are too many, if they reach enough. */
-static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing *packing,
+/* Puts trees that are found for their number in the place of the flows where these are too many, if they
+ * reach enough. */
+static banyan_status make_fewer(const banyan_graph *graph, const banyan_tree_packing *packing,
                                 banyan_oracle *oracle, const banyan_forest_options *options,
                                 banyan_flows *flows, int *is_done, banyan_error *err)
 {
@@ -386,22 +390,22 @@ static banyan_status make_fewer(const banyan_graph *graph, const banyan_packing 
     return status;
 }
 
-/* A packing from the seed's trees on, where there is one, and what is made of it. *is_done: other trees are in its place,
- * or it is the best one. */
+/* A packing from the seed's trees on, where there is one, and what is made of it. *is_done: other trees are
+ * in its place, or it is the best one. */
 static banyan_status pack(const banyan_topology *topology, const banyan_graph *graph,
                           const banyan_forest_options *options, banyan_oracle *oracle, int is_rough,
-                          const banyan_trees *seed, banyan_packing *packing, banyan_flows *flows,
+                          const banyan_trees *seed, banyan_tree_packing *packing, banyan_flows *flows,
                           int *is_done, banyan_error *err)
 {
-    banyan_packing_problem problem = {.oracle = banyan_oracle_tree,
-                                      .context = oracle,
-                                      .quick = banyan_oracle_quick(oracle),
-                                      .tolerance = is_rough ? ROUGHLY : 1e-9,
-                                      .warm_trees = seed ? 1 : 60,
-                                      .seed = seed,
-                                      .round_limit =
-                                          graph->arc_count > BANYAN_LP_ARCS ? BANYAN_LP_ROUNDS : 3000};
-    banyan_status status = banyan_packing_solve(graph, &problem, packing, err);
+    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree,
+                                           .context = oracle,
+                                           .quick = banyan_oracle_quick(oracle),
+                                           .tolerance = is_rough ? ROUGHLY : 1e-9,
+                                           .warm_trees = seed ? 1 : 60,
+                                           .seed = seed,
+                                           .round_limit =
+                                               graph->arc_count > BANYAN_LP_ARCS ? BANYAN_LP_ROUNDS : 3000};
+    banyan_status status = banyan_tree_packing_solve(graph, &problem, packing, err);
 
     if (status)
         return status;
@@ -415,12 +419,12 @@ static banyan_status pack(const banyan_topology *topology, const banyan_graph *g
     if (!status)
         status = make_fewer(graph, packing, oracle, options, flows, is_done, err);
     if (status)
-        banyan_packing_fini(packing);
+        banyan_tree_packing_fini(packing);
     return status;
 }
 
-/* Where the packing will have more trees than are allowed, the best one is not needed: prices that are nearly its own show
- * others the way. */
+/* Where the packing will have more trees than are allowed, the best one is not needed: prices that are nearly
+ * its own show others the way. */
 static int may_be_rough(const banyan_graph *graph, const banyan_forest_options *options)
 {
     return graph->arc_count >= ROUGH_ARCS && options->max_trees <= BANYAN_FEW_TREES && !options->max_depth &&
@@ -432,7 +436,7 @@ static banyan_status pack_columns(const banyan_topology *topology, const banyan_
                                   banyan_error *err)
 {
     int is_rough = may_be_rough(graph, options), is_done;
-    banyan_packing packing, best;
+    banyan_tree_packing packing, best;
     banyan_oracle *oracle;
     banyan_status status = banyan_oracle_create(graph, &oracle, err);
 
@@ -442,10 +446,10 @@ static banyan_status pack_columns(const banyan_topology *topology, const banyan_
     if (!status && is_rough && !is_done) {
         status = pack(topology, graph, options, oracle, 0, &packing.trees, &best, flows, &is_done, err);
         if (!status)
-            banyan_packing_fini(&best);
-        banyan_packing_fini(&packing);
+            banyan_tree_packing_fini(&best);
+        banyan_tree_packing_fini(&packing);
     } else if (!status) {
-        banyan_packing_fini(&packing);
+        banyan_tree_packing_fini(&packing);
     }
     banyan_oracle_destroy(oracle);
     return status;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/symmetrise.c: directions unlike. The narrower direction of each cable alone makes a symmetric network, whose trees
- * are found much faster than pairs of trees; bounds that are soon found tell whether they will do. */
+/* algorithms/forest/symmetrise.c: asymmetric links. The narrower direction of each cable alone makes a
+ * symmetric network, whose trees are found much faster than pairs of trees; bounds that are soon found tell
+ * whether they will do. */
 #include <math.h>
 
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
-#include "solve/effort.h"
-#include "solve/graft.h"
-#include "solve/mean.h"
-#include "solve/narrowest.h"
-#include "solve/places.h"
+#include "solve/cut/local_bounds.h"
+#include "solve/cut/minimum_cut.h"
+#include "solve/net/effort.h"
+#include "solve/presolve/symmetrise.h"
+#include "solve/round/branch_moves.h"
 
-#define MANY_NODES 128    /* beyond these pairs that have settled are as good */
+#define MANY_NODES 128    /* beyond these pairs that have rebalanced are as good */
 #define NEARLY_ALL 0.9992 /* of an easy bound, */
 #define NEARLY 0.995      /* of the bound: nothing else is tried */
 
@@ -66,7 +67,7 @@ static banyan_status easy_bound(const banyan_graph *graph, double *out, banyan_e
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = 1;
     if (!status)
-        status = banyan_coupled_check(graph, price, &num, &den, &proven, err);
+        status = banyan_pair_prices_check(graph, price, &num, &den, &proven, err);
     if (!status)
         *out = den > 0 ? (double)num / (double)den * graph->unit : HUGE_VAL;
     banyan_free(price);
@@ -88,7 +89,8 @@ static banyan_status bound_of(const banyan_graph *graph, const banyan_forest_opt
 
 /* The bound of the mean network, with its prices. */
 static banyan_status bound_of_mean(const banyan_graph *graph, const banyan_forest_options *options,
-                                   const banyan_mean *mean, banyan_forest_known *known, banyan_error *err)
+                                   const banyan_symmetrised *mean, banyan_forest_known *known,
+                                   banyan_error *err)
 {
     banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)mean->graph->arc_count, sizeof(int64_t))};
     banyan_status status =
@@ -108,7 +110,7 @@ static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_forest_k
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     int64_t width;
     banyan_status status =
-        inside ? banyan_narrowest_cut(graph, INT64_MAX / 4, &width, inside, err) : banyan_fail_memory(err);
+        inside ? banyan_minimum_cut(graph, INT64_MAX / 4, &width, inside, err) : banyan_fail_memory(err);
 
     if (!status && (double)width * graph->unit < known->bound) {
         known->bound = (double)width * graph->unit;
@@ -123,19 +125,20 @@ static banyan_status cut_to_narrowest(const banyan_graph *graph, banyan_forest_k
 static banyan_status heed_places(const banyan_graph *graph, banyan_forest_known *known, banyan_error *err)
 {
     double value = known->bound / graph->unit;
-    banyan_status status = banyan_places_lower(graph, known->price, known->root, &value, err);
+    banyan_status status = banyan_local_bounds_lower(graph, known->price, known->root, &value, err);
 
     known->bound = value * graph->unit;
     return status;
 }
 
-/* Bounds of a network with unlike directions and of its narrower directions that are soon found; where idle workers help, the
- * first is that of the mean network or the narrowest cut. 0 for the second: there is none. */
+/* Bounds of a network with asymmetric links and of its narrower directions that are soon found; where idle
+ * workers help, the first is that of the mean network or the narrowest cut. 0 for the second: there is none.
+ */
 static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
                                       const banyan_forest_options *options, banyan_forest_known *known,
                                       double *most, banyan_error *err)
 {
-    banyan_mean mean;
+    banyan_symmetrised mean;
     banyan_status status;
 
     known->bound = *most = 0;
@@ -143,12 +146,12 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
         status = easy_bound(graph, &known->bound, err);
         return !status && narrow->symmetric ? easy_bound(narrow, most, err) : status;
     }
-    status = banyan_mean_make(graph, BANYAN_EVEN_MEAN, &mean, err);
+    status = banyan_symmetrised_make(graph, BANYAN_EVEN_MEAN, &mean, err);
     if (!status && mean.graph)
         status = bound_of_mean(graph, options, &mean, known, err);
     if (!status && mean.graph && banyan_graph_has_helpers(graph))
         status = cut_to_narrowest(graph, known, err);
-    if (!status && mean.graph && banyan_graft_applies(graph))
+    if (!status && mean.graph && banyan_branch_moves_applies(graph))
         status = heed_places(graph, known, err);
     if (!status && mean.graph && narrow->symmetric)
         status = bound_of(narrow, options, most, err);
@@ -156,11 +159,11 @@ static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_gr
         status = BANYAN_SUCCESS;
         *most = 0;
     }
-    banyan_mean_fini(&mean);
+    banyan_symmetrised_fini(&mean);
     return status;
 }
 
-/* Directions unlike, many workers: where the narrower directions alone come near to an easy bound, the trees
+/* Asymmetric links, many workers: where the narrower directions alone come near to an easy bound, the trees
  * of a symmetric network will do, and are found much faster. */
 banyan_status banyan_forest_symmetrise(const banyan_topology *topology, const banyan_graph *graph,
                                        const banyan_forest_options *options, banyan_flows *flows,
@@ -207,7 +210,7 @@ banyan_status banyan_forest_try_narrow(const banyan_topology *topology, const ba
     if (!status)
         status = banyan_flows_rate(flows, topology, &rate, err);
     if (status || rate >= BANYAN_TARGET_SHARE * bound ||
-        (graph->node_count > MANY_NODES && banyan_graft_applies(graph)))
+        (graph->node_count > MANY_NODES && banyan_branch_moves_applies(graph)))
         return status;
     banyan_flows_init(&other);
     status = narrow_to_twins(graph, &narrow, err);

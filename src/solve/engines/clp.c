@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/engines/clp.c: the only file that knows COIN-OR Clp, by its C interface; banyan-lp.so is made of it alone.
+/* solve/engines/clp.c: the only file that knows COIN-OR Clp, by its C interface; banyan-lp.so is made of it
+ * alone.
  *
- * Clp factorises the dense rest of a basis with LAPACK. Where that is OpenBLAS on OpenMP, matrices of a hundred
- * rows are shared out to all cores, which then spin for each other: ten times the CPU time, and roundings that
- * depend on the number of cores. So the calling thread asks OpenMP for one thread while it solves. */
-#include "solve/simplex.h"
+ * Clp factorises the dense rest of a basis with LAPACK. Where that is OpenBLAS on OpenMP, matrices of a
+ * hundred rows are shared out to all cores, which then spin for each other: ten times the CPU time, and
+ * roundings that depend on the number of cores. So the calling thread asks OpenMP for one thread while it
+ * solves. */
+#include "solve/net/simplex.h"
 
 #include <coin/Clp_C_Interface.h>
 #include <stdint.h>
 
-/* OpenMP's own functions, where something in the process brings them. They set a value of the calling thread. */
+/* OpenMP's own functions, where something in the process brings them. They set a value of the calling thread.
+ */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int count);
 #pragma weak omp_get_max_threads

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/allreduce_proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
+ *
+ * Workers behind switches that only forward are soon judged (solve/cut/pods.h). Else nodes that free cables
+ * join are one node. Then prices on links at workers alone are soon judged, too
+ * (solve/cut/endpoint_service.h), else
+ *
+ *   no idle node adds                  a minimum spanning tree, through forwarders
+ *   few active or few idle nodes       the cheapest trees, of all sets of helpers
+ *   else, prices alike both ways       a dual ascent (asymmetric links: in the mean network, solve/presolve/symmetrise.h)
+ *   else, or where that is not enough  cuts, weighed by a linear program
+ *
+ * The last two may prove less than is true, never more. */
+#include <math.h>
+
+#include "bound/allreduce.h"
+#include "bound/network.h"
+#include "core/alloc.h"
+#include "solve/cut/endpoint_service.h"
+#include "solve/cut/pods.h"
+#include "solve/cut/split.h"
+#include "solve/oracle/branch_and_bound.h"
+#include "solve/oracle/dual_ascent.h"
+#include "solve/oracle/spanning.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/pack/tree_columns.h"
+#include "solve/presolve/contraction.h"
+#include "solve/presolve/merge_twins.h"
+#include "solve/presolve/symmetrise.h"
+
+#define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
+#define WHOLE 1e-7  /* and by which a whole number may */
+#define MOST_SEARCHED 200
+#define MOST_ROOTS 100 /* nodes, where each is searched for as a root */
+#define EFFORT 4000000 /* of a search */
+#define MOST ((banyan_wide)1 << 120)
+
+/* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both
+ * directions do. */
+static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                           banyan_error *err)
+{
+    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
+    banyan_spanning *spanning = NULL;
+    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        for (int i = 0; i < graph->arc_count; i++)
+            both[i] = price[i] + price[graph->arcs[i].twin];
+        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
+        banyan_spanning_destroy(spanning);
+    }
+    banyan_free(both);
+    return status;
+}
+
+/* The cheapest trees themselves, where these can be found. *exact: they were. */
+static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, int *exact,
+                                   banyan_wide *out, banyan_error *err)
+{
+    banyan_wide worth;
+
+    *exact = 0;
+    if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
+        *exact = 1;
+        return cost_of_spanning_tree(graph, price, out, err);
+    }
+    if (graph->symmetric ? banyan_network_has_many_helpers(graph)
+                         : banyan_graph_has_helpers(graph) && !banyan_network_has_few_sets(graph))
+        return BANYAN_SUCCESS;
+    return banyan_pair_prices_check(graph, price, &worth, out, exact, err);
+}
+
+/* As much as is hoped for, or the cost of the cheapest tree, if a search comes to an end: each byte goes up
+ * the tree and down again. */
+static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                    banyan_wide *out, banyan_error *err)
+{
+    banyan_branch_and_bound *exhaust;
+    int64_t half = hoped < INT64_MAX ? (int64_t)((hoped + 1) / 2) : INT64_MAX, least;
+    banyan_status status;
+
+    if (!banyan_graph_has_even_prices(graph, price) || graph->node_count > MOST_SEARCHED)
+        return BANYAN_SUCCESS;
+    status = banyan_branch_and_bound_create(graph, EFFORT, &exhaust, err);
+    if (status)
+        return status;
+    least = banyan_branch_and_bound_search(exhaust, price, half, NULL);
+    *out = 2 * (banyan_wide)least > *out ? 2 * (banyan_wide)least : *out;
+    banyan_branch_and_bound_destroy(exhaust);
+    return BANYAN_SUCCESS;
+}
+
+/* What the trees of one root cost, or as much as is hoped for. */
+static banyan_wide cost_of_root(banyan_branch_and_bound *in, banyan_branch_and_bound *out, int root,
+                                const int64_t *price, int64_t hoped)
+{
+    int64_t up = banyan_branch_and_bound_search_rooted(in, root, price, hoped, NULL);
+
+    return (banyan_wide)up +
+           (up < hoped ? banyan_branch_and_bound_search_rooted(out, root, price, hoped - up, NULL) : 0);
+}
+
+/* The same where prices are unlike, too, for each root. */
+static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const int64_t *price,
+                                             banyan_wide hoped, banyan_wide *out, banyan_error *err)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    int64_t enough = hoped < INT64_MAX ? (int64_t)hoped : INT64_MAX;
+    banyan_wide least = enough;
+    banyan_branch_and_bound *up = NULL, *down = NULL;
+    banyan_status status;
+
+    if (graph->symmetric || graph->node_count > MOST_ROOTS)
+        return BANYAN_SUCCESS;
+    status = banyan_branch_and_bound_create_rooted(graph, 1, EFFORT, &up, err);
+    if (!status)
+        status = banyan_branch_and_bound_create_rooted(graph, 0, EFFORT, &down, err);
+    for (int v = 0; !status && v < graph->node_count && least > *out; v++) {
+        banyan_wide cost =
+            (graph->role[v] & both) == both ? cost_of_root(up, down, v, price, enough) : enough;
+
+        least = cost < least ? cost : least;
+    }
+    *out = least > *out && !status ? least : *out;
+    banyan_branch_and_bound_destroy(up);
+    banyan_branch_and_bound_destroy(down);
+    return status;
+}
+
+static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                banyan_wide *out, banyan_error *err);
+
+/* Asymmetric links, but prices alike: as in the mean network. -1 where they are not. */
+static banyan_status cost_in_mean(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                  banyan_wide *out, banyan_error *err)
+{
+    banyan_symmetrised mean;
+    int64_t *even = NULL;
+    banyan_status status = banyan_symmetrised_make(graph, BANYAN_EVEN_MEAN, &mean, err);
+    int arcs = !status && mean.graph ? mean.graph->arc_count : 0, is_alike = 1;
+
+    *out = -1;
+    if (arcs) {
+        even = banyan_alloc((size_t)arcs, sizeof *even);
+        status = even ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    }
+    for (int i = 0; even && i < arcs; i++)
+        even[i] = -1;
+    for (int i = 0; even && i < graph->arc_count; i++)
+        for (int way = 0; way < 2; way++) {
+            int arc = way ? mean.graph->arcs[mean.arc[i]].twin : mean.arc[i];
+
+            is_alike &= even[arc] < 0 || even[arc] == price[i];
+            even[arc] = price[i];
+        }
+    if (even && is_alike)
+        status = least_cost(mean.graph, even, hoped, out, err);
+    banyan_free(even);
+    banyan_symmetrised_fini(&mean);
+    return status;
+}
+
+/* The least that a reduce tree and a broadcast tree with one root cost together, over all roots; where it
+ * cannot be told, something less, but as much as is hoped for if that can be proven. */
+static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                banyan_wide *out, banyan_error *err)
+{
+    banyan_wide other;
+    int exact;
+    banyan_status status;
+
+    *out = banyan_endpoint_service_cost(graph, price);
+    if (*out > 0 && *out >= hoped)
+        return BANYAN_SUCCESS;
+    status = cost_of_trees(graph, price, &exact, out, err);
+    if (status || exact)
+        return status;
+    *out = -1;
+    if (!graph->symmetric)
+        status = cost_in_mean(graph, price, hoped, out, err);
+    else if (banyan_graph_has_even_prices(graph, price))
+        status = banyan_dual_ascent_bound(graph, price, out, err);
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    status = cost_by_search(graph, price, hoped, out, err);
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    status = banyan_split_find_check(graph, price, hoped, &other, err);
+    if (!status && other > *out)
+        *out = other;
+    if (status || (*out > 0 && *out >= hoped))
+        return status;
+    return cost_by_search_of_roots(graph, price, hoped, out, err);
+}
+
+/* Nodes that free cables join are one: often all that are left are active then, or few are idle. */
+static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err)
+{
+    banyan_contraction joined;
+    int64_t *least = NULL;
+    banyan_status status = banyan_contract(graph, price, 1, &joined, err);
+
+    if (!status && (!joined.graph || joined.graph->active_count < 2)) {
+        status = least_cost(graph, price, hoped, out, err);
+    } else if (!status) {
+        least = banyan_alloc((size_t)joined.graph->arc_count, sizeof *least);
+        status = least ? BANYAN_SUCCESS : banyan_fail_memory(err);
+        for (int i = 0; least && i < joined.graph->arc_count; i++)
+            least[i] = INT64_MAX;
+        for (int i = 0; least && i < graph->arc_count; i++)
+            if (joined.arc[i] >= 0 && price[i] < least[joined.arc[i]])
+                least[joined.arc[i]] = price[i];
+        if (!status)
+            status = least_cost(joined.graph, least, hoped, out, err);
+    }
+    banyan_free(least);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
+/* Twins are taken together where they have the same prices. */
+static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err)
+{
+    banyan_twins twins;
+    int64_t *merged = NULL;
+    banyan_status status = banyan_twins_merge(graph, price, &twins, err);
+
+    if (!status && !twins.graph)
+        status = least_cost_of_joined(graph, price, hoped, out, err);
+    else if (!status) {
+        merged = banyan_alloc((size_t)twins.graph->arc_count, sizeof *merged);
+        for (int i = 0; merged && i < graph->arc_count; i++)
+            merged[twins.arc[i]] = price[i];
+        status =
+            merged ? least_cost_of_joined(twins.graph, merged, hoped, out, err) : banyan_fail_memory(err);
+    }
+    banyan_free(merged);
+    banyan_twins_fini(&twins);
+    return status;
+}
+
+/* Costs are whole numbers, so that of 2.9999 at least 3 is wanted; large ones may miss a little. */
+static banyan_wide least_wanted(double cost)
+{
+    if (!(cost < (double)MOST))
+        return MOST;
+    return (banyan_wide)fmax(floor(cost * (1 - HOPED)), ceil(cost * (1 - WHOLE)));
+}
+
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
+                                     banyan_fraction *fraction, double *value, banyan_error *err)
+{
+    banyan_wide worth = banyan_tree_packing_value(graph, price, 1), cost = 0, by_cells = 0, wanted;
+    banyan_status status;
+
+    wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
+    status = banyan_pods_cost(graph, price, &by_cells, err);
+    if (!status && (by_cells < wanted || wanted <= 0))
+        status = least_cost_of_merged(graph, price, wanted, &cost, err);
+    cost = by_cells > cost ? by_cells : cost;
+    if (status)
+        return status;
+    if (cost <= 0)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
+    *fraction = banyan_fraction_make(worth, cost);
+    *value = (double)worth / (double)cost;
+    return BANYAN_SUCCESS;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/cut/split.h: asymmetric links: how much of each arc serves the reduce and how much the broadcast, and
+ * how much of the vector is summed at each node, for the best all-reduce. */
+#ifndef BANYAN_SOLVE_CUT_SPLIT_H
+#define BANYAN_SOLVE_CUT_SPLIT_H
+
+#include "solve/net/fraction.h"
+#include "solve/net/graph.h"
+
+typedef struct banyan_split {
+    double total;   /* reached by this division, in the graph's units */
+    double *sent;   /* per arc: what of its capacity is the broadcast's, */
+    double *summed; /* and what the reduce's */
+    double *root;   /* per node: what is summed there; total together */
+    int64_t *price; /* per arc: prices that prove the bound */
+    banyan_fraction bound;
+    double bound_value;
+    int is_settled; /* the total comes up to the bound, as far as was asked for; else it is an estimate */
+    int rounds;
+} banyan_split;
+
+/* The bound exceeds the total by no more than the tolerance's share, unless the rounds run out. Where nodes
+ * add or copy that are not active, trees may not fill the division: the bound holds, but it may not be
+ * reached. */
+banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, int round_limit,
+                                banyan_split *out, banyan_error *err);
+
+/* The same, but it stops when the bound has not fallen for a while, though no division may be known that
+ * reaches it. */
+banyan_status banyan_split_find_soon(const banyan_graph *graph, double tolerance, banyan_split *out,
+                                     banyan_error *err);
+
+/* No reduce tree and broadcast tree with one root cost less together than *out under the prices: by cuts, so
+ * that it holds for any nodes that help, but trees may cost more. What is hoped for will do; 0: the most that
+ * can be found. */
+banyan_status banyan_split_find_check(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                      banyan_wide *out, banyan_error *err);
+
+void banyan_split_fini(banyan_split *division);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/oracle/steiner_parts.h: what the files that choose helpers share. */
+#ifndef BANYAN_SOLVE_ORACLE_STEINER_PARTS_H
+#define BANYAN_SOLVE_ORACLE_STEINER_PARTS_H
+
+#include "solve/oracle/arborescence.h"
+#include "solve/oracle/steiner.h"
+
+struct banyan_steiner {
+    const banyan_closure *closure;
+    banyan_arborescence *arborescence;
+    int transposed, undirected;
+    int64_t *key; /* growing a spanning tree: what joining a node costs */
+    int *outside; /* members that have not joined */
+    int terminal_count, helper_count;
+    int *terminal, *helper;       /* indices of the closure */
+    unsigned char *member, *kept; /* these and the parents: one more, for the node before the roots */
+    int *parent, *kept_parent;
+    banyan_arborescence *rooting; /* one node more; NULL until somebody wants the best root */
+    int64_t *rooting_cost;
+    int by_table;
+    int64_t *short_way; /* [v * count + u]: through other chosen nodes too */
+    int *step;          /* first index after v on it */
+    int64_t *best;      /* [mask * count + v] */
+    int *choice;        /* u >= 0: runs to u; -1 - part: splits; */
+};
+
+/* The best tree on the members, into parent. root: an index of the closure, or its count for the best one.
+ * Returns its cost, or -1. */
+int64_t banyan_steiner_try_members(banyan_steiner *steiner, int root);
+
+/* Members and tree are the best so far. */
+void banyan_steiner_keep(banyan_steiner *steiner);
+
+/* Helpers without children bring nothing: they leave the tree that was kept. */
+void banyan_steiner_prune(banyan_steiner *steiner, int root);
+
+/* A cheap tree with a direction, kept, by growth and local search. Returns its cost, or -1. */
+int64_t banyan_steiner_search_near(banyan_steiner *steiner, int root, int careful);
+
+#endif

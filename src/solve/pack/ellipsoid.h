@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/pack/ellipsoid.h: the seed paper's way to a set of trees, in a form that works; for small graphs. */
+#ifndef BANYAN_SOLVE_PACK_ELLIPSOID_H
+#define BANYAN_SOLVE_PACK_ELLIPSOID_H
+
+#include "solve/pack/tree_columns.h"
+
+#define BANYAN_ELLIPSOID_CABLES 40
+
+typedef struct {
+    long steps, oracle_calls;
+} banyan_ellipsoid_effort;
+
+/* Appends the distinct trees that the method meets on its way to the best prices, within tolerance of them.
+ * The best packing of just these trees is within tolerance of the best of all. UNSUPPORTED beyond 40 cables.
+ */
+banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_oracle oracle, void *context,
+                                     double tolerance, banyan_trees *trees, banyan_ellipsoid_effort *effort,
+                                     banyan_error *err);
+
+#endif

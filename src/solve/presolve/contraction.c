@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/presolve/contraction.c: union-find over free cables, then arcs sorted by the parts that they join.
+ * Cost: O(arcs log arcs). */
+#include "solve/presolve/contraction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+typedef struct {
+    int from, to, arc; /* parts */
+} joint;
+
+static int compare_joints(const void *left, const void *right)
+{
+    const joint *a = left, *b = right;
+
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    if (a->to != b->to)
+        return a->to < b->to ? -1 : 1;
+    return a->arc < b->arc ? -1 : a->arc > b->arc;
+}
+
+/* Numbers of the parts, in the order of their first nodes; returns how many nodes with arcs are not the first
+ * of theirs. */
+static int find_parts(const banyan_graph *graph, const int64_t *price, int *top, int *part, int *part_count)
+{
+    int joined = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < graph->arc_count; i++) {
+        int a, b;
+
+        if (price[i] || banyan_graph_price_between(graph, price, graph->arcs[i].dst, graph->arcs[i].src))
+            continue;
+        a = banyan_graph_find_top(top, graph->arcs[i].src);
+        b = banyan_graph_find_top(top, graph->arcs[i].dst);
+        joined += a != b;
+        top[a > b ? a : b] = a > b ? b : a;
+    }
+    *part_count = 0;
+    for (int v = 0; v < graph->node_count; v++)
+        part[v] = banyan_graph_find_top(top, v) == v ? (*part_count)++ : part[banyan_graph_find_top(top, v)];
+    return joined;
+}
+
+static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *role, int part_count,
+                               int merge, banyan_contraction *out, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    joint *joints = banyan_alloc(arcs, sizeof *joints);
+    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst), count = 0;
+    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_graph_input input = {part_count, role, 0, src, dst, capacity, NULL};
+    banyan_status status = joints && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        out->arc[i] = -1;
+        if (out->part[graph->arcs[i].src] != out->part[graph->arcs[i].dst])
+            joints[count++] = (joint){out->part[graph->arcs[i].src], out->part[graph->arcs[i].dst], i};
+    }
+    if (!status)
+        qsort(joints, (size_t)count, sizeof *joints, compare_joints);
+    for (int i = 0; !status && i < count; i++) {
+        if (i == 0 || !merge || joints[i].from != joints[i - 1].from || joints[i].to != joints[i - 1].to) {
+            src[input.arc_count] = joints[i].from;
+            dst[input.arc_count] = joints[i].to;
+            capacity[input.arc_count++] = 0;
+        }
+        out->arc[joints[i].arc] = input.arc_count - 1;
+        capacity[input.arc_count - 1] += graph->unit * (double)graph->arcs[joints[i].arc].capacity;
+    }
+    if (!status && count)
+        status = banyan_graph_create(&input, &out->graph, err);
+    banyan_free(joints);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(capacity);
+    return status;
+}
+
+banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, int merge,
+                              banyan_contraction *out, banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count;
+    int *top = banyan_alloc(nodes, sizeof *top), part_count = 0;
+    unsigned char *role = banyan_alloc(nodes, 1);
+    banyan_status status;
+
+    *out = (banyan_contraction){.part = banyan_alloc(nodes, sizeof *out->part),
+                                .arc = banyan_alloc((size_t)graph->arc_count, sizeof *out->arc)};
+    status = top && role && out->part && out->arc ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    if (!status && find_parts(graph, price, top, out->part, &part_count)) {
+        for (int v = 0; v < graph->node_count; v++)
+            role[out->part[v]] |= graph->role[v];
+        status = join_arcs(graph, role, part_count, merge, out, err);
+    }
+    banyan_free(top);
+    banyan_free(role);
+    if (status)
+        banyan_contraction_fini(out);
+    return status;
+}
+
+void banyan_contraction_fini(banyan_contraction *contraction)
+{
+    banyan_graph_destroy(contraction->graph);
+    banyan_free(contraction->part);
+    banyan_free(contraction->arc);
+    memset(contraction, 0, sizeof *contraction);
+}

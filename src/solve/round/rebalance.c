@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/round/rebalance.c: two steps in turn, of which neither does alone:
+ *
+ *     edges     with the weights as they are, edges move off arcs that bear too much (solve/round/subtree_moves.h), or, where idle nodes help
+ *               and none only forwards, branches do (solve/round/branch_moves.h)
+ *     weights   with the trees as they are, a linear program weighs the pairs
+ *
+ * Edges cannot move where an arc bears a few heavy trees, for nowhere is there that much room; but other
+ * weights make that room. Weights are as the fullest arcs let them be; but then many arcs are just full, by
+ * weights of all sorts, and edges that leave these make room for other weights. So each step begins where the
+ * other has ended, and mostly four turns come to within a few thousandths of the best. Cost: a linear program
+ * with a column a pair, and some attempts an edge, each turn.
+ *
+ * Where branches move, a turn that levels all arcs brings much at first, and then as often harm as good. So
+ * then each turn aims at a little more than is reached, which nearly all arcs can bear, and only those that
+ * cannot give way; where that brings nothing more all arcs are levelled again, from the best on, as long as
+ * what follows is better. */
+#include "solve/round/rebalance.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/net/lp.h"
+#include "solve/round/branch_moves.h"
+#include "solve/round/subtree_moves.h"
+#include "solve/start/pair_tools.h"
+
+#define ATTEMPTS 400      /* to move an edge, a pair, */
+#define MORE_ATTEMPTS 3   /* or for each node, if that is more; */
+#define QUICK_ATTEMPTS 10 /* and without forwarders, for each node */
+#define LEAST_WEIGHT                                                                                         \
+    1e-4 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
+#define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
+#define IN_REACH 0.98     /* of enough, after the first turn; */
+#define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */
+#define A_LITTLE 1.003    /* times what is reached is aimed at next, or the best so far; */
+#define USUAL_GAIN 2e-3   /* of the aim, between two times that all arcs are levelled, */
+#define HOPE 4            /* times as much may still come, as long as it goes on so */
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_rebalance_problem *problem;
+    const int *root;
+    int pair_count;
+    double aim;          /* for which limits are */
+    double *limit;       /* per arc */
+    int *first, *latest; /* per arc: where its users begin, and the latest found */
+    int *pair;           /* users of all arcs, one after the other, */
+    double *value;       /* and how often each uses it */
+    int *above;
+    double *weight;  /* per tree */
+    double *learned; /* per arc: prices of graft */
+    banyan_lp *lp;   /* by which pairs were weighed last */
+} settler;
+
+static void settler_fini(settler *s)
+{
+    banyan_free(s->limit);
+    banyan_free(s->first);
+    banyan_free(s->latest);
+    banyan_free(s->pair);
+    banyan_free(s->value);
+    banyan_free(s->above);
+    banyan_free(s->weight);
+    banyan_free(s->learned);
+    banyan_lp_destroy(s->lp);
+}
+
+static void aim_at(settler *s, double aim)
+{
+    s->aim = aim;
+    for (int i = 0; i < s->graph->arc_count; i++)
+        s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / aim;
+}
+
+static banyan_status settler_init(settler *s, banyan_error *err)
+{
+    size_t arcs = (size_t)s->graph->arc_count;
+
+    s->limit = banyan_alloc(arcs, sizeof(double));
+    s->first = banyan_alloc(arcs + 1, sizeof(int));
+    s->latest = banyan_alloc(arcs, sizeof(int));
+    s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
+    s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
+    s->learned = banyan_alloc(arcs, sizeof(double));
+    if (!s->limit || !s->first || !s->latest || !s->above || !s->weight || !s->learned)
+        return banyan_fail_memory(err);
+    aim_at(s, s->problem->aim);
+    return BANYAN_SUCCESS;
+}
+
+/* The weights, so that they are 1 on average. */
+static void scale_weights(settler *s, const double *weight)
+{
+    double sum = 0, least;
+
+    for (int k = 0; k < s->pair_count; k++)
+        sum += weight[k];
+    least = LEAST_WEIGHT * sum;
+    for (int k = 0; k < s->pair_count; k++)
+        s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
+}
+
+/* Which pairs use each arc, and how often: first[] .. of pair[] and value[]. */
+static void list_users(settler *s, const banyan_trees *trees)
+{
+    int arcs = s->graph->arc_count;
+
+    memset(s->first, 0, ((size_t)arcs + 1) * sizeof *s->first);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < arcs; i++)
+            s->latest[i] = -1;
+        for (int k = 0; k < s->pair_count; k++)
+            for (size_t a = banyan_trees_arcs_begin(trees, 2 * (size_t)k);
+                 a < banyan_trees_arcs_close(trees, 2 * (size_t)k + 1); a++) {
+                int arc = trees->arcs[a], is_new = s->latest[arc] != k;
+
+                s->latest[arc] = k;
+                if (pass == 0) {
+                    s->first[arc + 1] += is_new;
+                } else if (is_new) {
+                    s->pair[s->first[arc]] = k;
+                    s->value[s->first[arc]++] = 1;
+                } else {
+                    s->value[s->first[arc] - 1]++;
+                }
+            }
+        for (int i = 0; pass == 0 && i < arcs; i++)
+            s->first[i + 1] += s->first[i];
+    }
+    for (int i = arcs; i > 0; i--)
+        s->first[i] = s->first[i - 1];
+    s->first[0] = 0;
+}
+
+static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_error *err)
+{
+    banyan_free(s->pair);
+    banyan_free(s->value);
+    s->pair = banyan_alloc(trees->arc_count, sizeof *s->pair);
+    s->value = banyan_alloc(trees->arc_count, sizeof *s->value);
+    if (!s->pair || !s->value)
+        return banyan_fail_memory(err);
+    list_users(s, trees);
+    return BANYAN_SUCCESS;
+}
+
+/* Prices of the arcs, the least in all by which every pair costs 1: this program has a row a pair, so it is
+ * much smaller than that of the weights, which are what its rows are worth. Most trees are as they were the
+ * last time, so it begins with those prices. */
+static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
+                           banyan_error *err)
+{
+    double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower);
+    banyan_lp *lp = NULL;
+    banyan_status status = lower ? make_lists(s, trees, err) : banyan_fail_memory(err);
+
+    for (int k = 0; !status && k < s->pair_count; k++)
+        lower[k] = 1;
+    if (!status)
+        status = banyan_lp_create(s->pair_count, lower, NULL, &lp, err);
+    for (int i = 0; !status && i < s->graph->arc_count; i++)
+        banyan_lp_add_column(lp, -s->limit[i] / s->pair_count, s->first[i + 1] - s->first[i],
+                             s->pair + s->first[i], s->value + s->first[i]);
+    if (!status && s->lp)
+        banyan_lp_begin_like(lp, s->lp);
+    if (!status)
+        status = banyan_lp_solve(lp, err);
+    *total = 0;
+    for (int k = 0; !status && k < s->pair_count; k++)
+        *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->aim;
+    banyan_lp_destroy(s->lp);
+    s->lp = lp;
+    banyan_free(lower);
+    return status;
+}
+
+/* Whether enough may still be reached; before: what the turn began with. */
+static int is_in_reach(const settler *s, double before, double sum)
+{
+    double enough = s->problem->enough;
+
+    return before > 0 ? sum + TURNS_TO_COME * (sum - before) >= enough : sum >= IN_REACH * enough;
+}
+
+static long count_attempts(const settler *s)
+{
+    int nodes = s->graph->node_count;
+
+    return (long)s->pair_count * (banyan_graph_all_active(s->graph)
+                                      ? QUICK_ATTEMPTS * nodes
+                                      : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * nodes));
+}
+
+/* The best so far, in the place of what was. */
+static banyan_status keep(const banyan_trees *trees, banyan_trees *best, banyan_error *err)
+{
+    banyan_trees_fini(best);
+    banyan_trees_init(best);
+    for (size_t t = 0; t < trees->tree_count; t++)
+        banyan_trees_copy(best, trees, t);
+    return best->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+/* Edges move for the weights, and the pairs are weighed anew. */
+static banyan_status take_turn(settler *s, int more_hops, int is_firm, banyan_trees *trees, double *weight,
+                               double *sum, banyan_error *err)
+{
+    banyan_subtree_moves_problem moves = {.root = s->root,
+                                          .limit = s->limit,
+                                          .depth_limit =
+                                              banyan_pair_tools_depth(s->graph, trees, s->above) + more_hops,
+                                          .attempt_limit = count_attempts(s),
+                                          .weight = s->weight,
+                                          .price = s->problem->price,
+                                          .learned = s->learned,
+                                          .is_firm = is_firm};
+    double fullest;
+    banyan_status status;
+
+    scale_weights(s, weight);
+    status = banyan_branch_moves_applies(s->graph)
+                 ? banyan_branch_moves(s->graph, &moves, trees, &fullest, err)
+                 : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
+    return status ? status : weigh(s, trees, weight, sum, err);
+}
+
+/* Trees and weights, of which the best are kept. */
+typedef struct {
+    banyan_trees trees;
+    double *weight, total;
+} stand;
+
+static banyan_status keep_better(const settler *s, const banyan_trees *trees, const double *weight,
+                                 double sum, stand *best, banyan_error *err)
+{
+    if (sum <= best->total)
+        return BANYAN_SUCCESS;
+    best->total = sum;
+    memcpy(best->weight, weight, (size_t)s->pair_count * sizeof *weight);
+    return keep(trees, &best->trees, err);
+}
+
+/* Edges of the latest trees move for the best weights. */
+static banyan_status settle_edges(settler *s, banyan_trees *trees, double *weight, stand *best,
+                                  banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    int more = 1;
+
+    for (int turn = 0; !status && turn < s->problem->turn_limit && more; turn++) {
+        double sum, before = best->total;
+
+        status = take_turn(s, turn ? 0 : s->problem->more_hops, 0, trees, weight, &sum, err);
+        if (!status)
+            status = keep_better(s, trees, weight, sum, best, err);
+        more = !status && sum > before + LEAST_GAIN * s->problem->aim && sum < s->problem->enough &&
+               (!s->problem->in_hurry || is_in_reach(s, before, sum));
+        memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
+    }
+    return status;
+}
+
+/* Branches move: all arcs are levelled, then firmly held at a little more each time. */
+static banyan_status settle_branches(settler *s, banyan_trees *trees, double *weight, stand *best,
+                                     banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    double latest = 0, first = 0, gain, least = LEAST_GAIN * s->problem->aim;
+    int is_firm = 0;
+
+    for (int turn = 0;
+         !status && turn < s->problem->turn_limit && (turn == 0 || best->total < s->problem->enough);
+         turn++) {
+        double sum, before = latest;
+
+        aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
+        status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
+        if (!status)
+            status = keep_better(s, trees, weight, sum, best, err);
+        if (s->problem->in_hurry && !(is_firm ? is_in_reach(s, before, sum) : is_in_reach(s, 0, sum)))
+            break;
+        if (status || !is_firm || sum > latest + least) {
+            latest = sum;
+            is_firm = 1;
+            continue;
+        }
+        gain = first > 0 ? best->total - first : USUAL_GAIN * s->problem->aim;
+        if (s->problem->is_patient ? gain <= least : best->total + HOPE * gain < s->problem->enough)
+            break;
+        first = best->total;
+        is_firm = 0;
+        status = keep(&best->trees, trees, err);
+        memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
+    }
+    return status;
+}
+
+banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance_problem *problem,
+                               banyan_trees *trees, const int *root, double *weight, double *total,
+                               banyan_error *err)
+{
+    settler s = {
+        .graph = graph, .problem = problem, .root = root, .pair_count = (int)(trees->tree_count / 2)};
+    stand best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
+    banyan_status status = settler_init(&s, err);
+
+    banyan_trees_init(&best.trees);
+    if (!status && !best.weight)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = banyan_branch_moves_applies(graph) ? settle_branches(&s, trees, weight, &best, err)
+                                                    : settle_edges(&s, trees, weight, &best, err);
+    *total = best.total;
+    if (!status) {
+        memcpy(weight, best.weight, (size_t)s.pair_count * sizeof *weight);
+        banyan_trees_fini(trees);
+        *trees = best.trees;
+        banyan_trees_init(&best.trees);
+    }
+    banyan_trees_fini(&best.trees);
+    banyan_free(best.weight);
+    settler_fini(&s);
+    return status;
+}
+
+banyan_status banyan_rebalance_packing(const banyan_graph *graph, const banyan_rebalance_problem *problem,
+                                       banyan_pair_packing *packing, banyan_error *err)
+{
+    size_t count = packing->trees.tree_count;
+    double *weight = banyan_alloc(count / 2, sizeof *weight);
+    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (size_t k = 0; !status && k < count / 2; k++)
+        weight[k] = packing->weight[2 * k];
+    if (!status)
+        status =
+            banyan_rebalance(graph, problem, &packing->trees, packing->root, weight, &packing->total, err);
+    for (size_t t = 0; !status && t < count; t++)
+        packing->weight[t] = weight[t / 2];
+    banyan_free(weight);
+    return status;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/round/subtree_moves.c: local search on trees with a direction.
+ *
+ *        root                An edge over an arc that bears too much is taken out, and the node below it, with all that hangs
+ *        /  \                there, is hung on whatever node of its tree has the cheapest way to it. An arc's price
+ *       A    B               grows exponentially with what it bears, so the sum of all prices falls with every move and
+ *       |x  ,                the search ends. Where that does not help, one of the node's children comes up: it
+ *       v - '                is hung elsewhere, and the node on it. Trees towards their roots are the same, backwards.
+ *
+ * First edges over arcs that are too full move; when none can, those over arcs that are nearly so, to make
+ * room. Cost: O(nodes + arcs) an attempt, less where workers have few links. */
+#include "solve/round/subtree_moves.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+#define STEEP 150       /* doublings of the price between an empty arc and a full one */
+#define LEAST_GAIN 1e-3 /* of the old way's price */
+#define NEARLY 0.9      /* of the limit: arcs that are relieved when nothing else moves */
+#define OUTSIDE (-2)    /* parent of a node that is not in the trees */
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_subtree_moves_problem *problem;
+    int node_count, tree_count;
+    int *parent;  /* [tree * node_count + v]; -1 at the root */
+    size_t *path; /* the same: arcs of the edge above v in pool, in the order in which data passes them */
+    int *length, *room; /* of them, and for as many there is room */
+    int *pool;
+    size_t pool_count, pool_capacity;
+    double *load;        /* per arc: what its users weigh */
+    double *price;       /* per arc, of one more user: the current tree */
+    double weight;       /* of that tree */
+    unsigned char *side; /* per node: 1 below the current edge, 2 not */
+    int *depth;
+    double *distance; /* per forwarder, from the node that is hung */
+    int *via, *open, open_count;
+    int only;             /* the end that is wanted; -1: any above the current edge */
+    int *way, way_length; /* found before */
+    long attempts;
+    int failed;
+} hanger;
+
+static void hanger_fini(hanger *h)
+{
+    banyan_free(h->parent);
+    banyan_free(h->path);
+    banyan_free(h->length);
+    banyan_free(h->room);
+    banyan_free(h->pool);
+    banyan_free(h->load);
+    banyan_free(h->price);
+    banyan_free(h->side);
+    banyan_free(h->depth);
+    banyan_free(h->distance);
+    banyan_free(h->via);
+    banyan_free(h->open);
+    banyan_free(h->way);
+}
+
+static banyan_status hanger_init(hanger *h, banyan_error *err)
+{
+    size_t nodes = (size_t)h->node_count, arcs = (size_t)h->graph->arc_count,
+           cells = nodes * (size_t)h->tree_count;
+
+    h->parent = banyan_alloc(cells, sizeof(int));
+    h->path = banyan_alloc(cells, sizeof(size_t));
+    h->length = banyan_alloc(cells, sizeof(int));
+    h->room = banyan_alloc(cells, sizeof(int));
+    h->load = banyan_alloc(arcs, sizeof(double));
+    h->price = banyan_alloc(arcs, sizeof(double));
+    h->side = banyan_alloc(nodes, 1);
+    h->depth = banyan_alloc(nodes, sizeof(int));
+    h->distance = banyan_alloc(nodes, sizeof(double));
+    h->via = banyan_alloc(nodes, sizeof(int));
+    h->open = banyan_alloc(nodes, sizeof(int));
+    h->way = banyan_alloc(nodes, sizeof(int));
+    if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
+        !h->distance || !h->via || !h->open || !h->way)
+        return banyan_fail_memory(err);
+    return BANYAN_SUCCESS;
+}
+
+static size_t cell_of(const hanger *h, int tree, int v)
+{
+    return (size_t)tree * (size_t)h->node_count + (size_t)v;
+}
+
+static int is_towards(int tree)
+{
+    return tree % 2 == 0;
+}
+
+/* What the current tree adds to the sum of 2^(STEEP load / limit) over the arcs; where all weigh the same,
+ * what it is then. */
+static void set_price(hanger *h, int arc)
+{
+    double limit = h->problem->limit[arc], price = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1));
+
+    h->price[arc] = h->problem->weight ? price * (1 - exp2(-STEEP * h->weight / limit)) : price;
+}
+
+static void count_arcs(hanger *h, const int *arcs, int length, int more)
+{
+    for (int i = 0; i < length; i++) {
+        h->load[arcs[i]] += more * h->weight;
+        set_price(h, arcs[i]);
+    }
+}
+
+static void count(hanger *h, size_t cell, int more)
+{
+    count_arcs(h, h->pool + h->path[cell], h->length[cell], more);
+}
+
+/* Room for the arcs of an edge, in its old place if that is long enough. */
+static int make_room(hanger *h, size_t cell, int length)
+{
+    if (length > h->room[cell]) {
+        while (h->pool_capacity < h->pool_count + (size_t)length)
+            if (!banyan_grow((void **)&h->pool, h->pool_capacity, &h->pool_capacity, sizeof(int)))
+                return 0;
+        h->path[cell] = h->pool_count;
+        h->room[cell] = length;
+        h->pool_count += (size_t)length;
+    }
+    h->length[cell] = length;
+    return 1;
+}
+
+/* The tree is at hand now. */
+static void take_up(hanger *h, int tree)
+{
+    double weight = h->problem->weight ? h->problem->weight[tree] : 1;
+
+    if (weight == h->weight)
+        return;
+    h->weight = weight;
+    for (int i = 0; i < h->graph->arc_count; i++)
+        set_price(h, i);
+}
+
+static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_error *err)
+{
+    for (size_t i = 0; i < (size_t)h->tree_count * (size_t)h->node_count; i++)
+        h->parent[i] = OUTSIDE;
+    for (int t = 0; t < h->tree_count; t++) {
+        take_up(h, t);
+        h->parent[cell_of(h, t, h->problem->root[t])] = -1;
+        for (size_t e = trees->first_edge[t]; e < banyan_trees_edges_end(trees, (size_t)t); e++) {
+            const banyan_tree_edge *edge = &trees->edges[e];
+            size_t cell = cell_of(h, t, is_towards(t) ? edge->src : edge->dst),
+                   length = banyan_trees_arcs_end(trees, e) - edge->first_arc;
+
+            h->parent[cell] = is_towards(t) ? edge->dst : edge->src;
+            if (!make_room(h, cell, (int)length))
+                return banyan_fail_memory(err);
+            memcpy(h->pool + h->path[cell], trees->arcs + edge->first_arc, length * sizeof(int));
+            count(h, cell, 1);
+        }
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* Sides of the edge above top, and depths; returns the hops from top to the farthest node below it. */
+static int mark_sides(hanger *h, int tree, int top)
+{
+    const int *parent = h->parent + cell_of(h, tree, 0);
+    int deepest = 0;
+
+    memset(h->side, 0, (size_t)h->node_count);
+    h->side[top] = 1;
+    h->depth[top] = 0;
+    for (int v = 0; v < h->node_count; v++) {
+        int u = v, hops = 0, mark, depth;
+
+        if (parent[v] == OUTSIDE)
+            continue;
+        for (; !h->side[u] && parent[u] >= 0; u = parent[u])
+            hops++;
+        mark = h->side[u] ? h->side[u] : 2;
+        depth = (h->side[u] ? h->depth[u] : 0) + hops;
+        deepest = mark == 1 && depth > deepest ? depth : deepest;
+        for (u = v; u >= 0 && !h->side[u]; u = parent[u], depth--) {
+            h->side[u] = (unsigned char)mark;
+            h->depth[u] = depth;
+        }
+    }
+    return deepest;
+}
+
+/* The ways over v's arcs come into question; *best is the cheapest end so far, in a tree no deeper than most.
+ * What is not in the tree forwards. */
+static void relax(hanger *h, int v, int towards, double so_far, int most, int *best, double *best_cost)
+{
+    const banyan_graph *graph = h->graph;
+    const int *first = towards ? graph->out_first : graph->in_first,
+              *arcs = towards ? graph->out_arc : graph->in_arc;
+
+    for (int i = first[v]; i < first[v + 1]; i++) {
+        int arc = arcs[i], w = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
+        double cost = so_far + h->price[arc];
+
+        if (cost >= *best_cost)
+            continue;
+        if (h->side[w]) {
+            if (h->only >= 0 ? w != h->only : h->side[w] == 1 || h->depth[w] > most)
+                continue;
+            *best = w;
+            *best_cost = cost;
+        } else {
+            if (cost >= h->distance[w])
+                continue;
+            if (h->distance[w] == HUGE_VAL)
+                h->open[h->open_count++] = w;
+            h->distance[w] = cost;
+        }
+        h->via[w] = arc;
+    }
+}
+
+/* The node on which v hangs most cheaply, at less than *cost, which it lowers; -1: none. */
+static int find_end(hanger *h, int v, int towards, double *cost, int most)
+{
+    int best = -1;
+
+    for (int u = 0; u < h->node_count; u++)
+        h->distance[u] = HUGE_VAL;
+    h->open_count = 0;
+    relax(h, v, towards, 0, most, &best, cost);
+    while (h->open_count) {
+        int next = 0, f;
+
+        for (int i = 1; i < h->open_count; i++)
+            next = h->distance[h->open[i]] < h->distance[h->open[next]] ? i : next;
+        f = h->open[next];
+        h->open[next] = h->open[--h->open_count];
+        if (h->distance[f] >= *cost)
+            break;
+        relax(h, f, towards, h->distance[f], most, &best, cost);
+        h->distance[f] = 0; /* done: nothing is nearer */
+    }
+    return best;
+}
+
+/* The way that was found from the end to v, or back. */
+static void take_way(hanger *h, int towards, int v, int end)
+{
+    h->way_length = 0;
+    for (int u = end; u != v; u = towards ? h->graph->arcs[h->via[u]].src : h->graph->arcs[h->via[u]].dst)
+        h->way[h->way_length++] = h->via[u];
+}
+
+/* v hangs on the end now, by the way that was taken. */
+static void hang(hanger *h, int tree, int v, int end)
+{
+    size_t cell = cell_of(h, tree, v);
+
+    if (!make_room(h, cell, h->way_length)) {
+        h->failed = 1;
+        return;
+    }
+    for (int i = 0; i < h->way_length; i++)
+        h->pool[h->path[cell] + (size_t)(is_towards(tree) ? h->way_length - 1 - i : i)] = h->way[i];
+    h->parent[cell] = end;
+    count(h, cell, 1);
+}
+
+static double price_of(const hanger *h, size_t cell)
+{
+    double sum = 0;
+
+    for (int i = 0; i < h->length[cell]; i++)
+        sum += h->price[h->pool[h->path[cell] + (size_t)i]];
+    return sum;
+}
+
+/* A child w of v, with all that hangs below v, comes to hang elsewhere, and v on it. The edge above v is out
+ * already. */
+static int try_child(hanger *h, int tree, int v, int w, int most)
+{
+    size_t cell = cell_of(h, tree, w);
+    double old, back, cost;
+    int end = -1, towards = is_towards(tree);
+
+    count(h, cell, -1);
+    old = (1 - LEAST_GAIN) * (price_of(h, cell_of(h, tree, v)) + price_of(h, cell));
+    back = old;
+    h->only = w;
+    if (find_end(h, v, towards, &back, most) >= 0) {
+        take_way(h, towards, v, w);
+        h->only = -1;
+        cost = old - back;
+        count_arcs(h, h->way, h->way_length, 1);
+        end = find_end(h, w, towards, &cost, most);
+        count_arcs(h, h->way, h->way_length, -1);
+    }
+    h->only = -1;
+    if (end < 0) {
+        count(h, cell, 1);
+        return 0;
+    }
+    hang(h, tree, v, w);
+    take_way(h, towards, w, end);
+    hang(h, tree, w, end);
+    return 1;
+}
+
+static int try_edge(hanger *h, int tree, int v, int with_children)
+{
+    size_t cell = cell_of(h, tree, v);
+    double cost;
+    int end, moved, below = mark_sides(h, tree, v), most = h->problem->depth_limit - 1 - below;
+
+    h->attempts++;
+    most = h->depth[h->parent[cell]] > most ? h->depth[h->parent[cell]] : most;
+    count(h, cell, -1);
+    cost = price_of(h, cell) * (1 - LEAST_GAIN);
+    end = find_end(h, v, is_towards(tree), &cost, most);
+    moved = end >= 0;
+    if (moved) {
+        take_way(h, is_towards(tree), v, end);
+        hang(h, tree, v, end);
+    }
+    for (int w = 0; w < h->node_count && with_children && !moved; w++)
+        if (h->parent[cell_of(h, tree, w)] == v)
+            moved = try_child(h, tree, v, w, most - 1);
+    if (!moved)
+        count(h, cell, 1);
+    return moved;
+}
+
+static int is_over(const hanger *h, size_t cell, double share)
+{
+    for (int i = 0; i < h->length[cell]; i++) {
+        int arc = h->pool[h->path[cell] + (size_t)i];
+
+        if (h->load[arc] > share * h->problem->limit[arc])
+            return 1;
+    }
+    return 0;
+}
+
+/* One round over all edges on arcs with more users than this share of the limit; how many moved. */
+static int sweep(hanger *h, double share, int with_children)
+{
+    int moved = 0;
+
+    for (int t = 0; t < h->tree_count; t++) {
+        take_up(h, t);
+        for (int v = 0; v < h->node_count; v++) {
+            size_t cell = cell_of(h, t, v);
+
+            if (h->failed || h->attempts >= h->problem->attempt_limit)
+                return 0;
+            if (h->parent[cell] >= 0 && is_over(h, cell, share))
+                moved += try_edge(h, t, v, with_children);
+        }
+    }
+    return moved;
+}
+
+static double find_fullest(const hanger *h)
+{
+    double fullest = 0;
+
+    for (int i = 0; i < h->graph->arc_count; i++)
+        fullest = fmax(fullest, h->load[i] / h->problem->limit[i]);
+    return fullest;
+}
+
+static void run(hanger *h)
+{
+    int moved = 1;
+
+    while (moved && find_fullest(h) > 1) {
+        moved = sweep(h, 1, 0);
+        if (!moved)
+            moved = sweep(h, 1, 1);
+        if (!moved)
+            moved = sweep(h, NEARLY, 0);
+        if (!moved)
+            moved = sweep(h, NEARLY, 1);
+    }
+}
+
+/* Idle nodes on which nothing hangs any more leave the trees. */
+static void drop_idle_leaves(hanger *h)
+{
+    for (int t = 0; t < h->tree_count; t++)
+        for (int again = 1; again;) {
+            again = 0;
+            memset(h->side, 0, (size_t)h->node_count);
+            for (int v = 0; v < h->node_count; v++)
+                if (h->parent[cell_of(h, t, v)] >= 0)
+                    h->side[h->parent[cell_of(h, t, v)]] = 1;
+            for (int v = 0; v < h->node_count; v++)
+                if (!h->side[v] && h->parent[cell_of(h, t, v)] >= 0 &&
+                    !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                    take_up(h, t);
+                    count(h, cell_of(h, t, v), -1);
+                    h->parent[cell_of(h, t, v)] = OUTSIDE;
+                    again = 1;
+                }
+        }
+}
+
+static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_error *err)
+{
+    banyan_trees better;
+
+    banyan_trees_init(&better);
+    for (int t = 0; t < h->tree_count; t++) {
+        banyan_trees_begin(&better);
+        for (int v = 0; v < h->node_count; v++) {
+            size_t cell = cell_of(h, t, v);
+            int above = h->parent[cell];
+
+            if (above < 0)
+                continue;
+            banyan_trees_add_edge(&better, is_towards(t) ? v : above, is_towards(t) ? above : v);
+            for (int k = 0; k < h->length[cell]; k++)
+                banyan_trees_add_arc(&better, h->pool[h->path[cell] + (size_t)k]);
+        }
+    }
+    if (better.failed) {
+        banyan_trees_fini(&better);
+        return banyan_fail_memory(err);
+    }
+    banyan_trees_fini(trees);
+    *trees = better;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_subtree_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
+                                   banyan_trees *trees, double *fullest, banyan_error *err)
+{
+    hanger h = {.graph = graph,
+                .problem = problem,
+                .node_count = graph->node_count,
+                .tree_count = (int)trees->tree_count,
+                .only = -1};
+    banyan_status status = hanger_init(&h, err);
+
+    if (!status)
+        status = take_trees(&h, trees, err);
+    if (!status) {
+        run(&h);
+        drop_idle_leaves(&h);
+    }
+    if (!status && h.failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = give_trees(&h, trees, err);
+    if (!status)
+        *fullest = find_fullest(&h);
+    hanger_fini(&h);
+    return status;
+}
