@@ -36,8 +36,8 @@
 #define SAME 1e-7
 #define SETTLED 1e-9 /* share by which bounds that are the same may differ */
 #define ALIKE 8      /* arcs for each group at least, on average */
-#define MANY_NODES                                                                                           \
-    128 /* beyond these, asymmetric links, trees that show which bound is the right one take long, so that */
+/* beyond these, asymmetric links, trees that show which bound is the right one take long, so that */
+#define MANY_NODES 128
 #define NEARLY_WIDE 0.75 /* of what wide cables should bear has to do */
 #define MANY_ARCS 300
 #define MANY_CABLES 150 /* beyond this, cables that look alike share a row */

@@ -17,14 +17,12 @@
 #include "core/alloc.h"
 #include "solve/cut/soft_partitions.h"
 
-#define NEAR                                                                                                 \
-/* to spare, of what is to come: then a cut has a say of 1 / e, where one that has nothing to spare has 1,
-     */
-0.03
+/* to spare, of what is to come: then a cut has a say of 1 / e, where one that has nothing to spare has 1, */
+#define NEAR 0.03
 #define STEEPEST 20 /* and one that lacks much e to this */
 #define MANY 3      /* times the say of one cut: that of partitions at random */
 
-    typedef struct {
+typedef struct {
     double width;
     int node;
 } measured;

@@ -25,8 +25,8 @@
 #define ENOUGH 0.993 /* of the bound, reached by pairs of equal weight: nothing else is tried; */
 #define GOOD 0.9905  /* of the bound, reached by pairs of any weights: the same */
 #define FEW_ARCS 128 /* with so few columns are soon found, and mostly few enough */
-#define SOON_DIVIDED                                                                                         \
-    200 /* with so few a division is soon made: pairs for a known bound hurry, as it may be too high; */
+/* with so few a division is soon made: pairs for a known bound hurry, as it may be too high; */
+#define SOON_DIVIDED 200
 #define CLOSE 5e-3           /* share of the bound that columns may leave then, where pairs are limited, */
 #define CLOSER 2e-3          /* and with more arcs: then some pairs will have to go */
 #define ROUGHLY 2e-3         /* the same where pairs are rebalanced, */

@@ -29,8 +29,8 @@
 #define ATTEMPTS 400      /* to move an edge, a pair, */
 #define MORE_ATTEMPTS 3   /* or for each node, if that is more; */
 #define QUICK_ATTEMPTS 10 /* and without forwarders, for each node */
-#define LEAST_WEIGHT                                                                                         \
-    1e-4 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
+/* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
+#define LEAST_WEIGHT 1e-4
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
 #define IN_REACH 0.98     /* of enough, after the first turn; */
 #define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */

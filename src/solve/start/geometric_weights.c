@@ -28,16 +28,14 @@
 #define FINER 0.9     /* steps in which weights are looked for, */
 #define HALVINGS 25   /* of which they are found, */
 #define LEAST 1e-4    /* down to this part of the widest */
-#define OVERUSED                                                                                             \
-/* times the mean price: a thing without one that has nothing left where it should have, and the same for
-     */
-1.0
+/* times the mean price: a thing without one that has nothing left where it should have, and the same for */
+#define OVERUSED 1.0
 #define SPARE 0.1       /* of all such things more than should be left of them together */
 #define USUAL_TREES 64. /* for which falls are given */
 
-    /* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one
+/* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one
  * before. */
-    static const struct {
+static const struct {
     double choice, fall;
 } ways[] = {{0.68, 0.92}, {0.6, 0.91}, {0.65, 0.935}};
 

@@ -19,8 +19,8 @@
 #include "solve/start/hub_pairs.h"
 
 #define FEW 0.02 /* of the active workers without a place: no idle hub more is worth it */
-#define LUMPS                                                                                                \
-    4 /* that those without a place make at first: more hubs that are overdone by less are a chain */
+/* that those without a place make at first: more hubs that are overdone by less are a chain */
+#define LUMPS 4
 #define MOST_IN_CHAIN 16 /* active hubs that each serve a few, while there is an idle one */
 
 void banyan_hub_choice_fini(banyan_hub_choice *c)

@@ -4,8 +4,8 @@
 
 #include "solve/start/hub_pairs.h"
 
-#define NON_BLOCKING                                                                                         \
-    0.5 /* of what its workers' links carry: a switch with that much to others needs no hub of its own */
+/* of what its workers' links carry: a switch with that much to others needs no hub of its own */
+#define NON_BLOCKING 0.5
 #define LEAST_RATE 0.95 /* of the aim: no lower one is looked for that suits whole hubs */
 #define FEW_SERVED 0.1  /* of what a hub serves: if active workers do more, hubs need not be whole */
 

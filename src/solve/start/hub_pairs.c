@@ -14,11 +14,11 @@
 #include "solve/start/hub_choice.h"
 #include "solve/start/pair_tools.h"
 
-#define STEEPNESS                                                                                            \
-    24.0 /* doublings of a link's price from an empty one to one that bears what it should by then */
+/* doublings of a link's price from an empty one to one that bears what it should by then */
+#define STEEPNESS 24.0
 #define AIM 0.9906 /* of the bound, at least */
-#define DEEPER                                                                                               \
-    0.1 /* of the price of a link that bears what it should, for each hop between a hub and the root */
+/* of the price of a link that bears what it should, for each hop between a hub and the root */
+#define DEEPER 0.1
 #define A_LITTLE_MORE 1.0003 /* times what will do is aimed at */
 #define NEARLY_WHOLE 0.9995  /* of such a rate will do */
 #define TURNS 6
