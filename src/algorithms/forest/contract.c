@@ -6,8 +6,7 @@
  *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs, and begins and ends at the
  *       \ /     \ /                                nearest worker inside, by wide cables that bear least so far. Inside a node,
  *        h0      h1        (01) --- net --- (23)   all active workers and all such ends hang on the one where the tree
- *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root.
- * / */
+ *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root. */
 #include <math.h>
 #include <string.h>
 

@@ -16,8 +16,7 @@
  * minimum cut of the whole.
  *
  *      new node:  p + 3 q     q |   neighbours take what they have room for, and may pass on
- *                   |---- q ----o   in turn what other cables lay on them
- * / */
+ *                   |---- q ----o   in turn what other cables lay on them */
 #include "solve/cut/worst_partition.h"
 
 #include <string.h>

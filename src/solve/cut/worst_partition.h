@@ -20,8 +20,7 @@ void banyan_worst_partition_destroy(banyan_worst_partition *loads); /* accepts N
 int64_t banyan_worst_partition_worst(banyan_worst_partition *loads, const int64_t *capacity,
                                      banyan_fraction guess, int *part);
 
-/* What the crossing capacity of the worst partition is above  rate * (parts - 1),  or below, if it is negative.
- * / */
+/* What the crossing capacity of the worst partition is above  rate * (parts - 1),  or below, if it is negative. */
 int64_t banyan_worst_partition_spare(banyan_worst_partition *loads, const int64_t *capacity, int64_t rate,
                                      int *part);
 
