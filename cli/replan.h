@@ -7,10 +7,10 @@
 #include "planner/planner.h"
 
 #define CLI_REPLAN_OPTIONS                                                                                   \
-    {"from", 0, "FILE", "tell what this plan, made for SPEC, reached before"},                       \
-        {"without", 0, "LINKS", "links lost since, such as g0-g1,g2->g3"},                      \
+    {"from", 0, "FILE", "tell what this plan, made for SPEC, reached before"},                               \
+        {"without", 0, "LINKS", "links lost since, such as g0-g1,g2->g3"},                                   \
     {                                                                                                        \
-        "slow", 0, "LINKS", "links that are slower, such as g0-g1:0.5 for half"                 \
+        "slow", 0, "LINKS", "links that are slower, such as g0-g1:0.5 for half"                              \
     }
 
 typedef struct {

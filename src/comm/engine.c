@@ -364,8 +364,8 @@ static void write_stats(banyan_train *train, banyan_train_stats *out)
         median_of(train->other_s,
                   train->other_count < BANYAN_ENGINE_RECENT ? train->other_count : BANYAN_ENGINE_RECENT);
     out->measured_step_s = median_of(figures->step_s, figures->count);
-    out->measured_exposed_s = banyan_symmetrised(figures->exposed_s, figures->count);
-    out->measured_comm_s = banyan_symmetrised(figures->comm_s, figures->count);
+    out->measured_exposed_s = banyan_mean(figures->exposed_s, figures->count);
+    out->measured_comm_s = banyan_mean(figures->comm_s, figures->count);
     if (out->measured_comm_s > out->measured_exposed_s)
         out->hidden_share = 1 - out->measured_exposed_s / out->measured_comm_s;
     out->drift = train->drift;

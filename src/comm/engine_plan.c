@@ -342,7 +342,7 @@ static banyan_status foretell(const banyan_train *train, const banyan_engine_tim
     }
     if (!status) {
         plan->step_s = banyan_median(step_s, times->rows);
-        plan->exposed_s = banyan_symmetrised(exposed_s, times->rows);
+        plan->exposed_s = banyan_mean(exposed_s, times->rows);
         plan->bound_s = banyan_median(bound_s, times->rows);
     }
     banyan_free(step_s);

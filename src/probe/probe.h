@@ -17,7 +17,7 @@
 
 typedef struct {
     banyan_endpoint *endpoint; /* member r is rank r */
-    banyan_edge_exchange exchange;  /* between all ranks, in their order */
+    banyan_exchange exchange;  /* between all ranks, in their order */
     int rank, size;
     const char *const *hosts; /* by rank: the same for ranks of one host */
     const char *const *names; /* by rank: the host's name, for people */

@@ -58,7 +58,7 @@ double banyan_median(double *values, int count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-double banyan_symmetrised(const double *values, int count)
+double banyan_mean(const double *values, int count)
 {
     double sum = 0;
 

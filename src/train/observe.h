@@ -31,6 +31,6 @@ double banyan_median(double *values, int count);
 
 /* 0 for none. Of waiting times: where ranks take turns in being late, each waits long or not at all, and the middle
  * of that is either. */
-double banyan_symmetrised(const double *values, int count);
+double banyan_mean(const double *values, int count);
 
 #endif

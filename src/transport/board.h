@@ -30,14 +30,14 @@ typedef struct {
     uint32_t region;
     uint32_t is_new; /* not all members have it mapped yet */
     uint64_t generation, offset;
-} banyan_unit_placement;
+} banyan_place;
 
 typedef struct {
     alignas(
         BANYAN_BOARD_LINE) char label[BANYAN_BOARD_LABEL_BYTES]; /* of the call that the slot belongs to */
     uint32_t phase;   /* where in a line of the cache the data begin */
     uint32_t is_lent; /* there are no data: the vector is where its owner has it, */
-    alignas(BANYAN_BOARD_LINE) banyan_unit_placement input, result; /* namely here */
+    alignas(BANYAN_BOARD_LINE) banyan_place input, result; /* namely here */
     alignas(BANYAN_BOARD_LINE) char data[BANYAN_BOARD_SLOT_BYTES];
 } banyan_board_slot;
 

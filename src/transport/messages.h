@@ -12,7 +12,7 @@ extern const banyan_transport banyan_transport_ucx;
 /* Give it to each member's opening. What exchange, plugin and folder point to is needed by open only, the rest must
  * outlive the endpoint. */
 typedef struct {
-    banyan_edge_exchange exchange;
+    banyan_exchange exchange;
     int64_t deadline_ns;  /* for the exchanges */
     const char *folder;   /* BANYAN_PLUGIN_FOLDER */
     const char *mpi;      /* BANYAN_MPI */

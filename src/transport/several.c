@@ -225,21 +225,21 @@ static void ring(banyan_endpoint *base, int member)
     near_one->transport->ring(near_one, member);
 }
 
-static int locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_unit_placement *out)
+static int locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 
     return near_one->transport->locate && near_one->transport->locate(near_one, memory, bytes, out);
 }
 
-static char *map(banyan_endpoint *base, int member, const banyan_unit_placement *place, size_t bytes)
+static char *map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 
     return near_one->transport->map(near_one, member, place, bytes);
 }
 
-static void settle(banyan_endpoint *base, const banyan_unit_placement *place, int is_mapped)
+static void settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/shm.h: where the processes of one host meet.
  *
- * Members tell each other their names through a banyan_edge_exchange; opening calls it twice, in every member.
+ * Members tell each other their names through a banyan_exchange; opening calls it twice, in every member.
  * Those on other hosts, in other containers, or in no process are not reached: connect says so, and `reaches`
  * tells. Either opening succeeds for every member, or it fails for every member that takes part. */
 #ifndef BANYAN_TRANSPORT_SHM_H
@@ -20,7 +20,7 @@ typedef enum {
 
 /* What an opening's meeting points to; read by open only. */
 typedef struct {
-    banyan_edge_exchange exchange;
+    banyan_exchange exchange;
     int64_t deadline_ns; /* for the exchanges */
     const int *ranks;    /* by member: the rank to name it by, -1 for a relay; NULL: the member's number */
     size_t slot_bytes;   /* what may be on its way in slots of a stream, from 64 up; 0: the default */

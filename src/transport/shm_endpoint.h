@@ -98,8 +98,8 @@ char *banyan_shm_region_at(shm_peer *peer, uint32_t region, uint64_t generation,
                            uint64_t bytes);
 void banyan_shm_peer_regions_fini(shm_peer *peer);
 
-int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_unit_placement *out);
-void banyan_shm_settle(banyan_endpoint *base, const banyan_unit_placement *place, int is_mapped);
-char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_unit_placement *place, size_t bytes);
+int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out);
+void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped);
+char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes);
 
 #endif

@@ -128,21 +128,21 @@ void banyan_shm_peer_regions_fini(shm_peer *peer)
 
 /* ---- At a board. */
 
-int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_unit_placement *out)
+int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
 {
     shm_endpoint *e = (shm_endpoint *)base;
     shm_place place = banyan_shm_place(e, memory, bytes);
 
     if (place.kind != SHM_IN_REGION || e->own_regions[place.region].is_refused)
         return 0;
-    *out = (banyan_unit_placement){.region = place.region,
+    *out = (banyan_place){.region = place.region,
                           .is_new = !e->own_regions[place.region].is_settled,
                           .generation = place.generation,
                           .offset = place.offset};
     return 1;
 }
 
-void banyan_shm_settle(banyan_endpoint *base, const banyan_unit_placement *place, int is_mapped)
+void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
 {
     shm_own_region *region = &((shm_endpoint *)base)->own_regions[place->region];
 
@@ -150,7 +150,7 @@ void banyan_shm_settle(banyan_endpoint *base, const banyan_unit_placement *place
     region->is_refused = !is_mapped;
 }
 
-char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_unit_placement *place, size_t bytes)
+char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes)
 {
     return banyan_shm_region_at(&((shm_endpoint *)base)->peers[member], place->region, place->generation,
                                 place->offset, bytes);

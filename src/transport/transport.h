@@ -38,7 +38,7 @@ typedef struct {
     banyan_status (*allgather)(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
                                banyan_error *err);
     void *context;
-} banyan_edge_exchange;
+} banyan_exchange;
 
 /* How an endpoint finds the others. */
 typedef struct {
@@ -127,9 +127,9 @@ struct banyan_transport {
     /* Of members at a board: where the others find this memory (0: they cannot), and a member's memory as it lies here
      * (NULL: it cannot be had). Once everybody has tried to map a place that is_new, its owner is told whether all could;
      * otherwise it is not to be had again. */
-    int (*locate)(banyan_endpoint *endpoint, const void *memory, size_t bytes, banyan_unit_placement *out);
-    char *(*map)(banyan_endpoint *endpoint, int member, const banyan_unit_placement *place, size_t bytes);
-    void (*settle)(banyan_endpoint *endpoint, const banyan_unit_placement *place, int is_mapped);
+    int (*locate)(banyan_endpoint *endpoint, const void *memory, size_t bytes, banyan_place *out);
+    char *(*map)(banyan_endpoint *endpoint, int member, const banyan_place *place, size_t bytes);
+    void (*settle)(banyan_endpoint *endpoint, const banyan_place *place, int is_mapped);
 };
 
 int banyan_transport_count(void);

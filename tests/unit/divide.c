@@ -7,14 +7,14 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/pack/pair_columns.h"
-#include "solve/cut/split.h"
-#include "solve/round/branch_moves.h"
 #include "solve/cut/entropy_split.h"
-#include "solve/start/equal_pairs.h"
 #include "solve/cut/local_bounds.h"
-#include "solve/round/subtree_moves.h"
 #include "solve/cut/scarce_regions.h"
+#include "solve/cut/split.h"
+#include "solve/pack/pair_columns.h"
+#include "solve/round/branch_moves.h"
+#include "solve/round/subtree_moves.h"
+#include "solve/start/equal_pairs.h"
 
 #define NODES 12
 #define MOST 128
@@ -188,7 +188,8 @@ TEST(cuts_and_columns_agree_behind_forwarders)
         banyan_pair_packing by_cuts, by_columns;
 
         assert_int_equal(banyan_pair_packing_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
-        assert_int_equal(banyan_pair_packing_by_columns(graph, &problem, NULL, &by_columns, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_columns(graph, &problem, NULL, &by_columns, NULL),
+                         BANYAN_SUCCESS);
         if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
             fail_msg("seed %d: cuts say %.9g, trees weigh %.9g", (int)seed, by_cuts.bound_value,
                      by_columns.total);
@@ -325,7 +326,8 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
     const double capacity[] = {1, 1, 1, 1, 1, 1}, limit[] = {2, 1, 1, 2, 1, 2};
     unsigned char role[] = {1, 1, 1};
     banyan_graph_input input = {3, role, 6, src, dst, capacity, NULL};
-    banyan_subtree_moves_problem problem = {.root = root, .limit = limit, .depth_limit = 2, .attempt_limit = 1000};
+    banyan_subtree_moves_problem problem = {
+        .root = root, .limit = limit, .depth_limit = 2, .attempt_limit = 1000};
     banyan_graph *graph;
     banyan_trees trees;
     double fullest;

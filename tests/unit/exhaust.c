@@ -9,8 +9,8 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "solve/oracle/arborescence.h"
-#include "solve/oracle/closure.h"
 #include "solve/oracle/branch_and_bound.h"
+#include "solve/oracle/closure.h"
 #include "topology/topology.h"
 
 enum { NODES = 16, MOST = 100 };
@@ -205,7 +205,8 @@ TEST(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes)
         least = cheapest_of_root(graph, cost, root, towards);
         assert_int_equal(banyan_branch_and_bound_create_rooted(graph, towards, 10000000, &exhaust, NULL),
                          BANYAN_SUCCESS);
-        assert_int_equal(banyan_branch_and_bound_search_rooted(exhaust, root, cost, INT64_MAX, &trees), least);
+        assert_int_equal(banyan_branch_and_bound_search_rooted(exhaust, root, cost, INT64_MAX, &trees),
+                         least);
         check_rooted_tree(graph, &trees, cost, root, towards, least);
         banyan_trees_fini(&trees);
         banyan_trees_init(&trees);

@@ -5,8 +5,8 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/start/geometric_trees.h"
 #include "solve/oracle/tree_oracle.h"
+#include "solve/start/geometric_trees.h"
 
 enum { MOST_NODES = 64 };
 
@@ -58,12 +58,12 @@ static void close_network(network *n)
 static banyan_unit_weights_problem problem_of(const network *n, int tree_limit)
 {
     return (banyan_unit_weights_problem){.price = n->bound.price,
-                                  .bound = n->bound.value,
-                                  .enough = 0.995,
-                                  .tree_limit = tree_limit,
-                                  .round_limit = 9,
-                                  .oracle = banyan_oracle_tree,
-                                  .context = n->oracle};
+                                         .bound = n->bound.value,
+                                         .enough = 0.995,
+                                         .tree_limit = tree_limit,
+                                         .round_limit = 9,
+                                         .oracle = banyan_oracle_tree,
+                                         .context = n->oracle};
 }
 
 static double fullest_cable(const banyan_graph *graph, const banyan_trees *trees, const double *weight)
@@ -88,7 +88,8 @@ static void check_network(int workers, int switches, int seed, double wanted)
     banyan_trees trees;
 
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL),
+                     BANYAN_SUCCESS);
     for (size_t t = 0; t < trees.tree_count; t++) {
         assert_true(banyan_trees_edges_end(&trees, t) - trees.first_edge[t] == (size_t)workers - 1);
         sum += weight[t];
@@ -126,7 +127,8 @@ static double total_of(int workers, double least_width, int seed)
     assert_int_equal(banyan_allreduce_solve(n.graph, &n.bound, NULL), BANYAN_SUCCESS);
     problem = problem_of(&n, 64);
     banyan_trees_init(&trees);
-    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_geometric_trees_pack(n.graph, &problem, &trees, &weight, &total, NULL),
+                     BANYAN_SUCCESS);
     assert_true(fullest_cable(n.graph, &trees, weight) <= 1 + 1e-6);
     share = total / n.bound.value;
     banyan_trees_fini(&trees);

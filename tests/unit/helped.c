@@ -10,12 +10,12 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
-#include "solve/presolve/contraction.h"
-#include "solve/pack/pair_columns.h"
 #include "solve/cut/split.h"
+#include "solve/pack/pair_columns.h"
 #include "solve/pack/thin.h"
-#include "solve/presolve/merge_twins.h"
 #include "solve/presolve/contract_wide.h"
+#include "solve/presolve/contraction.h"
+#include "solve/presolve/merge_twins.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -60,7 +60,8 @@ TEST(cuts_and_trees_agree_where_idle_nodes_help)
         banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 5);
         banyan_pair_packing guided, plain;
 
-        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &guided, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &guided, NULL),
+                         BANYAN_SUCCESS);
         assert_int_equal(banyan_pair_packing_by_columns(graph, &exactly, NULL, &plain, NULL), BANYAN_SUCCESS);
         if (fabs(guided.bound_value - plain.total) > 1e-6 * plain.total ||
             guided.total < plain.total * (1 - 1e-6))
@@ -144,7 +145,8 @@ TEST(few_pairs_carry_nearly_everything)
         double before;
         int limit, used = 0;
 
-        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &packing, NULL),
+                         BANYAN_SUCCESS);
         assert_int_equal(banyan_thin_make_pairs(graph, &packing, NULL), BANYAN_SUCCESS);
         before = packing.total;
         limit = (int)packing.trees.tree_count / 2 - 2;
@@ -295,7 +297,8 @@ TEST(wide_cables_are_those_that_bear_everything)
         assert_int_equal(banyan_network_graph(topology, topology->workers, networks[i].active,
                                               BANYAN_RELAYS_ADD, &graph, NULL),
                          BANYAN_SUCCESS);
-        assert_int_equal(banyan_contract_wide(graph, 1, &together, &limit, &most, &joined, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_contract_wide(graph, 1, &together, &limit, &most, &joined, NULL),
+                         BANYAN_SUCCESS);
         if ((joined.graph ? joined.graph->node_count : 0) != networks[i].nodes)
             fail_msg("%s: %d nodes", networks[i].spec, joined.graph ? joined.graph->node_count : 0);
         banyan_contraction_fini(&joined);

@@ -6,9 +6,9 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/start/geometric_trees.h"
-#include "solve/oracle/steiner_heuristic.h"
 #include "solve/cut/near_minimum_cuts.h"
+#include "solve/oracle/steiner_heuristic.h"
+#include "solve/start/geometric_trees.h"
 
 #define NODES 20
 #define ARCS (NODES * (NODES - 1))
@@ -49,7 +49,8 @@ static void check_prices(const banyan_graph *graph, const banyan_allreduce_bound
     banyan_near_minimum_cuts *cuts;
     banyan_trees trees;
 
-    assert_int_equal(banyan_near_minimum_cuts_create(graph, bound->price, bound->value, &cuts, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_near_minimum_cuts_create(graph, bound->price, bound->value, &cuts, NULL),
+                     BANYAN_SUCCESS);
     for (int i = 0; i < ARCS; i++)
         left[i] = (double)graph->arcs[i].capacity;
     proven = banyan_near_minimum_cuts_mix(cuts, left, bound->value, mixed);
@@ -82,7 +83,8 @@ TEST(few_trees_fill_cables_between_all_pairs_where_idle_nodes_help)
         problem.bound = bound.value;
         problem.context = helpers;
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_geometric_trees_pack(graph, &problem, &trees, &weight, &total, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_geometric_trees_pack(graph, &problem, &trees, &weight, &total, NULL),
+                         BANYAN_SUCCESS);
         assert_true(trees.tree_count <= 64);
         if (total < 0.99 * bound.value)
             fail_msg("%d active: %g of %g", active[i], total, bound.value);

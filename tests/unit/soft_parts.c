@@ -7,10 +7,10 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/cut/split.h"
-#include "solve/start/falling_pairs.h"
-#include "solve/round/rebalance.h"
 #include "solve/cut/soft_partitions.h"
+#include "solve/cut/split.h"
+#include "solve/round/rebalance.h"
+#include "solve/start/falling_pairs.h"
 
 #define SIDE 4
 #define NODES (SIDE * SIDE)
@@ -66,9 +66,9 @@ static void check_pairs(const banyan_graph *graph, const banyan_split *division,
 {
     banyan_falling_pairs_problem laden = {.price = price, .root = division->root, .pair_limit = 64};
     banyan_rebalance_problem settle = {.aim = division->bound_value,
-                                    .enough = 0.99 * division->bound_value,
-                                    .turn_limit = 10,
-                                    .price = price};
+                                       .enough = 0.99 * division->bound_value,
+                                       .turn_limit = 10,
+                                       .price = price};
     banyan_pair_packing packing = {.bound_value = division->bound_value};
 
     assert_int_equal(banyan_falling_pairs_pairs(graph, &laden, &packing, NULL), BANYAN_SUCCESS);

@@ -7,25 +7,25 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/oracle/arborescence.h"
-#include "solve/oracle/dual_ascent.h"
 #include "solve/cut/pods.h"
 #include "solve/cut/steiner_cuts.h"
-#include "solve/start/matroid_partition.h"
-#include "solve/round/edge_exchange.h"
-#include "solve/round/reduce_depth.h"
+#include "solve/cut/strength.h"
+#include "solve/cut/worst_partition.h"
 #include "solve/net/flow.h"
 #include "solve/net/fraction.h"
-#include "solve/net/symmetry.h"
-#include "solve/oracle/steiner_heuristic.h"
-#include "solve/start/hub_pairs.h"
-#include "solve/start/hub_trees.h"
-#include "solve/cut/worst_partition.h"
 #include "solve/net/lp.h"
-#include "solve/start/peel.h"
+#include "solve/net/symmetry.h"
+#include "solve/oracle/arborescence.h"
+#include "solve/oracle/dual_ascent.h"
 #include "solve/oracle/spanning.h"
 #include "solve/oracle/steiner.h"
-#include "solve/cut/strength.h"
+#include "solve/oracle/steiner_heuristic.h"
+#include "solve/round/edge_exchange.h"
+#include "solve/round/reduce_depth.h"
+#include "solve/start/hub_pairs.h"
+#include "solve/start/hub_trees.h"
+#include "solve/start/matroid_partition.h"
+#include "solve/start/peel.h"
 
 #define MOST 64
 
@@ -284,10 +284,12 @@ TEST(disjoint_trees_are_as_many_as_the_strength_allows)
         for (int i = 0; i < graph->arc_count; i++)
             room[i] = graph->arcs[i].capacity;
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole + 1, &trees, &found, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole + 1, &trees, &found, NULL),
+                         BANYAN_SUCCESS);
         if (found || trees.tree_count)
             fail_msg("seed %d: more trees than there can be", seed);
-        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole, &trees, &found, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_matroid_partition_trees(graph, room, whole, &trees, &found, NULL),
+                         BANYAN_SUCCESS);
         if (!found || trees.tree_count != (size_t)whole ||
             trees.edge_count != (size_t)whole * (size_t)(nodes - 1))
             fail_msg("seed %d: %zu trees with %zu edges, not %d", seed, trees.tree_count, trees.edge_count,

@@ -8,9 +8,9 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "core/random.h"
+#include "solve/oracle/tree_oracle.h"
 #include "solve/round/exchange_chains.h"
 #include "solve/start/matroid_partition.h"
-#include "solve/oracle/tree_oracle.h"
 #include "solve/start/unit_weights.h"
 
 enum { MOST_ARCS = 1024, MOST_TREES = 64 };
@@ -118,7 +118,8 @@ TEST(chains_find_the_disjoint_trees_that_there_are)
             weight[t] = 1;
             banyan_oracle_tree(oracle, price, &trees);
         }
-        assert_int_equal(banyan_exchange_chains_relieve(graph, &problem, &trees, &over, stuck, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_exchange_chains_relieve(graph, &problem, &trees, &over, stuck, NULL),
+                         BANYAN_SUCCESS);
         count_loads(graph, &trees, weight, load);
         for (int t = 0; t < count; t++)
             check_tree(graph, &trees, (size_t)t);
@@ -174,12 +175,12 @@ static void close_network(network *n)
 static banyan_unit_weights_problem problem_of(const network *n, double enough, int tree_limit)
 {
     return (banyan_unit_weights_problem){.price = n->bound.price,
-                                  .bound = n->bound.value,
-                                  .enough = enough,
-                                  .tree_limit = tree_limit,
-                                  .round_limit = 24,
-                                  .oracle = banyan_oracle_tree,
-                                  .context = n->oracle};
+                                         .bound = n->bound.value,
+                                         .enough = enough,
+                                         .tree_limit = tree_limit,
+                                         .round_limit = 24,
+                                         .oracle = banyan_oracle_tree,
+                                         .context = n->oracle};
 }
 
 TEST(few_trees_of_whole_units_come_near_to_the_bound)
@@ -194,7 +195,8 @@ TEST(few_trees_of_whole_units_come_near_to_the_bound)
         int fits;
 
         banyan_trees_init(&trees);
-        assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL),
+                         BANYAN_SUCCESS);
         assert_true(trees.tree_count > 0 && trees.tree_count <= 64);
         count_loads(n.graph, &trees, weight, load);
         for (size_t t = 0; t < trees.tree_count; t++) {
@@ -225,7 +227,8 @@ TEST(units_that_cannot_fit_are_not_tried)
 
     banyan_trees_init(&trees);
     problem.bound *= 1.5; /* as if there were more to have */
-    assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_unit_weights_pack(n.graph, &problem, &trees, &weight, &fits, NULL),
+                     BANYAN_SUCCESS);
     assert_int_equal(fits, 0);
     assert_int_equal(trees.tree_count, 0);
     banyan_trees_fini(&trees);

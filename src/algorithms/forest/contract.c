@@ -28,6 +28,7 @@
 #define TURNS 6
 #define MORE_HOPS 2
 #define MUCH_SMALLER 0.75
+#define FULL 0.98 /* of its capacity: the cable is not free, whatever its price */
 
 enum { OUTSIDE, MEMBER, END, REACHED };
 
@@ -325,42 +326,72 @@ static double find_fullest(const layer *l)
 }
 
 /* Cables that are wide only together are not shared well at first: then the pairs are rebalanced. */
-static banyan_status settle(layer *l, const int *root, double *weight, double rate, banyan_error *err)
+static banyan_status settle(layer *l, const int *root, double *weight, double rate, double *total,
+                            banyan_error *err)
 {
     banyan_rebalance_problem problem = {
         .aim = rate, .enough = GOOD * rate, .turn_limit = TURNS, .more_hops = MORE_HOPS, .in_hurry = 1};
-    double total;
+    double fullest = find_fullest(l);
 
-    if (find_fullest(l) * GOOD <= 1)
+    *total = rate / fmax(fullest, 1);
+    if (fullest * GOOD <= 1)
         return BANYAN_SUCCESS;
-    return banyan_rebalance(l->graph, &problem, &l->trees, root, weight, &total, err);
+    return banyan_rebalance(l->graph, &problem, &l->trees, root, weight, total, err);
 }
 
-/* The smaller network's flows, which reach this rate in the graph's units, laid into this one. Perhaps none.
- */
-static banyan_status lay(const banyan_graph *graph, const banyan_contraction *joined,
-                         const banyan_flows *small, double rate, banyan_flows *flows, banyan_error *err)
+/* Pieces that a flow is lifted in: where cables side by side are one in the smaller network, its trees are too
+ * heavy for each. */
+static int pieces_of(const banyan_flow_tree *flow, double sum, int most)
 {
-    layer l;
-    double sum = 0, *weight = banyan_alloc(small->flow_count, sizeof *weight);
-    int whole = 1, *root = banyan_alloc(2 * small->flow_count, sizeof *root);
-    banyan_status status = layer_init(&l, graph, joined, err);
+    int pieces = (int)(flow->weight / sum * most * (1 + 1e-9));
 
-    if (!status && (!weight || !root))
-        status = banyan_fail_memory(err);
+    return pieces > 1 ? pieces : 1;
+}
+
+static banyan_status lay_flows(layer *l, const banyan_flows *small, double rate, int most_pieces, int *root,
+                               double *weight, int *whole, banyan_error *err)
+{
+    double sum = 0;
+    size_t count = 0;
+
+    *whole = 1;
     for (size_t t = 0; t < small->flow_count; t++)
         sum += small->flows[t].weight;
-    for (size_t t = 0; !status && whole && t < small->flow_count; t++) {
-        weight[t] = small->flows[t].weight / sum * rate;
-        root[2 * t] = root[2 * t + 1] = choose_root(&l, small->flows[t].root);
-        whole = root[2 * t] >= 0 && lay_tree(&l, small, &small->flows[t], 1, root[2 * t], weight[t]) &&
-                lay_tree(&l, small, &small->flows[t], 0, root[2 * t], weight[t]);
-    }
-    if (!status && l.trees.failed)
+    for (int lap = 0; *whole && lap < most_pieces; lap++)
+        for (size_t t = 0; *whole && t < small->flow_count; t++) {
+            int pieces = pieces_of(&small->flows[t], sum, most_pieces), top;
+
+            if (lap >= pieces)
+                continue;
+            weight[count] = small->flows[t].weight / sum * rate / pieces;
+            root[2 * count] = root[2 * count + 1] = top = choose_root(l, small->flows[t].root);
+            *whole = top >= 0 && lay_tree(l, small, &small->flows[t], 1, top, weight[count]) &&
+                     lay_tree(l, small, &small->flows[t], 0, top, weight[count]);
+            count++;
+        }
+    return l->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
+                                 const banyan_flows *small, double rate, int most_pieces, unsigned char *full,
+                                 banyan_flows *flows, double *total, banyan_error *err)
+{
+    layer l;
+    size_t most = small->flow_count + (size_t)most_pieces;
+    double *weight = banyan_alloc(most, sizeof *weight);
+    int whole = 0, *root = banyan_alloc(2 * most, sizeof *root);
+    banyan_status status = layer_init(&l, graph, joined, err);
+
+    *total = 0;
+    if (!status && (!weight || !root))
         status = banyan_fail_memory(err);
+    if (!status)
+        status = lay_flows(&l, small, rate, most_pieces, root, weight, &whole, err);
+    for (int i = 0; !status && full && i < graph->arc_count; i++)
+        full[i] = joined->arc[i] < 0 && l.load[i] > FULL * (double)graph->arcs[i].capacity;
     if (!status && whole)
-        status = settle(&l, root, weight, rate, err);
-    for (size_t t = 0; !status && whole && t < small->flow_count; t++)
+        status = settle(&l, root, weight, rate, total, err);
+    for (size_t t = 0; !status && whole && t < l.trees.tree_count / 2; t++)
         if (weight[t] > 1e-9 * rate)
             banyan_flows_add_pair(flows, graph, &l.trees, 2 * t, 2 * t + 1, root[2 * t], 0, weight[t]);
     banyan_free(weight);
@@ -387,7 +418,7 @@ banyan_status banyan_forest_contract(const banyan_topology *topology, const bany
 {
     banyan_contraction joined;
     banyan_flows small;
-    double limit, most, rate = 0, reached = 0;
+    double limit, most, rate = 0, reached = 0, total;
     double enough = graph->node_count > MANY_NODES && !graph->symmetric ? MUCH : ENOUGH;
     banyan_status status = banyan_contract_wide(graph, 0, &together, &limit, &most, &joined, err);
 
@@ -397,7 +428,7 @@ banyan_status banyan_forest_contract(const banyan_topology *topology, const bany
         joined.graph->node_count <= MUCH_SMALLER * graph->node_count)
         status = banyan_forest_small(joined.graph, options, &small, &rate, err);
     if (!status && small.flow_count)
-        status = lay(graph, &joined, &small, rate / graph->unit, flows, err);
+        status = banyan_forest_lift(graph, &joined, &small, rate / graph->unit, 1, NULL, flows, &total, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status && flows->flow_count)

@@ -7,6 +7,7 @@
 #include "bound/allreduce.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/pack/tree_columns.h"
+#include "solve/presolve/contraction.h"
 
 /* The packing's trees as flows, each rooted at its centre. */
 void banyan_forest_take(banyan_flows *flows, const banyan_graph *graph, const banyan_tree_packing *packing);
@@ -36,6 +37,13 @@ banyan_status banyan_forest_small(const banyan_graph *graph, const banyan_forest
 banyan_status banyan_forest_contract(const banyan_topology *topology, const banyan_graph *graph, int together,
                                      const banyan_forest_options *options, banyan_flows *flows, int *good,
                                      banyan_error *err);
+
+/* The smaller network's flows, which reach this rate in the graph's units, as pairs of this one, each flow in
+ * at most that many pieces (1: whole); perhaps none. *total is what they reach, in the graph's units. full, per
+ * arc, or NULL: which inner cables turned out to be too narrow. */
+banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
+                                 const banyan_flows *small, double rate, int most_pieces, unsigned char *full,
+                                 banyan_flows *flows, double *total, banyan_error *err);
 
 /* Most pairs are cabled, and some workers only forward: trees of the network in which what these carry is
  * cables between the others. *good, and they are there: they reach 99 % of what all edges together allow, or
