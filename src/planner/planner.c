@@ -118,10 +118,18 @@ banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_sched
     return finish(plan, problem, BANYAN_EFFORT_MEASURE, status, out, err);
 }
 
+/* The default effort, without variants. */
+static banyan_effort plain_effort(const banyan_problem *problem)
+{
+    banyan_effort effort = banyan_plan_default_effort(problem);
+
+    return effort < BANYAN_EFFORT_MEASURE ? effort : BANYAN_EFFORT_MEASURE;
+}
+
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err)
 {
-    return make(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
+    return make(algorithm, problem, plain_effort(problem), out, err);
 }
 
 int banyan_plan_order(const void *a, const void *b)
@@ -254,7 +262,7 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
 
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
 {
-    return banyan_plan_candidates(problem, BANYAN_EFFORT_MEASURE, out, count, err);
+    return banyan_plan_candidates(problem, plain_effort(problem), out, count, err);
 }
 
 static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)

@@ -63,7 +63,8 @@ int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, in
 /* The order of banyan_plan_all, for qsort. */
 int banyan_plan_order(const void *a, const void *b);
 
-/* The same with the effort chosen; banyan_plan_all measures. */
+/* The same with the effort chosen; banyan_plan_all and banyan_plan_make take the default one, without
+ * variants. */
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);
 
