@@ -4,19 +4,15 @@
 #include <math.h>
 
 #include "planner/planner.h"
-#include "topology/scale.h"
 
 #define PATIENT_BYTES ((size_t)64 << 10)
 #define PATIENT_WORKERS 64
 #define SHORT_BYTES ((size_t)4 << 10) /* a link is done with them before the next message has come */
 
-/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has
- * the best rate. Large networks are judged by the walk, whose time grows with the transfers and their hops
- * alone. */
+/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
+ * rate. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem)
 {
-    if (banyan_scale_is_large(problem->topology))
-        return BANYAN_EFFORT_ESTIMATE;
     return problem->bytes <= PATIENT_BYTES && problem->active_count <= PATIENT_WORKERS
                ? BANYAN_EFFORT_PATIENT
                : BANYAN_EFFORT_MEASURE;

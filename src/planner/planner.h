@@ -63,8 +63,7 @@ int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, in
 /* The order of banyan_plan_all, for qsort. */
 int banyan_plan_order(const void *a, const void *b);
 
-/* The same with the effort chosen; banyan_plan_all and banyan_plan_make take the default one, without
- * variants. */
+/* The same with the effort chosen; banyan_plan_all measures. */
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);
 

@@ -43,7 +43,7 @@ struct banyan_route_search {
     adjacency up, down; /* up links by source, down links by destination */
     search_side forward, backward;
     int *ahead;    /* by node: links found forward that lead on to a turn, or NONE; chained as forward.next */
-    int *unmarked;  /* nodes whose links found forward are to be listed by their sources */
+    int *unmarked; /* nodes whose links found forward are to be listed by their sources */
     int *candidate; /* links from one node */
     int is_updown, shortest, src, dst;
 };
@@ -287,7 +287,8 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The fastest of the links, and of these, in the order of their ids, the one that the destination's number picks. */
+/* The fastest of the links, and of these, in the order of their ids, the one that the destination's number
+ * picks. */
 static int pick(banyan_route_search *s, int count)
 {
     double fastest = 0;
