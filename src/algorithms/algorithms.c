@@ -221,6 +221,16 @@ banyan_status banyan_problem_check_transfers(const banyan_problem *problem, cons
     return BANYAN_SUCCESS;
 }
 
+banyan_status banyan_problem_check_moves(const banyan_problem *problem, const char *name, double moves,
+                                         banyan_error *err)
+{
+    if (banyan_scale_is_large(problem->topology) && moves > BANYAN_SCALE_MOST_MOVES)
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "%s on %d workers would move at least %.0f pieces, and %d is the most", name,
+                           problem->active_count, moves, BANYAN_SCALE_MOST_MOVES);
+    return BANYAN_SUCCESS;
+}
+
 void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder)
 {
     banyan_builder_init(builder, problem->collective, problem->root, problem->topology->node_count,

@@ -79,6 +79,11 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
 banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
                                              double transfers, banyan_error *err);
 
+/* The same where its transfers would move more pieces than a schedule for a large network may
+ * (topology/scale.h), for algorithms that search before they build. */
+banyan_status banyan_problem_check_moves(const banyan_problem *problem, const char *name, double moves,
+                                         banyan_error *err);
+
 /* Starts a builder with the problem's collective, root and active workers. */
 void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder);
 

@@ -44,6 +44,16 @@ static banyan_status check_size(const banyan_problem *problem, const char *text,
     return BANYAN_SUCCESS;
 }
 
+/* Half of the ranks are the fewest places: each of their pieces moves to all other places and back, and to
+ * the ranks that lean. A search among shapes takes long where none of them may be used. */
+static banyan_status check_moves(const banyan_problem *problem, banyan_error *err)
+{
+    double ranks = problem->active_count, places = problem->active_count - problem->active_count / 2;
+    double pieces = problem->collective == BANYAN_COLLECTIVE_ALLREDUCE ? places : ranks;
+
+    return banyan_problem_check_moves(problem, "hierarchical", pieces * (ranks - 1), err);
+}
+
 typedef struct {
     banyan_layers shape;
     int ways; /* in which every ring runs */
@@ -132,8 +142,10 @@ static banyan_status build_in_order(const banyan_problem *problem, const int *or
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     int *order = NULL, *nodes;
-    banyan_status status = banyan_problem_order(problem, &order, err);
+    banyan_status status = check_moves(problem, err);
 
+    if (!status)
+        status = banyan_problem_order(problem, &order, err);
     if (status)
         return status;
     nodes = banyan_alloc((size_t)problem->active_count, sizeof *nodes);

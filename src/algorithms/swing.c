@@ -127,7 +127,7 @@ static void append_flow(swing *w, int flow)
     find_steps(w, flow);
     number_pieces(w, 0, 0, 0);
     for (int step = 0; step < w->step_count; step++)
-        for (int worker = 0; worker < w->problem->active_count; worker++) {
+        for (int worker = 0; worker < w->problem->active_count && !w->builder->status; worker++) {
             int other = partner(w, worker, step);
 
             send_reach(w, BANYAN_ACTION_REDUCE, step, worker, other, other, step, flow);

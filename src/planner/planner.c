@@ -18,6 +18,10 @@
 #define MAX_SLICES 512
 #define MIN_SLICE_BYTES ((size_t)512)
 
+/* Messages of a schedule for a large network, about: the fluid simulator then stays within its own limit of
+ * work (planner/predict.c) on most networks, and plans are judged by the same model. */
+#define LARGE_NETWORK_MESSAGES (BANYAN_SCALE_MOST_MOVES / 2)
+
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
     banyan_verdict verdict;
@@ -33,13 +37,30 @@ static banyan_status prove(const banyan_plan *plan, const banyan_problem *proble
     return status;
 }
 
-/* Elements flow as they come: what is predicted for large slices would be too slow for plans with large pieces. */
-static size_t slice_of(const banyan_problem *problem)
+/* How much of the vector is sent, each time counted. */
+static double volume_of(const banyan_schedule *schedule)
+{
+    double volume = 0;
+
+    for (size_t i = 0; i < schedule->transfer_count; i++)
+        volume += banyan_schedule_share(schedule, schedule->transfers[i].first_piece,
+                                        schedule->transfers[i].piece_count);
+    return volume;
+}
+
+/* Elements flow as they come: what is predicted for large slices would be too slow for plans with large
+ * pieces. On large networks the number of messages decides. */
+static size_t slice_of(const banyan_plan *plan, const banyan_problem *problem)
 {
     size_t slice_bytes = problem->bytes / MAX_SLICES;
 
     if (problem->slice_bytes)
         return problem->slice_bytes;
+    if (banyan_scale_is_large(problem->topology)) {
+        double least = volume_of(plan->schedule) * (double)problem->bytes / LARGE_NETWORK_MESSAGES;
+
+        slice_bytes = least > (double)slice_bytes ? (size_t)least : slice_bytes;
+    }
     return slice_bytes < MIN_SLICE_BYTES ? MIN_SLICE_BYTES : slice_bytes;
 }
 
@@ -59,10 +80,10 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
 
     if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status =
-            banyan_walk(plan->schedule, problem->topology, problem->bytes, slice_of(problem), &timeline, err);
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
+                             &timeline, err);
     } else if (!status) {
-        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, slice_of(problem),
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
                                 &timeline, &plan->model, err);
     }
     if (status)

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "topology/routes.h"
+#include "topology/scale.h"
 
 typedef struct {
     banyan_paths *paths;
@@ -14,6 +15,7 @@ typedef struct {
     uint64_t *key; /* (src, dst) plus one; 0: free */
     int *value;
     size_t slots, used;
+    size_t most_links;
 } finder;
 
 static int append(finder *f, const int *links, int count)
@@ -87,6 +89,11 @@ static banyan_status find_pair(finder *f, banyan_routes *routes, const banyan_tr
         status = banyan_routes_find(routes, t->src, t->dst, &links, &count, err);
         if (status)
             return status;
+        if (f->link_count + (size_t)count > f->most_links)
+            return banyan_fail(
+                err, BANYAN_UNSUPPORTED,
+                "the paths of this schedule would cross more than %zu links, and that is the most",
+                f->most_links);
         if (!append(f, links, count))
             return banyan_fail_memory(err);
         f->key[slot] = key;
@@ -117,7 +124,9 @@ static banyan_status take_routes(finder *f, const banyan_schedule *schedule, con
 banyan_status banyan_paths_find(const banyan_schedule *schedule, const banyan_topology *topology,
                                 banyan_paths **out, banyan_error *err)
 {
-    finder f = {.paths = banyan_alloc(1, sizeof(banyan_paths)), .first_capacity = 1};
+    finder f = {.paths = banyan_alloc(1, sizeof(banyan_paths)),
+                .first_capacity = 1,
+                .most_links = banyan_scale_is_large(topology) ? BANYAN_SCALE_MOST_HOPS : INT32_MAX};
     banyan_routes *routes = NULL;
     banyan_status status;
 

@@ -1,58 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/routes.c: default routes. For a destination we find the distance of every node to it, and from
- * that the link by which each node goes there: where several links go downhill the destination's number picks
- * one of them (D-mod-k). A route is then a walk from link to link.
+ * that the link by which each node goes there: where several links go downhill the destination's number
+ * picks one of them (D-mod-k). A route is then a walk from link to link.
  *
- * For up-down routes there are two distances: «down», using only links away from the core, and «any», which
- * may first climb. A walk that has begun to descend never climbs again, so a node has two ways on: one for
- * each state.
+ * For up-down routes there are two distances: «down», using only links away from the core, and «any»,
+ * which may first climb. A walk that has begun to descend never climbs again, so a node has two ways on:
+ * one for each state.
  *
- * A large network (topology/scale.h) would take a table per destination, of all its nodes. There only distances are kept, one
- * table for all destinations that are reached through the same node (the workers of a switch, the only worker of a
- * host), and links are picked on the walk: the same ones. */
+ * A large network (topology/scale.h) would take too many such tables: there each route is searched for by
+ * itself (topology/route_search.h), and is the same. */
 #include "topology/routes.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "core/alloc.h"
+#include "topology/route_search.h"
 #include "topology/scale.h"
 
-enum {
-    FAR = INT_MAX,
-    ASKED = INT_MAX - 1, /* soon to be found */
-    MOST_ENDING = 16     /* links between a destination and the node that many are reached through */
-};
-
-/* Distances that are kept for a large network, 64 MiB; beyond these each way is searched for by itself. */
-#define MOST_DISTANCES ((size_t)1 << 24)
+enum { FAR = INT_MAX };
 
 struct banyan_routes {
     const banyan_topology *topology;
-    int *level; /* updown: distance from the nearest worker */
-    int **next; /* by destination, NULL until asked for: next[dst][v] is the link to take at v, or -1; for
+    int *level;  /* updown: distance from the nearest worker */
+    int **next;  /* by destination, NULL until asked for: next[dst][v] is the link to take at v, or -1; for
                     updown  next[dst][node_count + v] is the one to take after descending */
-    int **
-        plain; /* the same by shortest distances where the policy has no route; of a large network both hold distances */
-    size_t kept;             /* how many of these */
-    int *scratch;            /* large networks: distances of one search, two planes, all FAR before it */
-    int touched;             /* nodes of the queue that have some there */
-    int *above, above_count; /* and nodes above a source */
-    int *queue;              /* scratch: node_count */
-    int *path;               /* scratch: node_count links */
-    int ending[MOST_ENDING]; /* scratch: the last links of a path, last first */
+    int **plain; /* the same by shortest distances where the policy has no route */
+    banyan_route_search *search; /* of a large network */
+    int *queue;                  /* scratch: node_count */
+    int *path;                   /* scratch: node_count links */
 };
 
 static int is_up(const banyan_routes *routes, const banyan_link *link)
 {
-    int from = routes->level[link->src], to = routes->level[link->dst];
-
-    return to > from || (to == from && link->dst < link->src);
+    return banyan_route_is_up(routes->level, link);
 }
 
-/* Distances by breadth-first search against the links, from a first frontier that is in distance[] already.
- * Returns how many nodes the queue holds then. */
-static int spread(const banyan_routes *routes, int *distance, int tail, int only_down)
+/* Distances by breadth-first search against the links, from a first frontier that is in distance[]
+ * already. */
+static void spread(const banyan_routes *routes, int *distance, int tail, int only_down)
 {
     const banyan_topology *topology = routes->topology;
     int *queue = routes->queue;
@@ -74,7 +59,6 @@ static int spread(const banyan_routes *routes, int *distance, int tail, int only
             }
         }
     }
-    return tail;
 }
 
 static int *new_distances(const banyan_routes *routes, int planes)
@@ -134,22 +118,6 @@ static int *updown_to(const banyan_routes *routes, int dst)
     return any;
 }
 
-static int find_levels(banyan_routes *routes)
-{
-    const banyan_topology *topology = routes->topology;
-    int tail = 0;
-
-    routes->level = new_distances(routes, 1);
-    if (!routes->level)
-        return 0;
-    for (int i = 0; i < topology->worker_count; i++) {
-        routes->level[topology->workers[i]] = 0;
-        routes->queue[tail++] = topology->workers[i];
-    }
-    spread(routes, routes->level, tail, 0);
-    return 1;
-}
-
 banyan_status banyan_routes_create(const banyan_topology *topology, banyan_routes **out, banyan_error *err)
 {
     banyan_routes *routes = banyan_alloc(1, sizeof *routes);
@@ -162,14 +130,11 @@ banyan_status banyan_routes_create(const banyan_topology *topology, banyan_route
     routes->next = banyan_alloc(nodes, sizeof *routes->next);
     routes->plain = banyan_alloc(nodes, sizeof *routes->plain);
     routes->queue = banyan_alloc(nodes, sizeof *routes->queue);
-    routes->path = banyan_alloc(nodes + 2 + MOST_ENDING, sizeof *routes->path);
-    if (banyan_scale_is_large(topology)) {
-        routes->scratch = new_distances(routes, 2);
-        routes->above = banyan_alloc(nodes, sizeof *routes->above);
-    }
+    routes->path = banyan_alloc(nodes + 2, sizeof *routes->path);
     if (!routes->next || !routes->plain || !routes->queue || !routes->path ||
-        (banyan_scale_is_large(topology) && (!routes->scratch || !routes->above)) ||
-        (topology->policy == BANYAN_ROUTES_UPDOWN && !find_levels(routes))) {
+        (topology->policy == BANYAN_ROUTES_UPDOWN && !(routes->level = banyan_route_levels(topology))) ||
+        (banyan_scale_is_large(topology) &&
+         banyan_route_search_create(topology, routes->level, &routes->search, err))) {
         banyan_routes_destroy(routes);
         return banyan_fail_memory(err);
     }
@@ -192,8 +157,7 @@ void banyan_routes_destroy(banyan_routes *routes)
     banyan_free(routes->level);
     banyan_free(routes->queue);
     banyan_free(routes->path);
-    banyan_free(routes->scratch);
-    banyan_free(routes->above);
+    banyan_route_search_destroy(routes->search);
     banyan_free(routes);
 }
 
@@ -318,206 +282,13 @@ static int walk_grid(banyan_routes *routes, int src, int dst)
     return count;
 }
 
-/* The one node besides prev that links lead to v from; -1: there are none or several, or an up-down path could not end
- * that way. */
-static int only_source(const banyan_routes *routes, int v, int prev)
-{
-    const banyan_topology *topology = routes->topology;
-    int source = -1;
-
-    for (int i = topology->in_first[v]; i < topology->in_first[v + 1]; i++) {
-        const banyan_link *link = &topology->links[topology->in_link[i]];
-
-        if (link->src == prev || link->src == source)
-            continue;
-        if (source >= 0 || topology->nodes[link->src].kind == BANYAN_NODE_WORKER ||
-            (routes->level && is_up(routes, link)))
-            return -1;
-        source = link->src;
-    }
-    return source;
-}
-
-/* As pick_link, where all ways lead through this node; it may have very many other links. */
-static int pick_between(const banyan_topology *topology, int from, int to, int dst)
-{
-    int candidates = 0, wanted = 0;
-    double fastest = 0;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = topology->in_first[to]; i < topology->in_first[to + 1]; i++) {
-            const banyan_link *link = &topology->links[topology->in_link[i]];
-
-            if (link->src != from || link->bytes_per_s < fastest)
-                continue;
-            if (pass && wanted-- == 0)
-                return topology->in_link[i];
-            if (!pass) {
-                candidates = link->bytes_per_s > fastest ? 1 : candidates + 1;
-                fastest = link->bytes_per_s;
-            }
-        }
-        wanted = dst % candidates;
-    }
-    return -1;
-}
-
-/* Distances on the shortest ways from src alone, in the scratch: all that are nearer to the node than src. */
-static const int *search_shortest(banyan_routes *routes, int src, int node)
-{
-    const banyan_topology *topology = routes->topology;
-    int *distance = routes->scratch, tail = 1;
-
-    distance[routes->queue[0] = node] = 0;
-    for (int head = 0; head < tail && distance[src] == FAR; head++) {
-        int v = routes->queue[head];
-
-        for (int i = topology->in_first[v]; i < topology->in_first[v + 1]; i++) {
-            int w = topology->links[topology->in_link[i]].src;
-
-            if (distance[w] == FAR) {
-                distance[w] = distance[v] + 1;
-                routes->queue[tail++] = w;
-            }
-        }
-    }
-    routes->touched = tail;
-    return distance;
-}
-
-static int compare_heights(const void *left, const void *right, void *context)
-{
-    const banyan_routes *routes = context;
-    int a = *(const int *)left, b = *(const int *)right;
-
-    if (routes->level[a] != routes->level[b])
-        return routes->level[a] > routes->level[b] ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
-
-/* The nodes that src can climb to without passing a worker, the highest first. */
-static int find_above(banyan_routes *routes, int src)
-{
-    const banyan_topology *topology = routes->topology;
-    int count = 1, *any = routes->scratch;
-
-    any[routes->above[0] = src] = ASKED;
-    for (int head = 0; head < count; head++) {
-        int v = routes->above[head];
-
-        if (v != src && topology->nodes[v].kind == BANYAN_NODE_WORKER)
-            continue;
-        for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++) {
-            const banyan_link *link = &topology->links[topology->out_link[i]];
-
-            if (is_up(routes, link) && any[link->dst] == FAR)
-                any[routes->above[count++] = link->dst] = ASKED;
-        }
-    }
-    qsort_r(routes->above, (size_t)count, sizeof *routes->above, compare_heights, routes);
-    return count;
-}
-
-/* The least of going down from v and of climbing on; those above v have theirs. */
-static int least_from(const banyan_routes *routes, int v, int node)
-{
-    const banyan_topology *topology = routes->topology;
-    const int *any = routes->scratch, *down = any + topology->node_count;
-    int least = down[v];
-
-    for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++) {
-        const banyan_link *link = &topology->links[topology->out_link[i]];
-        int from = any[link->dst];
-
-        if (!is_up(routes, link) || from == FAR ||
-            (link->dst != node && topology->nodes[link->dst].kind == BANYAN_NODE_WORKER))
-            continue;
-        least = from + 1 < least ? from + 1 : least;
-    }
-    return least;
-}
-
-/* As updown_to, of the nodes above src and above the node alone, in the scratch. */
-static const int *search_updown(banyan_routes *routes, int src, int node)
-{
-    int *any = routes->scratch, *down = any + routes->topology->node_count;
-
-    down[routes->queue[0] = node] = 0;
-    routes->touched = spread(routes, down, 1, 1);
-    routes->above_count = find_above(routes, src);
-    for (int i = 0; i < routes->above_count; i++)
-        any[routes->above[i]] = least_from(routes, routes->above[i], node);
-    any[node] = 0;
-    return any;
-}
-
-/* Makes the scratch ready for the next search. */
-static void clear_scratch(banyan_routes *routes)
-{
-    int nodes = routes->topology->node_count;
-
-    for (int i = 0; i < routes->touched; i++)
-        routes->scratch[routes->queue[i]] = routes->scratch[nodes + routes->queue[i]] = FAR;
-    for (int i = 0; i < routes->above_count; i++)
-        routes->scratch[routes->above[i]] = FAR;
-    routes->touched = routes->above_count = 0;
-}
-
-/* Distances to the node, kept for the next time while there is room, else those that a way from src needs; NULL: no
- * memory. */
-static const int *distances_to(banyan_routes *routes, int src, int node, int updown)
-{
-    int **tables = updown ? routes->next : routes->plain;
-    size_t entries = (size_t)(updown ? 2 : 1) * (size_t)routes->topology->node_count;
-
-    if (tables[node])
-        return tables[node];
-    if (routes->kept + entries > MOST_DISTANCES)
-        return updown ? search_updown(routes, src, node) : search_shortest(routes, src, node);
-    routes->kept += entries;
-    return tables[node] = updown ? updown_to(routes, node) : shortest_to(routes, node);
-}
-
-/* From src to the node that the destination is reached through; -1: no way, -2: no memory. */
-static int walk_by_distance(banyan_routes *routes, int src, int node, int dst, int updown)
-{
-    const banyan_topology *topology = routes->topology;
-    const int *distance = distances_to(routes, src, node, updown);
-    int count = 0, descended = 0, v = src;
-
-    if (!distance)
-        return -2;
-    while (v != node && count <= topology->node_count) {
-        int link = pick_link(routes, distance, v, dst, updown ? descended : -1);
-
-        if (link < 0)
-            break;
-        if (updown && !is_up(routes, &topology->links[link]))
-            descended = 1;
-        routes->path[count++] = link;
-        v = topology->links[link].dst;
-    }
-    clear_scratch(routes);
-    return v == node ? count : -1;
-}
-
 static int find_in_large(banyan_routes *routes, int src, int dst)
 {
-    const banyan_topology *topology = routes->topology;
-    int node = dst, prev = -1, source, tail = 0, count = -1;
+    int count = -1;
 
-    while (node != src && tail < MOST_ENDING && (source = only_source(routes, node, prev)) >= 0) {
-        routes->ending[tail++] = pick_between(topology, source, node, dst);
-        prev = node;
-        node = source;
-    }
     if (routes->level)
-        count = walk_by_distance(routes, src, node, dst, 1);
-    if (count == -1)
-        count = walk_by_distance(routes, src, node, dst, 0);
-    while (count >= 0 && tail)
-        routes->path[count++] = routes->ending[--tail];
-    return count;
+        count = banyan_route_search_find(routes->search, src, dst, 1, routes->path);
+    return count < 0 ? banyan_route_search_find(routes->search, src, dst, 0, routes->path) : count;
 }
 
 static int find(banyan_routes *routes, int src, int dst)

@@ -185,6 +185,26 @@ static void flood(const banyan_topology *topology, int node, int forward, char *
     }
 }
 
+banyan_status banyan_topology_mark_connected(const banyan_topology *topology, int node, char *marks,
+                                             banyan_error *err)
+{
+    size_t nodes = (size_t)topology->node_count;
+    char *back = banyan_alloc(nodes, 1);
+    int *queue = banyan_alloc(nodes, sizeof *queue);
+    banyan_status status = back && queue ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status) {
+        memset(marks, 0, nodes);
+        flood(topology, node, 1, marks, queue);
+        flood(topology, node, 0, back, queue);
+        for (size_t i = 0; i < nodes; i++)
+            marks[i] = marks[i] && back[i];
+    }
+    banyan_free(back);
+    banyan_free(queue);
+    return status;
+}
+
 banyan_status banyan_topology_check_connected(const banyan_topology *topology, const int *active, int count,
                                               banyan_error *err)
 {

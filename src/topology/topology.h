@@ -79,6 +79,10 @@ const char *banyan_topology_link_name(const banyan_topology *topology, int link,
 banyan_status banyan_topology_parse_active(const banyan_topology *topology, const char *text, int **out,
                                            int *count, banyan_error *err);
 
+/* Marks the nodes, marks[0 .. node_count), that this one can send to and receive from. */
+banyan_status banyan_topology_mark_connected(const banyan_topology *topology, int node, char *marks,
+                                             banyan_error *err);
+
 /* Fails with a sentence unless every active worker can reach every other one. */
 banyan_status banyan_topology_check_connected(const banyan_topology *topology, const int *active, int count,
                                               banyan_error *err);

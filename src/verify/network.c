@@ -123,53 +123,18 @@ static banyan_status judge_multicast(banyan_judge *judge, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* Routes known to exist: a bit for each pair of nodes where that is little, else the last from each node. */
-typedef struct {
-    size_t nodes;
-    unsigned char *pair;
-    int *last_dst; /* plus one */
-} known_routes;
-
-enum { MOST_PAIRS = 1 << 20 };
-
-static banyan_status known_init(known_routes *known, int node_count, banyan_error *err)
-{
-    size_t nodes = (size_t)node_count;
-
-    *known = (known_routes){.nodes = nodes};
-    if (nodes * nodes <= MOST_PAIRS)
-        known->pair = banyan_alloc(nodes * nodes, 1);
-    else
-        known->last_dst = banyan_alloc(nodes, sizeof *known->last_dst);
-    return known->pair || known->last_dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
-}
-
-/* Whether it was known; from now on it is. */
-static int is_known(known_routes *known, const banyan_transfer *t)
-{
-    int was;
-
-    if (known->pair) {
-        unsigned char *mark = &known->pair[(size_t)t->src * known->nodes + (size_t)t->dst];
-
-        was = *mark;
-        *mark = 1;
-    } else {
-        was = known->last_dst[t->src] == t->dst + 1;
-        known->last_dst[t->src] = t->dst + 1;
-    }
-    return was;
-}
-
+/* Default routes join whatever links join, so most need no search: nodes that are connected to the first
+ * rank both ways are so with one another. */
 banyan_status banyan_judge_network(banyan_judge *judge, banyan_error *err)
 {
     const banyan_schedule *schedule = judge->schedule;
     banyan_routes *routes = NULL;
-    known_routes known;
-    banyan_status status = known_init(&known, schedule->node_count, err);
+    char *joined = banyan_alloc((size_t)judge->topology->node_count, 1);
+    banyan_status status =
+        joined ? banyan_routes_create(judge->topology, &routes, err) : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_routes_create(judge->topology, &routes, err);
+        status = banyan_topology_mark_connected(judge->topology, schedule->active[0], joined, err);
     if (!status)
         judge_active(judge);
     for (size_t i = 0; !status && i < schedule->transfer_count; i++) {
@@ -178,13 +143,12 @@ banyan_status banyan_judge_network(banyan_judge *judge, banyan_error *err)
         judge_abilities(judge, i);
         if (t->route >= 0)
             judge_route(judge, i);
-        else if (!is_known(&known, t))
+        else if (!joined[t->src] || !joined[t->dst])
             status = judge_default_route(judge, i, routes, err);
     }
     if (!status)
         status = judge_multicast(judge, err);
     banyan_routes_destroy(routes);
-    banyan_free(known.pair);
-    banyan_free(known.last_dst);
+    banyan_free(joined);
     return status;
 }

@@ -10,6 +10,14 @@ for spec in switch:16384 fattree:64x64 torus:128x128,down=g0-g1; do
 done
 says 'proven in' 0 plan switch:2048 --algo binomial -o plan.json
 says 'plan.json: proven' 0 verify plan.json --topo switch:2048
+# Switches of many ports, and many hops.
+for spec in dgxa100:160 ring:1100; do
+    says 'proven in' 0 plan $spec -o plan.json
+    says 'plan.json: proven' 0 verify plan.json --topo $spec
+done
+says 'would move more than 2097152 pieces' 2 plan torus:128x128 --algo swing
+says 'would move at least' 2 plan ring:16384 --algo hierarchical
+says 'would cross more than' 2 plan ring:16384 --algo parameter-server
 for verb in bound plan compare; do
     says 'fattree:256x256 has 65536 workers; networks of up to 16384 are planned and bounded' 2 $verb fattree:256x256
 done
