@@ -68,6 +68,7 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     if (status)
         return status;
     plan->network_s = timeline->total_s;
+    plan->bytes = problem->bytes;
     costs = banyan_message_costs_of(plan->schedule, problem->topology);
     plan->predicted_s = with_messages(plan->network_s, &costs);
     banyan_timeline_destroy(timeline);
@@ -206,8 +207,17 @@ static void tell(const banyan_problem *problem, int done, int all)
         problem->watch(problem->watch_context, done, all);
 }
 
-static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan *plans,
-                                     int all, banyan_error *err)
+/* Whether there is time for the next candidate. */
+static banyan_status check_deadline(int64_t deadline_ns, int done, int all, banyan_error *err)
+{
+    if (!deadline_ns || done == all || banyan_clock_ns() < deadline_ns)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_TIMEOUT,
+                       "time was up after %d of %d candidates: allow more, or name an algorithm", done, all);
+}
+
+static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
+                                     banyan_plan *plans, int all, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int next = 0;
@@ -217,11 +227,15 @@ static banyan_status make_candidates(const banyan_problem *problem, banyan_effor
 
         status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
         tell(problem, next, all);
+        if (!status)
+            status = check_deadline(deadline_ns, next, all, err);
         if (!has_variants(algorithm, problem, effort))
             continue;
         for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++) {
             status = make_candidate(algorithm, v, problem, effort, &plans[next++], err);
             tell(problem, next, all);
+            if (!status)
+                status = check_deadline(deadline_ns, next, all, err);
         }
     }
     return status;
@@ -229,6 +243,13 @@ static banyan_status make_candidates(const banyan_problem *problem, banyan_effor
 
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err)
+{
+    return banyan_plan_candidates_until(problem, effort, 0, out, count, err);
+}
+
+banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
+                                           int64_t deadline_ns, banyan_plan **out, int *count,
+                                           banyan_error *err)
 {
     int all = count_candidates(problem, effort);
     banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
@@ -241,7 +262,7 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
     if (!status)
-        status = make_candidates(problem, effort, plans, all, err);
+        status = make_candidates(problem, effort, deadline_ns, plans, all, err);
     if (status) {
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
@@ -321,7 +342,9 @@ banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *pr
 void banyan_plan_fini(banyan_plan *plan)
 {
     banyan_schedule_destroy(plan->schedule);
+    banyan_free(plan->explanation);
     plan->schedule = NULL;
+    plan->explanation = NULL;
 }
 
 void banyan_plans_destroy(banyan_plan *plans, int count)
