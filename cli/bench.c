@@ -13,6 +13,7 @@
 #include "bench_processes.h"
 #include "core/settings.h"
 #include "core/value.h"
+#include "topology/topology.h"
 
 static banyan_status run_sizes(bench_table *t, banyan_comm **comms, banyan_error *err)
 {

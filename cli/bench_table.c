@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "core/alloc.h"
 #include "core/text.h"
+#include "problem.h"
 
 static double bus_factor(const bench_settings *set)
 {

@@ -3,8 +3,7 @@
 #ifndef BANYAN_CLI_REPLAN_H
 #define BANYAN_CLI_REPLAN_H
 
-#include "cli.h"
-#include "planner/planner.h"
+#include "question.h"
 
 #define CLI_REPLAN_OPTIONS                                                                                   \
     {"from", 0, "FILE", "begin with the trees of this plan of forest, made for SPEC"},                       \
@@ -18,21 +17,17 @@ typedef struct {
     banyan_schedule *old;
     double old_bytes_per_s; /* on the network as it was; NaN: not known */
     double fresh_s;         /* CPU time of planning and proving from the beginning; NaN: not asked for */
-    banyan_replan how;
 } cli_replan;
 
-/* Reads --from, --without and --slow. Afterwards the problem is on the network as it is now. */
-banyan_status cli_replan_load(const cli_arguments *arguments, cli_problem *problem, cli_replan *out,
+/* Reads --from, --without and --slow. Afterwards the question is about the network as it is now. */
+banyan_status cli_replan_load(const cli_arguments *arguments, cli_question *question, cli_replan *out,
                               banyan_error *err);
 void cli_replan_fini(cli_replan *replan);
 
-banyan_status cli_replan_make(const cli_problem *problem, cli_replan *replan, banyan_plan *out,
-                              banyan_error *err);
+/* Plans from the beginning, too, to have something to compare the time with. */
+banyan_status cli_replan_compare(const cli_question *question, cli_replan *replan, banyan_error *err);
 
-/* Plans from the beginning, too, to have something to hold the time against. */
-banyan_status cli_replan_compare(const cli_problem *problem, cli_replan *replan, banyan_error *err);
-
-void cli_replan_print(const cli_replan *replan, const banyan_plan *plan);
-void cli_replan_json(banyan_text *text, const cli_replan *replan);
+void cli_replan_print(const cli_replan *replan, const banyan_plan_info *figures);
+void cli_replan_json(banyan_text *text, const cli_replan *replan, const banyan_plan_info *figures);
 
 #endif

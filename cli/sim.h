@@ -3,7 +3,7 @@
 #ifndef BANYAN_CLI_SIM_H
 #define BANYAN_CLI_SIM_H
 
-#include "cli.h"
+#include "problem.h"
 #include "sim_engines.h"
 
 #define SIM_MOST_SIZES 64

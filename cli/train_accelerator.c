@@ -17,6 +17,7 @@
 #include "core/progress.h"
 #include "core/value.h"
 #include "planner/planner.h"
+#include "problem.h"
 #include "sim_engines.h"
 #include "sim_flit.h"
 #include "train_bars.h"

@@ -37,12 +37,12 @@ says '--without: a link is missing between commas' 2 plan torus:4x4x4 --from old
 says '--slow g0-g1: a factor is missing, as in g0-g1:0.5' 2 plan torus:4x4x4 --from old.json --slow g0-g1
 says '--slow g0-g1:7: the factor «7» is not above 0 and at most 1' 2 plan torus:4x4x4 --from old.json --slow g0-g1:7
 says 'active worker g1 cannot be reached from g0: the network is in parts' 2 plan torus:4x4x4 --from old.json --without g0
-says 'old.json is a plan for torus:4x4x4, not for mesh:4x4x4' 2 plan mesh:4x4x4 --from old.json --without g0-g1
-says 'old.json is a plan for other active workers: give the same --active' 2 \
+says 'old.json: the old schedule is a plan for torus:4x4x4, not for mesh:4x4x4' 2 plan mesh:4x4x4 --from old.json
+says 'old.json: the old schedule is a plan for other active workers: name the same ones' 2 \
     plan torus:4x4x4 --from old.json --without g0-g1 --active 0-7
-says 'ring.json is a plan of ring; only plans of forest can be mended' 2 plan torus:4x4x4 --from ring.json --without g0-g1
-says '--from mends plans of forest, not of ring' 2 plan torus:4x4x4 --algo ring --from old.json --without g0-g1
-says '--from mends plans of allreduce, not of allgather' 2 \
+says 'ring.json: the old schedule is a plan of ring; only plans of forest can be mended' 2 plan torus:4x4x4 --from ring.json --without g0-g1
+says 'only plans of forest can be mended, not of ring' 2 plan torus:4x4x4 --algo ring --from old.json --without g0-g1
+says 'only plans of allreduce can be mended, not of allgather' 2 \
     plan torus:4x4x4 --from old.json --without g0-g1 --collective allgather
 says '--without needs the plan that it changes: add --from FILE' 2 plan torus:4x4x4 --without g0-g1
 says '--slow needs the plan that it changes: add --from FILE' 2 plan torus:4x4x4 --slow g0-g1:0.5
