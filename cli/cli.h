@@ -79,6 +79,9 @@ int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
 /* Beyond so many active workers plans are shown without the bound, which would take long to find. */
 #define CLI_BOUND_WORKERS 1024
 
+/* nccl-tests' factor from algorithm bandwidth to bus bandwidth, of a collective by its name. */
+double cli_bus_factor(const char *collective, int workers);
+
 /* JSON numbers; null for infinities and NaN. */
 void cli_json_number(banyan_text *text, const char *key, double value);
 

@@ -8,6 +8,15 @@
 #include "core/alloc.h"
 #include "core/file.h"
 
+double cli_bus_factor(const char *collective, int workers)
+{
+    double p = workers;
+
+    if (!strcmp(collective, "allreduce"))
+        return 2 * (p - 1) / p;
+    return !strcmp(collective, "reducescatter") || !strcmp(collective, "allgather") ? (p - 1) / p : 1;
+}
+
 void cli_json_number(banyan_text *text, const char *key, double value)
 {
     banyan_text_add(text, "\"%s\":", key);

@@ -147,21 +147,6 @@ void cli_problem_fini(cli_problem *problem)
     memset(problem, 0, sizeof *problem);
 }
 
-double cli_bus_factor(banyan_collective collective, int workers)
-{
-    double p = workers;
-
-    switch (collective) {
-    case BANYAN_COLLECTIVE_ALLREDUCE:
-        return 2 * (p - 1) / p;
-    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-    case BANYAN_COLLECTIVE_ALLGATHER:
-        return (p - 1) / p;
-    default:
-        return 1;
-    }
-}
-
 const char *cli_node_name(const void *topology, int node)
 {
     return banyan_topology_node_name(topology, node);

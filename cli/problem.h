@@ -33,9 +33,6 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
                                banyan_error *err);
 void cli_problem_fini(cli_problem *problem);
 
-/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
-double cli_bus_factor(banyan_collective collective, int workers);
-
 /* Names of nodes for exporters: context is the topology. */
 const char *cli_node_name(const void *topology, int node);
 

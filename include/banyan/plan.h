@@ -216,6 +216,12 @@ typedef struct {
 BANYAN_API banyan_status banyan_schedule_get_arrays(const banyan_schedule *schedule,
                                                     const banyan_schedule_arrays *arrays, banyan_error *err);
 
+/* Names of algorithms, by number from 0 on; NULL beyond the last one. */
+BANYAN_API const char *banyan_algorithm_name(int i);
+
+/* Whether the algorithm has that parameter; 0 where there is no such algorithm. */
+BANYAN_API int banyan_algorithm_takes(const char *algorithm, const char *parameter);
+
 /* Plans: a schedule that is verified, with its figures. */
 typedef struct banyan_plan banyan_plan;
 
@@ -229,7 +235,7 @@ typedef struct {
     int root;              /* rank, of broadcast and reduce */
     size_t bytes;          /* size of the vector, up to 2^53; default: 64 MiB, planned for bandwidth */
     const char *algorithm; /* a name, or "auto" (default): the best prediction */
-    const char *effort;    /* of auto: "estimate", "measure" or "patient"; default: by size */
+    const char *effort;    /* "estimate" (predicts by walk), "measure" or "patient"; default: by size */
     const char *const *parameters; /* of algorithms: key, value, key, value, ..., NULL */
     const char *wisdom;            /* a file in which auto remembers its choices; default: none */
     /* who runs it: "banyan" (default), "msccl", which cuts pieces itself and holds few steps, or
@@ -322,15 +328,18 @@ typedef struct {
     unsigned magic;
     unsigned version;
     /* "auto" (default): fluid, or walk where that takes more than about a second; "fluid":
-     * transfers share links max-min fairly; "walk": links serve one transfer after the other */
+     * transfers share links max-min fairly; "walk": links serve one transfer after the other;
+     * "flit": routers and network interfaces, cycle by cycle */
     const char *model;
     /* transfers travel in messages of this size; default: chosen for the schedule */
     size_t slice_bytes;
     /* fluid: messages with the same route move "shared" or in "turns"; default: turns if sliced */
     const char *service;
-    int is_lockstep;           /* fluid: a round starts when the previous one has ended everywhere */
+    int is_lockstep;           /* fluid, flit: a round starts when the previous one has ended everywhere */
     double overhead_s;         /* fluid: before the first byte of every message */
     double reduce_bytes_per_s; /* fluid: at which a worker adds; default: at once */
+    const char *flow;          /* flit: "packet" (default), or "message": one head flit per message */
+    const char *flit; /* flit: further settings, "clock=1GHz,vcs=4,...", as banyan-sim(1) lists them */
     void (*progress)(void *context, size_t done, size_t all); /* fluid: messages */
     void *context;
 } banyan_predict_config;
@@ -339,11 +348,11 @@ typedef struct {
 #define BANYAN_PREDICT_CONFIG_INITIALIZER                                                                    \
     {                                                                                                        \
         sizeof(banyan_predict_config), BANYAN_PREDICT_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, 0, NULL, 0,   \
-            0, 0, NULL, NULL                                                                                 \
+            0, 0, NULL, NULL, NULL, NULL                                                                     \
     }
 
-/* For a vector of 1 to 2^53 bytes. PLAN_INVALID where the schedule does not verify on this network: its
- * time means nothing. config may be NULL. */
+/* For a vector of up to 2^53 bytes; 0: what latencies take alone. PLAN_INVALID where the schedule does
+ * not verify on this network: its time means nothing. config may be NULL. */
 BANYAN_API banyan_status banyan_schedule_predict(const banyan_schedule *schedule,
                                                  const banyan_topology *topology, size_t bytes,
                                                  const banyan_predict_config *config, banyan_prediction **out,
@@ -361,6 +370,16 @@ typedef struct {
     int bottleneck;          /* the link that was used most, or -1 */
     double bottleneck_share; /* the same as utilization, of this link */
     double bytes_per_s;      /* of large vectors, which the fullest link allows */
+    /* by the formula of an all-reduce algorithm, where links are alike and no round uses one twice;
+     * else NaN */
+    double closed_form_s;
+    /* flit: until the network is quiet, and until the last message is applied; 0 for other models */
+    int64_t cycles, applied_cycles;
+    double clock_hz;
+    int64_t flit_hops, link_flits, head_flits, arbitrations;
+    int64_t table_entries, table_bits;           /* of the longest table of a network interface */
+    int64_t normal_packets, normal_worst_cycles; /* other traffic */
+    double normal_mean_cycles;
 } banyan_prediction_info;
 
 BANYAN_API banyan_status banyan_prediction_get_info(const banyan_prediction *prediction,
@@ -380,12 +399,15 @@ typedef struct {
     int max_steps;                       /* "msccl": steps that a thread block may have; default: 64 */
     size_t max_rows;                     /* "text": lines of transfers; default: 40 */
     const banyan_prediction *prediction; /* "trace": of this schedule; default: a new one */
+    const char *flow, *flit;             /* "tables": as in banyan_predict_config */
+    size_t slice_bytes; /* "tables": transfers are cut to this size first; default: they stay whole */
 } banyan_export_config;
 
 #define BANYAN_EXPORT_CONFIG_MAGIC 0xba27a205u
 #define BANYAN_EXPORT_CONFIG_INITIALIZER                                                                     \
     {                                                                                                        \
-        sizeof(banyan_export_config), BANYAN_EXPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, 0, 0, 0, NULL         \
+        sizeof(banyan_export_config), BANYAN_EXPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, 0, 0, 0, NULL, NULL,  \
+            NULL, 0                                                                                          \
     }
 
 /* "json", "msccl", "dot", "trace" (Chrome's), "tables" (of network interfaces) or "text". topology

@@ -6,9 +6,10 @@
 
 #include "core/alloc.h"
 #include "core/sized.h"
+#include "plan/flit.h"
 #include "plan/prediction.h"
 #include "plan/problem.h"
-#include "simulate/flit.h"
+#include "schedule/slice.h"
 
 #define DEFAULT_MAX_STEPS 64   /* of an MSCCL thread block: what the Azure build holds */
 #define LARGEST_MAX_STEPS 1024 /* no runtime holds more than 256 */
@@ -82,6 +83,8 @@ static banyan_status write_trace(const banyan_schedule *schedule, const banyan_t
     banyan_prediction *own = NULL;
     banyan_status status = BANYAN_SUCCESS;
 
+    if (given && given->sliced)
+        schedule = given->sliced;
     if (given && given->timeline->count != schedule->transfer_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "the prediction is of %zu transfers, but the schedule has %zu",
@@ -98,9 +101,18 @@ static banyan_status write_trace(const banyan_schedule *schedule, const banyan_t
 static banyan_status write_tables(const banyan_schedule *schedule, const banyan_topology *topology,
                                   const banyan_export_config *config, char **out, banyan_error *err)
 {
-    banyan_flit_settings settings = banyan_flit_defaults();
+    size_t bytes = bytes_of(config), slice_bytes = config->slice_bytes;
+    banyan_schedule *sliced = NULL;
+    banyan_flit_settings settings;
+    banyan_status status = banyan_plan_read_flit(config->flow, config->flit, 0, &settings, err);
 
-    return banyan_flit_format_tables(schedule, topology, bytes_of(config), &settings, out, err);
+    if (!status && slice_bytes)
+        status = banyan_schedule_slice(schedule, banyan_schedule_slice_count(schedule, bytes, slice_bytes),
+                                       &sliced, err);
+    if (!status)
+        status = banyan_flit_format_tables(sliced ? sliced : schedule, topology, bytes, &settings, out, err);
+    banyan_schedule_destroy(sliced);
+    return status;
 }
 
 static const struct {

@@ -43,7 +43,7 @@ static banyan_status make(const banyan_plan_config *config, const banyan_plan_pr
     if (config->start)
         return banyan_plan_from(&problem->problem, config->start, config->algorithm, out, err);
     if (config->algorithm && strcmp(config->algorithm, "auto") != 0)
-        return banyan_plan_choose(config->algorithm, &problem->problem, out, err);
+        return banyan_plan_choose_named(config->algorithm, &problem->problem, problem->effort, out, err);
     return search(config, problem, out, err);
 }
 
@@ -117,4 +117,18 @@ banyan_status banyan_plan_get_info(const banyan_plan *plan, banyan_plan_info *in
     own.old_tree_count = plan->mended.tree_count;
     own.kept_count = plan->mended.kept_count;
     return banyan_sized_write(&own, sizeof own, info, "banyan_plan_info", err);
+}
+
+const char *banyan_algorithm_name(int i)
+{
+    return i >= 0 && i < banyan_algorithm_count() ? banyan_algorithm_at(i)->name : NULL;
+}
+
+int banyan_algorithm_takes(const char *algorithm, const char *parameter)
+{
+    const banyan_algorithm *found = algorithm && parameter ? banyan_algorithm_find(algorithm) : NULL;
+    const banyan_parameter asked = {parameter, ""};
+    const banyan_problem problem = {.parameters = &asked, .parameter_count = 1};
+
+    return found && banyan_plan_takes_parameters(found, &problem);
 }

@@ -9,6 +9,7 @@
 struct banyan_prediction {
     banyan_prediction_info info;
     banyan_timeline *timeline;
+    banyan_schedule *sliced; /* whose transfers the timeline is about; NULL: those of the schedule itself */
 };
 
 /* INVALID_ARGUMENT unless the schedule is for as many nodes as the network has. */

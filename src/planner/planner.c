@@ -325,18 +325,25 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err)
 {
+    if (strcmp(algorithm, "auto") != 0)
+        return banyan_plan_choose_named(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
+    memset(out, 0, sizeof *out);
+    return choose_best(problem, out, err);
+}
+
+banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,
+                                       banyan_effort effort, banyan_plan *out, banyan_error *err)
+{
     const banyan_algorithm *found;
     banyan_status status;
 
     memset(out, 0, sizeof *out);
-    if (!strcmp(algorithm, "auto"))
-        return choose_best(problem, out, err);
     status = banyan_plan_find(algorithm, &found, err);
     if (!status)
         status = banyan_scale_check(problem->topology, err);
     if (!status)
         status = banyan_algorithm_applies(found, problem, err);
-    return status ? status : banyan_plan_make(found, problem, out, err);
+    return status ? status : make(found, problem, effort, out, err);
 }
 
 void banyan_plan_fini(banyan_plan *plan)

@@ -88,6 +88,10 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err);
 
+/* The same of a named algorithm, predicted as the effort says. */
+banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,
+                                       banyan_effort effort, banyan_plan *out, banyan_error *err);
+
 /* Whether the algorithm has options for all of the problem's parameters; where many algorithms are asked, the
  * others are asked without. */
 int banyan_plan_takes_parameters(const banyan_algorithm *algorithm, const banyan_problem *problem);

@@ -94,6 +94,7 @@ class Plans(unittest.TestCase):
         begin, end = large.times
         self.assertTrue((end > begin).all() and end.max() <= large.total_s)
         self.assertTrue(schedule.predict("ring:4", 1 << 20, model="fluid").utilization > 0.4)
+        self.assertGreater(schedule.predict("ring:4", 1 << 12, model="flit", flow="message").cycles, 100)
         trace = json.loads(schedule.export("trace", "ring:4", bytes=1 << 20))
         self.assertTrue(trace["traceEvents"])
 
@@ -102,6 +103,18 @@ class Plans(unittest.TestCase):
         self.assertLessEqual(few.schedule.flow_count, 8)
         with self.assertRaisesRegex(banyan.InvalidArgument, "colour"):
             banyan.plan("torus:4x4", algorithm="forest", colour="red")
+
+    def test_every_algorithm_that_applies_is_verified(self):
+        network = banyan.Topology("torus:4x4")
+        applied = 0
+        for name in banyan.algorithms():
+            try:
+                schedule = network.plan(algorithm=name, effort="estimate").schedule
+            except banyan.Unsupported:
+                continue
+            self.assertTrue(schedule.verify(network), name)
+            applied += 1
+        self.assertGreater(applied, 10)
 
     def test_a_lost_link_is_mended(self):
         network = banyan.Topology("torus:4x4")

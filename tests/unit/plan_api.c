@@ -248,6 +248,7 @@ TEST(a_prediction_has_a_time_for_each_transfer_at_any_size)
                      BANYAN_SUCCESS);
     assert_int_equal(banyan_prediction_get_info(prediction, &large, NULL), BANYAN_SUCCESS);
     assert_true(fabs(large.total_s / small.total_s - 8) < 0.01); /* 32 GiB, eight times 4 GiB */
+    assert_true(fabs(large.closed_form_s / large.total_s - 1) < 0.01);
     banyan_prediction_destroy(prediction);
     banyan_plan_destroy(made);
     banyan_topology_destroy(topology);
@@ -526,6 +527,48 @@ TEST(every_null_is_named)
     banyan_topology_destroy(topology);
 }
 
+TEST(flits_are_counted_cycle_by_cycle)
+{
+    banyan_topology *topology = network("ring:4");
+    banyan_plan *made = plan(topology, "ring", 4096);
+    banyan_predict_config config = BANYAN_PREDICT_CONFIG_INITIALIZER;
+    banyan_prediction_info info = {.size = sizeof info};
+    banyan_prediction *prediction;
+    banyan_error err;
+
+    config.model = "flit";
+    config.flit = "vcs=4";
+    config.slice_bytes = 512; /* each transfer of 1024 bytes twice */
+    assert_int_equal(
+        banyan_schedule_predict(banyan_plan_schedule(made), topology, 4096, &config, &prediction, NULL),
+        BANYAN_SUCCESS);
+    assert_int_equal(banyan_prediction_get_info(prediction, &info, NULL), BANYAN_SUCCESS);
+    assert_int_equal(info.transfer_count, 48);
+    assert_true(info.cycles > 0 && info.link_flits > 0 && info.utilization > 0);
+    banyan_prediction_destroy(prediction);
+    config.flit = "vcs";
+    assert_int_equal(
+        banyan_schedule_predict(banyan_plan_schedule(made), topology, 4096, &config, &prediction, &err),
+        BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "expected KEY=VALUE, not 'vcs'");
+    banyan_plan_destroy(made);
+    banyan_topology_destroy(topology);
+}
+
+TEST(algorithms_have_names_and_parameters)
+{
+    int count = 0;
+
+    while (banyan_algorithm_name(count))
+        count++;
+    assert_true(count > 10);
+    assert_null(banyan_algorithm_name(-1));
+    assert_int_equal(banyan_algorithm_takes("forest", "max-trees"), 1);
+    assert_int_equal(banyan_algorithm_takes("ring", "max-trees"), 0);
+    assert_int_equal(banyan_algorithm_takes("nonsense", "max-trees"), 0);
+    assert_int_equal(banyan_algorithm_takes(NULL, NULL), 0);
+}
+
 TEST(models_refuse_what_they_do_not_know)
 {
     banyan_topology *topology = network("ring:3"), *other = network("ring:4");
@@ -535,9 +578,6 @@ TEST(models_refuse_what_they_do_not_know)
     banyan_prediction *prediction;
     banyan_error err;
 
-    assert_int_equal(banyan_schedule_predict(schedule, topology, 0, NULL, &prediction, &err),
-                     BANYAN_INVALID_ARGUMENT);
-    CHECK_SAYS(err, "the size of the vector is 0 bytes: give at least 1");
     assert_int_equal(banyan_schedule_predict(schedule, topology, SIZE_MAX, NULL, &prediction, &err),
                      BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "is too large");
@@ -645,6 +685,8 @@ int main(void)
         cmocka_unit_test(a_network_that_is_cut_names_a_worker),
         cmocka_unit_test(a_time_limit_ends_the_choice),
         cmocka_unit_test(every_null_is_named),
+        cmocka_unit_test(flits_are_counted_cycle_by_cycle),
+        cmocka_unit_test(algorithms_have_names_and_parameters),
         cmocka_unit_test(models_refuse_what_they_do_not_know),
         cmocka_unit_test(structs_of_other_versions_are_told_from_rubbish),
         cmocka_unit_test(threads_plan_on_one_network),

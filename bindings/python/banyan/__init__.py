@@ -32,7 +32,7 @@ from .errors import (
 )
 from .library import version_code as _code
 from .memory import empty
-from .planning import Bounds, Plan, Prediction, Schedule, Topology, Verdict, bound, plan, verify
+from .planning import Bounds, Plan, Prediction, Schedule, Topology, Verdict, algorithms, bound, plan, verify
 from .train import Trainer
 
 __version__ = f"{_code // 10000}.{_code // 100 % 100}.{_code % 100}"
@@ -64,6 +64,7 @@ __all__ = [
     "Unsupported",
     "Verdict",
     "VersionMismatch",
+    "algorithms",
     "bound",
     "empty",
     "init",

@@ -67,6 +67,8 @@ class PredictConfig(_Config):
         ("is_lockstep", c_int),
         ("overhead_s", c_double),
         ("reduce_bytes_per_s", c_double),
+        ("flow", c_char_p),
+        ("flit", c_char_p),
         ("progress", _MessagesFunction),
         ("context", c_void_p),
     ]
@@ -74,7 +76,15 @@ class PredictConfig(_Config):
 
 class ExportConfig(_Config):
     MAGIC = 0xBA27A205
-    _fields_ = [("bytes", c_size_t), ("max_steps", c_int), ("max_rows", c_size_t), ("prediction", c_void_p)]
+    _fields_ = [
+        ("bytes", c_size_t),
+        ("max_steps", c_int),
+        ("max_rows", c_size_t),
+        ("prediction", c_void_p),
+        ("flow", c_char_p),
+        ("flit", c_char_p),
+        ("slice_bytes", c_size_t),
+    ]
 
 
 class TopologyInfo(Structure):
@@ -210,6 +220,19 @@ class PredictionInfo(Structure):
         ("bottleneck", c_int),
         ("bottleneck_share", c_double),
         ("bytes_per_s", c_double),
+        ("closed_form_s", c_double),
+        ("cycles", c_int64),
+        ("applied_cycles", c_int64),
+        ("clock_hz", c_double),
+        ("flit_hops", c_int64),
+        ("link_flits", c_int64),
+        ("head_flits", c_int64),
+        ("arbitrations", c_int64),
+        ("table_entries", c_int64),
+        ("table_bits", c_int64),
+        ("normal_packets", c_int64),
+        ("normal_worst_cycles", c_int64),
+        ("normal_mean_cycles", c_double),
     ]
 
 
@@ -241,6 +264,7 @@ declare(
         "banyan_schedule_save": (c_int, c_void_p, c_char_p, _ERROR),
         "banyan_schedule_get_info": (c_int, c_void_p, POINTER(ScheduleInfo), _ERROR),
         "banyan_schedule_get_arrays": (c_int, c_void_p, POINTER(ScheduleArrays), _ERROR),
+        "banyan_algorithm_name": (c_char_p, c_int),
         "banyan_plan_create": (c_int, c_void_p, POINTER(PlanConfig), _OUT, _ERROR),
         "banyan_plan_destroy": (None, c_void_p),
         "banyan_plan_schedule": (c_void_p, c_void_p),

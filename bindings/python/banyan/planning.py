@@ -269,11 +269,12 @@ class Schedule(_Handle):
         return Verdict(self._make(lib.banyan_schedule_verify, self._handle, handle))
 
     def predict(self, topology, bytes, model=None, **options):
-        """A Prediction. Options: slice_bytes, service, lockstep, overhead_s, reduce_bytes_per_s."""
+        """A Prediction; options: slice_bytes, service, lockstep, overhead_s, reduce_bytes_per_s, flow, flit."""
         config = _c.PredictConfig.begin()
         config.model = _text(model)
         config.slice_bytes = options.pop("slice_bytes", 0)
         config.service = _text(options.pop("service", None))
+        config.flow, config.flit = _text(options.pop("flow", None)), _text(options.pop("flit", None))
         config.is_lockstep = bool(options.pop("lockstep", False))
         config.overhead_s = options.pop("overhead_s", 0)
         config.reduce_bytes_per_s = options.pop("reduce_bytes_per_s", 0)
@@ -352,7 +353,7 @@ class Prediction(_Handle):
         self.model, self.total_s = _decode(info.model), info.total_s
         self.transfer_count, self.message_count = info.transfer_count, info.message_count
         self.utilization, self.bottleneck_share = info.utilization, info.bottleneck_share
-        self.bytes_per_s = info.bytes_per_s
+        self.bytes_per_s, self.closed_form_s, self.cycles = info.bytes_per_s, info.closed_form_s, info.cycles
         self.bottleneck = None if info.bottleneck < 0 else info.bottleneck
 
     @property
@@ -416,6 +417,15 @@ def plan(
     return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)))
 
 
+def algorithms():
+    """The names of all algorithms."""
+    names, i = [], 0
+    while (name := lib.banyan_algorithm_name(i)) is not None:
+        names.append(_decode(name))
+        i += 1
+    return names
+
+
 def verify(text, topology=None):
     """A Verdict on a schedule in JSON or MSCCL XML, or on a bound, which needs its network."""
     data = text.encode() if isinstance(text, str) else text
@@ -424,4 +434,15 @@ def verify(text, topology=None):
     return Verdict(Verdict._make(lib.banyan_verify_text, data, len(data), handle))
 
 
-__all__ = ["Bounds", "Plan", "Prediction", "Schedule", "Topology", "Verdict", "bound", "plan", "verify"]
+__all__ = [
+    "Bounds",
+    "Plan",
+    "Prediction",
+    "Schedule",
+    "Topology",
+    "Verdict",
+    "algorithms",
+    "bound",
+    "plan",
+    "verify",
+]
