@@ -8,10 +8,10 @@ cd "$1" || exit 1
 failed=0
 
 # Files whose own lines include modules other than core.
-private="arguments.c bench.c bench_bound.c bench_bound.h bench_measure.c bench_options.c bench_processes.c \
-bench_table.c bench_values.c completion.c crossovers.h list.c probe.c problem.h report.c report_gather.c \
-report_gather.h reproduce.c run.c run_job.c run_tree.h shapes.c status_show.c status_view.h \
-train_accelerator.c train_bars.h train_cost.c train_cost.h train_measure.c tune.c"
+private="arguments.c bench.c bench_measure.c bench_options.c bench_processes.c bench_table.c bench_values.c \
+completion.c crossovers.h list.c probe.c problem.h report.c report_gather.c report_gather.h reproduce.c \
+run.c run_job.c run_tree.h shapes.c status_show.c status_view.h train_accelerator.c train_bars.h \
+train_cost.c train_cost.h train_measure.c tune.c"
 
 complain() {
     echo "$*"
