@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algorithms/algorithms.h"
 #include "cli.h"
 #include "core/near.h"
 

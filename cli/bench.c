@@ -13,6 +13,7 @@
 #include "bench_processes.h"
 #include "core/settings.h"
 #include "core/value.h"
+#include "schedule/schedule.h"
 
 static banyan_status run_sizes(bench_table *t, banyan_comm **comms, banyan_error *err)
 {
@@ -44,6 +45,7 @@ static banyan_status run_sizes(bench_table *t, banyan_comm **comms, banyan_error
 
 static banyan_status count_workers(const char *spec, int *out, banyan_error *err)
 {
+    banyan_topology_info info = {.size = sizeof info};
     banyan_topology *topology;
     banyan_status status;
 
@@ -53,9 +55,10 @@ static banyan_status count_workers(const char *spec, int *out, banyan_error *err
     status = banyan_topology_load(spec, &topology, err);
     if (status)
         return status;
-    *out = topology->worker_count;
+    status = banyan_topology_get_info(topology, &info, err);
+    *out = info.worker_count;
     banyan_topology_destroy(topology);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 /* Where ranks live. */
@@ -98,7 +101,8 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
         /* Ranks that are started here do not go through the network that they are planned for. */
         t.bound_bytes_per_s =
             is_launched && set->rank == 0
-                ? bench_bound(config->topology, set->task.ranks, (banyan_collective)set->task.collective)
+                ? bench_bound(config->topology, set->task.ranks,
+                              banyan_collective_name((banyan_collective)set->task.collective))
                 : NAN;
         bench_table_begin(&t);
         status = run_sizes(&t, comms, &err);

@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "schedule/schedule.h"
 
 /* What the ranks share, and what each of them is told. */
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "core/value.h"
+#include "schedule/schedule.h"
 
 const cli_option bench_options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --topo, else 4)"},

@@ -6,10 +6,11 @@
 #include "bench.h"
 #include "core/alloc.h"
 #include "core/text.h"
+#include "schedule/schedule.h"
 
 static double bus_factor(const bench_settings *set)
 {
-    return cli_bus_factor((banyan_collective)set->task.collective, set->task.ranks);
+    return cli_bus_factor(banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks);
 }
 
 static void print_nccl_head(const bench_table *t)

@@ -4,13 +4,11 @@
 #ifndef BANYAN_CLI_H
 #define BANYAN_CLI_H
 
-#include "algorithms/algorithms.h"
-#include "bound/bound.h"
+#include <banyan/plan.h>
+
 #include "core/show.h"
 #include "core/status.h"
 #include "core/text.h"
-#include "planner/planner.h"
-#include "topology/topology.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_ENVIRONMENT = 3, CLI_TIMEOUT = 124 };
 
@@ -68,15 +66,7 @@ int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What planning verbs share: SPEC, --active, --collective, --root, --bytes, --effort, and algorithms' parameters. */
-typedef struct {
-    banyan_topology *topology;
-    int *active;
-    banyan_parameter parameters[CLI_MAX_WORDS];
-    banyan_problem problem;
-    banyan_effort effort; /* of plans, and of the bound that they are compared with */
-} cli_problem;
-
+/* The options that planning verbs share. */
 #define CLI_PROBLEM_OPTIONS                                                                                  \
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},                        \
         {"collective", 0, "NAME",                                                                            \
@@ -86,22 +76,11 @@ typedef struct {
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
-/* The bounds of the problem's network, with the problem's effort. They depend on nothing else, so all verbs print the
- * same share for the same plan. */
-banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
-                                 banyan_error *err);
-
-/* The rate of the problem's collective in them; NaN where it is not known (broadcast, reduce) or would take long to find
- * (more than CLI_BOUND_WORKERS active workers, for which there is 'banyan bound'). */
+/* Beyond so many active workers plans are shown without the bound, which would take long to find. */
 #define CLI_BOUND_WORKERS 1024
-banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
-banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
-                               banyan_error *err);
-void cli_problem_fini(cli_problem *problem);
-
-/* nccl-tests' factor from algorithm bandwidth to bus bandwidth. */
-double cli_bus_factor(banyan_collective collective, int workers);
+/* nccl-tests' factor from algorithm bandwidth to bus bandwidth, of a collective by its name. */
+double cli_bus_factor(const char *collective, int workers);
 
 /* JSON numbers; null for infinities and NaN. */
 void cli_json_number(banyan_text *text, const char *key, double value);
@@ -115,8 +94,5 @@ banyan_status cli_print(banyan_text *text, banyan_error *err);
 /* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json, without a path, and
  * where the file is standard output. */
 void cli_say_written(const cli_arguments *arguments, const char *path);
-
-/* Names of nodes for exporters: context is the topology. */
-const char *cli_node_name(const void *topology, int node);
 
 #endif

@@ -2,10 +2,10 @@
 /* cli/compare.c: banyan compare SPEC: all algorithms side by side. */
 #include <stdio.h>
 
-#include "cli.h"
 #include "core/alloc.h"
 #include "crossovers.h"
 #include "plan_json.h"
+#include "problem.h"
 #include "waiting.h"
 
 static const cli_option options[] = {
@@ -53,11 +53,19 @@ static void print_table(const cli_problem *problem, const banyan_plan *plans, in
            "and ranks least\n");
 }
 
+static void add_why_not(banyan_text *text, const banyan_plan *plan)
+{
+    banyan_text_add(text, "{\"algorithm\":\"%s\",\"applies\":false,\"why_not\":", plan->algorithm->name);
+    banyan_text_add_json_string(text, plan->why_not.text);
+    banyan_text_add(text, "}");
+}
+
 static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count, double bound,
                                 banyan_error *err)
 {
     int best = banyan_plan_best(&problem->problem, plans, count, NULL, NULL);
     banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status = BANYAN_SUCCESS;
 
     banyan_text_add(&text, "{\"topology\":");
     banyan_text_add_json_string(&text, problem->topology->name);
@@ -67,12 +75,18 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
     else
         banyan_text_add(&text, "null");
     banyan_text_add(&text, ",\"results\":[");
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; !status && i < count; i++) {
         banyan_text_add(&text, "%s\n", i ? "," : "");
-        cli_plan_json(&text, &plans[i], &problem->problem, bound, "");
+        if (plans[i].schedule)
+            status = cli_plan_json(&text, &plans[i], problem->topology, bound, "", err);
+        else
+            add_why_not(&text, &plans[i]);
     }
     banyan_text_add(&text, "]}");
-    return cli_print(&text, err);
+    if (!status)
+        status = cli_print(&text, err);
+    banyan_text_fini(&text);
+    return status;
 }
 
 static int run(const cli_arguments *arguments)
@@ -95,9 +109,12 @@ static int run(const cli_arguments *arguments)
         cli_problem_fini(&problem);
         return status ? cli_fail(arguments, status, &err) : CLI_OK;
     }
-    cli_planning_begin(&waiting, arguments, &problem.problem);
+    cli_planning_begin(&waiting, arguments);
+    problem.problem.watch = cli_planning_count;
+    problem.problem.watch_context = &waiting;
     status = banyan_plan_candidates(&problem.problem, problem.effort, &plans, &count, &err);
-    cli_planning_end(&waiting, &problem.problem);
+    cli_waiting_end(&waiting);
+    problem.problem.watch = NULL;
     if (!status) {
         status = cli_problem_bound(&problem, &bound, &err);
         if (!status && cli_has(arguments, "json"))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "algorithms/algorithms.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "schedule/schedule.h"

@@ -8,19 +8,13 @@
 #include "core/alloc.h"
 #include "core/file.h"
 
-double cli_bus_factor(banyan_collective collective, int workers)
+double cli_bus_factor(const char *collective, int workers)
 {
     double p = workers;
 
-    switch (collective) {
-    case BANYAN_COLLECTIVE_ALLREDUCE:
+    if (!strcmp(collective, "allreduce"))
         return 2 * (p - 1) / p;
-    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-    case BANYAN_COLLECTIVE_ALLGATHER:
-        return (p - 1) / p;
-    default:
-        return 1;
-    }
+    return !strcmp(collective, "reducescatter") || !strcmp(collective, "allgather") ? (p - 1) / p : 1;
 }
 
 void cli_json_number(banyan_text *text, const char *key, double value)
@@ -55,9 +49,4 @@ void cli_say_written(const cli_arguments *arguments, const char *path)
 {
     if (path && strcmp(path, "-") != 0 && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
         printf("written to %s\n", path);
-}
-
-const char *cli_node_name(const void *topology, int node)
-{
-    return banyan_topology_node_name(topology, node);
 }

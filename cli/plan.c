@@ -3,15 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "core/alloc.h"
-#include "core/file.h"
+#include "core/value.h"
 #include "plan_json.h"
-#include "planner/predict.h"
-#include "planner/wisdom.h"
+#include "question.h"
 #include "replan.h"
-#include "schedule/export.h"
-#include "simulate/flit.h"
 #include "waiting.h"
 
 static const cli_option options[] = {
@@ -29,101 +24,101 @@ static const cli_option options[] = {
      "msccl: steps a thread block may have (default: 64, the Azure build; microsoft/msccl: 256)"},
     {NULL, 0, NULL, NULL}};
 
-static banyan_status export_trace(const banyan_plan *plan, const cli_problem *problem, char **out,
-                                  banyan_error *err)
-{
-    banyan_timeline *timeline;
-    const char *model;
-    banyan_status status =
-        banyan_predict(plan->schedule, problem->topology, problem->problem.bytes, 0, &timeline, &model, err);
+/* What was planned, to be printed and written. */
+typedef struct {
+    const cli_arguments *arguments;
+    const cli_question *question;
+    const banyan_plan *plan;
+    banyan_plan_info figures;
+    banyan_schedule_info schedule;
+} result;
 
-    if (status)
+static banyan_status export(const result *made, const char *format, char **out, banyan_error *err)
+{
+    banyan_export_config config = BANYAN_EXPORT_CONFIG_INITIALIZER;
+    const char *steps = cli_get(made->arguments, "max-steps");
+    int64_t number = 0;
+    banyan_status status = steps ? banyan_value_integer(steps, 1, 1024, &number, err) : BANYAN_SUCCESS;
+
+    if (status) {
+        cli_blame("max-steps", err);
         return status;
-    status = banyan_schedule_export_trace(plan->schedule, timeline, problem->problem.bytes, cli_node_name,
-                                          problem->topology, out, err);
-    banyan_timeline_destroy(timeline);
-    return status;
-}
-
-static banyan_status export_msccl(const cli_arguments *arguments, const banyan_plan *plan, char **out,
-                                  banyan_error *err)
-{
-    banyan_msccl_limits limits = {.max_steps = 64};
-    const char *steps = cli_get(arguments, "max-steps");
-
-    if (steps &&
-        (sscanf(steps, "%d", &limits.max_steps) != 1 || limits.max_steps < 1 || limits.max_steps > 1024))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--max-steps %.40s is not a number from 1 to 1024",
-                           steps);
-    return banyan_schedule_export_msccl(plan->schedule, &limits, out, err);
-}
-
-static banyan_status export_as(const cli_arguments *arguments, const char *format, const banyan_plan *plan,
-                               const cli_problem *problem, char **out, banyan_error *err)
-{
-    if (!strcmp(format, "json"))
-        return banyan_schedule_format(plan->schedule, out, err);
-    if (!strcmp(format, "msccl"))
-        return export_msccl(arguments, plan, out, err);
-    if (!strcmp(format, "dot"))
-        return banyan_schedule_export_dot(plan->schedule, cli_node_name, problem->topology, out, err);
-    if (!strcmp(format, "trace"))
-        return export_trace(plan, problem, out, err);
-    if (!strcmp(format, "tables")) {
-        banyan_flit_settings settings = banyan_flit_defaults();
-
-        return banyan_flit_format_tables(plan->schedule, problem->topology, problem->problem.bytes, &settings,
-                                         out, err);
     }
-    if (!strcmp(format, "text"))
-        return banyan_schedule_export_text(plan->schedule, cli_node_name, problem->topology, 40, out, err);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                       "--format %.40s is not json, msccl, dot, trace, tables or text", format);
+    config.bytes = made->figures.bytes;
+    config.max_steps = (int)number;
+    return banyan_schedule_export(banyan_plan_schedule(made->plan), made->question->topology, format, &config,
+                                  out, err);
 }
 
-static void print_summary(const banyan_plan *plan, const cli_problem *problem, double bound)
+static const char *plural(size_t count)
 {
-    const banyan_schedule *schedule = plan->schedule;
+    return count == 1 ? "" : "s";
+}
+
+static void print_summary(const result *made, double bound)
+{
+    const banyan_plan_info *figures = &made->figures;
+    const banyan_schedule_info *schedule = &made->schedule;
     char size[32], rate[32], time[32], planning[32], link[128];
 
-    printf("%s on %s: %s of %s over %d worker%s\n", plan->algorithm->name, problem->topology->name,
-           banyan_collective_name(schedule->collective),
-           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size), schedule->active_count,
-           schedule->active_count == 1 ? "" : "s");
+    printf("%s on %s: %s of %s over %d worker%s\n", figures->algorithm, made->question->network.name,
+           schedule->collective, banyan_show_bytes((double)figures->bytes, size, sizeof size),
+           schedule->active_count, plural((size_t)schedule->active_count));
     printf("  %zu transfer%s in %d round%s, %d piece%s, %d flow%s, depth %d\n", schedule->transfer_count,
-           schedule->transfer_count == 1 ? "" : "s", schedule->round_count,
-           schedule->round_count == 1 ? "" : "s", schedule->piece_count,
-           schedule->piece_count == 1 ? "" : "s", schedule->flow_count, schedule->flow_count == 1 ? "" : "s",
-           plan->limits.depth);
-    if (plan->limits.bottleneck >= 0) {
-        printf("  at most %s, limited by link %s",
-               banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate),
-               banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
+           plural(schedule->transfer_count), schedule->round_count, plural((size_t)schedule->round_count),
+           schedule->piece_count, plural((size_t)schedule->piece_count), schedule->flow_count,
+           plural((size_t)schedule->flow_count), figures->depth);
+    if (figures->bottleneck >= 0) {
+        printf("  at most %s, limited by link %s", banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+               banyan_topology_link_name(made->question->topology, figures->bottleneck, link, sizeof link));
         if (bound > 0)
-            printf(": %.1f %% of the bound", 100 * plan->limits.bytes_per_s / bound);
+            printf(": %.1f %% of the bound", 100 * figures->bytes_per_s / bound);
         printf("\n");
     }
     printf("  predicted %s by the %s model; planned and proven in %s\n",
-           banyan_show_seconds(plan->predicted_s, time, sizeof time), plan->model,
-           banyan_show_seconds(plan->planning_s, planning, sizeof planning));
+           banyan_show_seconds(figures->predicted_s, time, sizeof time), figures->model,
+           banyan_show_seconds(figures->planning_s, planning, sizeof planning));
+    if (figures->explanation)
+        printf("  chosen: %s\n", figures->explanation);
 }
 
-static banyan_status print_json(const banyan_plan *plan, const cli_problem *problem, const cli_replan *replan,
-                                double bound, banyan_error *err)
+static banyan_status print_json(const result *made, const cli_replan *replan, double bound, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY, more = BANYAN_TEXT_EMPTY;
+    banyan_status status;
 
     if (replan->old)
         cli_replan_json(&more, replan);
-    cli_plan_json(&text, plan, &problem->problem, bound, more.length ? more.bytes : "");
+    status =
+        cli_plan_json(&text, made->plan, made->question->topology, bound, more.length ? more.bytes : "", err);
     text.failed |= more.failed;
     banyan_text_fini(&more);
-    return cli_print(&text, err);
+    if (!status)
+        status = cli_print(&text, err);
+    banyan_text_fini(&text);
+    return status;
 }
 
-static banyan_status write_schedule(const cli_arguments *arguments, const banyan_plan *plan,
-                                    const cli_problem *problem, banyan_error *err)
+static banyan_status print_figures(const result *made, const cli_replan *replan, banyan_error *err)
 {
+    double bound;
+    banyan_status status = cli_question_bound(made->question, banyan_plan_schedule(made->plan), &bound, err);
+
+    if (status)
+        return status;
+    if (cli_has(made->arguments, "json"))
+        return print_json(made, replan, bound, err);
+    if (cli_has(made->arguments, "quiet"))
+        return BANYAN_SUCCESS;
+    print_summary(made, bound);
+    if (replan->old)
+        cli_replan_print(replan, &made->figures);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status write_schedule(const result *made, banyan_error *err)
+{
+    const cli_arguments *arguments = made->arguments;
     const char *format = cli_get(arguments, "format");
     int has_file = cli_has(arguments, "output");
     banyan_status status;
@@ -131,7 +126,7 @@ static banyan_status write_schedule(const cli_arguments *arguments, const banyan
 
     if (!format && !has_file && (cli_has(arguments, "json") || cli_has(arguments, "quiet")))
         return BANYAN_SUCCESS;
-    status = export_as(arguments, format ? format : has_file ? "json" : "text", plan, problem, &out, err);
+    status = export(made, format ? format : has_file ? "json" : "text", &out, err);
     if (status)
         return status;
     status = cli_write(arguments, out, err);
@@ -140,130 +135,78 @@ static banyan_status write_schedule(const cli_arguments *arguments, const banyan
 }
 
 /* With --format and no file the schedule alone goes to standard output, so that it can be piped. */
-static banyan_status print(const cli_arguments *arguments, const banyan_plan *plan,
-                           const cli_problem *problem, cli_replan *replan, const char *explanation,
-                           banyan_error *err)
+static banyan_status print(const cli_arguments *arguments, const cli_question *question,
+                           const banyan_plan *plan, const cli_replan *replan, banyan_error *err)
 {
     const char *path = cli_get(arguments, "output");
     int only_schedule = (cli_has(arguments, "format") && !path) || (path && !strcmp(path, "-"));
-    banyan_status status = BANYAN_SUCCESS;
-    double bound;
+    result made = {arguments, question, plan, {.size = sizeof made.figures}, {.size = sizeof made.schedule}};
+    banyan_status status = banyan_plan_get_info(plan, &made.figures, err);
 
-    if (!only_schedule)
-        status = cli_problem_bound(problem, &bound, err);
-    if (!status && !only_schedule && cli_has(arguments, "json"))
-        status = print_json(plan, problem, replan, bound, err);
-    else if (!status && !only_schedule && !cli_has(arguments, "quiet"))
-        print_summary(plan, problem, bound);
-    if (!status && explanation && !only_schedule && !cli_has(arguments, "json") &&
-        !cli_has(arguments, "quiet"))
-        printf("  chosen: %s\n", explanation);
-    if (!status && replan->old && !only_schedule && !cli_has(arguments, "json") &&
-        !cli_has(arguments, "quiet"))
-        cli_replan_print(replan, plan);
     if (!status)
-        status = write_schedule(arguments, plan, problem, err);
+        status = banyan_schedule_get_info(banyan_plan_schedule(plan), &made.schedule, err);
+    if (!status && !only_schedule)
+        status = print_figures(&made, replan, err);
+    if (!status)
+        status = write_schedule(&made, err);
     if (!status)
         cli_say_written(arguments, path);
     return status;
 }
 
-static banyan_status load_wisdom(const char *path, banyan_wisdom *out, banyan_error *err)
+/* --format says who is going to run it. */
+static const char *find_executor(const char *format)
 {
-    banyan_status status;
-    size_t length;
-    char *text;
-
-    banyan_wisdom_init(out);
-    if (!path || !banyan_file_exists(path))
-        return BANYAN_SUCCESS;
-    status = banyan_file_load(path, &text, &length, err);
-    if (status)
-        return status;
-    status = banyan_wisdom_parse(text, length, out, err);
-    if (status)
-        banyan_error_prefix(err, path);
-    banyan_free(text);
-    return status;
+    if (format && !strcmp(format, "msccl"))
+        return "msccl";
+    return format && !strcmp(format, "tables") ? "interface" : "banyan";
 }
 
-static banyan_status save_wisdom(const char *path, const banyan_wisdom *wisdom, banyan_error *err)
+/* auto counts the algorithms that it tries; others show the seconds. */
+static banyan_status make(const cli_arguments *arguments, cli_question *question, banyan_plan **out,
+                          banyan_error *err)
 {
-    char *text;
+    const char *algorithm = cli_get(arguments, "algo");
+    banyan_plan_config *config = &question->config;
+    cli_waiting waiting;
     banyan_status status;
 
-    if (!path || !wisdom->changed)
-        return BANYAN_SUCCESS;
-    status = banyan_wisdom_format(wisdom, &text, err);
-    if (status)
-        return status;
-    status = banyan_file_save(path, text, strlen(text), err);
-    banyan_free(text);
-    return status;
-}
-
-/* «auto»: with the effort that was asked for, by wisdom where it knows. */
-static banyan_status search(const cli_arguments *arguments, const cli_problem *problem, banyan_plan *out,
-                            char **explanation, banyan_error *err)
-{
-    const char *path = cli_get(arguments, "wisdom");
-    banyan_wisdom wisdom;
-    banyan_status status = load_wisdom(path, &wisdom, err);
-
-    if (status)
-        return status;
-    status =
-        banyan_plan_search(&problem->problem, problem->effort, path ? &wisdom : NULL, out, explanation, err);
-    if (!status) {
-        status = save_wisdom(path, &wisdom, err);
-        if (status)
-            banyan_plan_fini(out);
+    config->algorithm = algorithm;
+    config->wisdom = cli_get(arguments, "wisdom");
+    config->executor = find_executor(cli_get(arguments, "format"));
+    if (algorithm && strcmp(algorithm, "auto") != 0) {
+        cli_waiting_begin(&waiting, arguments, "planning, seconds");
+    } else {
+        cli_planning_begin(&waiting, arguments);
+        config->progress = cli_planning_count;
+        config->context = &waiting;
     }
-    banyan_wisdom_fini(&wisdom);
+    status = banyan_plan_create(question->topology, config, out, err);
+    cli_waiting_end(&waiting);
     return status;
 }
 
 static int run(const cli_arguments *arguments)
 {
-    const char *algorithm = cli_get(arguments, "algo");
-    char *explanation = NULL;
-    cli_problem problem;
+    cli_question question;
     cli_replan replan = {0};
+    banyan_plan *plan = NULL;
     banyan_error err;
     banyan_status status;
-    banyan_plan plan;
-    cli_waiting waiting;
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
-    status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
-    if (!status) {
-        status = cli_replan_load(arguments, &problem, &replan, &err);
-        if (status)
-            cli_problem_fini(&problem);
-    }
+    status = cli_question_load(arguments, arguments->words[0], &question, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "msccl"))
-        problem.problem.is_size_open = 1; /* MSCCL's runtimes cut by themselves, and hold few steps */
-    if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "tables"))
-        problem.problem.is_streamed = 0; /* network interfaces send transfers whole */
-    if (algorithm && strcmp(algorithm, "auto") != 0) {
-        cli_waiting_begin(&waiting, arguments, "planning, seconds");
-        status = banyan_plan_choose(algorithm, &problem.problem, &plan, &err);
-        cli_waiting_end(&waiting);
-    } else {
-        cli_planning_begin(&waiting, arguments, &problem.problem);
-        status = search(arguments, &problem, &plan, &explanation, &err);
-        cli_planning_end(&waiting, &problem.problem);
-    }
-    if (!status) {
-        status = print(arguments, &plan, &problem, &replan, explanation, &err);
-        banyan_plan_fini(&plan);
-    }
-    banyan_free(explanation);
+    status = cli_replan_load(arguments, &question, &replan, &err);
+    if (!status)
+        status = make(arguments, &question, &plan, &err);
+    if (!status)
+        status = print(arguments, &question, plan, &replan, &err);
+    banyan_plan_destroy(plan);
     cli_replan_fini(&replan);
-    cli_problem_fini(&problem);
+    cli_question_fini(&question);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 

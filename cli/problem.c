@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/problem.c: what planning verbs read alike. */
+#include "problem.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "cli.h"
 #include "core/alloc.h"
 #include "core/value.h"
 
@@ -37,6 +38,8 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
     out->problem.is_streamed = 1;
     if (bytes) {
         status = banyan_value_bytes(bytes, &number, err);
+        if (!status && !number)
+            status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a vector has at least one byte");
         if (status) {
             banyan_error_prefix(err, "--bytes");
             return status;
@@ -142,4 +145,9 @@ void cli_problem_fini(cli_problem *problem)
     banyan_topology_destroy(problem->topology);
     banyan_free(problem->active);
     memset(problem, 0, sizeof *problem);
+}
+
+const char *cli_node_name(const void *topology, int node)
+{
+    return banyan_topology_node_name(topology, node);
 }

@@ -4,8 +4,8 @@
 #define BANYAN_CLI_REPORT_GATHER_H
 
 #include "bound/bound.h"
-#include "cli.h"
 #include "planner/planner.h"
+#include "problem.h"
 #include "report/report.h"
 #include "simulate/paths.h"
 

@@ -7,14 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "closed_form.h"
-#include "core/alloc.h"
 #include "core/file.h"
 #include "core/progress.h"
-#include "planner/planner.h"
-#include "schedule/export.h"
-#include "schedule/slice.h"
-#include "sim_flit.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAMES", "algorithms, such as ring,double-tree, or all that apply (default: all)"},
@@ -40,12 +34,10 @@ static const cli_option options[] = {
 
 /* One row: an algorithm, or a schedule from a file, at a size. */
 typedef struct {
-    const banyan_algorithm *algorithm; /* NULL: from a file */
-    banyan_schedule *schedule;
-    banyan_schedule *sliced; /* the same one where it was cut here, else NULL */
+    const banyan_schedule *schedule;
+    banyan_schedule_info facts;
+    banyan_prediction_info outcome;
     size_t bytes;
-    sim_outcome outcome;
-    double closed_form_s;
 } row;
 
 typedef struct {
@@ -71,28 +63,40 @@ static void show_progress(void *context, size_t done, size_t total)
 
 static const char *name_of(const row *r)
 {
-    if (r->algorithm)
-        return r->algorithm->name;
-    return r->schedule->algorithm && *r->schedule->algorithm ? r->schedule->algorithm : "schedule";
+    return *r->facts.algorithm ? r->facts.algorithm : "schedule";
 }
 
 static double algorithm_bandwidth(const row *r)
 {
-    return (double)r->bytes / r->outcome.timeline->total_s;
+    return (double)r->bytes / r->outcome.total_s;
+}
+
+/* What the flit engine counts beside. */
+static void add_flit_json(banyan_text *text, const banyan_prediction_info *info)
+{
+    banyan_text_add(
+        text,
+        ",\"cycles\":%lld,\"applied_cycles\":%lld,\"clock_hz\":%.17g,\"flit_hops\":%lld,\"link_flits\":%lld,"
+        "\"head_flits\":%lld,\"arbitrations\":%lld,\"table_entries\":%lld,\"table_bits\":%lld,"
+        "\"normal_packets\":%lld,\"normal_mean_cycles\":%.17g,\"normal_worst_cycles\":%lld",
+        (long long)info->cycles, (long long)info->applied_cycles, info->clock_hz, (long long)info->flit_hops,
+        (long long)info->link_flits, (long long)info->head_flits, (long long)info->arbitrations,
+        (long long)info->table_entries, (long long)info->table_bits, (long long)info->normal_packets,
+        info->normal_mean_cycles, (long long)info->normal_worst_cycles);
 }
 
 static void add_json(sim *s, const row *r)
 {
-    double factor = cli_bus_factor(r->schedule->collective, r->schedule->active_count);
+    double factor = cli_bus_factor(r->facts.collective, r->facts.active_count);
     banyan_text *text = &s->json;
     char name[128];
 
     banyan_text_add(text, "%s\n{\"algorithm\":", s->row_count ? "," : "");
     banyan_text_add_json_string(text, name_of(r));
-    banyan_text_add(text, ",\"bytes\":%zu,\"model\":\"%s\",", r->bytes, s->request.engine->name);
-    cli_json_number(text, "seconds", r->outcome.timeline->total_s);
+    banyan_text_add(text, ",\"bytes\":%zu,\"model\":\"%s\",", r->bytes, s->request.config.model);
+    cli_json_number(text, "seconds", r->outcome.total_s);
     banyan_text_add(text, ",");
-    cli_json_number(text, "closed_form_s", r->closed_form_s);
+    cli_json_number(text, "closed_form_s", r->outcome.closed_form_s);
     banyan_text_add(text, ",");
     cli_json_number(text, "algbw", algorithm_bandwidth(r));
     banyan_text_add(text, ",");
@@ -101,24 +105,24 @@ static void add_json(sim *s, const row *r)
     cli_json_number(text, "utilization", r->outcome.utilization);
     banyan_text_add(text, ",\"bottleneck\":");
     if (r->outcome.bottleneck >= 0)
-        banyan_text_add_json_string(
-            text,
-            banyan_topology_link_name(s->request.problem.topology, r->outcome.bottleneck, name, sizeof name));
+        banyan_text_add_json_string(text,
+                                    banyan_topology_link_name(s->request.question.topology,
+                                                              r->outcome.bottleneck, name, sizeof name));
     else
         banyan_text_add(text, "null");
     banyan_text_add(text, ",");
-    cli_json_number(text, "bottleneck_utilization", r->outcome.busiest);
-    banyan_text_add(text, ",\"transfers\":%zu,\"messages\":%zu%s}", r->schedule->transfer_count,
-                    r->outcome.message_count, r->outcome.json);
+    cli_json_number(text, "bottleneck_utilization", r->outcome.bottleneck_share);
+    banyan_text_add(text, ",\"transfers\":%zu,\"messages\":%zu", r->outcome.transfer_count,
+                    r->outcome.message_count);
+    if (sim_request_is_flit(&s->request))
+        add_flit_json(text, &r->outcome);
+    banyan_text_add(text, "}");
 }
 
-static void print_head(const sim *s)
+static void print_head(const sim *s, const row *r)
 {
-    printf("%s: %s over %d workers, %s model\n\n", s->request.problem.topology->name,
-           banyan_collective_name(s->request.given ? s->request.given->collective
-                                                   : s->request.problem.problem.collective),
-           s->request.given ? s->request.given->active_count : s->request.problem.problem.active_count,
-           s->request.engine->name);
+    printf("%s: %s over %d workers, %s model\n\n", s->request.question.network.name, r->facts.collective,
+           r->facts.active_count, s->request.config.model);
     printf("%-20s %10s %12s %12s %12s %12s %6s  %s\n", "algorithm", "size", "time", "closed form", "algbw",
            "busbw", "used", "bottleneck");
 }
@@ -131,35 +135,40 @@ static const char *format_share(double share, char *buffer, size_t size)
 
 static void print_row(const sim *s, const row *r)
 {
-    double factor = cli_bus_factor(r->schedule->collective, r->schedule->active_count);
+    double factor = cli_bus_factor(r->facts.collective, r->facts.active_count);
     char size[32], time[32], form[32], rate[32], bus[32], used[32], busiest[32], link[128] = "-";
+    char note[48] = "";
 
+    if (sim_request_is_flit(&s->request))
+        snprintf(note, sizeof note, ", %lld cycles", (long long)r->outcome.cycles);
     if (!s->row_count)
-        print_head(s);
+        print_head(s, r);
     if (r->outcome.bottleneck >= 0)
-        banyan_topology_link_name(s->request.problem.topology, r->outcome.bottleneck, link, sizeof link);
-    printf("%-20s %10s %12s %12s %12s %12s %6s  %s (%s)%s%s\n", name_of(r),
+        banyan_topology_link_name(s->request.question.topology, r->outcome.bottleneck, link, sizeof link);
+    printf("%-20s %10s %12s %12s %12s %12s %6s  %s (%s)%s\n", name_of(r),
            banyan_show_bytes((double)r->bytes, size, sizeof size),
-           banyan_show_seconds(r->outcome.timeline->total_s, time, sizeof time),
-           banyan_show_seconds(r->closed_form_s, form, sizeof form),
+           banyan_show_seconds(r->outcome.total_s, time, sizeof time),
+           banyan_show_seconds(r->outcome.closed_form_s, form, sizeof form),
            banyan_show_rate(algorithm_bandwidth(r), rate, sizeof rate),
            banyan_show_rate(algorithm_bandwidth(r) * factor, bus, sizeof bus),
            format_share(r->outcome.utilization, used, sizeof used), link,
-           format_share(r->outcome.busiest, busiest, sizeof busiest), *r->outcome.note ? ", " : "",
-           r->outcome.note);
+           format_share(r->outcome.bottleneck_share, busiest, sizeof busiest), note);
     fflush(stdout);
 }
 
-static banyan_status write_trace(const sim *s, const row *r, banyan_error *err)
+static banyan_status write_trace(const sim *s, const row *r, const banyan_prediction *prediction,
+                                 banyan_error *err)
 {
     const char *path = cli_get(s->request.arguments, "trace");
+    banyan_export_config config = BANYAN_EXPORT_CONFIG_INITIALIZER;
     banyan_status status;
     char *text;
 
     if (!path)
         return BANYAN_SUCCESS;
-    status = banyan_schedule_export_trace(r->schedule, r->outcome.timeline, r->bytes, cli_node_name,
-                                          s->request.problem.topology, &text, err);
+    config.bytes = r->bytes;
+    config.prediction = prediction;
+    status = banyan_schedule_export(r->schedule, s->request.question.topology, "trace", &config, &text, err);
     if (status)
         return status;
     status = banyan_file_save(path, text, strlen(text), err);
@@ -170,10 +179,15 @@ static banyan_status write_trace(const sim *s, const row *r, banyan_error *err)
 /* --tables: what the network interfaces would be loaded with. */
 static banyan_status show_tables(sim *s, const row *r, banyan_error *err)
 {
+    banyan_export_config config = BANYAN_EXPORT_CONFIG_INITIALIZER;
+    banyan_status status;
     char *text;
-    banyan_status status =
-        sim_flit_tables(&s->request.settings, r->schedule, s->request.problem.topology, r->bytes, &text, err);
 
+    config.bytes = r->bytes;
+    config.flow = s->request.config.flow;
+    config.flit = s->request.config.flit;
+    config.slice_bytes = s->request.config.slice_bytes;
+    status = banyan_schedule_export(r->schedule, s->request.question.topology, "tables", &config, &text, err);
     if (status)
         return status;
     if (cli_has(s->request.arguments, "json")) {
@@ -190,54 +204,45 @@ static banyan_status show_tables(sim *s, const row *r, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* The flit engine sends transfers whole: slices are made in the schedule. */
-static banyan_status slice(const sim *s, row *r, banyan_error *err)
+static banyan_status predict(sim *s, const row *r, banyan_prediction **out, banyan_error *err)
 {
-    size_t slice_bytes = s->request.settings.fluid.slice_bytes;
-    banyan_schedule *sliced;
     banyan_status status;
 
-    if (!slice_bytes || s->request.engine->run != sim_flit_run)
-        return BANYAN_SUCCESS;
-    status = banyan_schedule_slice(
-        r->schedule, banyan_schedule_slice_count(r->schedule, r->bytes, slice_bytes), &sliced, err);
-    if (status)
-        return status;
-    if (r->schedule != s->request.given)
-        banyan_schedule_destroy(r->schedule);
-    r->schedule = r->sliced = sliced;
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status simulate(sim *s, row *r, banyan_error *err)
-{
-    const banyan_topology *topology = s->request.problem.topology;
-    banyan_status status = cli_closed_form(r->algorithm, r->schedule, topology, (double)r->bytes,
-                                           s->request.settings.fluid.overhead_s, &r->closed_form_s, err);
-
-    if (!status)
-        status = slice(s, r, err);
-    if (!status && cli_has(s->request.arguments, "tables") && s->request.engine->run == sim_flit_run)
-        return show_tables(s, r, err);
     s->label = name_of(r);
-    if (!status)
-        status =
-            s->request.engine->run(&s->request.settings, r->schedule, topology, r->bytes, &r->outcome, err);
+    s->request.config.progress = show_progress;
+    s->request.config.context = s;
+    status = banyan_schedule_predict(r->schedule, s->request.question.topology, r->bytes, &s->request.config,
+                                     out, err);
     if (!s->label)
         banyan_progress_end(&s->bar);
-    if (!status)
-        status = write_trace(s, r, err);
-    if (!status && cli_has(s->request.arguments, "json"))
-        add_json(s, r);
-    else if (!status)
-        print_row(s, r);
-    s->row_count++;
-    banyan_timeline_destroy(r->outcome.timeline);
     return status;
 }
 
-/* With «all», what does not apply is told at the end; what was named has to apply. */
-static banyan_status skip(sim *s, const banyan_algorithm *algorithm, banyan_status status, int is_first,
+static banyan_status simulate(sim *s, const banyan_schedule *schedule, size_t bytes, banyan_error *err)
+{
+    row r = {schedule, {.size = sizeof r.facts}, {.size = sizeof r.outcome}, bytes};
+    banyan_prediction *prediction = NULL;
+    banyan_status status = banyan_schedule_get_info(schedule, &r.facts, err);
+
+    if (!status && cli_has(s->request.arguments, "tables"))
+        return show_tables(s, &r, err);
+    if (!status)
+        status = predict(s, &r, &prediction, err);
+    if (!status)
+        status = banyan_prediction_get_info(prediction, &r.outcome, err);
+    if (!status)
+        status = write_trace(s, &r, prediction, err);
+    if (!status && cli_has(s->request.arguments, "json"))
+        add_json(s, &r);
+    else if (!status)
+        print_row(s, &r);
+    s->row_count++;
+    banyan_prediction_destroy(prediction);
+    return status;
+}
+
+/* With 'all', what does not apply is told at the end; what was named has to apply. */
+static banyan_status skip(sim *s, const char *algorithm, banyan_status status, int is_first,
                           const banyan_error *err)
 {
     size_t length = strlen(s->not_here);
@@ -245,29 +250,46 @@ static banyan_status skip(sim *s, const banyan_algorithm *algorithm, banyan_stat
     if (status != BANYAN_UNSUPPORTED || !s->request.takes_all)
         return status;
     if (is_first)
-        snprintf(s->not_here + length, sizeof s->not_here - length, "  %s: %s\n", algorithm->name, err->text);
+        snprintf(s->not_here + length, sizeof s->not_here - length, "  %s: %s\n", algorithm, err->text);
     return BANYAN_SUCCESS;
 }
 
-static banyan_status simulate_algorithm(sim *s, const banyan_algorithm *algorithm, int size,
-                                        banyan_error *err)
+/* Where several algorithms are asked, those that lack a parameter are asked without. */
+static int takes_parameters(const sim *s, const char *algorithm)
 {
-    banyan_problem problem = s->request.problem.problem;
-    row r = {.algorithm = algorithm, .bytes = s->request.sizes[size]};
+    for (const char *const *key = s->request.question.parameters; *key; key += 2)
+        if (!banyan_algorithm_takes(algorithm, *key))
+            return 0;
+    return 1;
+}
+
+static banyan_status simulate_algorithm(sim *s, const char *algorithm, int size, banyan_error *err)
+{
+    banyan_plan_config config = s->request.question.config;
+    size_t bytes = s->request.sizes[size];
+    banyan_plan *plan;
     banyan_status status;
 
-    problem.bytes = r.bytes;
-    problem.is_size_open = 0;
-    problem.is_streamed = s->request.engine->run != sim_flit_run;
-    if (s->request.algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
-        problem.parameter_count = 0;
-    status = banyan_algorithm_applies(algorithm, &problem, err);
-    if (!status)
-        status = banyan_algorithm_build(algorithm, &problem, &r.schedule, err);
+    config.algorithm = algorithm;
+    config.bytes = bytes ? bytes : 1; /* nothing to send is planned as if it were little */
+    config.effort = "estimate";       /* the prediction that counts comes later */
+    config.executor = sim_request_is_flit(&s->request) ? "interface" : "banyan";
+    if (s->request.algorithm_count > 1 && !takes_parameters(s, algorithm))
+        config.parameters = NULL;
+    status = banyan_plan_create(s->request.question.topology, &config, &plan, err);
     if (status)
         return skip(s, algorithm, status, size == 0, err);
-    status = simulate(s, &r, err);
-    banyan_schedule_destroy(r.schedule);
+    status = simulate(s, banyan_plan_schedule(plan), bytes, err);
+    banyan_plan_destroy(plan);
+    return status;
+}
+
+static banyan_status simulate_given(sim *s, size_t bytes, banyan_error *err)
+{
+    banyan_status status = simulate(s, s->request.given, bytes, err);
+
+    if (status)
+        banyan_error_prefix(err, cli_get(s->request.arguments, "schedule"));
     return status;
 }
 
@@ -276,11 +298,8 @@ static banyan_status simulate_all(sim *s, banyan_error *err)
     banyan_status status = BANYAN_SUCCESS;
 
     for (int i = 0; !status && i < s->request.size_count; i++) {
-        row r = {.schedule = s->request.given, .bytes = s->request.sizes[i]};
-
         if (s->request.given)
-            status = simulate(s, &r, err);
-        banyan_schedule_destroy(r.sliced);
+            status = simulate_given(s, s->request.sizes[i], err);
         for (int j = 0; !status && j < s->request.algorithm_count; j++)
             status = simulate_algorithm(s, s->request.algorithms[j], i, err);
     }
@@ -292,7 +311,7 @@ static banyan_status print_json(sim *s, banyan_error *err)
     banyan_text whole = BANYAN_TEXT_EMPTY;
 
     banyan_text_add(&whole, "{\"topology\":");
-    banyan_text_add_json_string(&whole, s->request.problem.topology->name);
+    banyan_text_add_json_string(&whole, s->request.question.network.name);
     banyan_text_add(&whole, ",\"results\":[");
     banyan_text_add_bytes(&whole, s->json.bytes ? s->json.bytes : "", s->json.length);
     whole.failed |= s->json.failed;
@@ -323,8 +342,6 @@ static int run(const cli_arguments *arguments)
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
     status = sim_request_read(arguments, &s.request, &err);
-    s.request.settings.fluid.progress = show_progress;
-    s.request.settings.fluid.context = &s;
     if (!status)
         status = work(&s, &err);
     banyan_text_fini(&s.json);

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "core/alloc.h"
-#include "core/file.h"
 #include "core/near.h"
-#include "topology/draw.h"
-#include "topology/import.h"
 
 static const cli_option options[] = {
     {"output", 'o', "FILE", "write there instead of to standard output"},
@@ -21,80 +17,62 @@ static banyan_status load(const cli_arguments *arguments, const char *spec, bany
                           banyan_error *err)
 {
     const char *form = cli_get(arguments, "from");
-    const banyan_importer *importer;
-    banyan_status status;
-    size_t length;
-    char *text;
 
-    if (!form)
-        return banyan_topology_load(spec, out, err);
-    importer = banyan_importer_find(form);
-    if (!importer)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "--from %.40s is not a form we read; «banyan list» shows them", form);
-    status = banyan_file_load(spec, &text, &length, err);
-    if (status)
-        return status;
-    status = importer->parse(text, length, out, err);
-    if (status)
-        banyan_error_prefix(err, spec);
-    banyan_free(text);
-    return status;
+    return form ? banyan_topology_import(spec, form, out, err) : banyan_topology_load(spec, out, err);
 }
 
-/* The slowest and the fastest link, for the summary line. */
-static void find_extremes(const banyan_topology *topology, double *slowest, double *fastest)
+static void add_json(banyan_text *text, const banyan_topology_info *info)
 {
-    *slowest = *fastest = topology->link_count ? topology->links[0].bytes_per_s : 0;
-    for (int i = 1; i < topology->link_count; i++) {
-        double rate = topology->links[i].bytes_per_s;
+    banyan_text_add(text, "{\"name\":");
+    banyan_text_add_json_string(text, info->name);
+    banyan_text_add(text, ",\"workers\":%d,\"switches\":%d,\"links\":%d,\"hosts\":%d,\"digest\":\"%s\",",
+                    info->worker_count, info->node_count - info->worker_count, info->link_count,
+                    info->host_count, info->digest);
+    cli_json_number(text, "slowest_bytes_per_s", info->slowest_bytes_per_s);
+    banyan_text_add(text, ",");
+    cli_json_number(text, "fastest_bytes_per_s", info->fastest_bytes_per_s);
+    banyan_text_add(text, "}\n");
+}
 
-        *slowest = rate < *slowest ? rate : *slowest;
-        *fastest = rate > *fastest ? rate : *fastest;
-    }
+static void add_text(banyan_text *text, const banyan_topology_info *info)
+{
+    char low[32], high[32];
+
+    banyan_text_add(text, "%s: %d workers, %d switches, %d links (one way)", info->name, info->worker_count,
+                    info->node_count - info->worker_count, info->link_count);
+    if (info->host_count)
+        banyan_text_add(text, ", %d hosts", info->host_count);
+    banyan_text_add(text, "\nlinks from %s to %s; digest %s\n",
+                    banyan_show_rate(info->slowest_bytes_per_s, low, sizeof low),
+                    banyan_show_rate(info->fastest_bytes_per_s, high, sizeof high), info->digest);
 }
 
 static banyan_status show(const cli_arguments *arguments, const banyan_topology *topology, banyan_error *err)
 {
+    banyan_topology_info info = {.size = sizeof info};
     banyan_text text = BANYAN_TEXT_EMPTY;
-    double slowest, fastest;
-    char digest[17], low[32], high[32], *out;
-    banyan_status status;
+    banyan_status status = banyan_topology_get_info(topology, &info, err);
+    char *out;
 
-    find_extremes(topology, &slowest, &fastest);
-    banyan_topology_digest(topology, digest);
-    if (cli_has(arguments, "json")) {
-        banyan_text_add(&text, "{\"name\":");
-        banyan_text_add_json_string(&text, topology->name);
-        banyan_text_add(&text, ",\"workers\":%d,\"switches\":%d,\"links\":%d,\"hosts\":%d,\"digest\":\"%s\",",
-                        topology->worker_count, topology->node_count - topology->worker_count,
-                        topology->link_count, topology->host_count, digest);
-        cli_json_number(&text, "slowest_bytes_per_s", slowest);
-        banyan_text_add(&text, ",");
-        cli_json_number(&text, "fastest_bytes_per_s", fastest);
-        banyan_text_add(&text, "}\n");
-    } else {
-        banyan_text_add(&text, "%s: %d workers, %d switches, %d links (one way)", topology->name,
-                        topology->worker_count, topology->node_count - topology->worker_count,
-                        topology->link_count);
-        if (topology->host_count)
-            banyan_text_add(&text, ", %d hosts", topology->host_count);
-        banyan_text_add(&text, "\nlinks from %s to %s; digest %s\n",
-                        banyan_show_rate(slowest, low, sizeof low),
-                        banyan_show_rate(fastest, high, sizeof high), digest);
-    }
+    if (status)
+        return status;
+    if (cli_has(arguments, "json"))
+        add_json(&text, &info);
+    else
+        add_text(&text, &info);
     status = banyan_text_take(&text, &out, err);
-    if (!status)
-        status = cli_write(arguments, out, err);
+    if (status)
+        return status;
+    status = cli_write(arguments, out, err);
     banyan_free(out);
     return status;
 }
 
-static banyan_status convert(const cli_arguments *arguments, const banyan_topology *topology,
-                             banyan_error *err)
+static banyan_status write(const cli_arguments *arguments, const banyan_topology *topology,
+                           const char *format, banyan_error *err)
 {
     char *out;
-    banyan_status status = banyan_topology_format(topology, &out, err);
+    banyan_status status = banyan_topology_export(topology, format, &out, err);
 
     if (!status)
         status = cli_write(arguments, out, err);
@@ -114,45 +92,21 @@ static const char *drawing_format(const cli_arguments *arguments)
     return ending && (!strcmp(ending, ".svg") || !strcmp(ending, ".dot")) ? ending + 1 : "text";
 }
 
-static banyan_status draw(const cli_arguments *arguments, const banyan_topology *topology, banyan_error *err)
-{
-    const char *format = drawing_format(arguments);
-    banyan_status status;
-    char *out = NULL;
-
-    if (!strcmp(format, "text"))
-        status = banyan_topology_draw_text(topology, &out, err);
-    else if (!strcmp(format, "dot"))
-        status = banyan_topology_draw_dot(topology, &out, err);
-    else if (!strcmp(format, "svg"))
-        status = banyan_topology_draw_svg(topology, &out, err);
-    else
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--format %.40s is not text, dot or svg", format);
-    if (!status)
-        status = cli_write(arguments, out, err);
-    if (!status)
-        cli_say_written(arguments, cli_get(arguments, "output"));
-    banyan_free(out);
-    return status;
-}
-
 static banyan_status check(const cli_arguments *arguments, const banyan_topology *topology, banyan_error *err)
 {
-    int *active, count;
-    banyan_status status =
-        banyan_topology_parse_active(topology, cli_get(arguments, "active"), &active, &count, err);
+    banyan_topology_info info = {.size = sizeof info};
+    int count;
+    banyan_status status = banyan_topology_get_info(topology, &info, err);
 
+    if (!status)
+        status = banyan_topology_check(topology, cli_get(arguments, "active"), &count, err);
     if (status)
         return status;
-    status = banyan_topology_check_connected(topology, active, count, err);
-    banyan_free(active);
-    if (status)
-        return status == BANYAN_INVALID_ARGUMENT ? BANYAN_PLAN_INVALID : status;
     if (cli_has(arguments, "json"))
-        printf("{\"ok\":true,\"workers\":%d,\"switches\":%d,\"links\":%d}\n", topology->worker_count,
-               topology->node_count - topology->worker_count, topology->link_count);
+        printf("{\"ok\":true,\"workers\":%d,\"switches\":%d,\"links\":%d}\n", info.worker_count,
+               info.node_count - info.worker_count, info.link_count);
     else if (!cli_has(arguments, "quiet"))
-        printf("%s is well formed and its %d active workers reach one another\n", topology->name, count);
+        printf("%s is well formed and its %d active workers reach one another\n", info.name, count);
     return BANYAN_SUCCESS;
 }
 
@@ -192,10 +146,10 @@ static int run(const cli_arguments *arguments)
         status = check(arguments, topology, &err);
         break;
     case 3:
-        status = draw(arguments, topology, &err);
+        status = write(arguments, topology, drawing_format(arguments), &err);
         break;
     default:
-        status = convert(arguments, topology, &err);
+        status = write(arguments, topology, "json", &err);
     }
     banyan_topology_destroy(topology);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;

@@ -17,8 +17,7 @@
 #include "core/progress.h"
 #include "core/value.h"
 #include "planner/planner.h"
-#include "sim_engines.h"
-#include "sim_flit.h"
+#include "problem.h"
 #include "train_bars.h"
 
 enum { MOST_ALGORITHMS = 16, LEAST_BYTES = 4096 };
@@ -28,8 +27,7 @@ typedef struct {
     banyan_accelerator accelerator;
     banyan_dnn *dnn;
     cli_problem problem;
-    sim_settings settings;
-    const sim_engine *engine;
+    banyan_predict_config config;
     int64_t samples;
     int wants_whole, wants_layers;
     double largest_bytes;
@@ -79,6 +77,11 @@ static banyan_status read_overlap(training *t, banyan_error *err)
     return status;
 }
 
+static int is_flit(const training *t)
+{
+    return !strcmp(t->config.model, "flit");
+}
+
 static banyan_status read_numbers(training *t, banyan_error *err)
 {
     const char *samples = cli_get(t->arguments, "samples"), *largest = cli_get(t->arguments, "largest");
@@ -88,7 +91,7 @@ static banyan_status read_numbers(training *t, banyan_error *err)
     t->samples = 16;
     if (samples && (status = banyan_value_integer(samples, 1, 1 << 30, &t->samples, err)))
         banyan_error_prefix(err, "--samples");
-    t->largest_bytes = t->engine->run == sim_flit_run ? 4 << 20 : 1e15;
+    t->largest_bytes = is_flit(t) ? 4 << 20 : 1e15;
     if (!status && largest && (status = banyan_value_bytes(largest, &bytes, err)))
         banyan_error_prefix(err, "--largest");
     if (!status && largest && bytes < 4 * LEAST_BYTES)
@@ -105,12 +108,10 @@ static banyan_status read_all(training *t, banyan_error *err)
 
     if (!topo)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--accelerator needs a network: --topo torus:8x8");
-    t->settings.arguments = t->arguments;
-    t->engine = sim_engine_find(simulator ? simulator : sim_engines[0].name, err);
-    if (!t->engine) {
-        banyan_error_prefix(err, "--simulator");
-        return BANYAN_INVALID_ARGUMENT;
-    }
+    t->config = (banyan_predict_config)BANYAN_PREDICT_CONFIG_INITIALIZER;
+    t->config.model = simulator ? simulator : "fluid";
+    t->config.flow = cli_get(t->arguments, "flow");
+    t->config.flit = cli_get(t->arguments, "flit");
     status = banyan_accelerator_parse(cli_get(t->arguments, "accelerator"), &t->accelerator, err);
     if (status)
         banyan_error_prefix(err, "--accelerator");
@@ -189,7 +190,7 @@ static banyan_status build(training *t, const char *name, size_t bytes, banyan_s
 
     problem.bytes = bytes;
     problem.is_size_open = 0;
-    problem.is_streamed = t->engine->run != sim_flit_run;
+    problem.is_streamed = !is_flit(t);
     if (algorithm) {
         if (t->algorithm_count > 1 && !banyan_plan_takes_parameters(algorithm, &problem))
             problem.parameter_count = 0;
@@ -207,17 +208,21 @@ static banyan_status build(training *t, const char *name, size_t bytes, banyan_s
 
 static banyan_status simulate_size(training *t, const char *name, int i, banyan_error *err)
 {
-    banyan_schedule *schedule = NULL;
-    sim_outcome outcome;
+    banyan_prediction_info info = {.size = sizeof info};
+    banyan_prediction *prediction;
+    banyan_schedule *schedule;
     banyan_status status = build(t, name, (size_t)t->sizes[i], &schedule, err);
 
+    if (status)
+        return status;
+    status = banyan_schedule_predict(schedule, t->problem.topology, (size_t)t->sizes[i], &t->config,
+                                     &prediction, err);
+    if (status)
+        cli_blame("simulator", err);
     if (!status)
-        status =
-            t->engine->run(&t->settings, schedule, t->problem.topology, (size_t)t->sizes[i], &outcome, err);
-    if (!status) {
-        t->seconds[i] = outcome.timeline->total_s;
-        banyan_timeline_destroy(outcome.timeline);
-    }
+        status = banyan_prediction_get_info(prediction, &info, err);
+    t->seconds[i] = info.total_s;
+    banyan_prediction_destroy(prediction);
     banyan_schedule_destroy(schedule);
     return status;
 }
@@ -237,7 +242,7 @@ static banyan_status simulate_all(training *t, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
-    banyan_progress_begin(&t->bar, STDERR_FILENO, cli_has(t->arguments, "quiet"), t->engine->name,
+    banyan_progress_begin(&t->bar, STDERR_FILENO, cli_has(t->arguments, "quiet"), t->config.model,
                           (size_t)(t->algorithm_count * t->size_count));
     for (int a = 0; !status && a < t->algorithm_count; a++) {
         for (int i = 0; !status && i < t->size_count; i++) {
@@ -287,7 +292,7 @@ static banyan_status work(training *t, banyan_error *err)
     t->results.accelerator = t->accelerator;
     t->results.samples = (int)t->samples;
     t->results.topology = t->problem.topology->name;
-    t->results.simulator = t->engine->name;
+    t->results.simulator = t->config.model;
     t->results.largest_bytes = t->sizes[t->size_count - 1];
     if (cli_has(t->arguments, "json"))
         return cli_iterations_print_json(&t->results, err);

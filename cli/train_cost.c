@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "planner/planner.h"
+#include "problem.h"
 
 enum { MOST_SIZES = 16, LEAST_BYTES = 4096 };
 

@@ -61,24 +61,16 @@ void cli_waiting_end(cli_waiting *waiting)
     banyan_progress_end(&waiting->bar);
 }
 
-static void count(void *context, int done, int all)
+void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments)
+{
+    *waiting = (cli_waiting){.is_over = 0};
+    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 0);
+}
+
+void cli_planning_count(void *context, int done, int all)
 {
     cli_waiting *waiting = context;
 
     waiting->bar.total = (size_t)all;
     banyan_progress_set(&waiting->bar, (size_t)done);
-}
-
-void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments, banyan_problem *problem)
-{
-    *waiting = (cli_waiting){.is_over = 0};
-    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 0);
-    problem->watch = count;
-    problem->watch_context = waiting;
-}
-
-void cli_planning_end(cli_waiting *waiting, banyan_problem *problem)
-{
-    problem->watch = NULL;
-    banyan_progress_end(&waiting->bar);
 }

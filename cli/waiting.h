@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/waiting.h: a sign of life for work that cannot say how far it is: the seconds that it has taken, on a terminal. */
+/* cli/waiting.h: a sign of life for work that cannot say how far it is: the seconds that it has taken, on
+ * a terminal. */
 #ifndef BANYAN_CLI_WAITING_H
 #define BANYAN_CLI_WAITING_H
 
@@ -21,8 +22,9 @@ typedef struct {
 void cli_waiting_begin(cli_waiting *waiting, const cli_arguments *arguments, const char *label);
 void cli_waiting_end(cli_waiting *waiting); /* call it before anything is printed */
 
-/* The same where plans are counted as they are made: the problem then tells of each. */
-void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments, banyan_problem *problem);
-void cli_planning_end(cli_waiting *waiting, banyan_problem *problem);
+/* The same where plans are counted as they are made: cli_planning_count is to be called after each, with
+ * the cli_waiting as its context. Ends with cli_waiting_end. */
+void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments);
+void cli_planning_count(void *waiting, int done, int all);
 
 #endif

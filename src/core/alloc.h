@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include <banyan/plan.h> /* banyan_free */
+
 /* Zeroed memory for count things of size bytes; never NULL for count or size 0; NULL when memory runs out. */
 void *banyan_alloc(size_t count, size_t size);
 
@@ -13,8 +15,6 @@ void *banyan_realloc(void *memory, size_t count, size_t size);
 
 /* A copy of the text, or NULL. */
 char *banyan_strdup(const char *text);
-
-void banyan_free(void *memory); /* accepts NULL */
 
 /* Makes room for one more in an array of *capacity things; doubles. Returns 0 when memory ran out. */
 int banyan_grow_now(void **array, size_t *capacity, size_t size);

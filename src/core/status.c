@@ -85,3 +85,8 @@ banyan_status banyan_fail_memory(banyan_error *err)
 {
     return banyan_fail(err, BANYAN_SYSTEM_ERROR, "out of memory");
 }
+
+banyan_status banyan_fail_null(const char *argument, banyan_error *err)
+{
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the argument '%s' is NULL", argument);
+}

@@ -4,11 +4,7 @@
 #ifndef BANYAN_CORE_STATUS_H
 #define BANYAN_CORE_STATUS_H
 
-#include <banyan/banyan.h>
-
-typedef struct {
-    char text[512];
-} banyan_error;
+#include <banyan/plan.h>
 
 /* Writes the sentence, where err is given, and returns status, so that a failing line is one return. */
 banyan_status banyan_fail(banyan_error *err, banyan_status status, const char *format, ...)
@@ -19,5 +15,8 @@ void banyan_error_prefix(banyan_error *err, const char *prefix);
 
 /* What every failed allocation says. */
 banyan_status banyan_fail_memory(banyan_error *err);
+
+/* What every call of the public headers says of a NULL that it cannot work with. */
+banyan_status banyan_fail_null(const char *argument, banyan_error *err);
 
 #endif

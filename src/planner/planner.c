@@ -89,6 +89,7 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     if (status)
         return status;
     plan->network_s = timeline->total_s;
+    plan->bytes = problem->bytes;
     costs = banyan_message_costs_of(plan->schedule, problem->topology);
     plan->predicted_s = with_messages(plan->network_s, &costs);
     banyan_timeline_destroy(timeline);
@@ -218,8 +219,17 @@ static void tell(const banyan_problem *problem, int done, int all)
         problem->watch(problem->watch_context, done, all);
 }
 
-static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan *plans,
-                                     int all, banyan_error *err)
+/* Whether there is time for the next candidate. */
+static banyan_status check_deadline(int64_t deadline_ns, int done, int all, banyan_error *err)
+{
+    if (!deadline_ns || done == all || banyan_clock_ns() < deadline_ns)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_TIMEOUT,
+                       "time was up after %d of %d candidates: allow more, or name an algorithm", done, all);
+}
+
+static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
+                                     banyan_plan *plans, int all, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int next = 0;
@@ -229,11 +239,15 @@ static banyan_status make_candidates(const banyan_problem *problem, banyan_effor
 
         status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
         tell(problem, next, all);
+        if (!status)
+            status = check_deadline(deadline_ns, next, all, err);
         if (!has_variants(algorithm, problem, effort))
             continue;
         for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++) {
             status = make_candidate(algorithm, v, problem, effort, &plans[next++], err);
             tell(problem, next, all);
+            if (!status)
+                status = check_deadline(deadline_ns, next, all, err);
         }
     }
     return status;
@@ -241,6 +255,13 @@ static banyan_status make_candidates(const banyan_problem *problem, banyan_effor
 
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err)
+{
+    return banyan_plan_candidates_until(problem, effort, 0, out, count, err);
+}
+
+banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
+                                           int64_t deadline_ns, banyan_plan **out, int *count,
+                                           banyan_error *err)
 {
     int all = count_candidates(problem, effort);
     banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
@@ -253,7 +274,7 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
     if (!status)
-        status = make_candidates(problem, effort, plans, all, err);
+        status = make_candidates(problem, effort, deadline_ns, plans, all, err);
     if (status) {
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
@@ -316,24 +337,33 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err)
 {
+    if (strcmp(algorithm, "auto") != 0)
+        return banyan_plan_choose_named(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
+    memset(out, 0, sizeof *out);
+    return choose_best(problem, out, err);
+}
+
+banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,
+                                       banyan_effort effort, banyan_plan *out, banyan_error *err)
+{
     const banyan_algorithm *found;
     banyan_status status;
 
     memset(out, 0, sizeof *out);
-    if (!strcmp(algorithm, "auto"))
-        return choose_best(problem, out, err);
     status = banyan_plan_find(algorithm, &found, err);
     if (!status)
         status = banyan_scale_check(problem->topology, err);
     if (!status)
         status = banyan_algorithm_applies(found, problem, err);
-    return status ? status : banyan_plan_make(found, problem, out, err);
+    return status ? status : make(found, problem, effort, out, err);
 }
 
 void banyan_plan_fini(banyan_plan *plan)
 {
     banyan_schedule_destroy(plan->schedule);
+    banyan_free(plan->explanation);
     plan->schedule = NULL;
+    plan->explanation = NULL;
 }
 
 void banyan_plans_destroy(banyan_plan *plans, int count)

@@ -8,7 +8,7 @@
 #include "simulate/simulate.h"
 #include "solve/net/work.h"
 
-typedef struct {
+struct banyan_plan {
     const banyan_algorithm *algorithm;
     banyan_schedule *schedule; /* NULL when the algorithm does not apply */
     banyan_limits limits;
@@ -20,7 +20,9 @@ typedef struct {
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
     int is_left_out; /* it applies, but could not be built: the network is too large, or a solver is missing */
     banyan_error why_not;
-} banyan_plan;
+    char *explanation; /* why it was chosen among others; the plan's own, NULL where nothing was chosen */
+    size_t bytes;      /* the size that was predicted */
+};
 
 /* How hard to look, as FFTW's users know it. */
 typedef enum {
@@ -61,6 +63,12 @@ int banyan_plan_order(const void *a, const void *b);
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);
 
+/* The same with a limit: TIMEOUT where banyan_clock_ns() passes deadline_ns (0: never) before the last
+ * candidate is made. Which plan is chosen never depends on time. */
+banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
+                                           int64_t deadline_ns, banyan_plan **out, int *count,
+                                           banyan_error *err);
+
 /* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link h0->net; next
  * flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
@@ -72,6 +80,10 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 /* The plan of the named algorithm, or, for 'auto', the best one. */
 banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
                                  banyan_error *err);
+
+/* The same of a named algorithm, predicted as the effort says. */
+banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,
+                                       banyan_effort effort, banyan_plan *out, banyan_error *err);
 
 /* Whether the algorithm has options for all of the problem's parameters; where many algorithms are asked, the
  * others are asked without. */

@@ -149,12 +149,13 @@ static banyan_status explain_recall(const banyan_problem *problem, const banyan_
     return banyan_text_take(&text, out, err);
 }
 
-static banyan_status search_all(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
-                                banyan_plan *out, char **explanation, banyan_error *err)
+static banyan_status search_all(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
+                                banyan_wisdom *wisdom, banyan_plan *out, char **explanation,
+                                banyan_error *err)
 {
     banyan_plan *plans;
     int count, best;
-    banyan_status status = banyan_plan_candidates(problem, effort, &plans, &count, err);
+    banyan_status status = banyan_plan_candidates_until(problem, effort, deadline_ns, &plans, &count, err);
 
     if (status)
         return status;
@@ -179,6 +180,13 @@ static banyan_status search_all(const banyan_problem *problem, banyan_effort eff
 banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
                                  banyan_plan *out, char **explanation, banyan_error *err)
 {
+    return banyan_plan_search_until(problem, effort, 0, wisdom, out, explanation, err);
+}
+
+banyan_status banyan_plan_search_until(const banyan_problem *problem, banyan_effort effort,
+                                       int64_t deadline_ns, banyan_wisdom *wisdom, banyan_plan *out,
+                                       char **explanation, banyan_error *err)
+{
     const banyan_wisdom_entry *known =
         wisdom && !problem->parameter_count ? banyan_wisdom_find(wisdom, problem, "", effort) : NULL;
     banyan_status status = BANYAN_UNSUPPORTED;
@@ -193,5 +201,7 @@ banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort ef
         if (status)
             banyan_plan_fini(out);
     }
-    return status == BANYAN_UNSUPPORTED ? search_all(problem, effort, wisdom, out, explanation, err) : status;
+    return status == BANYAN_UNSUPPORTED
+               ? search_all(problem, effort, deadline_ns, wisdom, out, explanation, err)
+               : status;
 }

@@ -32,6 +32,10 @@ void banyan_wisdom_fini(banyan_wisdom *wisdom);
 banyan_status banyan_wisdom_parse(const char *text, size_t length, banyan_wisdom *out, banyan_error *err);
 banyan_status banyan_wisdom_format(const banyan_wisdom *wisdom, char **out, banyan_error *err);
 
+/* From a file, empty where there is none; and back to it, if anything has changed. */
+banyan_status banyan_wisdom_load(const char *path, banyan_wisdom *out, banyan_error *err);
+banyan_status banyan_wisdom_save(const banyan_wisdom *wisdom, const char *path, banyan_error *err);
+
 /* The entry for the problem that was found with at least this effort, or NULL. type is the elements', "" where nobody
  * knows. What was found for that very type goes before all else, then the greater effort, then what holds for all
  * types; what was found for another type serves where there is nothing better. */
@@ -54,5 +58,10 @@ banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banya
  * *explanation (the caller frees it) says why; it may be NULL. */
 banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
                                  banyan_plan *out, char **explanation, banyan_error *err);
+
+/* The same with the limit of banyan_plan_candidates_until. */
+banyan_status banyan_plan_search_until(const banyan_problem *problem, banyan_effort effort,
+                                       int64_t deadline_ns, banyan_wisdom *wisdom, banyan_plan *out,
+                                       char **explanation, banyan_error *err);
 
 #endif

@@ -314,7 +314,11 @@ banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_sche
     banyan_json *root;
     banyan_status status;
 
+    if (!out)
+        return banyan_fail_null("out", err);
     *out = NULL;
+    if (!text)
+        return banyan_fail_null("text", err);
     status = banyan_json_parse(text, length, &root, err);
     if (status)
         return status;

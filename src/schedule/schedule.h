@@ -4,7 +4,8 @@
  * Meaning: rounds in order; within a round everything is read before anything changes, and changes to one
  * piece at one node are applied in the order of the array. Doing: nobody waits for rounds; a transfer waits
  * only for what it shares a piece with (schedule/dependencies.h). There are no sizes and no pointers to data:
- * one schedule serves every tensor. Built once (schedule/build.h), then const. */
+ * one schedule serves every tensor. Built once (schedule/build.h), then const. What users of the library may
+ * do with it is declared in <banyan/plan.h>. */
 #ifndef BANYAN_SCHEDULE_H
 #define BANYAN_SCHEDULE_H
 
@@ -45,7 +46,7 @@ typedef struct {
     int route; /* index in the schedule's routes, or -1 for the topology's default route */
 } banyan_transfer;
 
-typedef struct {
+struct banyan_schedule {
     banyan_collective collective;
     int root;        /* rank; broadcast and reduce only, else 0 */
     char *topology;  /* its name: a label, never looked up */
@@ -65,13 +66,9 @@ typedef struct {
     int round_count, flow_count;
     int barrier; /* the round that begins only when all before it is done everywhere; 0: none. For plans in
                     stages, as older systems have them: models of time keep to it, runs have no need to */
-} banyan_schedule;
+};
 
-void banyan_schedule_destroy(banyan_schedule *schedule); /* accepts NULL */
-
-/* The text form (docs/formats/schedule.md). */
-banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_schedule **out,
-                                    banyan_error *err);
+/* The text form (docs/formats/schedule.md); the caller frees *out. */
 banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out, banyan_error *err);
 
 int banyan_schedule_rank(const banyan_schedule *schedule, int node); /* -1: not active */

@@ -259,7 +259,11 @@ banyan_status banyan_topology_damage(const banyan_topology *topology, const char
     banyan_text name = BANYAN_TEXT_EMPTY;
     banyan_status status;
 
+    if (!out)
+        return banyan_fail_null("out", err);
     *out = NULL;
+    if (!topology || !options)
+        return banyan_fail_null(topology ? "damage" : "topology", err);
     banyan_text_add(&name, "%s%s%s", topology->name, *options ? "," : "", options);
     status =
         name.failed ? banyan_fail_memory(err) : banyan_damage_apply(topology, options, name.bytes, out, err);

@@ -271,8 +271,11 @@ static int load(hwloc_topology_t *machine)
 banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err)
 {
     finder in = {0};
-    int is_loaded = load(&in.machine), host;
+    int is_loaded, host;
 
+    if (!out)
+        return banyan_fail_null("out", err);
+    is_loaded = load(&in.machine);
     banyan_topology_builder_init(&in.builder, "discovered");
     host = banyan_topology_add_host(&in.builder, "h0");
     if (!is_loaded || hwloc_get_nbobjs_by_type(in.machine, HWLOC_OBJ_PU) < 1) {

@@ -327,7 +327,11 @@ banyan_status banyan_topology_generate(const char *spec, banyan_topology **out, 
     reading read = {.spec = spec, .request = {.spec = spec}, .damage = BANYAN_TEXT_EMPTY};
     banyan_status status;
 
+    if (!out)
+        return banyan_fail_null("out", err);
     *out = NULL;
+    if (!spec)
+        return banyan_fail_null("spec", err);
     read.pieces = banyan_strdup(spec);
     if (!read.pieces)
         return banyan_fail_memory(err);

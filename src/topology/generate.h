@@ -14,11 +14,4 @@ typedef struct {
 int banyan_generator_count(void);
 const banyan_generator_info *banyan_generator_at(int i);
 
-/* Builds from NAME[:SHAPE][,option=value...]. The topology's name is the string itself. */
-banyan_status banyan_topology_generate(const char *spec, banyan_topology **out, banyan_error *err);
-
-/* Applies «down=...», «degrade=...» options (comma separated) to a topology that came from a file. */
-banyan_status banyan_topology_damage(const banyan_topology *topology, const char *options,
-                                     banyan_topology **out, banyan_error *err);
-
 #endif

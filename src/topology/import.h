@@ -23,7 +23,4 @@ int banyan_importer_count(void);
 const banyan_importer *banyan_importer_at(int i);
 const banyan_importer *banyan_importer_find(const char *name); /* NULL: none */
 
-/* This machine, by hwloc: its packages, NUMA nodes and GPUs or cores as workers. */
-banyan_status banyan_topology_discover(banyan_topology **out, banyan_error *err);
-
 #endif

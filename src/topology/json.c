@@ -299,7 +299,11 @@ banyan_status banyan_topology_parse(const char *text, size_t length, banyan_topo
     banyan_json *root;
     banyan_status status;
 
+    if (!out)
+        return banyan_fail_null("out", err);
     *out = NULL;
+    if (!text)
+        return banyan_fail_null("text", err);
     status = banyan_json_parse(text, length, &root, err);
     if (status)
         return status;

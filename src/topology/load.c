@@ -104,11 +104,16 @@ static banyan_status load_damaged(const char *path, const char *options, banyan_
 
 banyan_status banyan_topology_load(const char *spec, banyan_topology **out, banyan_error *err)
 {
-    char *path = banyan_strdup(spec);
     banyan_status status;
     size_t length;
+    char *path;
 
+    if (!out)
+        return banyan_fail_null("out", err);
     *out = NULL;
+    if (!spec)
+        return banyan_fail_null("spec", err);
+    path = banyan_strdup(spec);
     if (!path)
         return banyan_fail_memory(err);
     length = cut_at_file(path);

@@ -30,6 +30,8 @@ void banyan_topology_destroy(banyan_topology *topology)
 
 const char *banyan_topology_node_name(const banyan_topology *topology, int node)
 {
+    if (!topology || node < 0 || node >= topology->node_count)
+        return NULL;
     return topology->pool + topology->nodes[node].name;
 }
 
@@ -66,6 +68,10 @@ int banyan_topology_find_link(const banyan_topology *topology, int src, int dst)
 
 const char *banyan_topology_link_name(const banyan_topology *topology, int link, char *buffer, size_t size)
 {
+    if (size)
+        *buffer = 0;
+    if (!topology || link < 0 || link >= topology->link_count)
+        return buffer;
     snprintf(buffer, size, "%s->%s", banyan_topology_node_name(topology, topology->links[link].src),
              banyan_topology_node_name(topology, topology->links[link].dst));
     return buffer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/topology.h: the network as planners see it: numbered nodes, one-way links, and a few facts.
- * It is built once (topology/build.h) and only read afterwards, hence const nearly everywhere.
+ * It is built once (topology/build.h) and only read afterwards, hence const nearly everywhere. What users of
+ * the library may do with it is declared in <banyan/plan.h>.
  * Ids are dense, 0..count-1, in the order in which a file or generator names things, so callers index plain
  * arrays with them. */
 #ifndef BANYAN_TOPOLOGY_H
@@ -36,7 +37,7 @@ typedef struct {
     int wraps[BANYAN_MAX_DIMENSIONS];
 } banyan_grid;
 
-typedef struct {
+struct banyan_topology {
     char *name;
     int node_count, link_count, worker_count, host_count;
     banyan_node *nodes;
@@ -50,29 +51,17 @@ typedef struct {
     banyan_route_policy policy;
     char *pool;   /* all names, NUL-terminated, one after the other */
     int *by_name; /* node ids in the order of their names */
-} banyan_topology;
+};
 
-/* Anything a user may type as SPEC: a file (JSON, NCCL XML, matrix, ...) or a generator such as
- * "hosts:2+3,gbps=1", either with ",down=..." and ",degrade=..." options. */
-banyan_status banyan_topology_load(const char *spec, banyan_topology **out, banyan_error *err);
-
-/* The text form (docs/formats/topology.md). */
-banyan_status banyan_topology_parse(const char *text, size_t length, banyan_topology **out,
-                                    banyan_error *err);
+/* The text form (docs/formats/topology.md); the caller frees *out. */
 banyan_status banyan_topology_format(const banyan_topology *topology, char **out, banyan_error *err);
 
-void banyan_topology_destroy(banyan_topology *topology); /* accepts NULL */
-
-const char *banyan_topology_node_name(const banyan_topology *topology, int node);
 const char *banyan_topology_host_name(const banyan_topology *topology, int host);
 int banyan_topology_find_node(const banyan_topology *topology, const char *name); /* -1: no such node */
 int banyan_topology_find_link(const banyan_topology *topology, int src, int dst); /* the first one, or -1 */
 
 int banyan_topology_worker_number(const banyan_topology *topology,
                                   int node); /* among workers; -1: a switch */
-
-/* «g0-s0» or «g0->s0», as people say it in options; the buffer is the caller's. */
-const char *banyan_topology_link_name(const banyan_topology *topology, int link, char *buffer, size_t size);
 
 /* Reads «0,1,4-7» or «g0,g3» (worker numbers or names) into node ids, ascending, without doubles.
  * NULL or "" or "all" means all workers. On success the caller frees *out. */

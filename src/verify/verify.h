@@ -12,13 +12,13 @@
 
 #define BANYAN_VERDICT_SHOWN 8
 
-typedef struct {
+struct banyan_verdict {
     long problem_count;                       /* 0: proven */
     char problems[BANYAN_VERDICT_SHOWN][320]; /* the first few, one sentence each, in order of transfers */
     int orders_differ; /* correct, but ranks add in unlike orders: floating-point sums may differ in the last
                           bits */
     char note[320];    /* then: where */
-} banyan_verdict;
+};
 
 /* topology may be NULL: then links and abilities are not looked at. Fails only if memory runs out. */
 banyan_status banyan_verify(const banyan_schedule *schedule, const banyan_topology *topology,

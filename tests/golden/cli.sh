@@ -58,7 +58,7 @@ expect 0 "reach one another" topo check torus:4x4
 expect 1 "cannot be reached from" topo check ring:4,down=g2
 expect 0 "<svg" topo draw ring:4 --format svg
 expect 0 "graph" topo draw ring:4 --format dot
-expect_sentence 2 "--format png is not text, dot or svg" topo draw ring:4 --format png
+expect_sentence 2 "the format 'png' is not json, text, dot or svg" topo draw ring:4 --format png
 expect_sentence 2 "did you mean draw?" topo drow ring:4
 expect_sentence 2 "did you mean torus" topo show tours:4x4
 expect_sentence 2 "nothere.json" topo show nothere.json
@@ -82,7 +82,7 @@ expect 0 '"share_of_bound":1' plan hosts:2+3 --algo flexreduce --json
 expect_sentence 2 "did you mean ring?" plan ring:4 --algo rng
 expect_sentence 2 "7 is not a worker" plan ring:4 --active 0,7
 expect_sentence 2 "--bytes" plan ring:4 --bytes many
-expect_sentence 2 "--root" plan ring:4 --collective broadcast --root 9
+expect_sentence 2 "the root 9 is not a rank from 0 to 3" plan ring:4 --collective broadcast --root 9
 expect_sentence 2 "is not allreduce" plan ring:4 --collective alltoall
 expect_sentence 2 "name a network" plan
 expect_sentence 2 "the network is in parts" plan ring:4,down=g2
@@ -95,10 +95,11 @@ expect 0 "  Reduce      2       2  1                    2        32768        16
     plan mesh:2x2 --algo multitree --order yx --bytes 64KiB --format tables
 expect 0 "node 3 (g3):" plan mesh:2x2 --algo multitree --format tables
 expect 0 "Gather" plan hosts:2+3 --algo ring --format tables
-expect_sentence 2 "--format tabels is not json, msccl, dot, trace, tables or text" plan ring:4 --format tabels
+expect_sentence 2 "the format 'tabels' is not json, msccl, dot, trace, tables or text" plan ring:4 --format tabels
 expect 0 "not here:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
-expect 0 '"bytes":0' plan ring:4 --bytes 0 --json
+expect_sentence 2 "--bytes: a vector has at least one byte" plan ring:4 --bytes 0 --json
+expect_sentence 2 "--bytes: a vector has at least one byte" compare ring:4 --bytes 0
 expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
 
 # Shapes of nested rings.
@@ -135,7 +136,7 @@ expect_sentence 2 "broken.json: line" verify broken.json
 expect_sentence 2 "nothere" verify nothere
 "$banyan" bound hosts:2+3 -o bound.json > /dev/null
 expect 0 "proven" verify bound.json --topo hosts:2+3
-expect_sentence 2 "add --topo" verify bound.json
+expect_sentence 2 "give its topology (verify --topo)" verify bound.json
 sed 's/"bytes_per_s":1.25e+09/"bytes_per_s":1.1e+09/' bound.json > low.json
 expect 1 "the bound claims" verify low.json --topo hosts:2+3
 expect 0 "every byte must cross" bound hosts:2+3

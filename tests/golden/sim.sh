@@ -69,14 +69,14 @@ predicted=$("$banyan" plan torus:4x4 --algo ring --json | grep -o '"network_s":[
 
 refuse 2 "name a network"
 refuse 2 "no algorithm is named rong (did you mean ring?)" ring:4 --algo rong
-refuse 2 "--model slow is not one of fluid, walk" ring:4 --model slow
+refuse 2 "the model 'slow' is not auto, fluid, walk or flit" ring:4 --model slow
 refuse 2 "--bytes" ring:4 --bytes 1MiB,lots
 refuse 2 "--bytes names no size" ring:4 --bytes ""
 refuse 2 "--slice" ring:4 --slice 0
-refuse 2 "«fair» is neither shared nor turns" ring:4 --service fair
+refuse 2 "the service 'fair' is not shared or turns" ring:4 --service fair
 refuse 2 "--overhead" ring:4 --overhead never
 refuse 2 "--reduce-speed" ring:4 --reduce-speed quick
-refuse 2 "--lockstep is not for the walk" ring:4 --model walk --lockstep
+refuse 2 "lockstep is not for the model walk" ring:4 --model walk --lockstep
 refuse 2 "--trace is for one algorithm at one size" ring:4 --trace "$place/trace"
 refuse 2 "exclude each other" dgx1 --schedule "$place/tree.json" --algo ring
 refuse 2 "the schedule is for 8 nodes, but ring:4 has 4" ring:4 --schedule "$place/tree.json"

@@ -39,6 +39,8 @@ for program in "$source"/examples/*.c; do
         fail "allreduce does not print the average four times"
     [ "$name" != train ] || grep -q 'the two differ by at most .*e-[01][0-9] of the loss' "$place/log" ||
         fail "train does not learn as one process does"
+    [ "$name" != plan ] || grep -q ': 64 MiB in .* ms, 100.0 % of the bound' "$place/log" ||
+        fail "plan does not reach the bound"
     [ "$name" != async ] || [ "$(grep -c 'the sum is 3,' "$place/log")" = 3 ] ||
         fail "async does not print the sum three times"
 done

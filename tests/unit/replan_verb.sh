@@ -28,11 +28,7 @@ says '--without: a link is missing between commas' 2 plan torus:4x4x4 --from old
 says '--slow g0-g1: a factor is missing, as in g0-g1:0.5' 2 plan torus:4x4x4 --from old.json --slow g0-g1
 says '--slow g0-g1:7: the factor «7» is not above 0 and at most 1' 2 plan torus:4x4x4 --from old.json --slow g0-g1:7
 says 'active worker g1 cannot be reached from g0: the network is in parts' 2 plan torus:4x4x4 --from old.json --without g0
-says 'old.json is a plan for torus:4x4x4, not for mesh:4x4x4' 2 plan mesh:4x4x4 --from old.json --without g0-g1
-says 'old.json is a plan for other active workers: give the same --active' 2 \
-    plan torus:4x4x4 --from old.json --without g0-g1 --active 0-7
-says 'old.json is a plan of allreduce: give the same --collective' 2 \
-    plan torus:4x4x4 --from old.json --without g0-g1 --collective allgather
+says 'old.json does not run on ring:4: ' 2 plan ring:4 --from old.json --without g0-g1
 says 'nowhere.json: ' 2 plan torus:4x4x4 --from nowhere.json --without g0-g1
 echo '{' > broken.json
 says 'broken.json: ' 2 plan torus:4x4x4 --from broken.json --without g0-g1

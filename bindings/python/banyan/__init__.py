@@ -6,8 +6,10 @@
     with banyan.init() as comm:
         print(comm.allreduce(numpy.ones(3) * comm.rank))
 
-Started by `banyan run -n 4 python3 program.py`, torchrun, mpirun or srun. `import banyan.torch` gives PyTorch the
-backend «banyan».
+    print(banyan.plan("hosts:2+3", bytes=64 << 20).predicted_s)
+
+The first is started by `banyan run -n 4 python3 program.py`, torchrun, mpirun or srun; the second needs no job.
+`import banyan.torch` gives PyTorch the backend 'banyan'.
 """
 
 from .communicator import Communicator, Request, unique_id
@@ -30,6 +32,7 @@ from .errors import (
 )
 from .library import version_code as _code
 from .memory import empty
+from .planning import Bounds, Plan, Prediction, Schedule, Topology, Verdict, algorithms, bound, plan, verify
 from .train import Trainer
 
 __version__ = f"{_code // 10000}.{_code // 100 % 100}.{_code % 100}"
@@ -37,6 +40,7 @@ __version__ = f"{_code // 10000}.{_code // 100 % 100}.{_code % 100}"
 init = Communicator.init
 
 __all__ = [
+    "Bounds",
     "Communicator",
     "CudaError",
     "Error",
@@ -46,16 +50,25 @@ __all__ = [
     "InvalidUsage",
     "Mismatch",
     "PeerLost",
+    "Plan",
     "PlanInvalid",
+    "Prediction",
     "RemoteError",
     "Request",
+    "Schedule",
     "SystemFailure",
     "Timeout",
     "TooFewRanks",
+    "Topology",
     "Trainer",
     "Unsupported",
+    "Verdict",
     "VersionMismatch",
+    "algorithms",
+    "bound",
     "empty",
     "init",
+    "plan",
     "unique_id",
+    "verify",
 ]

@@ -190,11 +190,12 @@ def _open():
     )
 
 
-def _declare(handle):
-    for name, (result, *arguments) in _FUNCTIONS.items():
-        function = getattr(handle, name, None)
+def declare(functions):
+    """Tells ctypes what the functions give and take: name: (result, arguments...)."""
+    for name, (result, *arguments) in functions.items():
+        function = getattr(lib, name, None)
         if function is None:
-            setattr(handle, name, _missing(handle._name, name))
+            setattr(lib, name, _missing(lib._name, name))
         else:
             function.restype = result
             function.argtypes = arguments
@@ -208,7 +209,7 @@ def _missing(library, name):
 
 
 lib = _open()
-_declare(lib)
+declare(_FUNCTIONS)
 version_code = lib.banyan_version()
 if (version_code // 10000, version_code // 100 % 100) != VERSION:
     raise VersionMismatch(
@@ -275,6 +276,7 @@ __all__ = [
     "UniqueId",
     "byref",
     "check",
+    "declare",
     "lib",
     "milliseconds",
     "version_code",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/closed_form.c: reads the formula that an algorithm states as its cost.
+/* plan/closed_form.c: reads the formula that an algorithm states as its cost.
  *
  *     sum     = product { + product | - product }
  *     product = factor { [/] factor }           what stands side by side is multiplied, from left to right
  *     factor  = number | p | n | a | b | ( sum ) | log2 factor | ceil factor
  */
-#include "closed_form.h"
+#include "plan/closed_form.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -111,7 +111,7 @@ static double read_sum(reader *r)
     return value;
 }
 
-double cli_formula(const char *cost, double p, double n, double a, double b)
+static double evaluate(const char *cost, double p, double n, double a, double b)
 {
     reader r = {.at = cost, .p = p, .n = n, .a = a, .b = b};
     double value = read_sum(&r);
@@ -158,10 +158,11 @@ static banyan_status measure(const banyan_schedule *schedule, const banyan_topol
     return status;
 }
 
-banyan_status cli_closed_form(const banyan_algorithm *algorithm, const banyan_schedule *schedule,
-                              const banyan_topology *topology, double bytes, double overhead_s, double *out,
-                              banyan_error *err)
+banyan_status banyan_plan_closed_form(const banyan_schedule *schedule, const banyan_topology *topology,
+                                      double bytes, double overhead_s, double *out, banyan_error *err)
 {
+    const banyan_algorithm *algorithm =
+        schedule->algorithm ? banyan_algorithm_find(schedule->algorithm) : NULL;
     double a = 0, b = 0;
     banyan_status status;
     int is_even;
@@ -171,6 +172,6 @@ banyan_status cli_closed_form(const banyan_algorithm *algorithm, const banyan_sc
         return BANYAN_SUCCESS;
     status = measure(schedule, topology, &a, &b, &is_even, err);
     if (!status && is_even)
-        *out = cli_formula(algorithm->cost, schedule->active_count, bytes, a + overhead_s, b);
+        *out = evaluate(algorithm->cost, schedule->active_count, bytes, a + overhead_s, b);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/sim_flit.c: reads --flow and --flit, runs the flit engine and says in one line what it counted. */
-#include "sim_flit.h"
+/* plan/flit.c: settings of the flit engine from text. */
+#include "plan/flit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,8 @@
 
 #include "core/near.h"
 #include "core/value.h"
-#include "simulate/flit.h"
 
-/* Numbers of --flit, by name. */
+/* Whole numbers, by name. */
 #define NUMBERS(X)                                                                                           \
     X("vcs", virtual_channels)                                                                               \
     X("buffer", buffer_flits)                                                                                \
@@ -140,101 +139,27 @@ static banyan_status read_list(const char *list, banyan_flit_settings *s, banyan
         list += length + (list[length] == ',');
         equals = strchr(item, '=');
         if (!equals)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--flit: expected KEY=VALUE, not '%.60s'", item);
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "expected KEY=VALUE, not '%.60s'", item);
         *equals = '\0';
         status = set(s, item, equals + 1, err);
         if (status) {
-            char where[160];
-
-            snprintf(where, sizeof where, "--flit %s", item);
-            banyan_error_prefix(err, where);
+            banyan_error_prefix(err, item);
             return status;
         }
     }
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_settings(const sim_settings *settings, banyan_flit_settings *out, banyan_error *err)
+banyan_status banyan_plan_read_flit(const char *flow, const char *list, int is_lockstep,
+                                    banyan_flit_settings *out, banyan_error *err)
 {
-    static const char *const not_here[] = {"overhead", "reduce-speed"};
-    const char *flow = cli_get(settings->arguments, "flow"), *list = cli_get(settings->arguments, "flit");
     int choice = 0;
-    banyan_status status = BANYAN_SUCCESS;
 
     *out = banyan_flit_defaults();
-    for (int i = 0; i < 2; i++)
-        if (cli_has(settings->arguments, not_here[i]))
-            return banyan_fail(
-                err, BANYAN_INVALID_ARGUMENT,
-                "--%s is not for --model flit: --flit adder=BYTES sets how many an interface adds a cycle",
-                not_here[i]);
-    if (flow) {
-        status = banyan_value_choice(flow, "packet|message", &choice, err);
-        if (status)
-            banyan_error_prefix(err, "--flow");
-        out->flow = (banyan_flow_control)choice;
-    }
-    if (cli_has(settings->arguments, "lockstep"))
+    if (flow && banyan_value_choice(flow, "packet|message", &choice, NULL))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the flow '%.40s' is not packet or message", flow);
+    out->flow = (banyan_flow_control)choice;
+    if (is_lockstep)
         out->lockstep = BANYAN_LOCKSTEP_IDEAL;
-    if (!status && list)
-        status = read_list(list, out, err);
-    return status;
-}
-
-/* Link loads against what the links could have carried. */
-static void measure(const banyan_topology *topology, const banyan_flit_settings *settings,
-                    const banyan_flit_report *report, sim_outcome *out)
-{
-    double seconds = out->timeline->total_s, carried = 0, possible = 0;
-
-    for (int l = 0; l < topology->link_count; l++) {
-        double bytes = (double)report->link_flits[l] * settings->flit_bytes;
-        double share = bytes / (topology->links[l].bytes_per_s * seconds);
-
-        carried += bytes;
-        possible += topology->links[l].bytes_per_s * seconds;
-        if (bytes > 0 && (out->bottleneck < 0 || share > out->busiest)) {
-            out->bottleneck = l;
-            out->busiest = share;
-        }
-    }
-    out->utilization = possible > 0 ? carried / possible : 0;
-    snprintf(out->note, sizeof out->note, "%lld cycles", (long long)report->cycles);
-    snprintf(
-        out->json, sizeof out->json,
-        ",\"cycles\":%lld,\"applied_cycles\":%lld,\"clock_hz\":%.17g,\"flit_hops\":%lld,\"link_flits\":%lld,"
-        "\"head_flits\":%lld,\"arbitrations\":%lld,\"table_entries\":%d,\"table_bits\":%lld,"
-        "\"normal_packets\":%lld,\"normal_mean_cycles\":%.17g,\"normal_worst_cycles\":%lld",
-        (long long)report->cycles, (long long)report->applied_cycles, report->clock_hz,
-        (long long)report->flit_hops, (long long)report->link_flit_count, (long long)report->head_flit_count,
-        (long long)report->arbitrations, report->table_entries, (long long)report->table_bits,
-        (long long)report->normal_packets, report->normal_mean_cycles,
-        (long long)report->normal_worst_cycles);
-}
-
-banyan_status sim_flit_run(const sim_settings *settings, const banyan_schedule *schedule,
-                           const banyan_topology *topology, size_t bytes, sim_outcome *out, banyan_error *err)
-{
-    banyan_flit_settings flit;
-    banyan_flit_report *report;
-    banyan_status status = read_settings(settings, &flit, err);
-
-    *out = (sim_outcome){.bottleneck = -1};
-    if (!status)
-        status = banyan_flit_run(schedule, topology, bytes, &flit, &out->timeline, &report, err);
-    if (status)
-        return status;
-    out->message_count = schedule->transfer_count;
-    measure(topology, &flit, report, out);
-    banyan_flit_report_destroy(report);
-    return BANYAN_SUCCESS;
-}
-
-banyan_status sim_flit_tables(const sim_settings *settings, const banyan_schedule *schedule,
-                              const banyan_topology *topology, size_t bytes, char **out, banyan_error *err)
-{
-    banyan_flit_settings flit;
-    banyan_status status = read_settings(settings, &flit, err);
-
-    return status ? status : banyan_flit_format_tables(schedule, topology, bytes, &flit, out, err);
+    return list ? read_list(list, out, err) : BANYAN_SUCCESS;
 }
