@@ -203,7 +203,7 @@ TEST(each_pair_uses_the_best_that_both_have)
     job_run(4, check_ways);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_is_a_group_too),
@@ -215,6 +215,5 @@ int main(void)
         cmocka_unit_test(every_algorithm_computes_the_same_bits_as_in_one_process),
     };
 
-    job_stay_here();
-    return RUN_OVER_ALL_TRANSPORTS(tests);
+    return RUN_OVER_TRANSPORTS(tests, count, words);
 }

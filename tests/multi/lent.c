@@ -283,15 +283,17 @@ static int lose_one(job_rank *self)
 
 TEST(a_killed_rank_is_named_and_the_survivors_go_on_with_their_memory)
 {
-    int shared = job_count_entries("/dev/shm"), wrong = 0;
+    int shared = job_count_shared(), wrong = 0;
     job j = job_start(FAULT_RANKS, lose_one);
 
     for (int i = 0; i < FAULT_RANKS; i++)
         wrong += job_end_rank(&j, i, JOB_SECONDS) != (i == VICTIM ? 1000 + SIGKILL : 0);
     job_free(&j);
     assert_int_equal(wrong, 0);
-    assert_int_equal(job_count_entries("/dev/shm"), shared);
+    assert_int_equal(job_count_shared(), shared);
 }
+
+static int short_ms; /* a time-out that passes */
 
 /* The victim is stopped, most likely while it writes into the others' results, and goes on when they have given up and use
  * their buffers for something else. */
@@ -303,7 +305,7 @@ static int outlive_a_stopped_one(job_rank *self)
     int how = SIGSTOP;
     pthread_t thread;
 
-    config.timeout_ms = 1500;
+    config.timeout_ms = short_ms;
     EXPECT(!banyan_mem_alloc((void **)&send, 4 * FAULT_COUNT) &&
                !banyan_mem_alloc((void **)&recv, 4 * FAULT_COUNT),
            "alloc");
@@ -339,6 +341,7 @@ static int outlive_a_stopped_one(job_rank *self)
 
 TEST(a_rank_that_was_stopped_writes_nothing_after_the_others_have_given_up)
 {
+    short_ms = job_short_ms(FAULT_RANKS);
     for (int i = 0; i < 3; i++)
         job_run(FAULT_RANKS, outlive_a_stopped_one);
 }
