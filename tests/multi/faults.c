@@ -61,7 +61,7 @@ static int leave(job_rank *self, scene *s, int descriptors, int threads)
     struct timespec pause = {.tv_nsec = 10000000};
 
     banyan_comm_destroy(s->comm);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() == descriptors && job_count_threads() == threads)
             return 0;
         nanosleep(&pause, NULL);
@@ -381,7 +381,7 @@ static int differ_in_collective(job_rank *self)
         return 1;
     status = self->rank == 3 ? banyan_barrier(s.comm)
                              : banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm);
-    for (int i = 0; i < 1000 && !status;
+    for (int i = 0; i < 10000 && !status;
          i++) { /* the root may be done before it is found; a later call says so */
         usleep(5000);
         status = banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm);

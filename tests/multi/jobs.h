@@ -89,7 +89,7 @@ static inline void job_warm_up(void)
         return;
     pthread_join(thread, NULL);
     snprintf(path, sizeof path, "/proc/self/task/%d", (int)id);
-    for (int i = 0; i < 3000 && !access(path, F_OK); i++)
+    for (int i = 0; i < 60000 && !access(path, F_OK); i++)
         nanosleep(&pause, NULL);
 }
 

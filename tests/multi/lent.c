@@ -139,7 +139,7 @@ static int lose_one(job_rank *self)
     banyan_comm_destroy(comm);
     banyan_mem_free(send);
     banyan_mem_free(recv);
-    for (int i = 0; i < 300 && job_count_descriptors() != descriptors; i++)
+    for (int i = 0; i < 6000 && job_count_descriptors() != descriptors; i++)
         usleep(10000);
     EXPECT(job_count_descriptors() == descriptors, "descriptors are left");
     return 0;

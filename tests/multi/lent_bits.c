@@ -124,7 +124,7 @@ static int compute_everywhere(job_rank *self)
         banyan_comm_destroy(comm);
     }
     give_back(&m);
-    for (int i = 0; i < 300 && job_count_descriptors() != descriptors; i++)
+    for (int i = 0; i < 6000 && job_count_descriptors() != descriptors; i++)
         usleep(10000);
     EXPECT(job_count_descriptors() == descriptors, "%d descriptors instead of %d", job_count_descriptors(),
            descriptors);
