@@ -162,7 +162,8 @@ banyan_status banyan_control_failure(banyan_control *control, banyan_error *err)
 
 banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err)
 {
-    int64_t deadline_ns = banyan_clock_ns() + VERDICT_NS;
+    int64_t patience_ns = control->beat_ns > VERDICT_NS ? control->beat_ns : VERDICT_NS;
+    int64_t deadline_ns = banyan_clock_ns() + patience_ns;
 
     pthread_mutex_lock(&control->lock);
     while (control->status && !control->is_final && !control->left[0])

@@ -17,8 +17,10 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL 
 #define KEY_STATUS (UINT64_MAX - 2)
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define FAREWELL_NS 2000000000
-#define VERDICT_NS                                                                                           \
-    300000000 /* how long the hub's words are waited for: as long as a data connection's end is doubted */
+
+/* How long the hub's words are waited for at least: as long as a data connection's end is doubted. Otherwise for a heartbeat,
+ * within which a hub that lives is heard of. */
+#define VERDICT_NS 300000000
 
 typedef struct letter letter;
 struct letter {

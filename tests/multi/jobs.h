@@ -267,6 +267,16 @@ static inline int job_count_threads(void)
     return job_count_entries("/proc/self/task");
 }
 
+/* Waits until that many threads are left: a joined one stays in /proc for a moment. */
+static inline int job_comes_down_to_threads(int threads)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < 60000 && job_count_threads() > threads; i++)
+        nanosleep(&pause, NULL);
+    return job_count_threads() == threads;
+}
+
 /* Tests stay on this machine. */
 static inline void job_stay_here(void)
 {

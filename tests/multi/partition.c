@@ -135,7 +135,7 @@ static int use(job_rank *self, banyan_comm *comm, report *mine)
 static int leave(job_rank *self, banyan_comm *comm, int descriptors, int threads)
 {
     banyan_comm_destroy(comm);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() <= descriptors && job_count_threads() <= threads)
             return 0;
         pause_ms(10);

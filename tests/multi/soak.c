@@ -120,7 +120,7 @@ static int live(job_rank *self)
             return 1;
     banyan_comm_destroy(comm);
     banyan_mem_free(shared_data);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() <= descriptors && job_count_threads() <= threads)
             return 0;
         nanosleep(&pause, NULL);
