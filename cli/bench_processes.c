@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bootstrap/launch.h"
 #include "cli.h"
-#include "comm/launch.h"
 #include "core/alloc.h"
 
 static const char *look_up(void *context, const char *name)

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/quorum.h"
+#include "bootstrap/quorum.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/data.h"

@@ -11,10 +11,10 @@
 #include <time.h>
 
 #include "bench_processes.h"
-#include "comm/engine.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/value.h"
+#include "engine/engine.h"
 
 enum { MOST_RANKS = 256, PROFILED = 3, MEASURE_MS = 3000, MEASURE_AGAIN_MS = 1000 };
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "transport/channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "transport/tcp_internal.h"
 
 enum { STREAMS = 3, WINDOW = 256, LINKS = 2, BEFORE_END = 64 };

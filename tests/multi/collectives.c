@@ -3,8 +3,8 @@
  * one process compute. */
 #include "algorithms/algorithms.h"
 #include "bits.h"
-#include "comm/group.h"
-#include "comm/internal.h"
+#include "calls/comm.h"
+#include "group/group.h"
 #include "jobs.h"
 
 static int check_algorithm(job_rank *self, const char *algorithm, const char *topology, int connections)

@@ -2,7 +2,7 @@
 /* tests/multi/groups.c: the ways into a group, groups out of groups, and calls that do not block. */
 #include <sys/stat.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "jobs.h"
 
 enum { RANKS = 4 };

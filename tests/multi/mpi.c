@@ -11,9 +11,9 @@
 
 #include "algorithms/algorithms.h"
 #include "bits.h"
-#include "comm/group.h"
-#include "comm/internal.h"
+#include "calls/comm.h"
 #include "core/clock.h"
+#include "group/group.h"
 #include "transport/mpi_job.h"
 #include "transport/plugin.h"
 #include "unit/test.h"

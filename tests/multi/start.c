@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "multi/forwarder.h"
 #include "multi/jobs.h"
 #include "transport/bytes.h"

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "comm/status.h"
+#include "group/status.h"
 #include "jobs.h"
 
 enum { RANKS = 3 };

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "multi/calls.h"
 #include "transport/dial.h"
 #include "transport/handshake.h"

@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm/card.h"
-#include "comm/launch.h"
-#include "comm/store.h"
+#include "bootstrap/card.h"
+#include "bootstrap/launch.h"
+#include "bootstrap/store.h"
 #include "test.h"
 
 static banyan_card make_card(int rank)

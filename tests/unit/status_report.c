@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/status_report.c: reports that are longer than a socket holds (comm/status_report.c). */
+/* tests/unit/status_report.c: reports that are longer than a socket holds (group/status_report.c). */
 #include "unit/test.h"
 
 #include <poll.h>
@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "comm/control_internal.h"
 #include "core/alloc.h"
+#include "group/control_internal.h"
 
 enum { RANKS = 4096, MOST_BYTES = 4 << 20 };
 
