@@ -112,7 +112,7 @@ static void *allocate(const job *j)
 
     if (!j->is_shared)
         return malloc(j->bytes);
-    if (banyan_shared_alloc(j->bytes, &memory, &err))
+    if (banyan_shared_memory_alloc(j->bytes, &memory, &err))
         fail(err.text);
     return memory;
 }

@@ -41,11 +41,11 @@ static banyan_status check_buffers(banyan_comm *comm, const banyan_call *call, c
         return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT, "the %s buffer is NULL",
                            (needs & BANYAN_NEEDS_SEND) && !buffers->send ? "send" : "recv");
     }
-    return banyan_call_check_overlap(comm, call, buffers, needs);
+    return banyan_calls_check_overlap(comm, call, buffers, needs);
 }
 
-banyan_status banyan_call_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
-                               int needs, banyan_call_entry **entry)
+banyan_status banyan_calls_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
+                                int needs, banyan_call_entry **entry)
 {
     banyan_status status = check_call(comm, call), entered;
 
@@ -56,10 +56,10 @@ banyan_status banyan_call_open(banyan_comm *comm, const banyan_call *call, const
     entered = banyan_group_enter(comm->group, comm->rank, comm->endpoint, call, entry, &comm->err);
     if (entered || !status)
         return entered;
-    return banyan_call_give_up(comm, *entry, status); /* the call is right: the others wait for it */
+    return banyan_calls_give_up(comm, *entry, status); /* the call is right: the others wait for it */
 }
 
-banyan_status banyan_call_give_up(banyan_comm *comm, banyan_call_entry *entry, banyan_status status)
+banyan_status banyan_calls_give_up(banyan_comm *comm, banyan_call_entry *entry, banyan_status status)
 {
     char sentence[sizeof comm->err.text];
 
@@ -109,7 +109,7 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, bany
     return status;
 }
 
-banyan_status banyan_call_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory)
+banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory)
 {
     banyan_run_request request = *memory;
     banyan_runner *runner = NULL;
@@ -119,14 +119,14 @@ banyan_status banyan_call_run(banyan_comm *comm, banyan_call_entry *entry, const
         status =
             banyan_group_plan_runner(entry->plan, &comm->group->setup, comm->endpoint, &runner, &comm->err);
         if (status)
-            return banyan_call_give_up(comm, entry, status);
+            return banyan_calls_give_up(comm, entry, status);
         status = run(comm, entry, runner, &request);
     }
     banyan_group_leave(comm->group, entry);
     return status;
 }
 
-char *banyan_call_scratch(banyan_comm *comm, size_t bytes)
+char *banyan_calls_scratch(banyan_comm *comm, size_t bytes)
 {
     if (bytes > comm->scratch_bytes) {
         char *scratch = banyan_realloc(comm->scratch, bytes, 1);
@@ -141,7 +141,7 @@ char *banyan_call_scratch(banyan_comm *comm, size_t bytes)
     return comm->scratch;
 }
 
-banyan_part *banyan_call_parts(banyan_comm *comm, size_t count)
+banyan_part *banyan_calls_parts(banyan_comm *comm, size_t count)
 {
     if (count > comm->part_count) {
         banyan_part *parts = banyan_realloc(comm->parts, count, sizeof *parts);

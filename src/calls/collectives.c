@@ -41,17 +41,17 @@ banyan_status banyan_comm_allreduce(const banyan_buffers *buffers, const banyan_
     banyan_call_entry *entry;
     banyan_part *parts;
     banyan_status status =
-        banyan_call_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
 
     if (status)
         return status;
     if (buffers->segments && call->count) {
-        parts = banyan_call_parts(comm, buffers->segment_count);
+        parts = banyan_calls_parts(comm, buffers->segment_count);
         if (!parts)
-            return banyan_call_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+            return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
         memory = (banyan_run_request){.parts = parts, .part_count = lay_out(buffers, parts)};
     }
-    return banyan_call_run(comm, entry, &memory);
+    return banyan_calls_run(comm, entry, &memory);
 }
 
 static banyan_status reduce_scatter(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
@@ -60,15 +60,15 @@ static banyan_status reduce_scatter(const banyan_buffers *buffers, const banyan_
     size_t part;
     char *scratch;
     banyan_status status =
-        banyan_call_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
 
     if (status)
         return status;
     part = call->count * banyan_datatype_bytes(call->type);
-    scratch = banyan_call_scratch(comm, part * (size_t)comm->group->setup.size);
+    scratch = banyan_calls_scratch(comm, part * (size_t)comm->group->setup.size);
     if (part && !scratch)
-        return banyan_call_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
-    status = banyan_call_run(comm, entry, &(banyan_run_request){.buffer = scratch, .input = buffers->send});
+        return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    status = banyan_calls_run(comm, entry, &(banyan_run_request){.buffer = scratch, .input = buffers->send});
     if (!status && part)
         memcpy(buffers->recv, scratch + part * (size_t)comm->rank, part);
     return status;
@@ -83,7 +83,7 @@ static banyan_status all_gather(const banyan_buffers *buffers, const banyan_call
     size_t first[3] = {0, before, before + call->count};
     banyan_call_entry *entry;
     banyan_status status =
-        banyan_call_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
 
     if (status)
         return status;
@@ -94,7 +94,7 @@ static banyan_status all_gather(const banyan_buffers *buffers, const banyan_call
             parts[memory.part_count++] =
                 (banyan_part){.first = first[i], .into = into, .from = i == 1 ? buffers->send : into};
     }
-    return banyan_call_run(comm, entry, &memory);
+    return banyan_calls_run(comm, entry, &memory);
 }
 
 static banyan_status broadcast(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
@@ -103,10 +103,10 @@ static banyan_status broadcast(const banyan_buffers *buffers, const banyan_call 
     banyan_run_request memory = {.buffer = buffers->recv,
                                  .input = is_root ? input_unless_same(buffers) : NULL};
     banyan_call_entry *entry;
-    banyan_status status = banyan_call_open(
+    banyan_status status = banyan_calls_open(
         comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_RECV, &entry);
 
-    return status ? status : banyan_call_run(comm, entry, &memory);
+    return status ? status : banyan_calls_run(comm, entry, &memory);
 }
 
 /* Where a rank that is not the root adds up what passes through it: not in what the user only lent. */
@@ -114,10 +114,10 @@ static banyan_status reduce_below_root(const void *send, banyan_call_entry *entr
 {
     banyan_run_request memory = {.input = send};
 
-    memory.buffer = banyan_call_scratch(comm, entry->whole * banyan_datatype_bytes(entry->call.type));
+    memory.buffer = banyan_calls_scratch(comm, entry->whole * banyan_datatype_bytes(entry->call.type));
     if (!memory.buffer)
-        return banyan_call_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
-    return banyan_call_run(comm, entry, &memory);
+        return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    return banyan_calls_run(comm, entry, &memory);
 }
 
 static banyan_status reduce(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
@@ -125,14 +125,14 @@ static banyan_status reduce(const banyan_buffers *buffers, const banyan_call *ca
     int is_root = comm->rank == call->root;
     banyan_run_request memory = {.buffer = buffers->recv, .input = input_unless_same(buffers)};
     banyan_call_entry *entry;
-    banyan_status status = banyan_call_open(
+    banyan_status status = banyan_calls_open(
         comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_SEND, &entry);
 
     if (status)
         return status;
     if (!is_root && call->count)
         return reduce_below_root(buffers->send, entry, comm);
-    return banyan_call_run(comm, entry, &memory);
+    return banyan_calls_run(comm, entry, &memory);
 }
 
 static banyan_status call_locked(banyan_collective_function function, const banyan_buffers *buffers,

@@ -6,10 +6,10 @@
 
 banyan_status banyan_mem_alloc(void **memory, size_t bytes)
 {
-    return memory ? banyan_shared_alloc(bytes, memory, NULL) : BANYAN_INVALID_ARGUMENT;
+    return memory ? banyan_shared_memory_alloc(bytes, memory, NULL) : BANYAN_INVALID_ARGUMENT;
 }
 
 banyan_status banyan_mem_free(void *memory)
 {
-    return banyan_shared_free(memory, NULL);
+    return banyan_shared_memory_free(memory, NULL);
 }

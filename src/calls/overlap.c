@@ -110,7 +110,7 @@ static banyan_status refuse_segments(banyan_comm *comm, const banyan_call *call,
 static banyan_status check_segments(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers)
 {
     const stretch *any = NULL, *written = NULL; /* those that reach furthest so far */
-    stretch *list = (stretch *)(void *)banyan_call_scratch(comm, 2 * buffers->segment_count * sizeof *list);
+    stretch *list = (stretch *)(void *)banyan_calls_scratch(comm, 2 * buffers->segment_count * sizeof *list);
     size_t count;
 
     if (!list)
@@ -130,8 +130,8 @@ static banyan_status check_segments(banyan_comm *comm, const banyan_call *call, 
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_call_check_overlap(banyan_comm *comm, const banyan_call *call,
-                                        const banyan_buffers *buffers, int needs)
+banyan_status banyan_calls_check_overlap(banyan_comm *comm, const banyan_call *call,
+                                         const banyan_buffers *buffers, int needs)
 {
     if (!call->count)
         return BANYAN_SUCCESS;

@@ -51,7 +51,7 @@ typedef struct {
     const banyan_slices *slices;
     size_t message_count;
 
-    banyan_flows *flows;
+    banyan_fluid_flows *flows;
     banyan_turn *turns; /* by transfer; NULL: messages share their path */
     banyan_events events;
     banyan_transfer_state *transfers;
@@ -66,12 +66,12 @@ typedef struct {
     size_t seen_count, seen_work; /* messages and steps when the window was last looked at */
     banyan_timeline *timeline;
     int is_out_of_memory;
-} banyan_engine;
+} banyan_fluid_engine;
 
 /* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the rest is
  * made by init. */
-banyan_status banyan_engine_init(banyan_engine *engine, banyan_error *err);
-banyan_status banyan_engine_run(banyan_engine *engine, banyan_error *err);
-void banyan_engine_fini(banyan_engine *engine);
+banyan_status banyan_fluid_engine_init(banyan_fluid_engine *engine, banyan_error *err);
+banyan_status banyan_fluid_engine_run(banyan_fluid_engine *engine, banyan_error *err);
+void banyan_fluid_engine_fini(banyan_fluid_engine *engine);
 
 #endif

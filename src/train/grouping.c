@@ -59,7 +59,7 @@ static double play(banyan_grouping *grouping, const banyan_model *model, const b
     return traffic.now_s;
 }
 
-/* As banyan_units_bound, but tensors may become ready in any order: what comes from part i on waits for the
+/* As banyan_grouping_units_bound, but tensors may become ready in any order: what comes from part i on waits for the
  * first of them. */
 static double bound(const banyan_grouping *grouping, const banyan_model *model, const banyan_cost *cost)
 {

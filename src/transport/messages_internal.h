@@ -62,7 +62,7 @@ typedef struct {
 
 typedef struct {
     banyan_endpoint base;
-    const banyan_engine *engine;
+    const banyan_message_engine *engine;
     banyan_port *port;
     size_t message_bytes, copy_bytes;
     void *context;
@@ -78,7 +78,7 @@ typedef struct {
     int is_withdrawn;
     int suspect; /* -1: none */
     int64_t suspect_since_ns;
-    char why_suspect[BANYAN_ENGINE_SENTENCE];
+    char why_suspect[BANYAN_MESSAGE_ENGINE_SENTENCE];
     banyan_first_failure failure;
 } banyan_messages_endpoint;
 

@@ -128,7 +128,7 @@ static banyan_status start_engine(endpoint *e, const banyan_messages_meeting *me
     const char *name = e->base.transport == &banyan_transport_ucx
                            ? "ucx"
                            : banyan_plugin_which_mpi(meeting->mpi, meeting->folder);
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status = banyan_plugin_load(name, meeting->folder, &e->engine, err);
 
     if (status)

@@ -8,7 +8,7 @@
 #include "transport/engine.h"
 
 typedef struct {
-    const banyan_engine *engine;
+    const banyan_message_engine *engine;
     int rank, size;
 } banyan_mpi_job;
 

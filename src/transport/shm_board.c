@@ -90,6 +90,6 @@ void banyan_shm_board_withdraw(shm_endpoint *e)
     while (is_written(e) && banyan_clock_ns() < patience_ns)
         sched_yield();
     if (is_written(e))
-        banyan_shared_cut_off(board->lent, board->lent_bytes);
+        banyan_shared_memory_cut_off(board->lent, board->lent_bytes);
     board->lent = NULL;
 }

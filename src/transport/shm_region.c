@@ -25,13 +25,13 @@ static int find_own(const shm_endpoint *e, uint64_t serial)
 }
 
 /* -1: there are too many already. */
-static int add_own(shm_endpoint *e, const banyan_shared *shared)
+static int add_own(shm_endpoint *e, const banyan_shared_memory *shared)
 {
     shm_own_region *region = NULL;
     shm_region *facts;
     int i = 0;
 
-    while (i < e->region_count && banyan_shared_is_alive(e->own_regions[i].serial))
+    while (i < e->region_count && banyan_shared_memory_is_alive(e->own_regions[i].serial))
         i++;
     if (i == BANYAN_SHM_MAX_REGIONS)
         return -1;
@@ -50,10 +50,10 @@ static int add_own(shm_endpoint *e, const banyan_shared *shared)
 
 shm_place banyan_shm_place(shm_endpoint *endpoint, const void *memory, size_t bytes)
 {
-    banyan_shared shared;
+    banyan_shared_memory shared;
     int i;
 
-    if (!banyan_shared_find(memory, bytes, &shared))
+    if (!banyan_shared_memory_find(memory, bytes, &shared))
         return (shm_place){.kind = SHM_IN_PROCESS};
     i = find_own(endpoint, shared.serial);
     if (i < 0)

@@ -146,7 +146,7 @@ static inline void run_case(const collective *one, int number, banyan_endpoint *
     REQUIRE(!banyan_runner_create(program, endpoint, one->slice_bytes, TIMEOUT_MS, &runner, &err), "%s",
             err.text);
     if (from_region)
-        REQUIRE(!banyan_shared_alloc(bytes + 1, &memory, &err), "%s", err.text);
+        REQUIRE(!banyan_shared_memory_alloc(bytes + 1, &memory, &err), "%s", err.text);
     else
         memory = malloc(bytes + 1);
     request.buffer = memory;
@@ -159,7 +159,7 @@ static inline void run_case(const collective *one, int number, banyan_endpoint *
                 one->schedule->algorithm, one->count, banyan_datatype_string(one->type),
                 banyan_op_string(one->op), program->rank);
     if (from_region)
-        banyan_shared_free(memory, NULL);
+        banyan_shared_memory_free(memory, NULL);
     else
         free(memory);
     banyan_runner_destroy(runner);

@@ -42,13 +42,13 @@ struct banyan_port {
 
 static banyan_status fail(char *why, banyan_status status, const char *what, ucs_status_t code)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "%s: %s", what, ucs_status_string(code));
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s: %s", what, ucs_status_string(code));
     return status;
 }
 
 static banyan_status fail_memory(char *why)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "memory ran out");
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "memory ran out");
     return BANYAN_SYSTEM_ERROR;
 }
 
@@ -177,7 +177,7 @@ static banyan_status connect_peer(banyan_port *port, int peer, char *why)
                               .err_handler = {.cb = hear_error, .arg = w}};
 
     if (!port->addresses[peer]) {
-        snprintf(why, BANYAN_ENGINE_SENTENCE, "it is in no process");
+        snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "it is in no process");
         return BANYAN_PEER_LOST;
     }
     if (!port->has_no_errors)
@@ -335,7 +335,7 @@ static int progress(banyan_port *port, int *lost, char *why)
             port->ways[i].is_told = 1;
             port->lost_count--;
             *lost = i;
-            snprintf(why, BANYAN_ENGINE_SENTENCE, "%s", ucs_status_string(port->ways[i].why));
+            snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s", ucs_status_string(port->ways[i].why));
         }
     done = port->done;
     port->done = 0;
@@ -408,8 +408,8 @@ static int close_port(banyan_port *port, int is_clean)
     return left > 0;
 }
 
-__attribute__((visibility("default"))) const banyan_engine banyan_engine_plugin = {
-    .abi = BANYAN_ENGINE_ABI,
+__attribute__((visibility("default"))) const banyan_message_engine banyan_engine_plugin = {
+    .abi = BANYAN_MESSAGE_ENGINE_ABI,
     .name = "ucx",
     .open = open_port,
     .address = address_of,
