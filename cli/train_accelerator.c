@@ -48,12 +48,13 @@ static banyan_status read_algorithms(training *t, banyan_error *err)
 
     for (list = list ? list : "auto"; *list;) {
         size_t length = strcspn(list, ",");
-        char *name = t->algorithms[t->algorithm_count];
+        char *name;
         banyan_status status;
 
         if (t->algorithm_count == MOST_ALGORITHMS)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names",
                                MOST_ALGORITHMS);
+        name = t->algorithms[t->algorithm_count];
         snprintf(name, sizeof t->algorithms[0], "%.*s", (int)(length < 47 ? length : 47), list);
         list += length + (list[length] == ',');
         status = strcmp(name, "auto") ? banyan_plan_find(name, &found, err) : BANYAN_SUCCESS;

@@ -48,6 +48,12 @@ clang_build() {
     build clang
 }
 
+analysis() {
+    command -v cppcheck > /dev/null || needs clang-tidy
+    [ -e build/$plain/compile_commands.json ] || cmake --preset $plain --log-level=NOTICE > /dev/null
+    JOBS=$jobs scripts/analyse.sh build/$plain
+}
+
 # Without sanitizers: the command line that is built already, or another one where that could not be.
 plain=clang
 plain_build() {
@@ -101,6 +107,7 @@ everything() {
 stage "layout (make check-format)" layout
 stage "clang, all warnings are errors" clang_build
 [ $result = passed ] || plain=release
+stage "static analysis (make analyse)" analysis
 stage "the commands that the documents show" documents
 stage "little address space" address_space
 stage "plans against stored ones, some of the small networks" plans
