@@ -5,8 +5,8 @@
 
 #include "schedule/schedule.h"
 
-/* The best possible rate of the collective among the first ranks of a network, bytes of vector a second. NaN where it is not
- * known: no network is named, it is to be probed, or the collective has no bound here. */
+/* The best possible rate of the collective among the first ranks of a network, bytes of vector a second. NaN
+ * where it is not known: no network is named, it is to be probed, or the collective has no bound here. */
 double bench_bound(const char *spec, int ranks, banyan_collective collective);
 
 #endif

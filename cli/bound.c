@@ -92,7 +92,8 @@ static banyan_status print_staged(const cli_arguments *arguments, const banyan_s
     return BANYAN_SUCCESS;
 }
 
-/* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other plans. */
+/* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other
+ * plans. */
 static banyan_status print_stages(const cli_arguments *arguments, const cli_problem *problem,
                                   banyan_relays relays, const char *name, banyan_error *err)
 {

@@ -68,7 +68,8 @@ int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What planning verbs share: SPEC, --active, --collective, --root, --bytes, --effort, and algorithms' parameters. */
+/* What planning verbs share: SPEC, --active, --collective, --root, --bytes, --effort, and algorithms'
+ * parameters. */
 typedef struct {
     banyan_topology *topology;
     int *active;
@@ -86,13 +87,13 @@ typedef struct {
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
-/* The bounds of the problem's network, with the problem's effort. They depend on nothing else, so all verbs print the
- * same share for the same plan. */
+/* The bounds of the problem's network, with the problem's effort. They depend on nothing else, so all verbs
+ * print the same share for the same plan. */
 banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
                                  banyan_error *err);
 
-/* The rate of the problem's collective in them; NaN where it is not known (broadcast, reduce) or would take long to find
- * (more than CLI_BOUND_WORKERS active workers, for which there is 'banyan bound'). */
+/* The rate of the problem's collective in them; NaN where it is not known (broadcast, reduce) or would take
+ * long to find (more than CLI_BOUND_WORKERS active workers, for which there is 'banyan bound'). */
 #define CLI_BOUND_WORKERS 1024
 banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
@@ -112,8 +113,8 @@ banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan
 /* Standard output: what was gathered, with the end of its last line if that lacks one. Empties it. */
 banyan_status cli_print(banyan_text *text, banyan_error *err);
 
-/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json, without a path, and
- * where the file is standard output. */
+/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json,
+ * without a path, and where the file is standard output. */
 void cli_say_written(const cli_arguments *arguments, const char *path);
 
 /* Names of nodes for exporters: context is the topology. */

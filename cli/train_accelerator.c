@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/train_accelerator.c: banyan train --accelerator: one iteration of a network of layers whose gradients are
- * all-reduced on any network, by any algorithm, in any simulator.
+/* cli/train_accelerator.c: banyan train --accelerator: one iteration of a network of layers whose gradients
+ * are all-reduced on any network, by any algorithm, in any simulator.
  *
  * Every size that is needed is simulated, up to the largest that is worth it; beyond, times go on along the
  * line through the last two. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/tune.c: banyan tune: runs the best candidates of the planner on the real network and keeps the fastest of each
- * size as wisdom.
+/* cli/tune.c: banyan tune: runs the best candidates of the planner on the real network and keeps the fastest
+ * of each size as wisdom.
  *
- *     size ─> what auto takes, then others, sorted by prediction ─> the first K, each run some times ─> the fastest ─> wisdom
+ *     size ─> what auto takes, then others, sorted by prediction ─> the first K, each run some
+ *     times ─> the fastest ─> wisdom
  *
  * Rank 0 plans and decides. What is timed is agreed by the group as any plan is; between candidates all ranks
  * forget the plans they have. */

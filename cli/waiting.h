@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/waiting.h: a sign of life for work that cannot say how far it is: the seconds that it has taken, on a terminal. */
+/* cli/waiting.h: a sign of life for work that cannot say how far it is: the seconds that it has taken, on a
+ * terminal. */
 #ifndef BANYAN_CLI_WAITING_H
 #define BANYAN_CLI_WAITING_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/card.c: a card's fields stand at fixed places, low byte first, except for the word that tells the byte
- * order of the machine. */
+/* bootstrap/card.c: a card's fields stand at fixed places, low byte first, except for the word that tells the
+ * byte order of the machine. */
 #include "bootstrap/card.h"
 
 #include <stdio.h>

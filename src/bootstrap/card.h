@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/card.h: what each rank tells all others before the group begins, and what must be the same on all.
+/* bootstrap/card.h: what each rank tells all others before the group begins, and what must be the same on
+ * all.
  *
  * A card has a fixed size, so any all-gather can exchange them: our own store, MPI, PyTorch's store, a file.
  * Every rank compares all cards in the same order and so finds the same disagreement, with the same words. */

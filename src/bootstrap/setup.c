@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/setup.c: the program's config goes before the settings (core/settings.h), and those have defaults. */
+/* bootstrap/setup.c: the program's config goes before the settings (core/settings.h), and those have
+ * defaults. */
 #include "bootstrap/setup.h"
 
 #include <stdint.h>

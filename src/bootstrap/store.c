@@ -475,7 +475,8 @@ banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card
         if (lost)
             nanosleep(&pause, NULL);
         status = visit_once(visit, &has_met, deadline_ns, mine, cards, &why);
-        /* Where we have been before and are refused now, nobody is any more: what was lost is what there is to tell. */
+        /* Where we have been before and are refused now, nobody is any more: what was lost is what there is
+         * to tell. */
         if (lost && status == BANYAN_SYSTEM_ERROR)
             return lost;
         if (status)

@@ -12,8 +12,8 @@ enum { BANYAN_NEEDS_SEND = 1, BANYAN_NEEDS_RECV = 2 };
 banyan_status banyan_calls_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
                                 int needs, banyan_call_entry **entry);
 
-/* overlap.c: whether what the call reads and what it writes are apart, or in place as the call allows it. SYSTEM_ERROR: no
- * memory to find out. */
+/* overlap.c: whether what the call reads and what it writes are apart, or in place as the call allows it.
+ * SYSTEM_ERROR: no memory to find out. */
 banyan_status banyan_calls_check_overlap(banyan_comm *comm, const banyan_call *call,
                                          const banyan_buffers *buffers, int needs);
 
@@ -21,7 +21,8 @@ banyan_status banyan_calls_check_overlap(banyan_comm *comm, const banyan_call *c
  * entry. */
 banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory);
 
-/* When the call cannot be run: the others wait for us and must know that we will not come. Leaves the entry. */
+/* When the call cannot be run: the others wait for us and must know that we will not come. Leaves the
+ * entry. */
 banyan_status banyan_calls_give_up(banyan_comm *comm, banyan_call_entry *entry, banyan_status status);
 
 /* Memory of the handle's own for so many bytes, or parts; NULL and a sentence when there is none. */

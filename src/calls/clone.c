@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/clone.c: another communicator of the same ranks. Where they are processes it is a split of one color; where
- * they are threads of this process, the first to come makes the handles of all, and the others find theirs. */
+/* calls/clone.c: another communicator of the same ranks. Where they are processes it is a split of one color;
+ * where they are threads of this process, the first to come makes the handles of all, and the others find
+ * theirs. */
 #include "calls/comm.h"
 #include "core/alloc.h"
 

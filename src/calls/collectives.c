@@ -2,13 +2,13 @@
 /* calls/collectives.c: the calls that move data, each with the memory that its plan works on. Inputs that lie
  * apart are read where they are (execute/vector.h): nothing is copied before a call.
  *
- *                    works on                                         input                then
- *   allreduce        recv, or all segments as one vector              send                 -
- *   broadcast        recv                                             root: send           -
- *   all-gather       recv                                             own part: send       -
- *   reduce           root: recv, others: scratch, or nothing where    send                 -
- *                    nothing is received
- *   reduce-scatter   scratch                                          send                 own part copied to recv
+ *                    works on                              input                then
+ *   allreduce        recv, or all segments as one vector   send                 -
+ *   broadcast        recv                                  root: send           -
+ *   all-gather       recv                                  own part: send       -
+ *   reduce           root: recv, others: scratch, or       send                 -
+ *                    nothing where nothing is received
+ *   reduce-scatter   scratch                               send                 own part copied to recv
  */
 #include <stdint.h>
 #include <string.h>

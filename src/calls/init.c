@@ -297,7 +297,8 @@ static banyan_status join_mpi(const banyan_settings *settings, const banyan_conf
                 out, err);
 }
 
-/* Whether MPI itself is where the ranks meet: it carries their bytes anyway, or its launcher does not say how else. */
+/* Whether MPI itself is where the ranks meet: it carries their bytes anyway, or its launcher does not say how
+ * else. */
 static int meets_by_mpi(const banyan_settings *settings, const banyan_config *config,
                         const banyan_launch *launch, banyan_status detected)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/overlap.c: what a call reads must not be what it writes, but for the forms that work in place.
  *
- * Two buffers are compared as they are. Segments are many, so their stretches of memory are sorted by where they
- * begin, and one walk holds each against the furthest end so far: n log n. */
+ * Two buffers are compared as they are. Segments are many, so their stretches of memory are sorted by where
+ * they begin, and one walk holds each against the furthest end so far: n log n. */
 #include <stdint.h>
 #include <stdlib.h>
 

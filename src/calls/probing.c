@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/probing.c: BANYAN_TOPO=probe: a communicator that knows nothing of the network measures it, and gives way
- * to one that plans for what was found.
+/* calls/probing.c: BANYAN_TOPO=probe: a communicator that knows nothing of the network measures it, and gives
+ * way to one that plans for what was found.
  *
  *     hosts as their names say ──> probe ──> topology ──> a group of the same ranks, on that network
  *
- * The second group is a split of the first, so its cards carry the topology's digest: ranks that found different
- * networks say so. */
+ * The second group is a split of the first, so its cards carry the topology's digest: ranks that found
+ * different networks say so. */
 #include <string.h>
 
 #include "calls/comm.h"

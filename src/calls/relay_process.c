@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/relay_process.c: a process that serves a worker without data (its thread kind: group/relay.c). For each call of
- * the group it runs its node's program, if there is one, on memory of its own. */
+/* calls/relay_process.c: a process that serves a worker without data (its thread kind: group/relay.c). For
+ * each call of the group it runs its node's program, if there is one, on memory of its own. */
 #include <stdio.h>
 
 #include "calls/comm.h"

@@ -4,28 +4,30 @@
  * The lowest rank that lives leads. Everybody else connects to its door, which its control thread still
  * keeps:
  *
- *     rank r ── hello (JOIN) ──> leader       when all that are not lost have come, or have been silent for a whole
- *     leader ── MEMBERS ──> all               time-out, or seven tenths of the time have passed
+ *     rank r ── hello (JOIN) ──> leader       when all that are not lost have come, or have been silent for
+ *     leader ── MEMBERS ──> all               a whole time-out, or seven tenths of the time have passed
  *     rank r ── CARD ──> leader ── CARDS ──> all
  *
- * Everybody then starts the new control star, whose rank 0 is the leader. It is ready when all members have connected, and
- * nobody returns SUCCESS before.
+ * Everybody then starts the new control star, whose rank 0 is the leader. It is ready when all members have
+ * connected, and nobody returns SUCCESS before.
  *
- * At most one group. From the moment in which a rank may be counted in, just before it starts the star, it is bound: it takes
- * part in no other group of this communicator, even if this one fails. Until then nothing is lost when a leader or a member
- * falls out, and all go round again. A group that begins has bound all of its members, and two groups that both meet an
- * exclusive rule (bootstrap/quorum.h) share a rank; so there cannot be two, whatever the network does meanwhile. The price: a
- * leader that is lost in that moment leaves ranks that cannot know whether the group has begun, and that have to end.
+ * At most one group. From the moment in which a rank may be counted in, just before it starts the star, it is
+ * bound: it takes part in no other group of this communicator, even if this one fails. Until then nothing is
+ * lost when a leader or a member falls out, and all go round again. A group that begins has bound all of its
+ * members, and two groups that both meet an exclusive rule (bootstrap/quorum.h) share a rank; so there cannot
+ * be two, whatever the network does meanwhile. The price: a leader that is lost in that moment leaves ranks
+ * that cannot know whether the group has begun, and that have to end.
  *
  * Ranks may differ in whom they know to be lost. One that dials a dead leader finds it dead and takes the
  * next; one that is dialled although it follows another leader lets the caller wait, and the caller comes to
  * the right one when that connection closes.
  *
- * A rank that is slow is not dead: on a crowded machine a living one is now and then silent for long, and a group that took
- * it for dead would fall into two. So a leader that does not answer is given four tenths of the time, unless it has been silent for
- * a whole time-out before; who is given up all the same, and comes in the end, is told that it was left out. Behind a cut there
- * may be many that do not answer: after the first, the next ones are asked all at once whether their hosts take a connection,
- * which kernels do for processes that are slow or stopped, too. */
+ * A rank that is slow is not dead: on a crowded machine a living one is now and then silent for long, and a
+ * group that took it for dead would fall into two. So a leader that does not answer is given four tenths of
+ * the time, unless it has been silent for a whole time-out before; who is given up all the same, and comes in
+ * the end, is told that it was left out. Behind a cut there may be many that do not answer: after the first,
+ * the next ones are asked all at once whether their hosts take a connection, which kernels do for processes
+ * that are slow or stopped, too. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +74,8 @@ static int is_gone(const reunion *r, int rank)
     return r->is_out[rank] || banyan_control_is_lost(r->control, rank);
 }
 
-/* Until when this rank may stay away: for that part of our time, or until it has been silent for as long as a call may last. */
+/* Until when this rank may stay away: for that part of our time, or until it has been silent for as long as a
+ * call may last. */
 static int64_t patience_ns(const reunion *r, int rank, double part)
 {
     int64_t whole_ns = r->deadline_ns - r->begun_ns,
@@ -214,8 +217,8 @@ static banyan_status read_members(reunion *r, const unsigned char *body, size_t 
                       : BANYAN_SUCCESS;
 }
 
-/* Its door was open before the group began, so a connection that is refused (SYSTEM_ERROR) means that it has gone. One that
- * ends in between may have taken us too long, and is tried again. */
+/* Its door was open before the group began, so a connection that is refused (SYSTEM_ERROR) means that it has
+ * gone. One that ends in between may have taken us too long, and is tried again. */
 static banyan_status dial_leader(reunion *r, int leader, int *fd, banyan_error *err)
 {
     const banyan_card *card = &banyan_world_cards(r->world)[leader];

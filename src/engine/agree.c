@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine/agree.c: do all ranks mean the same gradients.
  *
- * Rank 0 sends its list; every other rank looks for each of rank 0's names among its own, whatever their order, and
- * compares; then everybody's verdict goes to everybody, and all fail with the words of the lowest rank that found
- * something. The list is a line of what the config says, then «COUNT TYPE NAME» a line. */
+ * Rank 0 sends its list; every other rank looks for each of rank 0's names among its own, whatever their
+ * order, and compares; then everybody's verdict goes to everybody, and all fail with the words of the lowest
+ * rank that found something. The list is a line of what the config says, then «COUNT TYPE NAME» a line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/engine.h: the training engine, behind banyan_train_*: gradients are all-reduced while backward computes.
+/* engine/engine.h: the training engine, behind banyan_train_*: gradients are all-reduced while backward
+ * computes.
  *
  *     ready(3) ready(2) ...          the program's threads: mark gradients, wait
  *         |        |
  *     [ groups of the plan, in the one order that all ranks have ]
  *         |                 |
- *      stream 0          stream 1    a thread and a communicator each: takes the next group when it is its turn
+ *      stream 0          stream 1    a thread and a communicator each: takes the next group in its turn
  *         '- plans, between two iterations
  *
- * Why nothing stands still: the order of groups, and which stream takes which, are the same on all ranks. Of the
- * groups that are not done everywhere, take the first: on every rank all before it are done, so its stream is
- * free and as few are in flight as its level asks; it starts as soon as its gradients are there.
+ * Why nothing stands still: the order of groups, and which stream takes which, are the same on all ranks. Of
+ * the groups that are not done everywhere, take the first: on every rank all before it are done, so its
+ * stream is free and as few are in flight as its level asks; it starts as soon as its gradients are there.
  *
- * Its files: engine.c (create, register, destroy, figures), agree.c (do all ranks mean the same), measure.c (what an
- * all-reduce costs), times.c (what all ranks saw), plan.c (plans), run.c (streams), step.c (begin, ready, wait), fuse.c (one
- * all-reduce over many gradients), lent.c (memory of gradients that are under way). */
+ * Its files: engine.c (create, register, destroy, figures), agree.c (do all ranks mean the same), measure.c
+ * (what an all-reduce costs), times.c (what all ranks saw), plan.c (plans), run.c (streams), step.c (begin,
+ * ready, wait), fuse.c (one all-reduce over many gradients), lent.c (memory of gradients that are under
+ * way). */
 #ifndef BANYAN_ENGINE_ENGINE_H
 #define BANYAN_ENGINE_ENGINE_H
 
@@ -55,8 +57,8 @@ typedef struct {
     unsigned char votes[16];
 } banyan_engine_stream;
 
-/* A grouping with what is needed to run it; but for what is seen of it, const once it is made. Its tensors are numbered
- * by readiness, and its times are since the first rank began. */
+/* A grouping with what is needed to run it; but for what is seen of it, const once it is made. Its tensors
+ * are numbered by readiness, and its times are since the first rank began. */
 typedef struct {
     banyan_model *model;
     banyan_grouping *grouping;
@@ -65,7 +67,8 @@ typedef struct {
     int *first_part;       /* of the plan's tensor; one more at the end */
     int *group_of;         /* of a part */
     double *local_ready_s; /* of the plan's tensor on this rank, as it was when the plan was made */
-    /* What it promises this rank: from its begin to the end, of that from its last gradient on, and the least. */
+    /* What it promises this rank: from its begin to the end, of that from its last gradient on, and the
+     * least. */
     double step_s, exposed_s, bound_s;
     uint64_t digest;
     double *flight_s; /* this iteration's start and end of each group on this rank, since begin */
@@ -144,8 +147,8 @@ struct banyan_train {
     banyan_engine_figures figures; /* since the plan was made */
 };
 
-/* The first failure ends the engine on all ranks: streams are aborted with these words, whoever waits is woken, and
- * done is told of every gradient that is not. */
+/* The first failure ends the engine on all ranks: streams are aborted with these words, whoever waits is
+ * woken, and done is told of every gradient that is not. */
 void banyan_engine_fail(banyan_train *train, banyan_status status, const char *sentence);
 
 /* agree.c: whether all ranks have registered the same; fills local_of. Nobody is told of a failure yet. */
@@ -163,16 +166,16 @@ banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan *
 banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 void banyan_engine_plan_destroy(banyan_engine_plan *plan); /* accepts NULL */
 
-/* How far this rank's ready times are from those that the plan was made by, as a share of backward. ready_s by the
- * engine's tensors. */
+/* How far this rank's ready times are from those that the plan was made by, as a share of backward. ready_s
+ * by the engine's tensors. */
 double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *ready_s);
 
 /* fuse.c: all-reduces the parts of a group in place. votes: NULL, or goes along: 1 where somebody has one. */
 banyan_status banyan_engine_reduce(banyan_engine_stream *stream, const banyan_engine_plan *plan, int group,
                                    int *votes, banyan_error *err);
 
-/* lent.c, with the lock held: a gradient's memory becomes the engine's, or the caller's again. lend returns -1, or a
- * gradient under way that shares memory with it; then nothing is lent. */
+/* lent.c, with the lock held: a gradient's memory becomes the engine's, or the caller's again. lend returns
+ * -1, or a gradient under way that shares memory with it; then nothing is lent. */
 int banyan_engine_lend(banyan_train *train, int tensor);
 void banyan_engine_give_back(banyan_train *train, int tensor);
 
@@ -183,7 +186,8 @@ void banyan_engine_stop(banyan_train *train);
 /* step.c, with the lock held: this iteration's gradients are counted by the plan that there is now. */
 void banyan_engine_bind(banyan_train *train);
 
-/* engine.c: what an API function returns: keeps the sentence for banyan_train_last_error; with the lock held. */
+/* engine.c: what an API function returns: keeps the sentence for banyan_train_last_error; with the lock
+ * held. */
 banyan_status banyan_engine_refuse(banyan_train *train, banyan_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine/fuse.c: one all-reduce over the gradients of a group, wherever each of them lies.
  *
- * Gradients of different types make one all-reduce a type. With the last group of an iteration travels one more
- * element that says whether a rank wants a new plan: added up or averaged, it is zero only if nobody does. Types that
- * cannot say so for any number of ranks (integers wrap around, averages of theirs round down) leave that to a small
- * all-reduce of its own. */
+ * Gradients of different types make one all-reduce a type. With the last group of an iteration travels one
+ * more element that says whether a rank wants a new plan: added up or averaged, it is zero only if nobody
+ * does. Types that cannot say so for any number of ranks (integers wrap around, averages of theirs round
+ * down) leave that to a small all-reduce of its own. */
 #include <string.h>
 
 #include "core/alloc.h"

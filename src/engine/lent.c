@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/lent.c: two gradients that are under way at a time must not share memory: each is reduced in place, on
- * its own, and the other's sum would be lost.
+/* engine/lent.c: two gradients that are under way at a time must not share memory: each is reduced in place,
+ * on its own, and the other's sum would be lost.
  *
  * Those under way are kept in the order of their addresses. They share nothing, so a new one has only its two
  * neighbours to be held against. */

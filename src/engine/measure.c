@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine/measure.c: what an all-reduce costs here, alone and beside others.
  *
- * Sizes from 64 bytes on, of which start-ups are learned, each four times the one before, up to the whole model or as far as the time that is granted
- * reaches: the median of some runs, and of that the slowest rank's. Then the same for two at a time, on a second
- * communicator; and as long as one more stream moves more in all, for one more.
+ * Sizes from 64 bytes on, of which start-ups are learned, each four times the one before, up to the whole
+ * model or as far as the time that is granted reaches: the median of some runs, and of that the slowest
+ * rank's. Then the same for two at a time, on a second communicator; and as long as one more stream moves
+ * more in all, for one more.
  *
  * Every number that decides what is done next is agreed on first, so that all ranks do the same. */
 #include <math.h>

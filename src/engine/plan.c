@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine/plan.c: plans of a training engine.
  *
- *     medians of every rank ── MAX ──> the slowest rank's ready times, the same on all; costs are corrected by
- *                                      what the iterations before took
+ *     medians of every rank ── MAX ──> the slowest rank's ready times, the same on all; costs are
+ *                                      corrected by what the iterations before took
  *     rank 0: policy ── the grouping's text ──> all ── digests ──> the same everywhere, or MISMATCH
  *
- * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of registration, as
- * layers usually are, in groups of 1 and 25 MiB, one after the other. */
+ * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of
+ * registration, as layers usually are, in groups of 1 and 25 MiB, one after the other. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -254,7 +254,8 @@ static banyan_status compare_digests(banyan_train *train, const banyan_engine_pl
     return BANYAN_SUCCESS;
 }
 
-/* The plan's model, as this rank saw it or sees it now: only ready times differ. Fails where memory ran out. */
+/* The plan's model, as this rank saw it or sees it now: only ready times differ. Fails where memory ran
+ * out. */
 static int look(const banyan_engine_plan *plan, const double *ready_s, const int *tensor_of,
                 banyan_model *out)
 {
@@ -272,8 +273,8 @@ static int look(const banyan_engine_plan *plan, const double *ready_s, const int
     return out->tensors != NULL;
 }
 
-/* The plan as it would run with these ready times, by rank 0's numbers; the caller frees its groups, and nothing else.
- * Fails where memory ran out. */
+/* The plan as it would run with these ready times, by rank 0's numbers; the caller frees its groups, and
+ * nothing else. Fails where memory ran out. */
 static int play(const banyan_train *train, const banyan_engine_plan *plan, const double *ready_s,
                 banyan_grouping *out)
 {
@@ -315,8 +316,9 @@ static double predict_busy(const banyan_train *train, const double *ready_s)
     return busy_s;
 }
 
-/* What the plan promises this rank: it is played with the ready times of each iteration that was seen, and what came of it is
- * averaged. The other way round, ranks that take turns in being late would seem never to wait for each other. */
+/* What the plan promises this rank: it is played with the ready times of each iteration that was seen, and
+ * what came of it is averaged. The other way round, ranks that take turns in being late would seem never to
+ * wait for each other. */
 static banyan_status foretell(const banyan_train *train, const banyan_engine_times *times,
                               banyan_engine_plan *plan, banyan_error *err)
 {
@@ -349,9 +351,9 @@ static banyan_status foretell(const banyan_train *train, const banyan_engine_tim
     return status;
 }
 
-/* Between iterations the network rests, and backward wants the processors, too: so all-reduces take another time than
- * when they were measured. What the last iterations took in all, against what they should have, goes for all
- * sizes. Every rank computes the same from the same numbers. */
+/* Between iterations the network rests, and backward wants the processors, too: so all-reduces take another
+ * time than when they were measured. What the last iterations took in all, against what they should have,
+ * goes for all sizes. Every rank computes the same from the same numbers. */
 static void calibrate(banyan_train *train, const banyan_engine_times *shared)
 {
     double predicted_s = shared->busy_s > 0 ? predict_busy(train, shared->ready_s) : 0;

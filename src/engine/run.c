@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine/run.c: the threads of a training engine, one a stream.
  *
- * Each waits until the next group in the plan's order is its own, has all its gradients, and few enough others are in
- * flight; runs it; and says what is reduced. Stream 0 also makes plans, between two iterations: after the last group
- * of one, and before the first of the next, whose gradients may well become ready meanwhile. */
+ * Each waits until the next group in the plan's order is its own, has all its gradients, and few enough
+ * others are in flight; runs it; and says what is reduced. Stream 0 also makes plans, between two iterations:
+ * after the last group of one, and before the first of the next, whose gradients may well become ready
+ * meanwhile. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -71,8 +72,8 @@ static void observe(banyan_train *train)
         train->patience--;
 }
 
-/* The first plan is made by what was seen under other groups than its own, and what communicates slows down what
- * computes: so there is always a second one, by what was seen under the first. */
+/* The first plan is made by what was seen under other groups than its own, and what communicates slows down
+ * what computes: so there is always a second one, by what was seen under the first. */
 static int is_settled(const banyan_train *train)
 {
     return train->plan_number == 1 && train->config.drift >= 0 && !*train->cost_text &&
@@ -108,7 +109,8 @@ static double step_error(const banyan_train *train)
     return fabs(banyan_median(steps_s, train->figures.count) / predicted_s - 1);
 }
 
-/* What this rank says with its last group: whether ready times have moved, or steps take another time than planned. */
+/* What this rank says with its last group: whether ready times have moved, or steps take another time than
+ * planned. */
 static int own_vote(banyan_train *train)
 {
     if (!train->plan_number)
@@ -222,8 +224,8 @@ static void install(banyan_train *train, banyan_engine_plan *plan)
         banyan_engine_bind(train);
 }
 
-/* With the lock held, which is given back meanwhile: nobody else touches the plan, or what was seen of it, while
- * is_planning. */
+/* With the lock held, which is given back meanwhile: nobody else touches the plan, or what was seen of it,
+ * while is_planning. */
 static void make_plan(banyan_train *train)
 {
     banyan_engine_plan *plan = NULL;
@@ -244,9 +246,10 @@ static void make_plan(banyan_train *train)
 
 /* ---- The thread. */
 
-/* Before the program's own threads of a real-time class: a turn there lasts 100 ms, and what waits so long for a
- * processor leaves the network idle. We wait for the network nearly always, so nobody is kept from computing. In the
- * usual class, whoever wakes up soon gets his turn anyway. Where it is not allowed, things stay as they are. */
+/* Before the program's own threads of a real-time class: a turn there lasts 100 ms, and what waits so long
+ * for a processor leaves the network idle. We wait for the network nearly always, so nobody is kept from
+ * computing. In the usual class, whoever wakes up soon gets his turn anyway. Where it is not allowed, things
+ * stay as they are. */
 static void go_first(void)
 {
     struct sched_param parameter;

@@ -10,7 +10,8 @@
 #include "core/clock.h"
 #include "engine/engine.h"
 
-/* With the lock held: the plan's parts of this gradient no longer miss it. Returns whether a group has all now. */
+/* With the lock held: the plan's parts of this gradient no longer miss it. Returns whether a group has all
+ * now. */
 static int count_ready(banyan_train *train, int tensor)
 {
     const banyan_engine_plan *plan = train->plan;
@@ -153,8 +154,8 @@ banyan_status banyan_train_ready(banyan_train *train, int tensor, void *data)
     if (!status)
         is_empty = !train->tensors[tensor].count;
     pthread_mutex_unlock(&train->lock);
-    /* A group travels when the last rank has its gradients. Where ranks share a processor, that one may wait behind us for
-     * its turn, which in a real-time class comes when we sleep, or after 100 ms. */
+    /* A group travels when the last rank has its gradients. Where ranks share a processor, that one may wait
+     * behind us for its turn, which in a real-time class comes when we sleep, or after 100 ms. */
     if (completes)
         sched_yield();
     if (is_empty && train->config.done)
@@ -180,8 +181,8 @@ static int first_missing(const banyan_train *train)
     return -1;
 }
 
-/* Nothing has happened for so long, and nothing is under way that would end by itself: so it is up to the program.
- * Returns the sentence, or NULL. */
+/* Nothing has happened for so long, and nothing is under way that would end by itself: so it is up to the
+ * program. Returns the sentence, or NULL. */
 static const char *is_stuck(banyan_train *train, char *sentence, size_t bytes)
 {
     int missing = train->in_flight || train->is_planning ? -1 : first_missing(train);
@@ -237,8 +238,8 @@ static banyan_status wait_for(banyan_train *train, condition *is_met, int tensor
     return is_met(train, tensor) ? BANYAN_SUCCESS : fail_as_before(train);
 }
 
-/* A failure that another thread is still telling: whoever waits returns after the last gradient was told, not between two
- * of them. With the lock held. */
+/* A failure that another thread is still telling: whoever waits returns after the last gradient was told, not
+ * between two of them. With the lock held. */
 static void wait_until_told(banyan_train *train)
 {
     int64_t until_ns = banyan_clock_ns() + (int64_t)train->timeout_ms * 1000000;

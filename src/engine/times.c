@@ -5,11 +5,12 @@
  *     rank 1  |          the same moment  |--forward--|begin 1     2     3
  *                                                     '- earliest
  *
- * Ranks do not begin backward together: where several share a processor, one computes while another waits. A group
- * starts when the last rank has its gradients, so what counts is when each of them was ready on the last rank. Ranks
- * share no clock, but all see the last group of an iteration end at the same moment, but for a latency: that is where
- * we count from. Of each iteration the largest of all ranks' times is taken, then the median of iterations; the other
- * way round, ranks that take turns in being last would look as if none were. */
+ * Ranks do not begin backward together: where several share a processor, one computes while another waits. A
+ * group starts when the last rank has its gradients, so what counts is when each of them was ready on the
+ * last rank. Ranks share no clock, but all see the last group of an iteration end at the same moment, but for
+ * a latency: that is where we count from. Of each iteration the largest of all ranks' times is taken, then
+ * the median of iterations; the other way round, ranks that take turns in being last would look as if none
+ * were. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ static banyan_status agree_on_most(banyan_train *train, double *values, size_t c
     return status ? banyan_fail(err, status, "%s", banyan_last_error(comm)) : BANYAN_SUCCESS;
 }
 
-/* This rank's times since the iteration before ended; the begin's sign is turned, for of that the least counts. */
+/* This rank's times since the iteration before ended; the begin's sign is turned, for of that the least
+ * counts. */
 static void write_row(const banyan_train *train, const table *t, int row)
 {
     const double *seen = banyan_observations_row(&train->observed, t->rows - 1 - row);

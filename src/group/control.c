@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/control.c: the callers' side. They put messages into an outbox and wake the thread (control_thread.c);
- * what they ask about (failure, lost, silent) is under the lock. */
+/* group/control.c: the callers' side. They put messages into an outbox and wake the thread
+ * (control_thread.c); what they ask about (failure, lost, silent) is under the lock. */
 #include "group/control.h"
 
 #include <errno.h>
@@ -86,7 +86,8 @@ int banyan_control_settle_failure(banyan_control *control, banyan_status status,
     return is_first;
 }
 
-/* The others give up who is silent for a whole time-out; who was so before the last one has been heard of since. */
+/* The others give up who is silent for a whole time-out; who was so before the last one has been heard of
+ * since. */
 int banyan_control_was_away(banyan_control *control, char *sentence, size_t bytes)
 {
     int64_t timeout_ns = (int64_t)control->timeout_ms * 1000000, now_ns = banyan_clock_ns();

@@ -38,7 +38,8 @@ typedef struct {
     void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
 } banyan_control_handler;
 
-/* The listener is made first, so that its address can stand on the card. Handshakes there may take up to timeout_ms. */
+/* The listener is made first, so that its address can stand on the card. Handshakes there may take up to
+ * timeout_ms. */
 banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan_address *address,
                                     int low_port, int high_port, banyan_control **out, banyan_error *err);
 const banyan_address *banyan_control_address(const banyan_control *control);
@@ -47,7 +48,8 @@ const banyan_address *banyan_control_address(const banyan_control *control);
 banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
                                          int high_port, banyan_address *bound, banyan_error *err);
 
-/* How many connections that have proven nothing may be open at once, where descriptors are few; before the start. */
+/* How many connections that have proven nothing may be open at once, where descriptors are few; before the
+ * start. */
 void banyan_control_set_unproven(banyan_control *control, long most);
 
 /* Who was not let in, as banyan_listener_describe_strangers; from any thread. */
@@ -69,13 +71,13 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
 void banyan_control_stop(banyan_control *control, uint64_t calls);
 void banyan_control_destroy(banyan_control *control);
 
-/* From any thread. The first failure counts; it is told to all. Several ranks may find different ones at the same time: the
- * first that the hub hears of is everybody's. */
+/* From any thread. The first failure counts; it is told to all. Several ranks may find different ones at the
+ * same time: the first that the hub hears of is everybody's. */
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
 banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
 
-/* The same for users: waits a moment for the hub's words, which are those of all ranks. Not with a lock that the handler
- * takes. */
+/* The same for users: waits a moment for the hub's words, which are those of all ranks. Not with a lock that
+ * the handler takes. */
 banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err);
 
 int banyan_control_is_lost(banyan_control *control, int rank);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/control_internal.h: what a control is, for control.c (callers' side) and control_thread.c (the thread's). */
+/* group/control_internal.h: what a control is, for control.c (callers' side) and control_thread.c (the
+ * thread's). */
 #ifndef BANYAN_GROUP_CONTROL_INTERNAL_H
 #define BANYAN_GROUP_CONTROL_INTERNAL_H
 
@@ -18,8 +19,8 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL 
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define FAREWELL_NS 2000000000
 
-/* How long the hub's words are waited for at least: as long as a data connection's end is doubted. Otherwise for a heartbeat,
- * within which a hub that lives is heard of. */
+/* How long the hub's words are waited for at least: as long as a data connection's end is doubted. Otherwise
+ * for a heartbeat, within which a hub that lives is heard of. */
 #define VERDICT_NS 300000000
 
 typedef struct letter letter;
@@ -88,12 +89,12 @@ struct banyan_control {
 /* control.c: with the lock held: notes the first failure, and returns whether this was it. */
 int banyan_control_note_failure(banyan_control *control, banyan_status status, const char *sentence);
 
-/* control.c: with the lock held: the words of the hub, or those that all have without it, replace our own. Returns whether
- * this was the first failure. */
+/* control.c: with the lock held: the words of the hub, or those that all have without it, replace our own.
+ * Returns whether this was the first failure. */
 int banyan_control_settle_failure(banyan_control *control, banyan_status status, const char *sentence);
 
-/* control.c: with the lock held: whether this process itself was away for so long that the others may have given it up; the
- * sentence says so. */
+/* control.c: with the lock held: whether this process itself was away for so long that the others may have
+ * given it up; the sentence says so. */
 int banyan_control_was_away(banyan_control *control, char *sentence, size_t bytes);
 size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/control_thread.c: the thread that watches: what it hears from other ranks, whom it misses, whom it lets in.
- * The connections are its own; what callers ask about is under the lock. */
+/* group/control_thread.c: the thread that watches: what it hears from other ranks, whom it misses, whom it
+ * lets in. The connections are its own; what callers ask about is under the lock. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,8 +28,9 @@ static void put_all(banyan_control *control, int but, int type, const void *body
             put(control, i, type, body, bytes);
 }
 
-/* The group is over; lost -1: nobody is. The hub tells all, in the words of what it heard of first; without it, all say the
- * same of its loss. spread is what our transports hear, and through them the ranks of this host. */
+/* The group is over; lost -1: nobody is. The hub tells all, in the words of what it heard of first; without
+ * it, all say the same of its loss. spread is what our transports hear, and through them the ranks of this
+ * host. */
 static void end_group(banyan_control *control, banyan_status status, int lost, const char *sentence,
                       const char *spread)
 {
@@ -51,8 +52,8 @@ static void end_group(banyan_control *control, banyan_status status, int lost, c
         control->handler.fail(control->handler.context, status, spread);
 }
 
-/* Where rank 0 has gone, all lose it and say the same. But it may be we who are cut off: others must not take our word for it
- * that it has gone. Who was away itself has more to say. */
+/* Where rank 0 has gone, all lose it and say the same. But it may be we who are cut off: others must not take
+ * our word for it that it has gone. Who was away itself has more to say. */
 static void lose_hub(banyan_control *control)
 {
     const banyan_card *card = &control->cards[0];
@@ -187,7 +188,8 @@ void banyan_control_become_ready(banyan_control *control)
     pthread_mutex_unlock(&control->lock);
 }
 
-/* A heartbeat tells what the rank is doing: calls begun 0, done 8, milliseconds since 16, and the call as text. */
+/* A heartbeat tells what the rank is doing: calls begun 0, done 8, milliseconds since 16, and the call as
+ * text. */
 enum { BEAT_HEAD = 20 };
 
 static size_t write_beat(banyan_control *control, unsigned char out[BEAT_HEAD + BANYAN_CALL_TEXT])
@@ -385,7 +387,8 @@ static void note_pause(banyan_control *control, int64_t now_ns)
     pthread_mutex_unlock(&control->lock);
 }
 
-/* Who is missed is found after all that has come was heard: a thread that comes late itself has not listened meanwhile. */
+/* Who is missed is found after all that has come was heard: a thread that comes late itself has not listened
+ * meanwhile. */
 void *banyan_control_watch_over(void *argument)
 {
     banyan_control *control = argument;

@@ -74,8 +74,8 @@ int banyan_call_is_same(const banyan_call *a, const banyan_call *b);
 /* The member is done with the entry. */
 void banyan_group_leave(banyan_group *group, banyan_call_entry *entry);
 
-/* The rank's handle goes away; once nothing of it uses the group any more, it is released, which returns whether it was
- * the last. */
+/* The rank's handle goes away; once nothing of it uses the group any more, it is released, which returns
+ * whether it was the last. */
 void banyan_group_part(banyan_group *group, int rank, banyan_endpoint *endpoint);
 int banyan_group_release(banyan_group *group);
 

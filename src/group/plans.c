@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/plans.c: the planner chooses and proves; here the result is kept by collective, root and, where the
- * choice may depend on them, size and type. Sizes are rounded up to a power of four, so that there are few of them. */
+ * choice may depend on them, size and type. Sizes are rounded up to a power of four, so that there are few of
+ * them. */
 #include "group/plans.h"
 
 #include <stdint.h>
@@ -98,7 +99,8 @@ banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective
                                 setup->has_no_relays && setup->relay_count < idle_count ? "forward" : "add"};
 }
 
-/* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants it. */
+/* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants
+ * it. */
 static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
                                  banyan_schedule **out, char **why, banyan_error *err)
 {

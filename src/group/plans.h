@@ -29,13 +29,13 @@ struct banyan_group_plan {
     banyan_runner **runners;
 };
 
-/* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there. It serves all types
- * unless wisdom tells them apart. */
+/* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there.
+ * It serves all types unless wisdom tells them apart. */
 banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setup *setup,
                                     banyan_collective collective, int root, size_t bytes,
                                     banyan_datatype type, banyan_group_plan **out, banyan_error *err);
-/* What is to be planned for this group, and whether each node of a schedule is served by a process of it (context: the
- * setup). */
+/* What is to be planned for this group, and whether each node of a schedule is served by a process of it
+ * (context: the setup). */
 banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective collective, int root,
                                     size_t bytes);
 int banyan_group_is_usable(const void *context, const banyan_schedule *schedule);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The hub knows
- * what all have told it with their heartbeats; the others know themselves and who is lost. */
+/* group/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The hub
+ * knows what all have told it with their heartbeats; the others know themselves and who is lost. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -88,8 +88,8 @@ static void drop(banyan_control *control, banyan_status_answer **place)
     banyan_free(answer);
 }
 
-/* A socket's buffer holds a few hundred kilobytes, a report of thousands of ranks is longer: nobody waits for the
- * reader, and the rest leaves when there is room. */
+/* A socket's buffer holds a few hundred kilobytes, a report of thousands of ranks is longer: nobody waits for
+ * the reader, and the rest leaves when there is room. */
 void banyan_control_go_on_answering(banyan_control *control)
 {
     int64_t now_ns = banyan_clock_ns();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world.c: a world from its making to its end: cards, hosts, nodes, transports; and what others ask of it. */
+/* group/world.c: a world from its making to its end: cards, hosts, nodes, transports; and what others ask of
+ * it. */
 #include "group/world.h"
 
 #include <string.h>

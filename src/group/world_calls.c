@@ -434,8 +434,8 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_group_plan **plans,
     if (!status) {
         status = get_plan(world, plans, call, entry->whole * banyan_datatype_bytes(call->type), label,
                           &entry->plan, err);
-        /* A call that no plan was found for has no effect, but its number is used up, on all ranks: one that asks
-         * for its plan late must not meet the next call under that number. */
+        /* A call that no plan was found for has no effect, but its number is used up, on all ranks: one that
+         * asks for its plan late must not meet the next call under that number. */
         if (status) {
             world->calls_made++;
             banyan_world_finish(world);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world_descriptors.c: how many descriptors a rank will open, reserved before it opens them: who runs out of them later
- * cannot accept the others' connections, and they would be waited for in vain.
+/* group/world_descriptors.c: how many descriptors a rank will open, reserved before it opens them: who runs
+ * out of them later cannot accept the others' connections, and they would be waited for in vain.
  *
- * Certain to be opened are those of this rank itself, the control connections (all of them at rank 0, the hub), a pidfd and a
- * pipe for each rank of the same host where shared memory is used, and connections to two ranks of other hosts. Which other
- * pairs are connected is the plans' affair, so all of them are only wanted. */
+ * Certain to be opened are those of this rank itself, the control connections (all of them at rank 0, the
+ * hub), a pidfd and a pipe for each rank of the same host where shared memory is used, and connections to two
+ * ranks of other hosts. Which other pairs are connected is the plans' affair, so all of them are only
+ * wanted. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/descriptors.h"
 #include "group/world_internal.h"
 
-/* Of this rank itself: first a listening socket, two event queues and an eventfd; later the status socket, an event queue, an
- * eventfd, a segment, a pipe, and two that are open for a moment, such as a connection that has not proven itself yet. */
+/* Of this rank itself: first a listening socket, two event queues and an eventfd; later the status socket, an
+ * event queue, an eventfd, a segment, a pipe, and two that are open for a moment, such as a connection that
+ * has not proven itself yet. */
 #define OWN_AT_FIRST 4
 #define OWN_LATER 8
 #define PER_LOCAL_RANK 2 /* a pidfd and the end of a pipe */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world_follow.c: calls as a relay sees them: rank 0 sends each plan once and tells of each call, in order. */
+/* group/world_follow.c: calls as a relay sees them: rank 0 sends each plan once and tells of each call, in
+ * order. */
 #include <stdio.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "group/world_internal.h"
 
-/* The next letter, taken off the list. NULL: the group has failed, or rank 0 has left and all it told is done. */
+/* The next letter, taken off the list. NULL: the group has failed, or rank 0 has left and all it told is
+ * done. */
 static banyan_plan_letter *next_letter(banyan_world *world, banyan_status *status, banyan_error *err)
 {
     banyan_plan_letter *letter;

@@ -65,7 +65,8 @@ void banyan_world_spread(void *context, banyan_status status, const char *senten
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);
 int banyan_world_node_of(const banyan_setup *setup, int process);
 
-/* world_descriptors.c: before the cards are known (world->size is 0), and after; *spare is what is left for others. */
+/* world_descriptors.c: before the cards are known (world->size is 0), and after; *spare is what is left for
+ * others. */
 banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const banyan_setup *setup, int rank,
                                                int size, long *spare, banyan_error *err);
 

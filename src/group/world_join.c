@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world_join.c: what a rank brings to a new world: its settings, the interfaces it listens on, its card; and the cards of
- * all, compared. */
+/* group/world_join.c: what a rank brings to a new world: its settings, the interfaces it listens on, its
+ * card; and the cards of all, compared. */
 #include <math.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -119,8 +119,9 @@ banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* What is under way waits in the queues of the network, and whatever comes next waits behind it: two milliseconds of
- * the fastest way from the first rank to another host are enough to fill it, and little to wait for. */
+/* What is under way waits in the queues of the network, and whatever comes next waits behind it: two
+ * milliseconds of the fastest way from the first rank to another host are enough to fill it, and little to
+ * wait for. */
 banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err)
 {
     const banyan_topology *topology = setup->topology;

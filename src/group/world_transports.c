@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world_transports.c: what carries the bytes of a world: TCP always, a message engine in its place where one is asked for, and
- * shared memory in front where ranks share a host. Whatever fails first, all of them hear of it. */
+/* group/world_transports.c: what carries the bytes of a world: TCP always, a message engine in its place
+ * where one is asked for, and shared memory in front where ranks share a host. Whatever fails first, all of
+ * them hear of it. */
 #include <stdio.h>
 #include <string.h>
 

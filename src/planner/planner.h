@@ -19,7 +19,8 @@ typedef struct {
     double planning_s;  /* building and proving, CPU time */
     banyan_work work;   /* the solving in it */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
-    int is_left_out; /* it applies, but could not be built: the network is too large, or a solver is missing */
+    /* It applies, but could not be built: the network is too large, or a solver is missing. */
+    int is_left_out;
     banyan_error why_not;
 } banyan_plan;
 
@@ -39,8 +40,8 @@ banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_e
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err);
 
-/* A forest that begins with an old one's trees, for a network that has changed; how tells what was kept. Proven and
- * predicted like any other. */
+/* A forest that begins with an old one's trees, for a network that has changed; how tells what was kept.
+ * Proven and predicted like any other. */
 banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_schedule *old, banyan_replan *how,
                                banyan_plan *out, banyan_error *err);
 
@@ -49,12 +50,12 @@ banyan_status banyan_plan_mend(const banyan_problem *problem, const banyan_sched
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count,
                               banyan_error *err);
 
-/* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart by how much
- * they ask of links and ranks. */
+/* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart
+ * by how much they ask of links and ranks. */
 #define BANYAN_PLAN_SIMILAR 1.08
 
-/* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans it takes
- * (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
+/* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans
+ * it takes (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem);
 typedef int banyan_plan_usable(const void *context, const banyan_schedule *schedule);
 int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,
@@ -67,8 +68,8 @@ int banyan_plan_order(const void *a, const void *b);
 banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
                                      int *count, banyan_error *err);
 
-/* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link h0->net; next
- * flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
+/* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link
+ * h0->net; next flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
                                   int best, char **out, banyan_error *err);
 

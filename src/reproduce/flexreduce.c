@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/flexreduce.c: the evaluation of FlexReduce: the example of Fig. 2 and Fig. 4 (a) to (f).
  *
- * The paper measured 4 to 12 GPUs in two and three machines «connected via local Ethernet», whose speed it does not
- * give. Here the fluid simulator plays the same machines with 1 Gb/s and 50 us between them and 10 GB/s inside,
- * and the paper's own Eq. 6 stands beside it. */
+ * The paper measured 4 to 12 GPUs in two and three machines «connected via local Ethernet», whose speed it
+ * does not give. Here the fluid simulator plays the same machines with 1 Gb/s and 50 us between them and 10
+ * GB/s inside, and the paper's own Eq. 6 stands beside it. */
 #include <math.h>
 #include <stdio.h>
 
@@ -277,8 +277,8 @@ static void figure4de(banyan_reproduction *r, const work *w, const char *name, c
                             "on even machines both send the same");
 }
 
-/* The paper gives one number, the average of end-to-end savings, and no computing time: the one that explains it is
- * found by halving. */
+/* The paper gives one number, the average of end-to-end savings, and no computing time: the one that explains
+ * it is found by halving. */
 static void figure4f(banyan_reproduction *r, const work *w)
 {
     banyan_figure *f = banyan_figure_open(

@@ -68,7 +68,8 @@ static void wait_in(banyan_fluid_engine *e, int *list, int waiter)
     *list = waiter;
 }
 
-/* Whether a transfer must wait for an earlier one, for its message k: most often both are cut at the same places. */
+/* Whether a transfer must wait for an earlier one, for its message k: most often both are cut at the same
+ * places. */
 static inline int is_short(const banyan_fluid_engine *e, int transfer, int k, int before, int have)
 {
     if (e->transfers[transfer].is_aligned)

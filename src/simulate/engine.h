@@ -21,8 +21,8 @@ typedef enum {
 } banyan_before;
 
 /* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
- * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. All that a message
- * asks of a transfer lies in one line of the cache: there are thousands, met in no order. */
+ * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. All that a
+ * message asks of a transfer lies in one line of the cache: there are thousands, met in no order. */
 typedef struct {
     double bytes; /* of each message */
     int count;    /* of messages */
@@ -68,8 +68,8 @@ typedef struct {
     int is_out_of_memory;
 } banyan_fluid_engine;
 
-/* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the rest is
- * made by init. */
+/* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the
+ * rest is made by init. */
 banyan_status banyan_fluid_engine_init(banyan_fluid_engine *engine, banyan_error *err);
 banyan_status banyan_fluid_engine_run(banyan_fluid_engine *engine, banyan_error *err);
 void banyan_fluid_engine_fini(banyan_fluid_engine *engine);

@@ -4,8 +4,8 @@
  * number, so that the order never depends on anything but the input.
  *
  * A path that shares none of its links has all of their bandwidth all the time, so sharing need not hear of
- * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the flows of its path
- * that a flow gets in front of. */
+ * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the
+ * flows of its path that a flow gets in front of. */
 #include "simulate/flows.h"
 
 #include <math.h>

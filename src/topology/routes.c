@@ -7,9 +7,9 @@
  * may first climb. A walk that has begun to descend never climbs again, so a node has two ways on: one for
  * each state.
  *
- * A large network (topology/scale.h) would take a table per destination, of all its nodes. There only distances are kept, one
- * table for all destinations that are reached through the same node (the workers of a switch, the only worker of a
- * host), and links are picked on the walk: the same ones. */
+ * A large network (topology/scale.h) would take a table per destination, of all its nodes. There only
+ * distances are kept, one table for all destinations that are reached through the same node (the workers of a
+ * switch, the only worker of a host), and links are picked on the walk: the same ones. */
 #include "topology/routes.h"
 
 #include <limits.h>
@@ -32,8 +32,9 @@ struct banyan_routes {
     int *level; /* updown: distance from the nearest worker */
     int **next; /* by destination, NULL until asked for: next[dst][v] is the link to take at v, or -1; for
                     updown  next[dst][node_count + v] is the one to take after descending */
-    int **
-        plain; /* the same by shortest distances where the policy has no route; of a large network both hold distances */
+    /* The same by shortest distances where the policy has no route. Of a large network both hold
+     * distances. */
+    int **plain;
     size_t kept;             /* how many of these */
     int *scratch;            /* large networks: distances of one search, two planes, all FAR before it */
     int touched;             /* nodes of the queue that have some there */
@@ -318,8 +319,8 @@ static int walk_grid(banyan_routes *routes, int src, int dst)
     return count;
 }
 
-/* The one node besides prev that links lead to v from; -1: there are none or several, or an up-down path could not end
- * that way. */
+/* The one node besides prev that links lead to v from; -1: there are none or several, or an up-down path
+ * could not end that way. */
 static int only_source(const banyan_routes *routes, int v, int prev)
 {
     const banyan_topology *topology = routes->topology;
@@ -463,8 +464,8 @@ static void clear_scratch(banyan_routes *routes)
     routes->touched = routes->above_count = 0;
 }
 
-/* Distances to the node, kept for the next time while there is room, else those that a way from src needs; NULL: no
- * memory. */
+/* Distances to the node, kept for the next time while there is room, else those that a way from src needs;
+ * NULL: no memory. */
 static const int *distances_to(banyan_routes *routes, int src, int node, int updown)
 {
     int **tables = updown ? routes->next : routes->plain;

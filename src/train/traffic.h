@@ -45,8 +45,8 @@ double banyan_grouping_units_bound(const banyan_grouping_units *units, const ban
 /* The best that c <= streams together do, in all-reduces at full speed. */
 double banyan_cost_gain(const banyan_cost *cost, int streams);
 
-/* train/floor.c: how long bytes take at the least from when the first of them is ready, however they are grouped, with
- * each other or with others of the most_bytes that there are. */
+/* train/floor.c: how long bytes take at the least from when the first of them is ready, however they are
+ * grouped, with each other or with others of the most_bytes that there are. */
 enum { BANYAN_FLOOR_MIXTURES = 17 };
 
 typedef struct {

@@ -3,8 +3,8 @@
  *
  * An engine lives in a shared object of its own (src/transport/engines/), so that libbanyan needs neither
  * library: transport/plugin.h loads it when it is asked for, and transport/messages.h makes streams of its
- * messages. The two are built together and agree on BANYAN_MESSAGE_ENGINE_ABI: this is no promise to others. An
- * engine uses nothing of ours but this header and the numbers of banyan_status. */
+ * messages. The two are built together and agree on BANYAN_MESSAGE_ENGINE_ABI: this is no promise to others.
+ * An engine uses nothing of ours but this header and the numbers of banyan_status. */
 #ifndef BANYAN_TRANSPORT_ENGINE_H
 #define BANYAN_TRANSPORT_ENGINE_H
 
@@ -31,8 +31,8 @@ typedef struct {
 
     /* Functions that can fail return a banyan_status and write one sentence into why. One thread at a time
      * calls them. */
-    /* An engine that knows the job (MPI): who we are in it, and a way to exchange bytes before there is any group;
-     * every process of the job calls it. Else NULL. */
+    /* An engine that knows the job (MPI): who we are in it, and a way to exchange bytes before there is any
+     * group; every process of the job calls it. Else NULL. */
     banyan_status (*job)(int *rank, int *size, char why[BANYAN_MESSAGE_ENGINE_SENTENCE]);
     banyan_status (*gather)(const void *mine, size_t bytes, void *all, int timeout_ms,
                             char why[BANYAN_MESSAGE_ENGINE_SENTENCE]);

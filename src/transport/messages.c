@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages.c: members whose bytes an engine carries: MPI or UCX (transport/engine.h). The endpoint: who
- * waits drives the engine.
+/* transport/messages.c: members whose bytes an engine carries: MPI or UCX (transport/engine.h). The endpoint:
+ * who waits drives the engine.
  *
  * An engine that has a descriptor is slept on; one that has none is asked again and again, with pauses that
  * grow up to PAUSE_MOST_NS: a timer that stands for the descriptor. A peer that the engine calls lost is

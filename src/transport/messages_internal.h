@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/messages_internal.h: streams made of messages, for the messages*.c files.
  *
- *     offer ──> message n in slot n mod SLOTS ── tag: the stream's number ──> receive n in slot n mod SLOTS ──> peek
- *                       ^                                                            │
- *                       └──── credit: how many messages may come in all <─────── consume
+ *     offer ──> message n in slot n mod SLOTS ── tag: the stream ──> receive n in slot n mod SLOTS ──> peek
+ *                       ^                                                   │
+ *                       └──── credit: how many messages may come in all <── consume
  *
  * A receiver has SLOTS receives of message_bytes posted for each stream, so every message finds its place and
  * is never put down in between. Credits travel as messages of the peer's control tag. */

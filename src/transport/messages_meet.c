@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages_meet.c: before the first message: everybody tells whether its engine is there and how it is
- * reached, so that all take it or none does, with the same sentence.
+/* transport/messages_meet.c: before the first message: everybody tells whether its engine is there and how it
+ * is reached, so that all take it or none does, with the same sentence.
  *
- * A record: status 0, bytes of the address 4, message_bytes 8, sentence 12. Who is in no process leaves zeros. */
+ * A record: status 0, bytes of the address 4, message_bytes 8, sentence 12. Who is in no process leaves
+ * zeros. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages_open.c: an endpoint over an engine, from its opening, which all members do together, to the goodbyes at its
- * end: what an engine still carries must arrive before it is closed. */
+/* transport/messages_open.c: an endpoint over an engine, from its opening, which all members do together, to
+ * the goodbyes at its end: what an engine still carries must arrive before it is closed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

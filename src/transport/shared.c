@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/shared.c: each piece is a memfd, which has no name in any file system, so nothing is left when the process ends,
- * however it does. A table of all of them, ascending by address, is the one thing here that the whole process has in common:
- * addresses are, too. It is looked into by binary search under a lock that is held for moments.
+/* transport/shared.c: each piece is a memfd, which has no name in any file system, so nothing is left when
+ * the process ends, however it does. A table of all of them, ascending by address, is the one thing here that
+ * the whole process has in common: addresses are, too. It is looked into by binary search under a lock that
+ * is held for moments.
  *
- * Others may still have a piece mapped when it is freed (they notice at a later call). A hole is punched into the file then,
- * so the memory goes back to the system at once and only addresses stay behind at the others. */
+ * Others may still have a piece mapped when it is freed (they notice at a later call). A hole is punched into
+ * the file then, so the memory goes back to the system at once and only addresses stay behind at the
+ * others. */
 #include "transport/shared.h"
 
 #include <errno.h>

@@ -75,8 +75,9 @@ static int is_written(const shm_endpoint *e)
     return 0;
 }
 
-/* Writers look at has_withdrawn every few kilobytes, so they are gone in a moment; but one that is stopped in between could
- * go on at any time, perhaps when our buffer has long been used for something else. It may write where our pages were. */
+/* Writers look at has_withdrawn every few kilobytes, so they are gone in a moment; but one that is stopped in
+ * between could go on at any time, perhaps when our buffer has long been used for something else. It may
+ * write where our pages were. */
 void banyan_shm_board_withdraw(shm_endpoint *e)
 {
     int64_t patience_ns = banyan_clock_ns() + WRITERS_PATIENCE_NS;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as well, so that they
- * add straight out of it and, at a board, write straight into it.
+/* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as
+ * well, so that they add straight out of it and, at a board, write straight into it.
  *
- * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the member's segment,
- * where peers find which file to map. Places are used again when their memory has been freed. They count generations, so
- * that a peer which still has an older one mapped there notices and maps anew. */
+ * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the
+ * member's segment, where peers find which file to map. Places are used again when their memory has been
+ * freed. They count generations, so that a peer which still has an older one mapped there notices and maps
+ * anew. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

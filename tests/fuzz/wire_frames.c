@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/wire_frames.c: what a member that holds the secret may send: data frames over one connection, over two that
- * share the streams in stripes, and a rank's card. */
+/* tests/fuzz/wire_frames.c: what a member that holds the secret may send: data frames over one connection,
+ * over two that share the streams in stripes, and a rank's card. */
 #include <stdlib.h>
 #include <string.h>
 

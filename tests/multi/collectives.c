@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/collectives.c: ranks that are processes compute, whatever carries the bytes, the very bits that threads of
- * one process compute. */
+/* tests/multi/collectives.c: ranks that are processes compute, whatever carries the bytes, the very bits that
+ * threads of one process compute. */
 #include "algorithms/algorithms.h"
 #include "bits.h"
 #include "calls/comm.h"
@@ -175,7 +175,8 @@ TEST(one_rank_is_a_group_too)
     job_run(1, alone);
 }
 
-/* What carries the bytes of a pair: shared memory within a host where it may be used, else what was asked for. */
+/* What carries the bytes of a pair: shared memory within a host where it may be used, else what was asked
+ * for. */
 static int check_ways(job_rank *self)
 {
     const char *wish = getenv("BANYAN_TRANSPORT"), *plus = strchr(wish, '+');

@@ -252,7 +252,8 @@ TEST(a_stopped_rank_0_is_a_time_out_that_names_it)
     expect_to_survive_a_stop(0, stop_rank_0);
 }
 
-/* Ranks that are slow while the others shrink: the leader to be and a follower stand still for more than a quarter of the time-out. */
+/* Ranks that are slow while the others shrink: the leader to be and a follower stand still for more than a
+ * quarter of the time-out. */
 
 enum { SLOW_MS = 16000, SLOW_FOR_MS = 4500 };
 

@@ -76,8 +76,8 @@ static inline void *job_tell_thread(void *id)
     return NULL;
 }
 
-/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are counted.
- * A joined thread stays in /proc for a moment longer, and shall not be counted. */
+/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are
+ * counted. A joined thread stays in /proc for a moment longer, and shall not be counted. */
 static inline void job_warm_up(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -104,8 +104,8 @@ static inline void job_exit(int code)
     exit(code);
 }
 
-/* Over «shm+...» the first two ranks are one host and the others another: a host is known by its name, and a process
- * that may can have one of its own. */
+/* Over «shm+...» the first two ranks are one host and the others another: a host is known by its name, and a
+ * process that may can have one of its own. */
 static inline void job_take_host(int rank)
 {
     const char *transport = getenv("BANYAN_TRANSPORT"), *host = rank < 2 ? "first" : "second";
@@ -243,7 +243,8 @@ static inline int job_count_entries(const char *path)
     return count;
 }
 
-/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go meanwhile. */
+/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go
+ * meanwhile. */
 static inline int job_count_shared(void)
 {
     DIR *folder = opendir("/dev/shm");
@@ -321,8 +322,8 @@ static inline int job_time_start(job_rank *self)
     return 0;
 }
 
-/* For tests that wait until a time-out has passed: one in which all that must happen before can happen, by what a start of
- * that many ranks takes on this machine, now. */
+/* For tests that wait until a time-out has passed: one in which all that must happen before can happen, by
+ * what a start of that many ranks takes on this machine, now. */
 static inline int job_short_ms(int size)
 {
     enum { SHORTEST_MS = 1500, STARTS = 16 };
@@ -356,8 +357,8 @@ static inline int job_run_over(const char *transport, const struct CMUnitTest *t
     return _cmocka_run_group_tests(transport, tests, count, NULL, NULL);
 }
 
-/* The same tests over the transport that the program's first argument names, or over all; tests/CMakeLists.txt makes a test
- * of each. A second argument picks tests by their names. */
+/* The same tests over the transport that the program's first argument names, or over all;
+ * tests/CMakeLists.txt makes a test of each. A second argument picks tests by their names. */
 static inline int job_run_over_transports(const struct CMUnitTest *tests, size_t count, int word_count,
                                           char **words)
 {

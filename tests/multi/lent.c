@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/lent.c: memory of banyan_mem_alloc comes and goes while others have it mapped, and nothing is written there when
- * the caller has its buffer back. */
+/* tests/multi/lent.c: memory of banyan_mem_alloc comes and goes while others have it mapped, and nothing is
+ * written there when the caller has its buffer back. */
 #include "jobs.h"
 
 /* More pieces, one after the other, than can be in use at a time. */
@@ -159,8 +159,8 @@ TEST(a_killed_rank_is_named_and_the_survivors_go_on_with_their_memory)
 
 static int short_ms; /* a time-out that passes */
 
-/* The victim is stopped, most likely while it writes into the others' results, and goes on when they have given up and use
- * their buffers for something else. */
+/* The victim is stopped, most likely while it writes into the others' results, and goes on when they have
+ * given up and use their buffers for something else. */
 static int outlive_a_stopped_one(job_rank *self)
 {
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
@@ -220,7 +220,8 @@ static int call_differently(job_rank *self)
     EXPECT(!banyan_mem_alloc((void **)&data, COUNT * sizeof *data), "alloc");
     EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, NULL),
            "init");
-    /* Who is still on the way out of the first call when the others are in the second may hear of it there. */
+    /* Who is still on the way out of the first call when the others are in the second may hear of it
+     * there. */
     status = banyan_allreduce(data, data, COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm);
     if (!status)
         status =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/lent_bits.c: vectors in memory of banyan_mem_alloc have the same bits as anywhere else, whoever has such memory. */
+/* tests/multi/lent_bits.c: vectors in memory of banyan_mem_alloc have the same bits as anywhere else, whoever
+ * has such memory. */
 #include "core/random.h"
 #include "jobs.h"
 

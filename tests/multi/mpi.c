@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/mpi.c: the mpi transport, under each MPI that was there when Banyan was built.
  *
- * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is one rank.
- * A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code says
- * little once a rank has been killed. */
+ * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is
+ * one rank. A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code
+ * says little once a rank has been killed. */
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

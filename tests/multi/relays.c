@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/relays.c: workers without data whose processes serve a group: five of a DGX-1's eight workers are
- * ranks, and the forest leads through the other three. */
+/* tests/multi/relays.c: workers without data whose processes serve a group: five of a DGX-1's eight workers
+ * are ranks, and the forest leads through the other three. */
 #include "bits.h"
 #include "jobs.h"
 #include "planner/planner.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/shm.c: the shm transport's contract, and its faults: killed, stopped, slow, missing, out of memory. Nothing is
- * left behind. */
+/* tests/multi/shm.c: the shm transport's contract, and its faults: killed, stopped, slow, missing, out of
+ * memory. Nothing is left behind. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>

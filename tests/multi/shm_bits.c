@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/shm_bits.c: every algorithm, type and op gives the reference's bits between processes, whichever way the bytes
- * go and wherever memory lies. Nothing is left behind. */
+/* tests/multi/shm_bits.c: every algorithm, type and op gives the reference's bits between processes,
+ * whichever way the bytes go and wherever memory lies. Nothing is left behind. */
 #include "multi/shm_campaign.h"
 
 static void add_every_algorithm(campaign *c, size_t count)
@@ -64,8 +64,8 @@ TEST(every_type_and_op_gives_the_references_bits)
     end(&c);
 }
 
-/* How memory may lie: in place, apart, in parts of which some are apart, and anywhere in a line of the cache, other
- * ranks' elsewhere. */
+/* How memory may lie: in place, apart, in parts of which some are apart, and anywhere in a line of the cache,
+ * other ranks' elsewhere. */
 static void run_lying(const collective *one, banyan_runner *runner, int rank, int way)
 {
     size_t width = banyan_datatype_bytes(one->type), bytes = one->count * width;

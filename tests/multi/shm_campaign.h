@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/shm_campaign.h: whole collectives between processes over the shm transport, against the reference's bits. */
+/* tests/multi/shm_campaign.h: whole collectives between processes over the shm transport, against the
+ * reference's bits. */
 #ifndef BANYAN_TESTS_SHM_CAMPAIGN_H
 #define BANYAN_TESTS_SHM_CAMPAIGN_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random moment, the
- * others shrink and go on, until few are left; then the next job begins. Every second time vectors lie in memory that ranks share.
- * Nothing may be left behind: no descriptor, thread or memory in a process, no shared memory, socket or process on the machine.
+/* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random
+ * moment, the others shrink and go on, until few are left; then the next job begins. Every second time
+ * vectors lie in memory that ranks share. Nothing may be left behind: no descriptor, thread or memory in a
+ * process, no shared memory, socket or process on the machine.
  *
- * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED where
- * it begins. */
+ * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED
+ * where it begins. */
 #include "core/random.h"
 #include "jobs.h"
 

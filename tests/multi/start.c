@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/start.c: groups that begin over bad networks, among strangers and with few descriptors: they begin, or say what
- * was seen and name who is missing. */
+/* tests/multi/start.c: groups that begin over bad networks, among strangers and with few descriptors: they
+ * begin, or say what was seen and name who is missing. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -98,8 +98,8 @@ TEST(a_slow_handshake_is_not_a_wrong_one)
     run_through_network(start_in_long_time);
 }
 
-/* Greeting 40, proof 32, verdict 8 bytes; answer 72, hello 24, confirmation 4 bytes. Who has sent its confirmation has a
- * connection, which may be lost like any other. */
+/* Greeting 40, proof 32, verdict 8 bytes; answer 72, hello 24, confirmation 4 bytes. Who has sent its
+ * confirmation has a connection, which may be lost like any other. */
 static void cut_until(int most)
 {
     static const int there[] = {0, 7, 8, 40, 71, 72, 95, 96, 99, 100}, back[] = {0, 8, 39, 40, 71, 72, 79};
@@ -130,7 +130,8 @@ TEST(a_connection_that_is_silent_or_damaged_once_is_tried_again)
     run_through_network(start_after_silence);
 }
 
-/* The card of the rank that others dial is given another port: control connections go to rank 0, those for data to rank 1. */
+/* The card of the rank that others dial is given another port: control connections go to rank 0, those for
+ * data to rank 1. */
 static banyan_status exchange_through(void *context, const void *mine, size_t bytes, void *all, int reached)
 {
     job_rank *self = context;
@@ -220,7 +221,8 @@ TEST(a_start_that_fails_says_how_far_it_got)
     run_through_network(start_through_a_hole);
 }
 
-/* Strangers: a process that keeps many connections to a port until it is killed, and opens those anew that were closed. */
+/* Strangers: a process that keeps many connections to a port until it is killed, and opens those anew that
+ * were closed. */
 
 static int stranger_dial(int port)
 {

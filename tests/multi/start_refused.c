@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/start_refused.c: groups that cannot begin: every rank that came hears who is missing or what differs. Ranks meet
- * before any transport is opened, so one is as good as another. */
+/* tests/multi/start_refused.c: groups that cannot begin: every rank that came hears who is missing or what
+ * differs. Ranks meet before any transport is opened, so one is as good as another. */
 #include "multi/jobs.h"
 
 enum { RANKS = 4 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/status.c: what a rank says when it is asked, in and after calls, and what is left of its socket. */
+/* tests/multi/status.c: what a rank says when it is asked, in and after calls, and what is left of its
+ * socket. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

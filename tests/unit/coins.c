@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/coins.c: trees of weights that halve, or that fall from one to the next, fill cables of all widths. */
+/* tests/unit/coins.c: trees of weights that halve, or that fall from one to the next, fill cables of all
+ * widths. */
 #include "test.h"
 
 #include "bound/allreduce.h"
@@ -17,8 +18,8 @@ typedef struct {
     banyan_oracle *oracle;
 } network;
 
-/* Cables between all workers, or from each worker to two of some switches and between all of these; widths as chance has
- * it. */
+/* Cables between all workers, or from each worker to two of some switches and between all of these; widths as
+ * chance has it. */
 static network open_network(int workers, int switches, int seed)
 {
     int src[2 * MOST_NODES * MOST_NODES], dst[2 * MOST_NODES * MOST_NODES], nodes = workers + switches;

@@ -553,8 +553,8 @@ static void a_handle_may_be_used_from_two_threads(void **state)
     destroy_comms(comms, 1);
 }
 
-/* One rank alone needs no thread, so that the walk is the same each time. A ring is planned quickly; the planner's own search
- * among all algorithms is walked in tests/unit/planner.c. */
+/* One rank alone needs no thread, so that the walk is the same each time. A ring is planned quickly; the
+ * planner's own search among all algorithms is walked in tests/unit/planner.c. */
 static void survives_the_failure_of_each_allocation(void **state)
 {
     int done = 0;

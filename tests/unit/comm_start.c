@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/comm_start.c: what ranks tell each other before a group begins, and which launcher started them. */
+/* tests/unit/comm_start.c: what ranks tell each other before a group begins, and which launcher started
+ * them. */
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -128,7 +128,8 @@ TEST(a_job_runs_what_the_planner_shows)
     }
 }
 
-/* Without a process at the idle workers forest plans with what they can do: forward. Its rate is the one that it has then. */
+/* Without a process at the idle workers forest plans with what they can do: forward. Its rate is the one that
+ * it has then. */
 TEST(forest_runs_where_workers_are_idle)
 {
     static const banyan_parameter forward = {"relays", "forward"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/listener.c: who is let in, who is turned away, and what a listener does when descriptors run out. The test drives
- * the listener and both kinds of visitors in one thread. */
+/* tests/unit/listener.c: who is let in, who is turned away, and what a listener does when descriptors run
+ * out. The test drives the listener and both kinds of visitors in one thread. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -147,7 +147,8 @@ TEST(a_rank_gets_in_when_all_places_are_taken_by_idle_strangers)
     banyan_listener_destroy(p.listener);
 }
 
-/* The slow one has been there for longer than anybody else, but the others come from one address and are many. */
+/* The slow one has been there for longer than anybody else, but the others come from one address and are
+ * many. */
 TEST(a_slow_rank_is_not_turned_away_for_the_crowd_of_another_address)
 {
     int fds[CROWD], slow, fd;

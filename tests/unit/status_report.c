@@ -104,7 +104,8 @@ TEST(a_report_longer_than_a_socket_holds_comes_whole_and_holds_nobody_up)
     free_hub(h);
 }
 
-/* Who connects and does not read keeps memory, so there is an end to them; the first ones are not forgotten. */
+/* Who connects and does not read keeps memory, so there is an end to them; the first ones are not
+ * forgotten. */
 TEST(readers_that_do_not_read_are_few)
 {
     hub *h = make_hub();

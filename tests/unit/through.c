@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/through.c: idle workers that only forward, beside many cables: what is laid out through them fits, and it is all that can
- * be; the forest over it is near the bound. */
+/* tests/unit/through.c: idle workers that only forward, beside many cables: what is laid out through them
+ * fits, and it is all that can be; the forest over it is near the bound. */
 #include "test.h"
 
 #include <math.h>
@@ -48,7 +48,8 @@ static banyan_graph *random_graph(uint64_t seed, int active, int unlike)
     return graph;
 }
 
-/* Arcs run from active node to active node over arcs of the graph, which bear no more than they can; returns the sum of them. */
+/* Arcs run from active node to active node over arcs of the graph, which bear no more than they can; returns
+ * the sum of them. */
 static double check_arcs(const banyan_graph *graph, const banyan_through *through)
 {
     double load[MOST_ARCS] = {0}, sum = 0;
@@ -104,7 +105,8 @@ TEST(all_that_idle_nodes_can_forward_is_laid_out)
         }
 }
 
-/* Machines with many cables to one switch have none between them: what is laid out through it need not join them all. */
+/* Machines with many cables to one switch have none between them: what is laid out through it need not join
+ * them all. */
 TEST(machines_behind_one_switch_are_another_network)
 {
     int src[MOST_ARCS], dst[MOST_ARCS];

@@ -5,8 +5,8 @@
  * A program that has called MPI_Init keeps its MPI; else we call it, and MPI_Finalize when the process exits,
  * unless a rank was lost: MPI promises nothing after that, so it is then left alone, and later groups of this
  * process are told to take another transport. All calls are non-blocking except for the one that makes the
- * communicator, for which MPI knows no other way: it has a thread of its own, which is left behind where somebody
- * does not come.
+ * communicator, for which MPI knows no other way: it has a thread of its own, which is left behind where
+ * somebody does not come.
  *
  * Where MPI was initialised for one thread only, only the thread that opened the port may use it; where its
  * calls must not overlap, ours take turns. MPI is one for the process: hence the static state. */
@@ -229,7 +229,8 @@ static int list_members(banyan_port *port, const void *const *addresses, const s
     return count;
 }
 
-/* The making of a communicator: by a thread of its own, which may stay behind. Freed by whoever comes last. */
+/* The making of a communicator: by a thread of its own, which may stay behind. Freed by whoever comes
+ * last. */
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/engines/ucx.c: the engine over UCP's tagged messages. UCX picks the way to each peer itself: RDMA,
- * shared memory, TCP; UCX_TLS and UCX_NET_DEVICES say otherwise.
+/* transport/engines/ucx.c: the engine over UCP's tagged messages. UCX picks the way to each peer itself:
+ * RDMA, shared memory, TCP; UCX_TLS and UCX_NET_DEVICES say otherwise.
  *
  * Every port has a context and a worker of its own; addresses travel over our bootstrap, which is
- * authenticated. A tag holds the sender's member number above ours. Endpoints are made with error handling, so
- * a peer that is gone is told by UCX and its sends end; where no way to the peer can do that, without: then
- * only the group's own watch finds it, and sends are not taken back. */
+ * authenticated. A tag holds the sender's member number above ours. Endpoints are made with error handling,
+ * so a peer that is gone is told by UCX and its sends end; where no way to the peer can do that, without:
+ * then only the group's own watch finds it, and sends are not taken back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,8 +360,8 @@ static void move_until(banyan_port *port, const int *is_busy, double until_s)
         ucp_worker_progress(port->worker);
 }
 
-/* Ends the connections: in order, or at once where the other side may be gone. UCX ends at once only what was made
- * with error handling; other sends get a moment, and are never moved again. */
+/* Ends the connections: in order, or at once where the other side may be gone. UCX ends at once only what was
+ * made with error handling; other sends get a moment, and are never moved again. */
 static void disconnect(banyan_port *port, int is_forced)
 {
     double until_s = now_s() + PATIENCE_S;
