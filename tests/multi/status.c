@@ -68,7 +68,7 @@ static int says(int rank, const char *words)
     struct timespec pause = {.tv_nsec = 20000000};
     char answer[8192] = "";
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (ask(rank, answer, sizeof answer) && strstr(answer, words))
             return 1;
         nanosleep(&pause, NULL);
