@@ -81,6 +81,20 @@ static void explain(void *context, int peer, const void *theirs, banyan_error *o
     banyan_world_explain(e->world, e->entry, peer, theirs, out);
 }
 
+/* What ended the group is told in the same words everywhere. A rank of this host may have ended our data
+ * before the control thread has heard of anything: then there is a failure to wait for the hub's words about.
+ */
+static banyan_status hear_verdict(banyan_comm *comm, banyan_status status)
+{
+    banyan_control *control = banyan_world_control(comm->group->world);
+    banyan_status verdict;
+
+    if (comm->rank != 0 && (status == BANYAN_PEER_LOST || status == BANYAN_REMOTE_ERROR))
+        banyan_control_abort(control, status, comm->err.text);
+    verdict = banyan_control_verdict(control, &comm->err);
+    return verdict ? verdict : status;
+}
+
 static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, banyan_runner *runner,
                          banyan_run_request *request)
 {
@@ -100,13 +114,7 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, bany
     request->explain = explain;
     request->context = &context;
     status = banyan_runner_run(runner, request, &comm->err);
-    /* What ended the group is told in the same words everywhere. */
-    if (status) {
-        banyan_status verdict = banyan_control_verdict(banyan_world_control(comm->group->world), &comm->err);
-
-        status = verdict ? verdict : status;
-    }
-    return status;
+    return status ? hear_verdict(comm, status) : status;
 }
 
 banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory)
