@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/flit.c: how many flit-hops a second the flit engine moves on one core, cycle by cycle.
  *
- * Uniform traffic is the hard case: nothing can be moved in bulk. All-reduces show what skipping and bulk moves
- * are worth. Times are the processor's, so that other work on the machine matters little.
- * Use: bench_flit [SIZE of the all-reduces in MiB, default 1 [CASE, a part of its name: only those]] */
+ * Uniform traffic is the hard case: nothing can be moved in bulk. All-reduces show what skipping and bulk
+ * moves are worth. Times are the processor's, so that other work on the machine matters little. Use:
+ * bench_flit [SIZE of the all-reduces in MiB, default 1 [CASE, a part of its name: only those]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

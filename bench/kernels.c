@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/kernels.c: how fast every kernel reduces, beside memcpy: GB/s of vector, in the cache (64 KiB) and out of it
- * (64 MiB), for each set of kernels that works here. A kernel reads two and writes one vector, memcpy reads one and
- * writes one: out of the cache two thirds of memcpy are as good as it gets. */
+/* bench/kernels.c: how fast every kernel reduces, beside memcpy: GB/s of vector, in the cache (64 KiB) and
+ * out of it (64 MiB), for each set of kernels that works here. A kernel reads two and writes one vector,
+ * memcpy reads one and writes one: out of the cache two thirds of memcpy are as good as it gets. */
 #include <stdio.h>
 #include <string.h>
 

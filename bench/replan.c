@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/replan.c: every cable of a network is lost in turn, or slows down: what a new plan takes, and what it reaches.
+/* bench/replan.c: every cable of a network is lost in turn, or slows down: what a new plan takes, and what it
+ * reaches.
  *
  *     bench_replan [SPEC [FACTOR]]        torus:8x8 and 0 (lost) unless told; 0.5: at half its bandwidth
  *

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/shm.c: all-reduce between processes of this machine, held against the speed of a plain copy.
  *
- *   bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] [--iterations N] [--bytes SIZE] [RANKS...]
+ *   bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] [--iterations N]
+ *             [--bytes SIZE] [RANKS...]
  *
- * For 2, 4 and 8 ranks and 1, 16 and 64 MiB (or SIZE) of float32: the median and the least time of a call at the slowest
- * rank, and the median's ratio to p n / copy bandwidth: the time in which one core copies all ranks' vectors once. The
- * copy is measured between the runs, on vectors that are as cold. Calls are in place unless --apart. Without a way
- * (--slots, --read, --regions) ranks work at a board, as they do for banyan.h; with --lent and --regions vectors lie in shared
- * memory. With --used each rank writes its input before each call and reads its result after it, as programs do: then they
- * are in that core's cache, and in no other's. Results are checked. */
+ * For 2, 4 and 8 ranks and 1, 16 and 64 MiB (or SIZE) of float32: the median and the least time of a call at
+ * the slowest rank, and the median's ratio to p n / copy bandwidth: the time in which one core copies all
+ * ranks' vectors once. The copy is measured between the runs, on vectors that are as cold. Calls are in place
+ * unless --apart. Without a way (--slots, --read, --regions) ranks work at a board, as they do for banyan.h;
+ * with --lent and --regions vectors lie in shared memory. With --used each rank writes its input before each
+ * call and reads its result after it, as programs do: then they are in that core's cache, and in no other's.
+ * Results are checked. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +114,7 @@ static void *allocate(const job *j)
 
     if (!j->is_shared)
         return malloc(j->bytes);
-    if (banyan_shared_alloc(j->bytes, &memory, &err))
+    if (banyan_shared_memory_alloc(j->bytes, &memory, &err))
         fail(err.text);
     return memory;
 }

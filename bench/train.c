@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/train.c: how long it takes to plan an iteration: the policy optimal on every model that comes along, for
- * networks that one all-reduce fills and others, with cheap and with dear start-ups; CPU time, the median of five. The
- * promise is 100 ms for DenseNet-201's 604 tensors. */
+/* bench/train.c: how long it takes to plan an iteration: the policy optimal on every model that comes along,
+ * for networks that one all-reduce fills and others, with cheap and with dear start-ups; CPU time, the median
+ * of five. The promise is 100 ms for DenseNet-201's 604 tensors. */
 #include <stdio.h>
 
 #include "train/observe.h"

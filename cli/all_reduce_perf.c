@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/all_reduce_perf.c: banyan bench under nccl-tests' name and with all of nccl-tests' letters, so that scripts written for it run
- * unchanged. `make install` makes the link.
+/* cli/all_reduce_perf.c: banyan bench under nccl-tests' name and with all of nccl-tests' letters, so that
+ * scripts written for it run unchanged. `make install` makes the link.
  *
- * A GPU there is a rank here: -t threads of -g GPUs each. What is about GPUs alone is taken at the value that asks for
- * nothing, and refused at any other. */
+ * A GPU there is a rank here: -t threads of -g GPUs each. What is about GPUs alone is taken at the value that
+ * asks for nothing, and refused at any other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

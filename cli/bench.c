@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench.c: banyan bench: a real collective on real buffers, checked and timed, with nccl-tests' flags and
- * columns, through the public interface. Ranks are threads of this process, processes that it forks, or what a
- * launcher has started. */
+ * columns, through the public interface. Ranks are threads of this process, processes that it forks, or what
+ * a launcher has started. */
 #include "bench.h"
 
 #include <math.h>

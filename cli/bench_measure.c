@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/bench_measure.c: the calls themselves: filled, checked once, warmed up, timed. Ranks are threads of this process, or
- * this process is one of them. */
+/* cli/bench_measure.c: the calls themselves: filled, checked once, warmed up, timed. Ranks are threads of
+ * this process, or this process is one of them. */
 #include <pthread.h>
 
 #include "bench.h"

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bootstrap/launch.h"
 #include "cli.h"
-#include "comm/launch.h"
 #include "core/alloc.h"
 
 static const char *look_up(void *context, const char *name)
@@ -69,8 +69,8 @@ typedef struct {
     banyan_unique_id id;
 } notice;
 
-/* Rank 0 serves the meeting from a thread of its own: it must not be there before the fork. If it dies before it
- * has said where, the others give up after half a minute. */
+/* Rank 0 serves the meeting from a thread of its own: it must not be there before the fork. If it dies before
+ * it has said where, the others give up after half a minute. */
 static int share_id(notice *board, int rank, banyan_unique_id *out)
 {
     struct timespec pause = {.tv_nsec = 500000};

@@ -91,8 +91,8 @@ banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan
 /* Standard output: what was gathered, with the end of its last line if that lacks one. Empties it. */
 banyan_status cli_print(banyan_text *text, banyan_error *err);
 
-/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json, without a path, and
- * where the file is standard output. */
+/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json,
+ * without a path, and where the file is standard output. */
 void cli_say_written(const cli_arguments *arguments, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/help.c: banyan help [PAGE]: the manual on the terminal. Pages are Markdown (pages.h); what is printed is their
- * text without its marks, bold and underlined on a terminal, as BANYAN_COLOR says. */
+/* cli/help.c: banyan help [PAGE]: the manual on the terminal. Pages are Markdown (pages.h); what is printed
+ * is their text without its marks, bold and underlined on a terminal, as BANYAN_COLOR says. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

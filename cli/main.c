@@ -81,8 +81,8 @@ static int run_verb(const cli_verb *verb, int count, char **words)
     return code;
 }
 
-/* Linear programs take memory and leave it again hundreds of times: the process keeps it meanwhile, else the system has to
- * find and clear it each time, which is a tenth of a small plan's time. */
+/* Linear programs take memory and leave it again hundreds of times: the process keeps it meanwhile, else the
+ * system has to find and clear it each time, which is a tenth of a small plan's time. */
 static void keep_memory(void)
 {
 #ifdef __GLIBC__

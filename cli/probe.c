@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "bench_processes.h"
+#include "calls/comm.h"
 #include "cli.h"
-#include "comm/internal.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/progress.h"

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bootstrap/quorum.h"
 #include "cli.h"
-#include "comm/quorum.h"
 #include "core/alloc.h"
 #include "core/settings.h"
 #include "core/value.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/run_host.c: a host has a network, host name, /etc/hosts, /dev/shm and boot id of its own, so that programs
- * take it for another machine. Two hosts that shared a boot id would send bytes through memory instead of the
- * cable, so a host that cannot have its own is an error.
+/* cli/run_host.c: a host has a network, host name, /etc/hosts, /dev/shm and boot id of its own, so that
+ * programs take it for another machine. Two hosts that shared a boot id would send bytes through memory
+ * instead of the cable, so a host that cannot have its own is an error.
  *
- * Entering a mount namespace moves a process to the root folder of that namespace, which is outside of a chroot.
- * Root and working folder are therefore opened before and taken up again after. */
+ * Entering a mount namespace moves a process to the root folder of that namespace, which is outside of a
+ * chroot. Root and working folder are therefore opened before and taken up again after. */
 #include "run_host.h"
 
 #include <errno.h>
@@ -84,8 +84,8 @@ static banyan_status take_up_folders(const view *v, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* What is mounted in this namespace from now on stays in it. That is said of the whole tree, at its top, since
- * the root folder of a chroot need not be a mount point. */
+/* What is mounted in this namespace from now on stays in it. That is said of the whole tree, at its top,
+ * since the root folder of a chroot need not be a mount point. */
 static banyan_status keep_mounts_private(banyan_error *err)
 {
     view own;

@@ -19,8 +19,8 @@ const char *run_host_address(int host, char *buffer, size_t size);
 banyan_status run_host_start(const run_tree *tree, int host, pid_t *holder, banyan_error *err);
 void run_host_end(pid_t holder);
 
-/* Moves the calling process into the holder's host, or into its network alone. After a failure the process may be
- * halfway there and must end. */
+/* Moves the calling process into the holder's host, or into its network alone. After a failure the process
+ * may be halfway there and must end. */
 banyan_status run_host_enter(pid_t holder, banyan_error *err);
 banyan_status run_host_enter_network(pid_t holder, banyan_error *err);
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/quorum.h"
+#include "bootstrap/quorum.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/data.h"
@@ -237,9 +237,9 @@ static void tell_how(const siginfo_t *info, char *out, size_t bytes)
                  info->si_code == CLD_DUMPED ? " and dumped core" : "");
 }
 
-/* Whether the others may go on without this rank, too: taken as the last of several losses, each of which the program has
- * shrunk its group after. Ranks that are lost together may be too many for the group even so; that it says itself. Else why
- * tells it, where it is not the number of spare ranks. */
+/* Whether the others may go on without this rank, too: taken as the last of several losses, each of which the
+ * program has shrunk its group after. Ranks that are lost together may be too many for the group even so;
+ * that it says itself. Else why tells it, where it is not the number of spare ranks. */
 static int can_spare(const show *s, int rank, char *why, size_t bytes)
 {
     int before = s->job->rank_count - s->spared, lowest = 0;

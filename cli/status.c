@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/status.c: banyan status: asks the ranks of running jobs how they are and puts the answers together.
  *
- *     sockets in the user's folder ─> one report each ─> by group: what each rank does, who is missing, who differs
+ *     sockets in a folder ─> one report each ─> by group: what each rank does, who is missing or differs
  *
- * A rank of this machine tells of itself; rank 0 also of ranks elsewhere, as their last heartbeats had it. A process
- * that is stopped does not answer, and that is told, too. */
+ * A rank of this machine tells of itself; rank 0 also of ranks elsewhere, as their last heartbeats had it. A
+ * process that is stopped does not answer, and that is told, too. */
 #include <stdio.h>
 #include <string.h>
 

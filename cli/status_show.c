@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/store.h"
+#include "bootstrap/store.h"
 #include "status_view.h"
 
 #define PATIENCE_S 0.3 /* ranks come to a call one after the other */

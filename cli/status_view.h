@@ -4,8 +4,8 @@
 #define BANYAN_CLI_STATUS_VIEW_H
 
 #include "cli.h"
-#include "comm/control.h"
-#include "comm/status.h"
+#include "group/control.h"
+#include "group/status.h"
 
 enum { STATUS_MOST_GROUPS = 256, STATUS_MOST_RANKS = 4096 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/train_accelerator.c: banyan train --accelerator: one iteration of a network of layers whose gradients are
- * all-reduced on any network, by any algorithm, in any simulator.
+/* cli/train_accelerator.c: banyan train --accelerator: one iteration of a network of layers whose gradients
+ * are all-reduced on any network, by any algorithm, in any simulator.
  *
  * Every size that is needed is simulated, up to the largest that is worth it; beyond, times go on along the
  * line through the last two. */
@@ -46,12 +46,13 @@ static banyan_status read_algorithms(training *t, banyan_error *err)
 
     for (list = list ? list : "auto"; *list;) {
         size_t length = strcspn(list, ",");
-        char *name = t->algorithms[t->algorithm_count];
+        char *name;
         banyan_status status;
 
         if (t->algorithm_count == MOST_ALGORITHMS)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names",
                                MOST_ALGORITHMS);
+        name = t->algorithms[t->algorithm_count];
         snprintf(name, sizeof t->algorithms[0], "%.*s", (int)(length < 47 ? length : 47), list);
         list += length + (list[length] == ',');
         status = strcmp(name, "auto") ? banyan_plan_find(name, &found, err) : BANYAN_SUCCESS;

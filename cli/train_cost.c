@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/train_cost.c: what an all-reduce costs, as the user says it or as the planner predicts it.
  *
- * The planner is asked for sizes from 4 KiB up to the whole model, each four times the one before; between them
- * time is taken to grow evenly. A line through all would be wrong by up to a fifth where one algorithm takes over from
- * another. */
+ * The planner is asked for sizes from 4 KiB up to the whole model, each four times the one before; between
+ * them time is taken to grow evenly. A line through all would be wrong by up to a fifth where one algorithm
+ * takes over from another. */
 #include "train_cost.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/train_measure.c: a model trained without computing: each rank sleeps as long as forward and backward take and
- * tells the engine (banyan_train_*) of each gradient when it would be ready, so that what is measured is the
- * network, the engine, and how well the prediction was. All gradients are ones, and so are their averages. */
+/* cli/train_measure.c: a model trained without computing: each rank sleeps as long as forward and backward
+ * take and tells the engine (banyan_train_*) of each gradient when it would be ready, so that what is
+ * measured is the network, the engine, and how well the prediction was. All gradients are ones, and so are
+ * their averages. */
 #include "train_measure.h"
 
 #include <errno.h>
@@ -11,10 +12,10 @@
 #include <time.h>
 
 #include "bench_processes.h"
-#include "comm/engine.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/value.h"
+#include "engine/engine.h"
 
 enum { MOST_RANKS = 256, PROFILED = 3, MEASURE_MS = 3000, MEASURE_AGAIN_MS = 1000 };
 

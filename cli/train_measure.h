@@ -19,8 +19,8 @@ typedef struct {
     int rank, size, iterations;
 } cli_job;
 
-/* Joins what a launcher has started, or forks ranks. In each rank the result is -1 and the job is there; in the process
- * that waits for forked ranks, and after a failure, it is the exit code. */
+/* Joins what a launcher has started, or forks ranks. In each rank the result is -1 and the job is there; in
+ * the process that waits for forked ranks, and after a failure, it is the exit code. */
 int cli_job_join(const cli_arguments *arguments, cli_job *out);
 
 /* Every rank calls these alike. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/tune.c: banyan tune: runs the best candidates of the planner on the real network and keeps the fastest of each
- * size as wisdom.
+/* cli/tune.c: banyan tune: runs the best candidates of the planner on the real network and keeps the fastest
+ * of each size as wisdom.
  *
- *     size ─> what auto takes, then others, sorted by prediction ─> the first K, each run some times ─> the fastest ─> wisdom
+ *     size ─> what auto takes, then others, sorted by prediction ─> the first K, each run some
+ *     times ─> the fastest ─> wisdom
  *
  * Rank 0 plans and decides. What is timed is agreed by the group as any plan is; between candidates all ranks
  * forget the plans they have. */
@@ -12,8 +13,8 @@
 
 #include "bench.h"
 #include "bench_processes.h"
+#include "calls/comm.h"
 #include "cli.h"
-#include "comm/internal.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/file.h"
@@ -81,7 +82,7 @@ static banyan_problem problem_of(const tuning *t, size_t bytes)
 {
     const banyan_setup *setup = &t->comm->group->setup;
 
-    return banyan_comm_problem(setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes);
+    return banyan_group_problem(setup, BANYAN_COLLECTIVE_ALLREDUCE, 0, bytes);
 }
 
 /* Puts it at the end of the list, unless the same plan is there already or no process serves it. */
@@ -90,7 +91,7 @@ static void add_candidate(const tuning *t, const banyan_plan *plan, candidate *l
     const banyan_setup *setup = &t->comm->group->setup;
     candidate *c = &list[*count];
 
-    if (*count == t->candidate_count || !banyan_comm_is_usable(setup, plan->schedule))
+    if (*count == t->candidate_count || !banyan_group_is_usable(setup, plan->schedule))
         return;
     *c = (candidate){.predicted_s = plan->predicted_s};
     banyan_schedule_digest(plan->schedule, c->digest);
@@ -116,7 +117,7 @@ static banyan_status add_choice(const tuning *t, const banyan_problem *problem, 
 
     if (status)
         return status;
-    best = banyan_plan_best(problem, plans, all, banyan_comm_is_usable, &t->comm->group->setup);
+    best = banyan_plan_best(problem, plans, all, banyan_group_is_usable, &t->comm->group->setup);
     if (best < all)
         add_candidate(t, &plans[best], list, count);
     banyan_plans_destroy(plans, all);
@@ -149,7 +150,7 @@ static banyan_status time_one(tuning *t, const candidate *c, void *vector, size_
     int runs = 3;
     banyan_status status;
 
-    banyan_comm_plans_destroy(group->plans);
+    banyan_group_plans_destroy(group->plans);
     group->plans = NULL;
     group->setup.forced = c ? &c->entry : NULL;
     status = largest_of(t, 0, &slowest, err);

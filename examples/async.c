@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* examples/async.c: an all-reduce that runs while the program computes. Three processes on one host, which
- * are there before rank 0 makes the id, for with it comes a thread, and a process that has some had better not fork: so the
- * id reaches the others through a pipe.
+ * are there before rank 0 makes the id, for with it comes a thread, and a process that has some had better
+ * not fork: so the id reaches the others through a pipe.
  *
  *   cc async.c -lbanyan -o async && ./async */
 #include <banyan/banyan.h>

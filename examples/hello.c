@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/hello.c: the shortest all-reduce. Ranks are processes: banyan run -n 4 ./hello (or mpirun, srun, torchrun). */
+/* examples/hello.c: the shortest all-reduce. Ranks are processes: banyan run -n 4 ./hello (or mpirun, srun,
+ * torchrun). */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/train.c: a small network learns, four ranks at once, with gradients that travel while backward computes.
+/* examples/train.c: a small network learns, four ranks at once, with gradients that travel while backward
+ * computes.
  *
- * 8 numbers in, 32 neurons, one number out; each rank has a quarter of the samples. Every step, the averages of the ranks'
- * gradients are those of the whole set, so the loss falls as if one process had done it all: the program does
- * both and compares. Ranks are threads here; with processes, take banyan_comm_init_env instead of banyan_comm_init_all and start
- * the program with `banyan run -n 4`.
+ * 8 numbers in, 32 neurons, one number out; each rank has a quarter of the samples. Every step, the averages
+ * of the ranks' gradients are those of the whole set, so the loss falls as if one process had done it all:
+ * the program does both and compares. Ranks are threads here; with processes, take banyan_comm_init_env
+ * instead of banyan_comm_init_all and start the program with `banyan run -n 4`.
  *
  *     cc train.c $(pkg-config --cflags --libs banyan) -lm -pthread && ./a.out */
 #include <banyan/banyan.h>
@@ -62,7 +63,8 @@ static int tell(banyan_train *train, int tensor)
     return train ? banyan_train_ready(train, tensor, NULL) != BANYAN_SUCCESS : 0;
 }
 
-/* Forward, then backward from the last layer to the first. Returns the loss; the gradient is the mean over our samples. */
+/* Forward, then backward from the last layer to the first. Returns the loss; the gradient is the mean over
+ * our samples. */
 static double step(const worker *me, const network *net, network *gradient, banyan_train *train, int *failed)
 {
     static _Thread_local float hidden[SAMPLES][HIDDEN], error[SAMPLES];

@@ -18,7 +18,7 @@ case ${1-} in
 --build) ;;
 "")
     useful="$useful
-clang clang-format libclang-rt-dev less procps
+clang clang-format clang-tidy cppcheck libclang-rt-dev less procps
 python3 python3-numpy python3-torch libopenblas0-openmp
 "
     ;;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/rivals/mpi.c: MPI_Allreduce of float32 sums, checked and timed as `banyan bench` does it: a barrier, a row
- * of calls, the mean of the slowest rank. Compiled once for each MPI; sizes are arguments BYTES:CALLS. Rank 0 prints
- * one line of JSON for each. Send and receive buffers are apart, and of MPI's own memory. */
+/* bench/rivals/mpi.c: MPI_Allreduce of float32 sums, checked and timed as `banyan bench` does it: a barrier,
+ * a row of calls, the mean of the slowest rank. Compiled once for each MPI; sizes are arguments BYTES:CALLS.
+ * Rank 0 prints one line of JSON for each. Send and receive buffers are apart, and of MPI's own memory. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

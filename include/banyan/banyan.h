@@ -97,8 +97,8 @@ typedef struct banyan_comm banyan_comm;
 
 /* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
  * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK) or its default. Texts are
- * copied. */
+ * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK) or its default. Texts
+ * are copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -165,9 +165,9 @@ BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size,
                                                    const banyan_config *config);
 
 /* Serves the group as a worker without data: relay i is the i-th worker of config->relays. Its ranks use
- * banyan_comm_init_rank with the same size, id and config; the group begins when all ranks and all relays have
- * come. Plans may then lead through the relays, which pass bytes on and add them up. Returns when rank 0 has
- * destroyed its communicator, or with the failure that has ended the group, whose sentence is where
+ * banyan_comm_init_rank with the same size, id and config; the group begins when all ranks and all relays
+ * have come. Plans may then lead through the relays, which pass bytes on and add them up. Returns when rank 0
+ * has destroyed its communicator, or with the failure that has ended the group, whose sentence is where
  * config->error points. A relay that is lost is a PEER_LOST for all others; a group that is shrunk has no
  * relays, and one that has some cannot be split. */
 BANYAN_API banyan_status banyan_comm_relay(int size, banyan_unique_id id, int relay,
@@ -180,9 +180,9 @@ BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key
 
 /* Those who call it make a new group without the ranks that are lost, that do not come, or that are listed in
  * exclude; ranks keep their order, and plans are made anew. The old communicator is usually dead and still
- * has to be destroyed. TOO_FEW_RANKS: those who came are fewer than config->shrink asks for (by default more than
- * half of the old group, or half with rank 0); as long as it asks for that many, at most one group comes of a
- * communicator, with the same members on all ranks that return SUCCESS (docs/communicator.md). */
+ * has to be destroyed. TOO_FEW_RANKS: those who came are fewer than config->shrink asks for (by default more
+ * than half of the old group, or half with rank 0); as long as it asks for that many, at most one group comes
+ * of a communicator, with the same members on all ranks that return SUCCESS (docs/communicator.md). */
 BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
                                             banyan_comm **out, const banyan_config *config);
 
@@ -207,9 +207,9 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 /* The collectives. Every rank makes the same calls in the same order, with the same count, type, op and root.
  * Each call returns when this rank's part is done and its buffers are the caller's again, at the latest when
  * the time-out has passed (the first call of a kind makes its plan before, which is not counted). Buffers
- * need no alignment; send and recv are in place, as each call says below, or do not overlap: anything between is an
- * INVALID_ARGUMENT. Results have the same bits on every rank, from run to run, and as the plan's order of
- * additions says (docs/execution.md).
+ * need no alignment; send and recv are in place, as each call says below, or do not overlap: anything between
+ * is an INVALID_ARGUMENT. Results have the same bits on every rank, from run to run, and as the plan's order
+ * of additions says (docs/execution.md).
  *
  * SUCCESS            done
  * INVALID_ARGUMENT   the call had no effect; the group works on
@@ -225,8 +225,8 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
 BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                           banyan_op op, banyan_comm *comm);
 
-/* The same over many buffers as if they were one: the elements of segment 0, then those of segment 1, and so on.
- * Nothing is gathered into one buffer before. Ranks need the same number of elements in all, not the same
+/* The same over many buffers as if they were one: the elements of segment 0, then those of segment 1, and so
+ * on. Nothing is gathered into one buffer before. Ranks need the same number of elements in all, not the same
  * segments; counts may be 0. */
 typedef struct {
     const void *send;
@@ -259,11 +259,12 @@ BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t coun
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
 
-/* Memory that the ranks of a host reach in place: where the vectors of all ranks of a communicator lie in such memory and all
- * ranks are on one host, an all-reduce adds straight out of it and writes results straight into it, instead of copying them
- * from process to process. Everywhere else it is memory as any other; results have the same bits. It belongs to the process
- * and serves every communicator. It is zeroed, begins with a page, and has a file descriptor, so ask for few large pieces
- * rather than many small ones. free takes what alloc gave (INVALID_ARGUMENT: it did not), or NULL, while no call uses it. */
+/* Memory that the ranks of a host reach in place: where the vectors of all ranks of a communicator lie in
+ * such memory and all ranks are on one host, an all-reduce adds straight out of it and writes results
+ * straight into it, instead of copying them from process to process. Everywhere else it is memory as any
+ * other; results have the same bits. It belongs to the process and serves every communicator. It is zeroed,
+ * begins with a page, and has a file descriptor, so ask for few large pieces rather than many small ones.
+ * free takes what alloc gave (INVALID_ARGUMENT: it did not), or NULL, while no call uses it. */
 BANYAN_API banyan_status banyan_mem_alloc(void **memory, size_t bytes);
 BANYAN_API banyan_status banyan_mem_free(void *memory);
 
@@ -293,10 +294,11 @@ BANYAN_API void banyan_request_free(banyan_request *request); /* NULL is fine */
  *     create, register every gradient, commit                 once
  *     begin, ready each as backward yields it, wait_all       each iteration
  *
- * The first iterations are profiled; then rank 0 plans which gradients travel together and how many all-reduces
- * at a time, and all ranks run that, until ready times have drifted. Gradients may become ready in any order,
- * and in another one on every rank; ready, test, wait and abort may be called from any thread at any time. The
- * engine has communicators of its own: comm stays free for other calls, and must outlive create and commit only.
+ * The first iterations are profiled; then rank 0 plans which gradients travel together and how many
+ * all-reduces at a time, and all ranks run that, until ready times have drifted. Gradients may become ready
+ * in any order, and in another one on every rank; ready, test, wait and abort may be called from any thread
+ * at any time. The engine has communicators of its own: comm stays free for other calls, and must outlive
+ * create and commit only.
  *
  * After SYSTEM_ERROR, REMOTE_ERROR, TIMEOUT, PEER_LOST or MISMATCH the engine is dead on all ranks: each call
  * returns that status. Destroy it, shrink the communicator, and make a new one. */
@@ -324,9 +326,9 @@ typedef struct {
     double drift;           /* plan again when ready times move by this share of backward, or steps are off
                                by this share from the plan's; default 0.1, negative: never */
     banyan_train_unused unused; /* what wait_all does with a gradient that was never ready */
-    /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies for
-     * each that is not. Those of an iteration come before its wait_all returns. It may call ready and test, and
-     * must not wait. */
+    /* Called, usually by a thread of the engine, for each gradient that is reduced, or when the engine dies
+     * for each that is not. Those of an iteration come before its wait_all returns. It may call ready and
+     * test, and must not wait. */
     void (*done)(void *context, int tensor, banyan_status status);
     void *context;
     char *error; /* where a failed create writes its sentence; NULL: nowhere */
@@ -345,8 +347,8 @@ BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *
                                              const banyan_train_config *config);
 
 /* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
- * register in different orders: gradients that have the same name belong together, one line of up to 255 bytes. A
- * name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
+ * register in different orders: gradients that have the same name belong together, one line of up to 255
+ * bytes. A name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
 BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
                                                size_t count, banyan_datatype type, int *tensor);
 
@@ -357,14 +359,14 @@ BANYAN_API banyan_status banyan_train_commit(banyan_train *train);
 /* Backward begins now. INVALID_USAGE: the iteration before has not been waited for. */
 BANYAN_API banyan_status banyan_train_begin(banyan_train *train);
 
-/* The gradient has its value; it is the engine's until it is reduced, and shares no memory with another that is. data NULL:
- * where it was last time. Without begin, the first one ready begins the iteration. */
+/* The gradient has its value; it is the engine's until it is reduced, and shares no memory with another that
+ * is. data NULL: where it was last time. Without begin, the first one ready begins the iteration. */
 BANYAN_API banyan_status banyan_train_ready(banyan_train *train, int tensor, void *data);
 
-/* Of one gradient in this iteration, or the last: SUCCESS once it is reduced, IN_PROGRESS before. wait looks for so
- * long, a negative time-out until it is done. It is done at the latest when the communicator's time-out has
- * passed since the last gradient of the model was ready; a wait for one that never becomes ready ends after
- * that time as well, with TIMEOUT and its name. */
+/* Of one gradient in this iteration, or the last: SUCCESS once it is reduced, IN_PROGRESS before. wait looks
+ * for so long, a negative time-out until it is done. It is done at the latest when the communicator's
+ * time-out has passed since the last gradient of the model was ready; a wait for one that never becomes ready
+ * ends after that time as well, with TIMEOUT and its name. */
 BANYAN_API banyan_status banyan_train_test(banyan_train *train, int tensor);
 BANYAN_API banyan_status banyan_train_wait(banyan_train *train, int tensor, int timeout_ms);
 
@@ -378,9 +380,9 @@ BANYAN_API banyan_status banyan_train_replan(banyan_train *train);
 /* Ends it on all ranks, from any thread: what waits returns REMOTE_ERROR. */
 BANYAN_API banyan_status banyan_train_abort(banyan_train *train);
 
-/* Times are in seconds. Predicted ones are the plan's for this rank, 0 while none is made; measured ones are this
- * rank's, of up to 16 iterations since: medians, but means of exposed and comm. A step lasts from begin until
- * everything is reduced. */
+/* Times are in seconds. Predicted ones are the plan's for this rank, 0 while none is made; measured ones are
+ * this rank's, of up to 16 iterations since: medians, but means of exposed and comm. A step lasts from begin
+ * until everything is reduced. */
 typedef struct {
     size_t size; /* sizeof(banyan_train_stats), set by the caller */
     int tensors;
@@ -403,8 +405,9 @@ typedef struct {
 
 BANYAN_API banyan_status banyan_train_get_stats(banyan_train *train, banyan_train_stats *stats);
 
-/* The plan in its text form (banyan-grouping(5)) into the buffer, whose tensors are numbered in the plan's order;
- * *needed gets its length and one more, also where the buffer is too small (INVALID_ARGUMENT) or NULL. */
+/* The plan in its text form (banyan-grouping(5)) into the buffer, whose tensors are numbered in the plan's
+ * order; *needed gets its length and one more, also where the buffer is too small (INVALID_ARGUMENT) or
+ * NULL. */
 BANYAN_API banyan_status banyan_train_get_plan(banyan_train *train, char *buffer, size_t bytes,
                                                size_t *needed);
 

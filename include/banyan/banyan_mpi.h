@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* banyan/banyan_mpi.h: a group whose ranks are those of an MPI communicator. For programs that are compiled with an
- * MPI compiler (mpicc); libbanyan itself does not need MPI.
+/* banyan/banyan_mpi.h: a group whose ranks are those of an MPI communicator. For programs that are compiled
+ * with an MPI compiler (mpicc); libbanyan itself does not need MPI.
  *
  *     MPI_Init(&argc, &argv);
  *     banyan_comm_init_mpi(&comm, MPI_COMM_WORLD, NULL);
@@ -22,8 +22,8 @@ static inline banyan_status banyan_mpi_allgather(void *context, const void *mine
                : BANYAN_SYSTEM_ERROR;
 }
 
-/* Every rank of the MPI communicator calls it; ranks keep their numbers. The exchange at its start is MPI's and waits
- * as long as MPI waits; from then on our time-outs hold. Statuses: as banyan_comm_init_exchange. */
+/* Every rank of the MPI communicator calls it; ranks keep their numbers. The exchange at its start is MPI's
+ * and waits as long as MPI waits; from then on our time-outs hold. Statuses: as banyan_comm_init_exchange. */
 static inline banyan_status banyan_comm_init_mpi(banyan_comm **comm, MPI_Comm mpi,
                                                  const banyan_config *config)
 {

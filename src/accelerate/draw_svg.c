@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accelerate/draw_svg.c: iterations as bars: computation, what of the communication it hides, what is exposed. */
+/* accelerate/draw_svg.c: iterations as bars: computation, what of the communication it hides, what is
+ * exposed. */
 #include <math.h>
 #include <stdio.h>
 

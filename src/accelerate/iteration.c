@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accelerate/iteration.c: plays an iteration: layers forward, layers backward, and the queue of all-reduces. */
+/* accelerate/iteration.c: plays an iteration: layers forward, layers backward, and the queue of
+ * all-reduces. */
 #include "accelerate/iteration.h"
 
 double banyan_time_at(const banyan_time_by_size *times, double bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accelerate/iteration.h: one training iteration of a network on accelerators that all-reduce their gradients.
+/* accelerate/iteration.h: one training iteration of a network on accelerators that all-reduce their
+ * gradients.
  *
  *     one by one   |--forward--|----backward----|======= all-reduce of all gradients =======|
  *     overlapped   |--forward--|----backward----|
@@ -32,7 +33,8 @@ typedef struct {
 } banyan_iteration;
 
 /* samples: of the mini-batch, on each accelerator. is_overlapped: layer by layer, each all-reduce begins when
- * the layer's backward pass is over and the one before it has ended; else one for all gradients at the end. */
+ * the layer's backward pass is over and the one before it has ended; else one for all gradients at the
+ * end. */
 void banyan_iterate(const banyan_accelerator *accelerator, const banyan_dnn *dnn, int samples,
                     int is_overlapped, const banyan_time_by_size *times, banyan_iteration *out);
 

@@ -28,13 +28,13 @@ static int64_t common_divisor(int64_t a, int64_t b)
 }
 
 /* Into how many units does a branch divide a share? */
-static int units_of(const banyan_call_plan *p, int branch)
+static int units_of(const banyan_flexreduce_call_plan *p, int branch)
 {
     return p->total[branch] ? p->total[branch] : p->tree.degree[branch];
 }
 
 /* How many of these does the child above a rank get? */
-static int units_above(const banyan_call_plan *p, int branch, int rank)
+static int units_above(const banyan_flexreduce_call_plan *p, int branch, int rank)
 {
     int child = branch + 1;
 
@@ -46,7 +46,7 @@ static int units_above(const banyan_call_plan *p, int branch, int rank)
 }
 
 /* The least multiple of the products of units above each rank, or 2^40 where that is larger. */
-static int64_t find_whole(const banyan_call_plan *p)
+static int64_t find_whole(const banyan_flexreduce_call_plan *p)
 {
     const banyan_hierarchy *tree = &p->tree;
     int64_t whole = 1;
@@ -70,7 +70,7 @@ static int64_t find_whole(const banyan_call_plan *p)
 }
 
 /* At first everybody has everything. */
-static banyan_status set_out(banyan_call_plan *p, int by_bandwidth, banyan_error *err)
+static banyan_status set_out(banyan_flexreduce_call_plan *p, int by_bandwidth, banyan_error *err)
 {
     size_t ranks = (size_t)p->problem->active_count;
     banyan_status status = banyan_hierarchy_find(p->problem, &p->tree, err);
@@ -98,7 +98,7 @@ static banyan_status set_out(banyan_call_plan *p, int by_bandwidth, banyan_error
     return BANYAN_SUCCESS;
 }
 
-static int comes_before(const banyan_call_plan *p, int a, int b)
+static int comes_before(const banyan_flexreduce_call_plan *p, int a, int b)
 {
     const banyan_share *x = &p->now[a], *y = &p->now[b];
 
@@ -108,7 +108,7 @@ static int comes_before(const banyan_call_plan *p, int a, int b)
 }
 
 /* Ranks below a branch, by the ends of their shares; a merge would pay only beyond thousands of ranks. */
-static int sort_ranks(banyan_call_plan *p, int branch)
+static int sort_ranks(banyan_flexreduce_call_plan *p, int branch)
 {
     int count = 0;
 
@@ -127,7 +127,7 @@ static int sort_ranks(banyan_call_plan *p, int branch)
     return count;
 }
 
-static banyan_status add_holder(banyan_call_plan *p, int rank, banyan_error *err)
+static banyan_status add_holder(banyan_flexreduce_call_plan *p, int rank, banyan_error *err)
 {
     void *holders = p->holders;
     banyan_status status =
@@ -143,10 +143,10 @@ static banyan_status add_holder(banyan_call_plan *p, int rank, banyan_error *err
 }
 
 /* The call for what begins here: its holders, and how far all of them reach. */
-static banyan_status add_call(banyan_call_plan *p, int branch, int owner, int64_t begin, int64_t *end,
-                              banyan_error *err)
+static banyan_status add_call(banyan_flexreduce_call_plan *p, int branch, int owner, int64_t begin,
+                              int64_t *end, banyan_error *err)
 {
-    banyan_call made = {{begin, *end}, p->level_count, owner, 0, (int)p->holder_count, 0};
+    banyan_flexreduce_call made = {{begin, *end}, p->level_count, owner, 0, (int)p->holder_count, 0};
     void *calls = p->calls;
     int child = -1;
 
@@ -175,7 +175,7 @@ static banyan_status add_call(banyan_call_plan *p, int branch, int owner, int64_
 }
 
 /* Gives each rank below the branch its child's part of its share, and calls for it. */
-static banyan_status plan_branch(banyan_call_plan *p, int branch, banyan_error *err)
+static banyan_status plan_branch(banyan_flexreduce_call_plan *p, int branch, banyan_error *err)
 {
     int count = sort_ranks(p, branch), units = units_of(p, branch);
     int64_t before = 0;
@@ -199,7 +199,7 @@ static banyan_status plan_branch(banyan_call_plan *p, int branch, banyan_error *
     return BANYAN_SUCCESS;
 }
 
-static banyan_status plan_level(banyan_call_plan *p, int depth, banyan_error *err)
+static banyan_status plan_level(banyan_flexreduce_call_plan *p, int depth, banyan_error *err)
 {
     size_t before = p->call_count;
 
@@ -215,7 +215,8 @@ static banyan_status plan_level(banyan_call_plan *p, int depth, banyan_error *er
     return BANYAN_SUCCESS;
 }
 
-int banyan_call_owner_holds(const banyan_call_plan *plan, const banyan_call *call)
+int banyan_flexreduce_call_owner_holds(const banyan_flexreduce_call_plan *plan,
+                                       const banyan_flexreduce_call *call)
 {
     for (int i = 0; i < call->holder_count; i++)
         if (plan->holders[call->first_holder + i] == call->owner)
@@ -223,7 +224,7 @@ int banyan_call_owner_holds(const banyan_call_plan *plan, const banyan_call *cal
     return 0;
 }
 
-void banyan_call_plan_fini(banyan_call_plan *plan)
+void banyan_flexreduce_call_plan_fini(banyan_flexreduce_call_plan *plan)
 {
     banyan_hierarchy_fini(&plan->tree);
     banyan_free(plan->weight);
@@ -236,12 +237,13 @@ void banyan_call_plan_fini(banyan_call_plan *plan)
     banyan_free(plan->holders);
 }
 
-banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, int by_bandwidth,
-                                    banyan_error *err)
+banyan_status banyan_flexreduce_call_plan_init(banyan_flexreduce_call_plan *plan,
+                                               const banyan_problem *problem, int by_bandwidth,
+                                               banyan_error *err)
 {
     banyan_status status;
 
-    *plan = (banyan_call_plan){.problem = problem, .tree = {.open_node = -1}};
+    *plan = (banyan_flexreduce_call_plan){.problem = problem, .tree = {.open_node = -1}};
     status = set_out(plan, by_bandwidth, err);
     for (int depth = status ? -1 : banyan_hierarchy_depth(&plan->tree); !status && depth >= 0; depth--)
         status = plan_level(plan, depth, err);

@@ -20,30 +20,32 @@ typedef struct {
     int level; /* from the bottom, empty levels left out */
     int owner, owner_child;
     int first_holder, holder_count; /* in the plan's holders */
-} banyan_call;
+} banyan_flexreduce_call;
 
 typedef struct {
     const banyan_problem *problem;
     banyan_hierarchy tree;
-    int *weight, *total;      /* of each node: see flexreduce-shares.h */
-    int *leaf;                /* node of each rank */
-    int is_weighted;          /* do any links of a level differ, so that shares do? */
-    int64_t whole;            /* the vector's length in the units of shares */
-    banyan_share *now, *next; /* of each rank */
-    int *sorted;              /* ranks below a branch */
-    banyan_call *calls;       /* level by level */
+    int *weight, *total;           /* of each node: see flexreduce-shares.h */
+    int *leaf;                     /* node of each rank */
+    int is_weighted;               /* do any links of a level differ, so that shares do? */
+    int64_t whole;                 /* the vector's length in the units of shares */
+    banyan_share *now, *next;      /* of each rank */
+    int *sorted;                   /* ranks below a branch */
+    banyan_flexreduce_call *calls; /* level by level */
     size_t call_count, call_capacity;
     int *holders;
     size_t holder_count, holder_capacity;
     int level_count;
-} banyan_call_plan;
+} banyan_flexreduce_call_plan;
 
 /* Shares by degree alone, as in the paper, or by the speeds of links too. Fini also after failure. */
-banyan_status banyan_call_plan_init(banyan_call_plan *plan, const banyan_problem *problem, int by_bandwidth,
-                                    banyan_error *err);
-void banyan_call_plan_fini(banyan_call_plan *plan);
+banyan_status banyan_flexreduce_call_plan_init(banyan_flexreduce_call_plan *plan,
+                                               const banyan_problem *problem, int by_bandwidth,
+                                               banyan_error *err);
+void banyan_flexreduce_call_plan_fini(banyan_flexreduce_call_plan *plan);
 
 /* Does the owner hold a valid part itself, or is what it has there stale? */
-int banyan_call_owner_holds(const banyan_call_plan *plan, const banyan_call *call);
+int banyan_flexreduce_call_owner_holds(const banyan_flexreduce_call_plan *plan,
+                                       const banyan_flexreduce_call *call);
 
 #endif

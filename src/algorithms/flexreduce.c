@@ -44,7 +44,7 @@ typedef enum { DIRECT, CHAIN, TREE, FORM_COUNT } call_form;
 static const char *const form_names[FORM_COUNT] = {"direct", "chain", "tree"};
 
 typedef struct {
-    banyan_call_plan plan;
+    banyan_flexreduce_call_plan plan;
     int64_t *cut;
     int cut_count;
     call_form *form;  /* of each level */
@@ -55,7 +55,7 @@ typedef struct {
 
 static void work_fini(work *w)
 {
-    banyan_call_plan_fini(&w->plan);
+    banyan_flexreduce_call_plan_fini(&w->plan);
     banyan_routes_destroy(w->routes);
     banyan_free(w->cut);
     banyan_free(w->form);
@@ -73,7 +73,7 @@ static int compare_cuts(const void *a, const void *b)
 /* Pieces are what lies between any two ends of calls. */
 static banyan_status find_cuts(work *w, banyan_error *err)
 {
-    const banyan_call_plan *plan = &w->plan;
+    const banyan_flexreduce_call_plan *plan = &w->plan;
     size_t count = 2 * plan->call_count + 2, kept = 1;
 
     w->cut = banyan_alloc(count, sizeof *w->cut);
@@ -118,11 +118,12 @@ static int count_turns(int count)
     return turns;
 }
 
-static call_hop find_hop(const banyan_call_plan *plan, const banyan_call *call, call_form form, int i)
+static call_hop find_hop(const banyan_flexreduce_call_plan *plan, const banyan_flexreduce_call *call,
+                         call_form form, int i)
 {
     const int *holder = plan->holders + call->first_holder;
     int count = call->holder_count, child = call->owner_child;
-    int is_stale = !banyan_call_owner_holds(plan, call);
+    int is_stale = !banyan_flexreduce_call_owner_holds(plan, call);
 
     if (form == DIRECT) {
         int turn = i + !is_stale;
@@ -140,14 +141,14 @@ static call_hop find_hop(const banyan_call_plan *plan, const banyan_call *call, 
     return (call_hop){i, holder[(child + 1 + i) % count], holder[(child + 2 + i) % count], 0};
 }
 
-static int count_hops(const banyan_call_plan *plan, const banyan_call *call)
+static int count_hops(const banyan_flexreduce_call_plan *plan, const banyan_flexreduce_call *call)
 {
-    return call->holder_count - banyan_call_owner_holds(plan, call);
+    return call->holder_count - banyan_flexreduce_call_owner_holds(plan, call);
 }
 
 /* Puts a hop's traffic on its links. */
-static banyan_status load_one_way(work *w, const banyan_call *call, int from, int to, double *latency_s,
-                                  banyan_error *err)
+static banyan_status load_one_way(work *w, const banyan_flexreduce_call *call, int from, int to,
+                                  double *latency_s, banyan_error *err)
 {
     const banyan_problem *problem = w->plan.problem;
     const banyan_link *links = problem->topology->links;
@@ -167,7 +168,7 @@ static banyan_status load_one_way(work *w, const banyan_call *call, int from, in
     return BANYAN_SUCCESS;
 }
 
-static banyan_status load_hop(work *w, const banyan_call *call, const call_hop *hop, int both_ways,
+static banyan_status load_hop(work *w, const banyan_flexreduce_call *call, const call_hop *hop, int both_ways,
                               double *latency_s, banyan_error *err)
 {
     banyan_status status = load_one_way(w, call, hop->from, hop->to, latency_s, err);
@@ -196,7 +197,7 @@ static banyan_status time_level(work *w, int level, call_form form, double *seco
 
     memset(w->load, 0, (size_t)problem->topology->link_count * sizeof *w->load);
     for (size_t i = 0; i < w->plan.call_count; i++) {
-        const banyan_call *call = &w->plan.calls[i];
+        const banyan_flexreduce_call *call = &w->plan.calls[i];
         int hops = call->level == level ? count_hops(&w->plan, call) : 0;
 
         for (int k = 0; k < hops; k++) {
@@ -259,7 +260,7 @@ static banyan_status choose_forms(work *w, banyan_error *err)
 static void find_rounds(work *w)
 {
     for (size_t i = 0; i < w->plan.call_count; i++) {
-        const banyan_call *call = &w->plan.calls[i];
+        const banyan_flexreduce_call *call = &w->plan.calls[i];
 
         for (int k = 0; k < count_hops(&w->plan, call); k++) {
             int turns = find_hop(&w->plan, call, w->form[call->level], k).turn + 1;
@@ -273,7 +274,7 @@ static void find_rounds(work *w)
 }
 
 /* Every hop of the reduce, and its copy back. */
-static void append_call(const work *w, banyan_builder *builder, const banyan_call *call)
+static void append_call(const work *w, banyan_builder *builder, const banyan_flexreduce_call *call)
 {
     const int *active = w->plan.problem->active;
     int first = piece_at(w, call->part.begin), count = piece_at(w, call->part.end) - first;
@@ -295,7 +296,7 @@ static void append_call(const work *w, banyan_builder *builder, const banyan_cal
 
 static banyan_status work_init(work *w, const banyan_problem *problem, int by_bandwidth, banyan_error *err)
 {
-    banyan_status status = banyan_call_plan_init(&w->plan, problem, by_bandwidth, err);
+    banyan_status status = banyan_flexreduce_call_plan_init(&w->plan, problem, by_bandwidth, err);
 
     if (!status)
         status = find_cuts(w, err);
@@ -321,7 +322,7 @@ static banyan_status find_limit(work *w, double *seconds, banyan_error *err)
 
     memset(w->load, 0, (size_t)w->plan.problem->topology->link_count * sizeof *w->load);
     for (size_t i = 0; i < w->plan.call_count; i++) {
-        const banyan_call *call = &w->plan.calls[i];
+        const banyan_flexreduce_call *call = &w->plan.calls[i];
 
         for (int k = 0; k < count_hops(&w->plan, call); k++) {
             call_hop hop = find_hop(&w->plan, call, w->form[call->level], k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/descriptors.c: RLIMIT_NOFILE and /proc/self/fd. A soft limit is there for programs that use select(2), which sees no
- * descriptor above 1023; a process that needs more raises it itself, as systemd and its documentation recommend. */
+/* core/descriptors.c: RLIMIT_NOFILE and /proc/self/fd. A soft limit is there for programs that use select(2),
+ * which sees no descriptor above 1023; a process that needs more raises it itself, as systemd and its
+ * documentation recommend. */
 #include "core/descriptors.h"
 
 #include <dirent.h>

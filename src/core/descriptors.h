@@ -5,9 +5,9 @@
 
 #include "core/status.h"
 
-/* Makes sure that `needed` more can be opened, and if possible `wanted` (at least as many): raises the soft limit towards the
- * hard one where it is too low. SYSTEM_ERROR says what needs them, how many there may be and how to raise that. *spare,
- * where asked for, gets how many may be opened beyond those needed. */
+/* Makes sure that `needed` more can be opened, and if possible `wanted` (at least as many): raises the soft
+ * limit towards the hard one where it is too low. SYSTEM_ERROR says what needs them, how many there may be
+ * and how to raise that. *spare, where asked for, gets how many may be opened beyond those needed. */
 banyan_status banyan_descriptors_reserve(long needed, long wanted, const char *what, long *spare,
                                          banyan_error *err);
 

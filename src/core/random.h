@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/random.h: seeded random numbers (splitmix64, Steele, Lea, Flood 2014): the same seed gives the same numbers everywhere. */
+/* core/random.h: seeded random numbers (splitmix64, Steele, Lea, Flood 2014): the same seed gives the same
+ * numbers everywhere. */
 #ifndef BANYAN_CORE_RANDOM_H
 #define BANYAN_CORE_RANDOM_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/copy.h: copies that know where their bytes are.
  *
- * From far: out of memory or another core's cache. The processor fetches ahead by itself, but no further than to the end of
- * a page; asking a kilobyte ahead keeps it busy across.
- * Past the cache: an ordinary store first fetches the line that it is about to overwrite. Stores past the cache do
- * not, and do not push out what is still needed: for targets that are in no cache and are not read soon. */
+ * From far: out of memory or another core's cache. The processor fetches ahead by itself, but no further than
+ * to the end of a page; asking a kilobyte ahead keeps it busy across.
+ * Past the cache: an ordinary store first fetches the line that it is about to overwrite. Stores past the
+ * cache do not, and do not push out what is still needed: for targets that are in no cache and are not read
+ * soon. */
 #ifndef BANYAN_EXECUTE_COPY_H
 #define BANYAN_EXECUTE_COPY_H
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/crew.c: every rank shows its input to all, computes a share of the sums, and takes the others' shares.
+/* execute/crew.c: every rank shows its input to all, computes a share of the sums, and takes the others'
+ * shares.
  *
- *     short    stage all ─> wait for all ─> add up everything                          one wait, one line a rank
+ *     short    stage all ─> wait for all ─> add up everything               one wait, one line a rank
  *     two      the same, chunk by chunk, while those to come are staged: crew_pair.c
- *     lent     where all ranks' vectors lie in memory that the others have mapped: one share each: crew_lent.c
+ *     lent     where all ranks' vectors lie in memory that the others have mapped: a share each: crew_lent.c
  *     long     chunk by chunk:
  *              stage the others' shares ─> wait ─> add up the own share ─> wait ─> copy the others' sums
  *                        slot of rank 1:   | input for 0 | own sums | input for 2 | input for 3 |
  *
- * The schedule decides what is added to what (execute/sums.h), so the bits are the same as over streams; who computes
- * a sum and how it travels is decided here. Two things make it fast: chunks are so small that what is staged or added
- * up is in a cache when it is read, and each element is touched as often as it must be: an input is read once from
- * memory, a result is written once. Unless memory is lent, a rank writes its own only, and nobody else reads it: a failed
- * call leaves nothing behind.
+ * The schedule decides what is added to what (execute/sums.h), so the bits are the same as over streams; who
+ * computes a sum and how it travels is decided here. Two things make it fast: chunks are so small that what
+ * is staged or added up is in a cache when it is read, and each element is touched as often as it must be: an
+ * input is read once from memory, a result is written once. Unless memory is lent, a rank writes its own
+ * only, and nobody else reads it: a failed call leaves nothing behind.
  *
- * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS. Why nothing
- * stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they wait for on the way (t - 3
- * taken, t staged, t - 1 added up) comes earlier in it. Of two ranks, each adds up t and stages t + 2 at a time, for which t must be
- * staged and t - 2 added up.
+ * Slots are used in turn; chunk t may be staged when all others are done with chunk t - BANYAN_BOARD_SLOTS.
+ * Why nothing stands still: all ranks stage t + 1, add up t and take t - 1 in this order, and whatever they
+ * wait for on the way (t - 3 taken, t staged, t - 1 added up) comes earlier in it. Of two ranks, each adds up
+ * t and stages t + 2 at a time, for which t must be staged and t - 2 added up.
  *
  * Cost, all ranks together: 2 (p - 1) n bytes copied, p n read and n written by additions. */
 #include "execute/crew.h"
@@ -239,8 +240,8 @@ static banyan_status sum_share(banyan_crew *crew, const banyan_chunk *c, banyan_
     return BANYAN_SUCCESS;
 }
 
-/* While one chunk is added up the next is on show already, and the sums of the one before are taken: whatever is waited
- * for should have happened a chunk ago. The first one is on show. */
+/* While one chunk is added up the next is on show already, and the sums of the one before are taken: whatever
+ * is waited for should have happened a chunk ago. The first one is on show. */
 static banyan_status run_long(banyan_crew *crew, const banyan_chunk *first, banyan_error *err)
 {
     size_t count = crew->runner->request->count, most = most_elements(crew);
@@ -271,8 +272,8 @@ static banyan_chunk next_chunk(banyan_crew *crew, size_t begin)
     return c;
 }
 
-/* While one chunk is added up the one after the next is put on show (crew_pair.c): what is waited for should have happened a
- * chunk ago. The first one is on show. */
+/* While one chunk is added up the one after the next is put on show (crew_pair.c): what is waited for should
+ * have happened a chunk ago. The first one is on show. */
 static banyan_status run_pair(banyan_crew *crew, const banyan_chunk *first, banyan_error *err)
 {
     banyan_chunk now = *first, next = next_chunk(crew, now.end), after;
@@ -320,8 +321,9 @@ static banyan_status lend(banyan_crew *crew, banyan_chunk *out, banyan_error *er
     return BANYAN_SUCCESS;
 }
 
-/* Everybody begins with a slot that holds its first chunk, or says where its vector is. Where all lend, nothing is staged;
- * where some do, all begin again: what is in the slots decides, so it is the same for all. */
+/* Everybody begins with a slot that holds its first chunk, or says where its vector is. Where all lend,
+ * nothing is staged; where some do, all begin again: what is in the slots decides, so it is the same for
+ * all. */
 static banyan_status run_chunks(banyan_crew *crew, banyan_error *err)
 {
     size_t count = crew->runner->request->count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/crew.h: an all-reduce between ranks that have a board (transport/board.h): side by side, without streams. */
+/* execute/crew.h: an all-reduce between ranks that have a board (transport/board.h): side by side, without
+ * streams. */
 #ifndef BANYAN_EXECUTE_CREW_H
 #define BANYAN_EXECUTE_CREW_H
 

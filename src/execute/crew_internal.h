@@ -64,7 +64,8 @@ void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, cons
 /* One block of a piece: the inputs by place, each where its block begins. */
 void banyan_crew_sum(const banyan_crew *crew, int piece, const char *const *inputs, char *into,
                      size_t elements);
-/* Adds up elements begin..end-1 of the chunk: in the user's memory, or with is_shown in our slot and then there. */
+/* Adds up elements begin..end-1 of the chunk: in the user's memory, or with is_shown in our slot and then
+ * there. */
 void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
                         int is_shown);
 
@@ -82,7 +83,8 @@ int banyan_crew_count_lenders(const banyan_crew *crew, const banyan_chunk *c);
 /* All have. *is_done is 0 after success where somebody cannot reach another's memory. */
 banyan_status banyan_crew_run_lent(banyan_crew *crew, const banyan_chunk *c, int *is_done, banyan_error *err);
 
-/* crew_pair.c: of two ranks: adds up the chunk, and shows the next one (which may be empty); and elements of a chunk. */
+/* crew_pair.c: of two ranks: adds up the chunk, and shows the next one (which may be empty); and elements of
+ * a chunk. */
 void banyan_crew_add_pair(const banyan_crew *crew, const banyan_chunk *now, const banyan_chunk *next);
 size_t banyan_crew_pair_elements(const banyan_crew *crew);
 uint32_t banyan_crew_pair_phase(const banyan_crew *crew);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/crew_lent.c: all ranks' vectors lie in memory that the others have mapped (banyan_mem_alloc).
  *
- *     say where it is ─> wait for all ─> add up the own share out of all inputs, into all results ─> wait for all
+ *     say where it is ─> wait for all ─> add up the own share of all inputs, into all results ─> wait for all
  *
- * Nothing is copied, and each element is read once from each input and written once to each result, by one rank: no line of
- * the cache changes hands but for what the program itself does with its vectors. There are two waits, however long they are.
+ * Nothing is copied, and each element is read once from each input and written once to each result, by one
+ * rank: no line of the cache changes hands but for what the program itself does with its vectors. There are
+ * two waits, however long they are.
  *
- * All must decide alike, so only what is in the slots counts. Memory that a rank lends for the first time is marked there:
- * then everybody tries to map it and says whether it could, in one more round. If one could not, it is not lent again.
+ * All must decide alike, so only what is in the slots counts. Memory that a rank lends for the first time is
+ * marked there: then everybody tries to map it and says whether it could, in one more round. If one could
+ * not, it is not lent again.
  *
- * A call that fails must not leave others writing into what is the user's again. Who writes says so in its seat and looks
- * every few kilobytes whether anybody has withdrawn; who fails says that it has, and waits for the writers (shm_board.c).
+ * A call that fails must not leave others writing into what is the user's again. Who writes says so in its
+ * seat and looks every few kilobytes whether anybody has withdrawn; who fails says that it has, and waits for
+ * the writers (shm_board.c).
  *
  * Cost, all ranks together: p n read, p n written. */
 #include "core/alloc.h"

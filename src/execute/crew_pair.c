@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/crew_pair.c: two ranks: both add up everything.
  *
- *     chunk k + 2 of the own input ─> own slot                block by block, one after the other: while the loads of the
- *     chunk k of the own input + the other's slot ─> result   sums wait for the other core, the stores of the copy go on
+ *     chunk k + 2 of the own input ─> own slot                block by block, one after the other: while the
+ *     chunk k of the own input + the other's slot ─> result   loads of the sums wait for the other core, the
+ *                                                             stores of the copy go on
  *
- * Both show their whole input. Shares of the sums (crew.c) would move as many bytes between the cores: with two ranks,
- * half of the inputs and half of the sums are as much as all inputs. But here each input is fetched from memory by the
- * copy, which asks ahead, and is in the cache when it is added; there is one wait a chunk, not two; and loads and stores
- * that wait for the other core overlap. Every kernel commutes to the last bit, so both have the plan's sums.
+ * Both show their whole input. Shares of the sums (crew.c) would move as many bytes between the cores: with
+ * two ranks, half of the inputs and half of the sums are as much as all inputs. But here each input is
+ * fetched from memory by the copy, which asks ahead, and is in the cache when it is added; there is one wait
+ * a chunk, not two; and loads and stores that wait for the other core overlap. Every kernel commutes to the
+ * last bit, so both have the plan's sums.
  *
- * Cost, each rank: 2 n read and n written of its own, n written that the other has read before, and n read that it wrote. */
+ * Cost, each rank: 2 n read and n written of its own, n written that the other has read before, and n read
+ * that it wrote. */
 #include "execute/copy.h"
 #include "execute/crew_internal.h"
 
@@ -121,8 +124,8 @@ size_t banyan_crew_pair_elements(const banyan_crew *crew)
     return bytes / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE / crew->runner->element_bytes;
 }
 
-/* Inputs and results mostly begin at the same place in a line, on both ranks; what is shown then should, too, so that
- * nothing straddles two lines. */
+/* Inputs and results mostly begin at the same place in a line, on both ranks; what is shown then should, too,
+ * so that nothing straddles two lines. */
 uint32_t banyan_crew_pair_phase(const banyan_crew *crew)
 {
     size_t elements = 1;

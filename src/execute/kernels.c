@@ -138,7 +138,8 @@ NARROW(float16, 0x7c00u, BANYAN_FLOAT16_NAN)
 NARROW(bfloat16, 0x7f80u, BANYAN_BFLOAT16_NAN)
 
 /* The loops, once for the instructions that every processor of the architecture has, and on x86-64 once more
- * for AVX2 and once for AVX-512. It is the same code, without fused multiply-add, so the bits are the same. */
+ * for AVX2 and once for AVX-512. It is the same code, without fused multiply-add, so the bits are the
+ * same. */
 
 /* No element depends on another one, also where the result overwrites a. */
 #if defined(__clang__)

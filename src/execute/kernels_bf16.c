@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/kernels_bf16.c: two bfloat16 lie in each 32 bits, and each is the upper half of a float32. So nothing has to be
- * moved apart and together again:
+/* execute/kernels_bf16.c: two bfloat16 lie in each 32 bits, and each is the upper half of a float32. So
+ * nothing has to be moved apart and together again:
  *
  *     | odd | even |     odd: the lower half made zero      even: shifted up      both are float32, and are
  *                        added, rounded and put back where they were
  *
- * The bits are those of execute/half.h: rounded to nearest even, every NaN the one without payload. Elements that do
- * not fill a vector go through a padded one. */
+ * The bits are those of execute/half.h: rounded to nearest even, every NaN the one without payload. Elements
+ * that do not fill a vector go through a padded one. */
 #include "execute/kernels_bf16.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/kernels_bf16.h: bfloat16 arithmetic on x86-64, where compilers spend most of the time on shuffles. */
+/* execute/kernels_bf16.h: bfloat16 arithmetic on x86-64, where compilers spend most of the time on
+ * shuffles. */
 #ifndef BANYAN_EXECUTE_KERNELS_BF16_H
 #define BANYAN_EXECUTE_KERNELS_BF16_H
 

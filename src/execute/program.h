@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/program.h: a schedule as one node sees it: what it sends and receives, on which stream, after what.
  *
- * A stream leads from one node to another and carries the transfers of one flow and action, ordered by (round,
- * first piece, position in the schedule): results that are copied on do not queue behind sums that are still
- * being made. Both ends sort in the same way, so they agree without a word. Transfers
- * of one stream and round never overlap: where they would, later ones move to another lane, a stream of its
- * own. That order is half of the proof that no execution stands still (execute/run.c).
+ * A stream leads from one node to another and carries the transfers of one flow and action, ordered by
+ * (round, first piece, position in the schedule): results that are copied on do not queue behind sums that
+ * are still being made. Both ends sort in the same way, so they agree without a word. Transfers of one stream
+ * and round never overlap: where they would, later ones move to another lane, a stream of its own. That order
+ * is half of the proof that no execution stands still (execute/run.c).
  *
  * Compiled once, then const: every run and every thread may share it. */
 #ifndef BANYAN_EXECUTE_PROGRAM_H

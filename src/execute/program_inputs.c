@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/program_inputs.c: which operations meet a node's pieces as they were given.
  *
- * One walk through the rounds as the schedule means them, first all reads, then all changes, with a mark on every
- * piece that a receive has changed. Fresh operations can take their elements from the caller's input, so nothing
- * has to be copied before the run; pieces that stay unmarked are copied by themselves. An operation that meets
- * marked and unmarked pieces is possible, but rare: such a program starts with a copy. */
+ * One walk through the rounds as the schedule means them, first all reads, then all changes, with a mark on
+ * every piece that a receive has changed. Fresh operations can take their elements from the caller's input,
+ * so nothing has to be copied before the run; pieces that stay unmarked are copied by themselves. An
+ * operation that meets marked and unmarked pieces is possible, but rare: such a program starts with a
+ * copy. */
 #include "core/alloc.h"
 #include "execute/average.h"
 #include "execute/program.h"

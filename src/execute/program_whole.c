@@ -3,13 +3,13 @@
  *
  *     rank 2 ──reduce──> rank 1 ──reduce──> rank 0: whole, divide ──copy──> rank 1 ──copy──> rank 2
  *
- * Dividing at the end costs every rank a pass over the whole buffer, when all others are done; here one rank divides
- * what it has just added up, while that is in its cache, and the others are sent quotients. Nodes that complete the
- * same piece by themselves divide the same sum by the same number.
+ * Dividing at the end costs every rank a pass over the whole buffer, when all others are done; here one rank
+ * divides what it has just added up, while that is in its cache, and the others are sent quotients. Nodes
+ * that complete the same piece by themselves divide the same sum by the same number.
  *
- * One walk through the rounds counts how many ranks' values every piece of every node contains; a schedule that is
- * verified counts none twice. Where one transfer completes some of its pieces and not others, all ranks see that, and
- * all divide at the end instead. Costs a count for each piece of each node. */
+ * One walk through the rounds counts how many ranks' values every piece of every node contains; a schedule
+ * that is verified counts none twice. Where one transfer completes some of its pieces and not others, all
+ * ranks see that, and all divide at the end instead. Costs a count for each piece of each node. */
 #include <string.h>
 
 #include "core/alloc.h"

@@ -231,7 +231,8 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
     return status ? status : banyan_run_time_out(runner, err);
 }
 
-/* Pieces that no receive touches here come into the result by a copy, while the first sends are on their way. */
+/* Pieces that no receive touches here come into the result by a copy, while the first sends are on their
+ * way. */
 static void copy_kept(const banyan_runner *runner)
 {
     const banyan_program *program = runner->program;

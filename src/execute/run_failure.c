@@ -4,7 +4,8 @@
 
 #include "execute/run_internal.h"
 
-/* Whether it is the peer that we wait for: to take what is offered or could be, or to send what we could apply. */
+/* Whether it is the peer that we wait for: to take what is offered or could be, or to send what we could
+ * apply. */
 static int waits_for_peer(const banyan_runner *runner, const banyan_stream *s, const run_flow *f)
 {
     const run_progress *p = &runner->progress[f->head];

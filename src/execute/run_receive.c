@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/run_receive.c: applies what has arrived, slice by slice, straight out of what the transport shows.
  *
- * What is added to elements that nobody has changed yet takes them from where the caller gave them: that is how
- * the input of a call that is not in place comes into the result. */
+ * What is added to elements that nobody has changed yet takes them from where the caller gave them: that is
+ * how the input of a call that is not in place comes into the result. */
 #include <string.h>
 
 #include "core/alloc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/run_send.c: offers elements as soon as they may leave, and learns which of them have.
  *
- * What nobody has changed yet is offered from where the caller gave it, so a call that is not in place needs no
- * copy before. */
+ * What nobody has changed yet is offered from where the caller gave it, so a call that is not in place needs
+ * no copy before. */
 #include "execute/run_internal.h"
 
 /* Moves the positions of sends up to what the transport no longer needs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/sums.c: runs the schedule on names. A name is an input or a sum of two names; a + b and b + a have one name,
- * since every kernel commutes to the last bit (execute/kernels.h). In a proven all-reduce each input comes into each
- * sum once, so what a rank ends with is a tree with the inputs as its leaves.
+/* execute/sums.c: runs the schedule on names. A name is an input or a sum of two names; a + b and b + a have
+ * one name, since every kernel commutes to the last bit (execute/kernels.h). In a proven all-reduce each
+ * input comes into each sum once, so what a rank ends with is a tree with the inputs as its leaves.
  *
  * Cost: for each transfer and each of its pieces a search among the piece's sums, of which there are few. */
 #include "execute/sums.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/choose.c: which of the plans 'auto' takes. Nothing else decides it: a job, `plan`, `compare` and `tune` all ask
- * here. */
+/* planner/choose.c: which of the plans 'auto' takes. Nothing else decides it: a job, `plan`, `compare` and
+ * `tune` all ask here. */
 #include <math.h>
 
 #include "planner/planner.h"
@@ -9,8 +9,8 @@
 #define PATIENT_WORKERS 64
 #define SHORT_BYTES ((size_t)4 << 10) /* a link is done with them before the next message has come */
 
-/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the best
- * rate. */
+/* For short vectors variants, too: what has the fewest messages is often but a setting away from what has the
+ * best rate. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem)
 {
     return problem->bytes <= PATIENT_BYTES && problem->active_count <= PATIENT_WORKERS
@@ -18,9 +18,10 @@ banyan_effort banyan_plan_default_effort(const banyan_problem *problem)
                : BANYAN_EFFORT_MEASURE;
 }
 
-/* Of two with similar predictions. Short calls are made of turns on cores, which other ranks or the job itself want, too:
- * fewer messages are fewer turns. Where connections meet on full links, what waits for one of them holds up the others,
- * which no model here sees. Else whoever leaves the links sooner, or waits less often. */
+/* Of two with similar predictions. Short calls are made of turns on cores, which other ranks or the job
+ * itself want, too: fewer messages are fewer turns. Where connections meet on full links, what waits for one
+ * of them holds up the others, which no model here sees. Else whoever leaves the links sooner, or waits less
+ * often. */
 static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
 {
     const banyan_schedule *of_a = a->schedule, *of_b = b->schedule;

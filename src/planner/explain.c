@@ -48,7 +48,8 @@ static void add_limit(banyan_text *text, const banyan_problem *problem, const ba
             banyan_topology_link_name(problem->topology, plan->limits.bottleneck, link, sizeof link));
 }
 
-/* Algorithms that apply but were not built, the reason of the first of them: who chose among the others should know. */
+/* Algorithms that apply but were not built, the reason of the first of them: who chose among the others
+ * should know. */
 static void add_left_out(banyan_text *text, const banyan_plan *plans, int count)
 {
     const banyan_plan *first = NULL;

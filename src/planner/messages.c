@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/messages.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is under way
- * in between, longer between hosts, where it passes through the kernel, than within one. For long vectors it is
- * nothing beside the time on the links; for short ones it is nearly all there is. What a rank is busy with on average
- * is told apart: those cores are wanted by the job that computes beside us, or by other ranks where several share
- * a core. Six hosts of one core each finish 60 messages at once; on two cores they take turns.
+/* planner/messages.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is
+ * under way in between, longer between hosts, where it passes through the kernel, than within one. For long
+ * vectors it is nothing beside the time on the links; for short ones it is nearly all there is. What a rank
+ * is busy with on average is told apart: those cores are wanted by the job that computes beside us, or by
+ * other ranks where several share a core. Six hosts of one core each finish 60 messages at once; on two cores
+ * they take turns.
  *
  * The figures are those of sockets and shared memory of today's machines, to the nearest handy number. */
 #include "planner/messages.h"

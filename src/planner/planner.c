@@ -14,7 +14,8 @@
 #include "topology/scale.h"
 #include "verify/verify.h"
 
-/* As much as an engine has under way: more, smaller slices are predicted no better and take longer to predict. */
+/* As much as an engine has under way: more, smaller slices are predicted no better and take longer to
+ * predict. */
 #define MAX_SLICES 512
 #define MIN_SLICE_BYTES ((size_t)512)
 
@@ -64,8 +65,8 @@ static size_t slice_of(const banyan_plan *plan, const banyan_problem *problem)
     return slice_bytes < MIN_SLICE_BYTES ? MIN_SLICE_BYTES : slice_bytes;
 }
 
-/* Links and cores are busy at the same time. The same for threads and processes: bits must not depend on where ranks
- * live. */
+/* Links and cores are busy at the same time. The same for threads and processes: bits must not depend on
+ * where ranks live. */
 static double with_messages(double network_s, const banyan_message_costs *costs)
 {
     return costs->last_s + fmax(network_s + costs->headers_s, costs->busy_s);

@@ -18,7 +18,8 @@ struct banyan_plan {
     double planning_s;  /* building and proving, CPU time */
     banyan_work work;   /* the solving in it */
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
-    int is_left_out; /* it applies, but could not be built: the network is too large, or a solver is missing */
+    /* It applies, but could not be built: the network is too large, or a solver is missing. */
+    int is_left_out;
     banyan_error why_not;
     char *explanation; /* why it was chosen among others; the plan's own, NULL where nothing was chosen */
     size_t bytes;      /* the size that was predicted */
@@ -45,12 +46,12 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count,
                               banyan_error *err);
 
-/* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart by how much
- * they ask of links and ranks. */
+/* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart
+ * by how much they ask of links and ranks. */
 #define BANYAN_PLAN_SIMILAR 1.08
 
-/* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans it takes
- * (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
+/* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans
+ * it takes (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem);
 typedef int banyan_plan_usable(const void *context, const banyan_schedule *schedule);
 int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planner/wisdom.h: choices worth keeping: which algorithm, with which setting, was best for a network, its
- * active workers, a collective, a range of sizes and a type of elements. A text file (docs/formats/wisdom.md), as FFTW's users
- * know it. What is remembered is only the choice: the plan is built and proven anew, so a wrong file can cost
- * time but no correctness. */
+ * active workers, a collective, a range of sizes and a type of elements. A text file
+ * (docs/formats/wisdom.md), as FFTW's users know it. What is remembered is only the choice: the plan is built
+ * and proven anew, so a wrong file can cost time but no correctness. */
 #ifndef BANYAN_PLANNER_WISDOM_H
 #define BANYAN_PLANNER_WISDOM_H
 
@@ -45,12 +45,13 @@ const banyan_wisdom_entry *banyan_wisdom_find(const banyan_wisdom *wisdom, const
 /* Whether the answer to such a problem may depend on the type. */
 int banyan_wisdom_is_typed(const banyan_wisdom *wisdom, const banyan_problem *problem);
 
-/* Remembers the plan for the type ("": all) and the sizes between the powers of two around the problem's; replaces what
- * was there. */
+/* Remembers the plan for the type ("": all) and the sizes between the powers of two around the problem's;
+ * replaces what was there. */
 banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem *problem, const char *type,
                                      const banyan_plan *plan, banyan_effort effort, banyan_error *err);
 
-/* The plan that the entry speaks of; UNSUPPORTED where the entry is of no use (an algorithm that is gone, say). */
+/* The plan that the entry speaks of; UNSUPPORTED where the entry is of no use (an algorithm that is gone,
+ * say). */
 banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banyan_problem *problem,
                                    banyan_plan *out, banyan_error *err);
 

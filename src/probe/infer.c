@@ -2,15 +2,15 @@
 /* probe/infer.c: the tree that the findings amount to, in plain numbers.
  *
  *            net
- *           /   \             A rack gets a switch of its own only when its trunk is slower than what its hosts,
- *         r0     h4           or those they talk to, can do; else its hosts hang on «net».
+ *           /   \             A rack gets a switch of its own only when its trunk is slower than what its
+ *         r0     h4           hosts, or those they talk to, can do; else its hosts hang on «net».
  *        /  \      \
  *      h0    h1     g4
  *     /  \     \
  *    g0   g1    g2
  *
- * Measured numbers differ by a few per cent where the cables are the same. Planners do better with equal ones,
- * and so do people: bandwidths within NEAR of each other become their median, with three digits. */
+ * Measured numbers differ by a few per cent where the cables are the same. Planners do better with equal
+ * ones, and so do people: bandwidths within NEAR of each other become their median, with three digits. */
 #include "probe/infer.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/infer.h: from what was measured between hosts to a topology. Pure functions: the same findings give the
- * same network everywhere. */
+/* probe/infer.h: from what was measured between hosts to a topology. Pure functions: the same findings give
+ * the same network everywhere. */
 #ifndef BANYAN_PROBE_INFER_H
 #define BANYAN_PROBE_INFER_H
 
@@ -40,13 +40,13 @@ banyan_status banyan_probe_add_load(banyan_probe_findings *findings, int src, in
 double banyan_probe_host_out(const banyan_probe_findings *findings, int host);
 double banyan_probe_host_in(const banyan_probe_findings *findings, int host);
 
-/* Hosts that lose speed against each other, although each could be faster, are in different racks: fills rack_of
- * and rack_count. Hosts that lose none are all in rack 0. */
+/* Hosts that lose speed against each other, although each could be faster, are in different racks: fills
+ * rack_of and rack_count. Hosts that lose none are all in rack 0. */
 banyan_status banyan_probe_find_racks(banyan_probe_findings *findings, banyan_error *err);
 int banyan_probe_rack_size(const banyan_probe_findings *findings, int rack);
 
-/* Which hosts should send to which to fill a rack's trunk, one way: pairs[2i] to pairs[2i+1]; returns how many,
- * at most 2 * host_count. 0: it has no trunk, being one host or all of them. */
+/* Which hosts should send to which to fill a rack's trunk, one way: pairs[2i] to pairs[2i+1]; returns how
+ * many, at most 2 * host_count. 0: it has no trunk, being one host or all of them. */
 int banyan_probe_rack_flows(const banyan_probe_findings *findings, int rack, int is_out, int *pairs);
 
 banyan_status banyan_probe_infer(const banyan_probe_findings *findings, banyan_topology **out,

@@ -6,9 +6,9 @@
  *      |<──────────── what came after them ───────────>|
  *
  * A sender does not know how fast the way is, so it sends for a while and then says that this was all. What
- * counts is what arrives, from the first bytes to the last: before and after nothing is on the way, so nothing
- * is counted that was sent at another time. Receivers acknowledge blocks with a byte, and only so much is under
- * way at a time: a switch that has to throw packets away would make flows stall. */
+ * counts is what arrives, from the first bytes to the last: before and after nothing is on the way, so
+ * nothing is counted that was sent at another time. Receivers acknowledge blocks with a byte, and only so
+ * much is under way at a time: a switch that has to throw packets away would make flows stall. */
 #include "probe/measure.h"
 
 #include <string.h>

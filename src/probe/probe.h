@@ -6,9 +6,9 @@
  *     one rack to all others at once ──> how fast its trunk is
  *     pings ───────────────────────────> latencies
  *
- * The result is a tree: ranks on their host's switch, hosts on their rack's switch or on the switch «net», racks
- * on «net». Bandwidths are those of payload, as ranks get them. It takes some seconds and stops being right when
- * the network changes. */
+ * The result is a tree: ranks on their host's switch, hosts on their rack's switch or on the switch «net»,
+ * racks on «net». Bandwidths are those of payload, as ranks get them. It takes some seconds and stops being
+ * right when the network changes. */
 #ifndef BANYAN_PROBE_H
 #define BANYAN_PROBE_H
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe/racks.c: which hosts hang on the same switch.
  *
- *     h0 h1      h2 h3        Every host sends to one and receives from one, in all shifts. Between hosts of a
- *      \ /        \ /         rack nothing is in the way; between racks the trunk may be, either always (it is
- *      r0 ======== r1         slower than a host) or when several flows meet in it. So a pair that was slower
- *           trunk             than both its hosts can be, though each had only this one flow, spans racks.
+ *     h0 h1      h2 h3        Every host sends to one and receives from one, in all shifts. Between hosts of
+ *      \ /        \ /         a rack nothing is in the way; between racks the trunk may be, either always (it
+ *      r0 ======== r1         is slower than a host) or when several flows meet in it. So a pair that was
+ *           trunk             slower than both its hosts can be, though each had only this one flow, spans
+ *                             racks.
  *
  * Pairs that were slow in many measurements are far apart, pairs that never were are close; hosts are joined
- * from the closest (average linkage) until what is left is further apart than SAME_RACK, or a little more where
- * even the closest were slow at times. What is taken for a rack by mistake does no harm: its trunk will not show
- * (infer.c). Cost: hosts^3. */
+ * from the closest (average linkage) until what is left is further apart than SAME_RACK, or a little more
+ * where even the closest were slow at times. What is taken for a rack by mistake does no harm: its trunk will
+ * not show (infer.c). Cost: hosts^3. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -199,8 +200,8 @@ static banyan_status measure_distances(const banyan_probe_findings *f, distances
     return status;
 }
 
-/* Between two sets of hosts: the shares of slow measurements of their pairs, added up, and how many pairs those are.
- * What nobody measured says nothing. */
+/* Between two sets of hosts: the shares of slow measurements of their pairs, added up, and how many pairs
+ * those are. What nobody measured says nothing. */
 static void begin_linkage(distances *d)
 {
     for (int i = 0; i < d->count * d->count; i++) {

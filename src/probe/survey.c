@@ -8,8 +8,8 @@
  *     all at once        host i to host i + s, for every s, in several orders of the hosts; the better of two
  *     racks              all hosts of a rack to those of other racks, and back
  *
- * The number of measurements grows with the number of hosts, not with its square (beyond FEW_HOSTS). Ranks of a
- * host take turns. */
+ * The number of measurements grows with the number of hosts, not with its square (beyond FEW_HOSTS). Ranks of
+ * a host take turns. */
 #include <string.h>
 
 #include "core/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/survey_flows.c: the instruments of a survey: flows between hosts at once, for as long and with as much under way as is
- * needed, and again where noise may have spoilt them. */
+/* probe/survey_flows.c: the instruments of a survey: flows between hosts at once, for as long and with as
+ * much under way as is needed, and again where noise may have spoilt them. */
 #include "core/sort.h"
 #include "probe/survey.h"
 
@@ -36,8 +36,8 @@ static double expect(const banyan_survey *s, int src, int dst)
     return alone > 0 ? alone : slower;
 }
 
-/* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way as
- * buffers in switches hold, or the wires themselves. */
+/* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way
+ * as buffers in switches hold, or the wires themselves. */
 static void set_pace(banyan_survey *s, int count, int is_shared, double *seconds, double *under_way_bytes)
 {
     double *speeds = s->sorted, enough_s, least_s;

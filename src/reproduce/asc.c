@@ -2,9 +2,9 @@
 /* reproduce/asc.c: the evaluation of ASC-WFBP: Fig. 4 to 6, Tables IV and V, and the counter-example to its
  * Theorem 1.
  *
- * The paper measured 32 GPUs in 8 machines over 10 Gb/s Ethernet. Here the evaluator of src/train plays the same
- * models with the paper's own start-up, time a byte and contention. Tensors, their order and the sums of compute
- * times are the models' and the paper's; how backward spreads over tensors is an estimate. */
+ * The paper measured 32 GPUs in 8 machines over 10 Gb/s Ethernet. Here the evaluator of src/train plays the
+ * same models with the paper's own start-up, time a byte and contention. Tensors, their order and the sums of
+ * compute times are the models' and the paper's; how backward spreads over tensors is an estimate. */
 #include <stdio.h>
 
 #include "core/alloc.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/check.c: holds a rerun against the results that were committed.
  *
- * Every value of ours in data/reproduce/NAME.json must come again, within the tolerance that its figure states
- * today; statements must come out the same way. What is new is not held: it has no past. */
+ * Every value of ours in data/reproduce/NAME.json must come again, within the tolerance that its figure
+ * states today; statements must come out the same way. What is new is not held: it has no past. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/flexreduce.c: the evaluation of FlexReduce: the example of Fig. 2 and Fig. 4 (a) to (f).
  *
- * The paper measured 4 to 12 GPUs in two and three machines «connected via local Ethernet», whose speed it does not
- * give. Here the fluid simulator plays the same machines with 1 Gb/s and 50 us between them and 10 GB/s inside,
- * and the paper's own Eq. 6 stands beside it. */
+ * The paper measured 4 to 12 GPUs in two and three machines «connected via local Ethernet», whose speed it
+ * does not give. Here the fluid simulator plays the same machines with 1 Gb/s and 50 us between them and 10
+ * GB/s inside, and the paper's own Eq. 6 stands beside it. */
 #include <math.h>
 #include <stdio.h>
 
@@ -57,7 +57,7 @@ static const char *learners(int i, char buffer[32])
 }
 
 /* Eq. 6 and the ring by the same measure, bandwidth only. */
-static void find_formulas(const banyan_call_plan *plan, double *ring_s, double *flexreduce_s)
+static void find_formulas(const banyan_flexreduce_call_plan *plan, double *ring_s, double *flexreduce_s)
 {
     const banyan_hierarchy *tree = &plan->tree;
     double speed[64];
@@ -75,17 +75,17 @@ static banyan_status find_calls(work *w, int i, const paper_network *network, ba
 {
     banyan_parameter parameter = {"tree", cases[i].tree};
     banyan_problem problem = network->problem;
-    banyan_call_plan plan;
+    banyan_flexreduce_call_plan plan;
     banyan_status status;
 
     problem.parameters = &parameter;
     problem.parameter_count = 1;
-    status = banyan_call_plan_init(&plan, &problem, 0, err);
+    status = banyan_flexreduce_call_plan_init(&plan, &problem, 0, err);
     if (!status) {
         w->calls[i] = (double)plan.call_count / (problem.active_count * plan.level_count);
         find_formulas(&plan, &w->formula_ring_s[i], &w->formula_s[i]);
     }
-    banyan_call_plan_fini(&plan);
+    banyan_flexreduce_call_plan_fini(&plan);
     return status;
 }
 
@@ -124,14 +124,14 @@ static banyan_status figure2(banyan_reproduction *r, banyan_error *err)
                .tolerance = 0});
     banyan_parameter parameter = {"tree", cases[1].tree};
     paper_network network;
-    banyan_call_plan plan = {0};
+    banyan_flexreduce_call_plan plan = {0};
     int same = 1;
     banyan_status status = paper_network_init(&network, cases[1].spec, NULL, err);
 
     network.problem.parameters = &parameter;
     network.problem.parameter_count = 1;
     if (!status)
-        status = banyan_call_plan_init(&plan, &network.problem, 0, err);
+        status = banyan_flexreduce_call_plan_init(&plan, &network.problem, 0, err);
     for (int rank = 0; !status && rank < 5; rank++) {
         double begin = 12.0 * (double)plan.now[rank].begin / (double)plan.whole,
                end = 12.0 * (double)plan.now[rank].end / (double)plan.whole;
@@ -144,7 +144,7 @@ static banyan_status figure2(banyan_reproduction *r, banyan_error *err)
     }
     if (!status)
         banyan_figure_state(f, "the ranges are those of the figure", same, NULL);
-    banyan_call_plan_fini(&plan);
+    banyan_flexreduce_call_plan_fini(&plan);
     paper_network_fini(&network);
     return status;
 }
@@ -277,8 +277,8 @@ static void figure4de(banyan_reproduction *r, const work *w, const char *name, c
                             "on even machines both send the same");
 }
 
-/* The paper gives one number, the average of end-to-end savings, and no computing time: the one that explains it is
- * found by halving. */
+/* The paper gives one number, the average of end-to-end savings, and no computing time: the one that explains
+ * it is found by halving. */
 static void figure4f(banyan_reproduction *r, const work *w)
 {
     banyan_figure *f = banyan_figure_open(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/multitree_fig10.c: Fig. 10 of the MultiTree paper: tori of 16 to 256 nodes, 375 KiB for each.
  *
- * All compete with messages here, so that like is compared with like. The fluid engine plays all sizes, round by
- * round; the flit engine plays 16, 36, 64, 144 and 256 nodes beside it. */
+ * All compete with messages here, so that like is compared with like. The fluid engine plays all sizes, round
+ * by round; the flit engine plays 16, 36, 64, 144 and 256 nodes beside it. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/multitree_fig11.c: Fig. 11 of the MultiTree paper: seven networks in training on an 8x8 torus.
  *
- * Computation: the systolic array of Table III, 16 samples an accelerator. Communication: the times of Fig. 9 on
- * the 8x8 torus, in a straight line between sizes and beyond the last. */
+ * Computation: the systolic array of Table III, 16 samples an accelerator. Communication: the times of Fig. 9
+ * on the 8x8 torus, in a straight line between sizes and beyond the last. */
 #include <math.h>
 #include <stdio.h>
 

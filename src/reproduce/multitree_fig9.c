@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/multitree_fig9.c: Fig. 9 of the MultiTree paper: bandwidth over size on eight networks.
  *
- * A simulation costs in proportion to the flits that it moves one by one. Each is simulated up to the size at which that
- * takes some seconds, and beyond it we go along the line through the two largest: from there on every step only
- * grows longer. At 64 MiB on the 8x8 torus packets of ring, 2D-ring and MultiTree are 0, 1.2 and 1.2 % faster so than
- * when simulated. */
+ * A simulation costs in proportion to the flits that it moves one by one. Each is simulated up to the size at
+ * which that takes some seconds, and beyond it we go along the line through the two largest: from there on
+ * every step only grows longer. At 64 MiB on the 8x8 torus packets of ring, 2D-ring and MultiTree are 0, 1.2
+ * and 1.2 % faster so than when simulated. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +90,8 @@ static int is_simulated(int n, int rival, int size)
            (is_light ? networks[n].most_message_bytes : networks[n].most_packet_bytes);
 }
 
-/* On along the line, but nowhere faster than the bound grows. NAN where it does not apply: then all sizes are. */
+/* On along the line, but nowhere faster than the bound grows. NAN where it does not apply: then all sizes
+ * are. */
 static void extend(double seconds[MULTITREE_SIZES], int n, int rival, double bound)
 {
     for (int s = 2; s < MULTITREE_SIZES; s++)

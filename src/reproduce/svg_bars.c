@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce/svg_bars.c: groups of bars, and bars that are piles of parts. A group is a label, a bar a pile; in
- * a plain bar chart every series is a pile of one part. */
+/* reproduce/svg_bars.c: groups of bars, and bars that are piles of parts. A group is a label, a bar a pile;
+ * in a plain bar chart every series is a pile of one part. */
 #include <math.h>
 #include <string.h>
 

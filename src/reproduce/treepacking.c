@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/treepacking.c: the evaluation of near-optimal tree packing: Fig. 4 to 7.
  *
- * Machines of 4 GPUs (all joined at 100 Gb/s) or 8 (a DGX-1's mesh at 300), and a link between every two GPUs of
- * different machines. The paper does not draw its network; of five ways to join machines this is the only one in
- * which parameter servers reach the optimum at 100 Gb/s, as it says. A model of 1.33 GB is synchronised. Times are
- * those of the paper: bytes over rate, without latency. */
+ * Machines of 4 GPUs (all joined at 100 Gb/s) or 8 (a DGX-1's mesh at 300), and a link between every two GPUs
+ * of different machines. The paper does not draw its network; of five ways to join machines this is the only
+ * one in which parameter servers reach the optimum at 100 Gb/s, as it says. A model of 1.33 GB is
+ * synchronised. Times are those of the paper: bytes over rate, without latency. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* schedule/walk.c: rounds in order; in each all sends, then all that they change.
  *
  *     round      0                 1
- *     send     t0 t1 t2          t3 t4          a node that sends and receives a piece in one round sends what it
- *     apply            t0 t1 t2        t3 t4    had before
+ *     send     t0 t1 t2          t3 t4          a node that sends and receives a piece in one round
+ *     apply            t0 t1 t2        t3 t4    sends what it had before
  *
  * Cost: two calls a transfer. */
 #include "schedule/walk.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule/walk.h: one pass over a schedule in the order of its meaning: round by round, and in a round everything is
- * sent before anything is applied. For whoever works out times, loads or sums from what comes before what. */
+/* schedule/walk.h: one pass over a schedule in the order of its meaning: round by round, and in a round
+ * everything is sent before anything is applied. For whoever works out times, loads or sums from what comes
+ * before what. */
 #ifndef BANYAN_SCHEDULE_WALK_H
 #define BANYAN_SCHEDULE_WALK_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/alarms.h: numbered clocks, and which of them rings next; ties go to the lower number.
  *
- * A tournament of four: a leaf for each clock, and every place above holds the one of its four children, which fill a line
- * of the cache, that rings first. A change plays its leaf's games again, upwards, until a game ends as before. Times that
- * are not negative have the order of their bits, so games are played between integers, without branches. */
+ * A tournament of four: a leaf for each clock, and every place above holds the one of its four children,
+ * which fill a line of the cache, that rings first. A change plays its leaf's games again, upwards, until a
+ * game ends as before. Times that are not negative have the order of their bits, so games are played between
+ * integers, without branches. */
 #ifndef BANYAN_SIMULATE_ALARMS_H
 #define BANYAN_SIMULATE_ALARMS_H
 

@@ -28,18 +28,18 @@ _Static_assert(sizeof(banyan_transfer_state) == 64, "a line of the cache");
 enum { SEND, APPLY };                     /* what one waits to do */
 enum { LEAVES, IS_SENT, ARRIVES, ADDED }; /* what happens at a time */
 
-static void at(banyan_engine *e, double time_s, int transfer, int kind)
+static void at(banyan_fluid_engine *e, double time_s, int transfer, int kind)
 {
     if (!banyan_events_push(&e->events, (banyan_event){time_s, transfer, kind}))
         e->is_out_of_memory = 1;
 }
 
-static int *next_of(banyan_engine *e, int waiter)
+static int *next_of(banyan_fluid_engine *e, int waiter)
 {
     return &e->transfers[waiter / 2].next[waiter % 2];
 }
 
-static void look_again(banyan_engine *e, int waiter)
+static void look_again(banyan_fluid_engine *e, int waiter)
 {
     *next_of(e, waiter) = -1;
     if (e->ready_last >= 0)
@@ -49,7 +49,7 @@ static void look_again(banyan_engine *e, int waiter)
     e->ready_last = waiter;
 }
 
-static void wake(banyan_engine *e, int *list)
+static void wake(banyan_fluid_engine *e, int *list)
 {
     int waiter = *list;
 
@@ -62,14 +62,15 @@ static void wake(banyan_engine *e, int *list)
     }
 }
 
-static void wait_in(banyan_engine *e, int *list, int waiter)
+static void wait_in(banyan_fluid_engine *e, int *list, int waiter)
 {
     *next_of(e, waiter) = *list;
     *list = waiter;
 }
 
-/* Whether a transfer must wait for an earlier one, for its message k: most often both are cut at the same places. */
-static inline int is_short(const banyan_engine *e, int transfer, int k, int before, int have)
+/* Whether a transfer must wait for an earlier one, for its message k: most often both are cut at the same
+ * places. */
+static inline int is_short(const banyan_fluid_engine *e, int transfer, int k, int before, int have)
 {
     if (e->transfers[transfer].is_aligned)
         return have <= k;
@@ -78,7 +79,7 @@ static inline int is_short(const banyan_engine *e, int transfer, int k, int befo
 }
 
 /* Hangs the waiter up if one of these transfers has not yet applied (or sent) what message k needs. */
-static inline int must_wait(banyan_engine *e, banyan_before part, int waiter, int k)
+static inline int must_wait(banyan_fluid_engine *e, banyan_before part, int waiter, int k)
 {
     int transfer = waiter / 2, until_sent = part == BANYAN_SENT_BEFORE_APPLY;
     const int *end = e->before + e->transfers[transfer].before[part + 1];
@@ -95,7 +96,7 @@ static inline int must_wait(banyan_engine *e, banyan_before part, int waiter, in
 }
 
 /* The part of its flow that will have been sent over the path after the transfer's next message. */
-static double turn_of(const banyan_engine *e, int transfer)
+static double turn_of(const banyan_fluid_engine *e, int transfer)
 {
     const banyan_turn *turn = &e->turns[transfer];
 
@@ -103,19 +104,19 @@ static double turn_of(const banyan_engine *e, int transfer)
 }
 
 /* The next message goes to its path. */
-static void leave(banyan_engine *e, int transfer)
+static void leave(banyan_fluid_engine *e, int transfer)
 {
     const banyan_transfer_state *t = &e->transfers[transfer];
 
     if (t->sent == 0)
         e->timeline->begin_s[transfer] = e->now_s;
     if (t->is_carried)
-        banyan_flows_start(e->flows, transfer, t->bytes, e->turns ? turn_of(e, transfer) : 0, e->now_s);
+        banyan_fluid_flows_start(e->flows, transfer, t->bytes, e->turns ? turn_of(e, transfer) : 0, e->now_s);
     else
         at(e, e->now_s, transfer, IS_SENT);
 }
 
-static void try_to_send(banyan_engine *e, int transfer)
+static void try_to_send(banyan_fluid_engine *e, int transfer)
 {
     int k = e->transfers[transfer].sent;
 
@@ -127,13 +128,13 @@ static void try_to_send(banyan_engine *e, int transfer)
         leave(e, transfer);
 }
 
-static void is_sent(banyan_engine *e, int transfer)
+static void is_sent(banyan_fluid_engine *e, int transfer)
 {
     banyan_transfer_state *t = &e->transfers[transfer];
     banyan_path_state *path = &e->path[t->path];
 
     if (t->sent++ == 0 && t->is_carried)
-        e->timeline->begin_s[transfer] = banyan_flows_began_s(e->flows, transfer);
+        e->timeline->begin_s[transfer] = banyan_fluid_flows_began_s(e->flows, transfer);
     path->bytes += t->bytes;
     at(e, e->now_s + path->latency_s, transfer, ARRIVES);
     wake(e, &t->waits_for_sent);
@@ -141,7 +142,7 @@ static void is_sent(banyan_engine *e, int transfer)
 }
 
 /* Whether the transfer has to wait for all before it: at every round in lockstep, else at the barrier. */
-static int begins_anew(const banyan_engine *e, size_t transfer)
+static int begins_anew(const banyan_fluid_engine *e, size_t transfer)
 {
     const banyan_transfer *t = &e->schedule->transfers[transfer];
     int is_new = t->round != t[-1].round;
@@ -150,7 +151,7 @@ static int begins_anew(const banyan_engine *e, size_t transfer)
            (e->options->lockstep || (t->round >= e->schedule->barrier && t[-1].round < e->schedule->barrier));
 }
 
-static void release_round(banyan_engine *e)
+static void release_round(banyan_fluid_engine *e)
 {
     const banyan_schedule *schedule = e->schedule;
     size_t begin = e->round_end, end = begin;
@@ -163,7 +164,7 @@ static void release_round(banyan_engine *e)
         look_again(e, 2 * (int)i + SEND);
 }
 
-static void added(banyan_engine *e, int transfer)
+static void added(banyan_fluid_engine *e, int transfer)
 {
     banyan_transfer_state *t = &e->transfers[transfer];
 
@@ -185,13 +186,13 @@ static void added(banyan_engine *e, int transfer)
         release_round(e);
 }
 
-static int takes_time_to_add(const banyan_engine *e, const banyan_transfer *t)
+static int takes_time_to_add(const banyan_fluid_engine *e, const banyan_transfer *t)
 {
     return t->action == BANYAN_ACTION_REDUCE && e->options->reduce_bytes_per_s > 0 &&
            e->topology->nodes[t->dst].kind == BANYAN_NODE_WORKER;
 }
 
-static void try_to_apply(banyan_engine *e, int transfer)
+static void try_to_apply(banyan_fluid_engine *e, int transfer)
 {
     int k = e->transfers[transfer].applied;
 
@@ -208,7 +209,7 @@ static void try_to_apply(banyan_engine *e, int transfer)
     }
 }
 
-static void arrive(banyan_engine *e, int transfer)
+static void arrive(banyan_fluid_engine *e, int transfer)
 {
     e->transfers[transfer].arrived++;
     if (!e->transfers[transfer].is_applying) {
@@ -217,7 +218,7 @@ static void arrive(banyan_engine *e, int transfer)
     }
 }
 
-static void serve_ready(banyan_engine *e)
+static void serve_ready(banyan_fluid_engine *e)
 {
     while (e->ready_first >= 0) {
         int waiter = e->ready_first;
@@ -232,7 +233,7 @@ static void serve_ready(banyan_engine *e)
     }
 }
 
-static void happen(banyan_engine *e, banyan_event event)
+static void happen(banyan_fluid_engine *e, banyan_event event)
 {
     switch (event.kind) {
     case LEAVES:
@@ -250,15 +251,15 @@ static void happen(banyan_engine *e, banyan_event event)
     }
 }
 
-static size_t work_of(const banyan_engine *e)
+static size_t work_of(const banyan_fluid_engine *e)
 {
-    return e->applied_count + banyan_sharing_work(banyan_flows_sharing(e->flows));
+    return e->applied_count + banyan_sharing_work(banyan_fluid_flows_sharing(e->flows));
 }
 
 /* Where every message disturbs a crowd of others, rates are settled for many ends of messages at once: the
  * window in which events count as simultaneous opens as long as messages cost too much, and closes again. A
  * message in a crowd takes many times the shortest message's time, so little is lost. */
-static void adjust_window(banyan_engine *e)
+static void adjust_window(banyan_fluid_engine *e)
 {
     size_t messages = e->applied_count - e->seen_count, work;
 
@@ -274,12 +275,12 @@ static void adjust_window(banyan_engine *e)
 }
 
 /* Everything that happens at the next moment; 0: nothing is left to happen. */
-static int advance(banyan_engine *e)
+static int advance(banyan_fluid_engine *e)
 {
     double last_s = -1;
 
     for (;;) {
-        double flow_s = banyan_flows_next_s(e->flows);
+        double flow_s = banyan_fluid_flows_next_s(e->flows);
         const banyan_event *event = banyan_events_next(&e->events);
         int is_flow = !event || flow_s <= event->time_s;
         double now_s = is_flow ? flow_s : event->time_s, near_s = SIMULTANEOUS * now_s;
@@ -292,18 +293,18 @@ static int advance(banyan_engine *e)
             break;
         e->now_s = now_s;
         if (is_flow)
-            is_sent(e, banyan_flows_finish(e->flows));
+            is_sent(e, banyan_fluid_flows_finish(e->flows));
         else
             happen(e, banyan_events_pop(&e->events, event));
         serve_ready(e);
     }
-    banyan_flows_settle(e->flows, e->now_s);
+    banyan_fluid_flows_settle(e->flows, e->now_s);
     adjust_window(e);
     return 1;
 }
 
 /* Seconds that the quickest message takes if it has its links for itself. */
-static double shortest_message(const banyan_engine *e)
+static double shortest_message(const banyan_fluid_engine *e)
 {
     double shortest_s = HUGE_VAL;
 
@@ -318,14 +319,14 @@ static double shortest_message(const banyan_engine *e)
     return e->schedule->transfer_count ? shortest_s : 0;
 }
 
-static int is_in_turn(const banyan_engine *e)
+static int is_in_turn(const banyan_fluid_engine *e)
 {
     if (e->options->service == BANYAN_SERVICE_AUTO)
         return e->message_count > e->schedule->transfer_count;
     return e->options->service == BANYAN_SERVICE_TURNS;
 }
 
-static int is_cut_alike(const banyan_engine *e, const banyan_dependency_list *on, size_t transfer)
+static int is_cut_alike(const banyan_fluid_engine *e, const banyan_dependency_list *on, size_t transfer)
 {
     const banyan_transfer *t = &e->schedule->transfers[transfer];
 
@@ -338,7 +339,7 @@ static int is_cut_alike(const banyan_engine *e, const banyan_dependency_list *on
     return 1;
 }
 
-static const banyan_dependency_list *list_of(const banyan_engine *e, int part)
+static const banyan_dependency_list *list_of(const banyan_fluid_engine *e, int part)
 {
     const banyan_dependency_list *lists[] = {[BANYAN_BEFORE_SEND] = &e->dependencies->send_after_apply,
                                              [BANYAN_BEFORE_APPLY] = &e->dependencies->apply_after_apply,
@@ -348,7 +349,7 @@ static const banyan_dependency_list *list_of(const banyan_engine *e, int part)
 }
 
 /* Copies what a transfer waits for, from a place of the engine's list on; returns the place behind it. */
-static size_t init_before(const banyan_engine *e, size_t transfer, size_t place)
+static size_t init_before(const banyan_fluid_engine *e, size_t transfer, size_t place)
 {
     banyan_transfer_state *t = &e->transfers[transfer];
 
@@ -363,7 +364,7 @@ static size_t init_before(const banyan_engine *e, size_t transfer, size_t place)
     return place;
 }
 
-static void init_transfer(const banyan_engine *e, size_t transfer)
+static void init_transfer(const banyan_fluid_engine *e, size_t transfer)
 {
     const banyan_slices *slices = &e->slices[transfer];
     int path = e->paths->path_of[transfer];
@@ -389,7 +390,7 @@ static banyan_transfer_state *align(void *memory)
     return (banyan_transfer_state *)(void *)((char *)memory + (offset ? line - offset : 0));
 }
 
-banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
+banyan_status banyan_fluid_engine_init(banyan_fluid_engine *e, banyan_error *err)
 {
     const banyan_schedule *schedule = e->schedule;
     const banyan_paths *paths = e->paths;
@@ -421,16 +422,16 @@ banyan_status banyan_engine_init(banyan_engine *e, banyan_error *err)
     if (!status && is_in_turn(e))
         status = banyan_turns_find(schedule, paths, &e->turns, err);
     if (!status)
-        status = banyan_flows_create(e->topology, paths, schedule->transfer_count, e->turns != NULL,
-                                     &e->flows, err);
+        status = banyan_fluid_flows_create(e->topology, paths, schedule->transfer_count, e->turns != NULL,
+                                           &e->flows, err);
     return status;
 }
 
-banyan_status banyan_engine_run(banyan_engine *e, banyan_error *err)
+banyan_status banyan_fluid_engine_run(banyan_fluid_engine *e, banyan_error *err)
 {
     release_round(e);
     serve_ready(e);
-    banyan_flows_settle(e->flows, 0);
+    banyan_fluid_flows_settle(e->flows, 0);
     while (!e->is_out_of_memory && advance(e))
         if (e->options->work_limit && work_of(e) > e->options->work_limit)
             return banyan_fail(err, BANYAN_UNSUPPORTED,
@@ -444,9 +445,9 @@ banyan_status banyan_engine_run(banyan_engine *e, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-void banyan_engine_fini(banyan_engine *e)
+void banyan_fluid_engine_fini(banyan_fluid_engine *e)
 {
-    banyan_flows_destroy(e->flows);
+    banyan_fluid_flows_destroy(e->flows);
     banyan_events_fini(&e->events);
     banyan_timeline_destroy(e->timeline);
     banyan_free(e->transfer_memory);

@@ -21,8 +21,8 @@ typedef enum {
 } banyan_before;
 
 /* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
- * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. All that a message
- * asks of a transfer lies in one line of the cache: there are thousands, met in no order. */
+ * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. All that a
+ * message asks of a transfer lies in one line of the cache: there are thousands, met in no order. */
 typedef struct {
     double bytes; /* of each message */
     int count;    /* of messages */
@@ -51,7 +51,7 @@ typedef struct {
     const banyan_slices *slices;
     size_t message_count;
 
-    banyan_flows *flows;
+    banyan_fluid_flows *flows;
     banyan_turn *turns; /* by transfer; NULL: messages share their path */
     banyan_events events;
     banyan_transfer_state *transfers;
@@ -66,12 +66,12 @@ typedef struct {
     size_t seen_count, seen_work; /* messages and steps when the window was last looked at */
     banyan_timeline *timeline;
     int is_out_of_memory;
-} banyan_engine;
+} banyan_fluid_engine;
 
-/* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the rest is
- * made by init. */
-banyan_status banyan_engine_init(banyan_engine *engine, banyan_error *err);
-banyan_status banyan_engine_run(banyan_engine *engine, banyan_error *err);
-void banyan_engine_fini(banyan_engine *engine);
+/* Fills timeline and the bytes of paths. Everything above message_count is the caller's and set before; the
+ * rest is made by init. */
+banyan_status banyan_fluid_engine_init(banyan_fluid_engine *engine, banyan_error *err);
+banyan_status banyan_fluid_engine_run(banyan_fluid_engine *engine, banyan_error *err);
+void banyan_fluid_engine_fini(banyan_fluid_engine *engine);
 
 #endif

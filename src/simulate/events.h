@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/events.h: what happens at a known time, in order; what happens at one time, in an order that depends on
- * the input alone.
+/* simulate/events.h: what happens at a known time, in order; what happens at one time, in an order that
+ * depends on the input alone.
  *
  * Events that come in order stand in a line, the others in a binary heap. Where all routes have one latency
- * arrivals come in order, and many at one time, so most events never see the heap; hence what touches the line
- * is inline. */
+ * arrivals come in order, and many at one time, so most events never see the heap; hence what touches the
+ * line is inline. */
 #ifndef BANYAN_SIMULATE_EVENTS_H
 #define BANYAN_SIMULATE_EVENTS_H
 

@@ -44,8 +44,9 @@ typedef struct {
                                       where every cable could have its own */
     int interface_packets; /* a port's buffer: what a step may leave behind when the next begins */
     int adder_bytes, adder_cycles; /* bytes added a cycle (0: adding is free), and the least it takes */
-    int64_t patience_cycles; /* *: how long a packet may wait at a router without moving before we call it
-                                      starved: what all flits of the job take one by one, and ten million more */
+    /* *: how long a packet may wait at a router without moving before we call it starved: what all flits of
+     * the job take one by one, and ten million more */
+    int64_t patience_cycles;
     banyan_flow_control flow;
     banyan_switching switching;
     banyan_lockstep lockstep;

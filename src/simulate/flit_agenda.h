@@ -2,10 +2,11 @@
 /* simulate/flit_agenda.h: what there is to do in which cycle, over all routers: lists in place of masks.
  * Internal to the flit engine.
  *
- * Where single flits move everywhere, looking at every router in every cycle costs more than the flits do, and how many
- * there are in each is anybody's guess, for the processor too. So a cycle has one list of flits that come, one of
- * outputs that lanes want, and one of outputs with lanes asked for, and each is worked off from end to end
- * (flit_cycle.c). An output is in a list while its set is not empty: who makes it so enters it. */
+ * Where single flits move everywhere, looking at every router in every cycle costs more than the flits do,
+ * and how many there are in each is anybody's guess, for the processor too. So a cycle has one list of flits
+ * that come, one of outputs that lanes want, and one of outputs with lanes asked for, and each is worked off
+ * from end to end (flit_cycle.c). An output is in a list while its set is not empty: who makes it so enters
+ * it. */
 #ifndef BANYAN_SIMULATE_FLIT_AGENDA_H
 #define BANYAN_SIMULATE_FLIT_AGENDA_H
 

@@ -9,8 +9,8 @@
 #include "simulate/flit_fabric.h"
 #include "simulate/flit_interface.h"
 
-/* How long an output lane has credits for a flit a cycle: those here, and those of the next run if that comes before
- * they are used up. -1: a starved lane is about to be fed. */
+/* How long an output lane has credits for a flit a cycle: those here, and those of the next run if that comes
+ * before they are used up. -1: a starved lane is about to be fed. */
 static int64_t steady_credits(flit_credits *credits, int64_t now)
 {
     int64_t here = credits->here;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_channel.h: a delay line from a router's output (or an interface's port) to an input, which it lies
- * with, and the credits that come back for each of its virtual channels.
+/* simulate/flit_channel.h: a delay line from a router's output (or an interface's port) to an input, which it
+ * lies with, and the credits that come back for each of its virtual channels.
  *
  * What is on its way is kept as runs: flits of one packet that arrive in consecutive cycles are one run, and
  * so are credits that do. A packet of any length costs a run or two.
  *
- *     due 107, packet 5, 12 flits | due 119, packet 6, 3 flits        due: cycle in which the next one arrives
+ *     due 107, packet 5, 12 flits | due 119, packet 6, 3 flits    due: cycle in which the next one arrives
  */
 #ifndef BANYAN_SIMULATE_FLIT_CHANNEL_H
 #define BANYAN_SIMULATE_FLIT_CHANNEL_H
@@ -43,8 +43,8 @@ typedef struct {
     int64_t due, count;
 } flit_credit_run;
 
-/* The credits of one lane: those here, the run that comes next, and a ring of those behind. They are counted when
- * somebody needs to know. */
+/* The credits of one lane: those here, the run that comes next, and a ring of those behind. They are counted
+ * when somebody needs to know. */
 typedef struct {
     int64_t due;  /* of the next run, or FLIT_NEVER */
     int64_t end;  /* the cycle after the last one's, of all that ever were on their way */
@@ -83,7 +83,8 @@ static inline int64_t flit_line_pop(flit_line *line)
     return --line->count ? due : FLIT_NEVER;
 }
 
-/* More flits of a packet whose head has gone before, where they follow the last run at once. 0: they do not. */
+/* More flits of a packet whose head has gone before, where they follow the last run at once. 0: they do
+ * not. */
 static inline int flit_line_extend(flit_line *line, int32_t packet, int64_t due, int32_t count)
 {
     flit_run *last = &line->runs[line->last];
@@ -127,9 +128,9 @@ static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
     return c->here;
 }
 
-/* Returns count credits, the first due at a cycle. Those that are there for sure, as nobody will look at a cycle
- * before settled, are counted on the way, so that few are ever kept as runs; not where somebody waits for them.
- * 0: memory ran out. */
+/* Returns count credits, the first due at a cycle. Those that are there for sure, as nobody will look at a
+ * cycle before settled, are counted on the way, so that few are ever kept as runs; not where somebody waits
+ * for them. 0: memory ran out. */
 static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count, int64_t settled)
 {
     if (c->due < settled && c->here > 0 && !c->is_watched)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/flit_contest.c: several packets ask for lanes of one output (VA, iSLIP with one round).
  *
- * Each open lane grants itself to the one whose turn it is there, and of the lanes granted a packet takes the one
- * whose turn it is with the packet. Who is nearest to its turn is a minimum, found without branches: they would be
- * guessed wrong half of the time. Cost: lanes times packets. */
+ * Each open lane grants itself to the one whose turn it is there, and of the lanes granted a packet takes the
+ * one whose turn it is with the packet. Who is nearest to its turn is a minimum, found without branches: they
+ * would be guessed wrong half of the time. Cost: lanes times packets. */
 #include "simulate/flit_sets.h"
 
-/* Lane v goes to the packet that is the fewest places behind the lane's pointer, of 31 bits: places before the
- * pointer come after all others, and where the lane is not open comes last. */
+/* Lane v goes to the packet that is the fewest places behind the lane's pointer, of 31 bits: places before
+ * the pointer come after all others, and where the lane is not open comes last. */
 #define NOBODY (UINT32_C(1) << 31)
 
 FLIT_INLINE void ask(const flit_output_lane *lanes, int count, int id, uint32_t open,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_cycle.c: all routers, one cycle after the other, from lists of what there is to do (flit_agenda.h).
+/* simulate/flit_cycle.c: all routers, one cycle after the other, from lists of what there is to do
+ * (flit_agenda.h).
  *
- *     interfaces -> flits that come -> starved lanes -> who gets the switch -> who gets lanes -> flits that go
+ *     interfaces -> flits that come -> starved lanes -> who gets the switch -> who gets lanes
+ *     -> flits that go
  *
- * Each stage is done for the whole network before the next begins. Within a cycle routers do not feel each other, so the
- * result is that of flit_router.c, which runs a router through many cycles at a time, and moves long packets in bulk:
- * the better way for schedules. Here a hop costs the same however little else happens, which is the better way for
- * traffic of short packets.
+ * Each stage is done for the whole network before the next begins. Within a cycle routers do not feel each
+ * other, so the result is that of flit_router.c, which runs a router through many cycles at a time, and moves
+ * long packets in bulk: the better way for schedules. Here a hop costs the same however little else happens,
+ * which is the better way for traffic of short packets.
  * Cost: the flits that move, and a comparison an interface and cycle. */
 #include "core/alloc.h"
 #include "simulate/flit_hop.h"

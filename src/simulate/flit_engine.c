@@ -52,8 +52,8 @@ static int is_worse(const flit_lane *a, const flit_lane *b, stop why)
     return a_waits != b_waits ? a_waits : a->since < b->since;
 }
 
-/* The packet that has not moved for longest at a router, if any is there. Who waits for the rest of itself does not
- * starve here. */
+/* The packet that has not moved for longest at a router, if any is there. Who waits for the rest of itself
+ * does not starve here. */
 static const flit_lane *longest_waiter(const flit_fabric *f, stop why, const flit_router **where)
 {
     const flit_lane *longest = NULL;
@@ -131,8 +131,8 @@ static double slowest_interval(const flit_fabric *f)
     return interval;
 }
 
-/* Nobody waits for longer than all flits of the job would take one after the other; between other packets each has its
- * turn once a lane. */
+/* Nobody waits for longer than all flits of the job would take one after the other; between other packets
+ * each has its turn once a lane. */
 static int64_t patience(const flit_fabric *f, const flit_job *job)
 {
     double flits = LEAST_PATIENCE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_fabric.c: builds routers for a topology and joins them by links. A node with an interface has an input
- * and an output more for each port. */
+/* simulate/flit_fabric.c: builds routers for a topology and joins them by links. A node with an interface has
+ * an input and an output more for each port. */
 #include "simulate/flit_fabric.h"
 
 #include <math.h>
@@ -134,8 +134,8 @@ static void join_link(flit_fabric *f, int link)
         dst->lanes[input << f->lane_shift | v].back = &src->output_lanes[output << f->lane_shift | v].credits;
 }
 
-/* How long a node may run by itself: what it sends comes to others after that, flits two cycles and a link's latency
- * later, credits one and what counting takes. */
+/* How long a node may run by itself: what it sends comes to others after that, flits two cycles and a link's
+ * latency later, credits one and what counting takes. */
 static int find_window(const flit_fabric *f)
 {
     int least = LONGEST_WINDOW;

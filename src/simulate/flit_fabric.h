@@ -95,8 +95,8 @@ _Static_assert(sizeof(flit_lane) == FLIT_CACHE_LINE && sizeof(flit_output_lane) 
 
 struct flit_interface;
 
-/* Input and output lanes are numbered port << lane_shift | lane. Sets of input lanes are masks of so many words;
- * the lanes of an input are always in one of them. */
+/* Input and output lanes are numbered port << lane_shift | lane. Sets of input lanes are masks of so many
+ * words; the lanes of an input are always in one of them. */
 typedef struct {
     int node;
     int input_count, output_count; /* links first, then the interface's ports */
@@ -141,7 +141,8 @@ typedef struct {
     int64_t *wake;           /* by node: the next cycle in which it has something to do */
     int64_t *interface_wake; /* by node: in which its interface does */
     flit_agenda *agenda;     /* NULL: routers run by themselves, each through a window of cycles */
-    /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes to. */
+    /* The node that runs, and its window of cycles: by cycle from the first on, the inputs that a flit comes
+     * to. */
     int64_t begin, end;
     uint64_t *arrivals;
     int *moves;
@@ -183,7 +184,8 @@ static inline int64_t flit_earlier(int64_t a, int64_t b)
 /* Runs a node from a cycle on until another; returns when it has something to do next. */
 int64_t flit_router_run(flit_fabric *fabric, flit_router *router, int64_t now, int64_t until);
 
-/* Runs all nodes, cycle by cycle, from lists. Only for other traffic alone: flit_cycle_suits says whether it can. */
+/* Runs all nodes, cycle by cycle, from lists. Only for other traffic alone: flit_cycle_suits says whether it
+ * can. */
 int flit_cycle_suits(const flit_fabric *fabric);
 banyan_status flit_cycle_prepare(flit_fabric *fabric, banyan_error *err);
 void flit_cycle_run(flit_fabric *fabric, int64_t now, int64_t until);

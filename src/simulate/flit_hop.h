@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_hop.h: what happens to a flit in a router: it comes, its packet gets a lane of its output, it goes on.
- * Internal to the flit engine: parts of flit_router.c, which does a router at a time, and of flit_cycle.c, which does a
- * cycle at a time. */
+/* simulate/flit_hop.h: what happens to a flit in a router: it comes, its packet gets a lane of its output, it
+ * goes on. Internal to the flit engine: parts of flit_router.c, which does a router at a time, and of
+ * flit_cycle.c, which does a cycle at a time. */
 #ifndef BANYAN_SIMULATE_FLIT_HOP_H
 #define BANYAN_SIMULATE_FLIT_HOP_H
 
@@ -78,8 +78,8 @@ FLIT_INLINE void take_run(flit_fabric *f, flit_router *r, int input, const flit_
     }
 }
 
-/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at the most:
- * so none goes on before it has come, though it counts as being here. */
+/* A run is taken when its first flit comes. The others follow one a cycle, and a lane sends one a cycle at
+ * the most: so none goes on before it has come, though it counts as being here. */
 FLIT_INLINE void take_flits(flit_fabric *f, flit_router *r, int input, int64_t now, flit_shape shape)
 {
     flit_line *line = &r->inputs[input].line;

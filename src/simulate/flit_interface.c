@@ -2,8 +2,9 @@
 /* simulate/flit_interface.c: the ports of a network interface put flits into their router, one a cycle each.
  *
  * Messages of a port follow one another; each is cut into packets (or is one, under message-based flow
- * control), a packet takes the next lane that has room. Other traffic has a port of its own. As many flits as there
- * are credits for are put on their way at once, to arrive one a cycle, so that a port costs a look a packet. */
+ * control), a packet takes the next lane that has room. Other traffic has a port of its own. As many flits as
+ * there are credits for are put on their way at once, to arrive one a cycle, so that a port costs a look a
+ * packet. */
 #include "simulate/flit_interface.h"
 
 #include "core/alloc.h"
@@ -127,8 +128,8 @@ static void starve(const flit_fabric *f, flit_port *port, int64_t enough_at)
     port->enough_at = enough_at;
 }
 
-/* The next lane in turn that has room for the packet, or -1: then the port is starved. A lane gets one credit a
- * cycle at the most. */
+/* The next lane in turn that has room for the packet, or -1: then the port is starved. A lane gets one credit
+ * a cycle at the most. */
 static int find_lane(const flit_fabric *f, flit_port *port, int32_t flits, int is_message, int64_t now)
 {
     int32_t need = !f->unit ? 1 : flits < f->unit ? flits : f->unit, missing = need;

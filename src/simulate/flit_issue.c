@@ -2,12 +2,12 @@
 /* simulate/flit_issue.c: works off a worker's schedule table.
  *
  * The step counter stands at the head of the table. Entries of that step go to free ports as soon as their
- * dependencies are clear, in any order. Where there is a port for every cable, each has its own (unless any_port is set): otherwise what a
- * port still buffers for a busy cable would hold up messages for others behind it, while ports whose cables are
- * idle have nothing to send. A new step begins when every port has handed its message over (all
- * but what the port's buffer holds is in the network); where the table has NOPs in between, the lockstep
- * counter then counts down the estimated time of the steps that the worker sits out: the flits of the step's
- * largest message, less the port's buffer where the message does not fit it. */
+ * dependencies are clear, in any order. Where there is a port for every cable, each has its own (unless
+ * any_port is set): otherwise what a port still buffers for a busy cable would hold up messages for others
+ * behind it, while ports whose cables are idle have nothing to send. A new step begins when every port has
+ * handed its message over (all but what the port's buffer holds is in the network); where the table has NOPs
+ * in between, the lockstep counter then counts down the estimated time of the steps that the worker sits out:
+ * the flits of the step's largest message, less the port's buffer where the message does not fit it. */
 #include "simulate/flit_interface.h"
 
 #include "core/alloc.h"

@@ -10,9 +10,9 @@
  * credit back at t + 1 + L and counted credit_cycles later. The output lane is free again for VA in the cycle
  * after the tail's SA.
  *
- * What could move is known at any time: an input lane is in want[output] while it holds a lane of that output, a
- * flit of its packet is here and a credit is. Arrivals put it there, the last flit or credit takes it out. Credits
- * are counted when somebody needs to know, which changes nothing.
+ * What could move is known at any time: an input lane is in want[output] while it holds a lane of that
+ * output, a flit of its packet is here and a credit is. Arrivals put it there, the last flit or credit takes
+ * it out. Credits are counted when somebody needs to know, which changes nothing.
  * Cost: a comparison a port, and the flits that move.
  *
  * Followed: the pipeline of BookSim 2 (N. Jiang et al., 2013); iSLIP (N. McKeown, 1999). */
@@ -52,9 +52,9 @@ FLIT_INLINE int allocate_lanes(flit_fabric *f, flit_router *r, int64_t now, flit
     return any;
 }
 
-/* The switch is given to those that have lanes, then lanes to those that wait, then flits move: so both see the
- * router as it was when the cycle began, and a lane is used from the next cycle on. 1: anything moved, or may move in
- * the next. */
+/* The switch is given to those that have lanes, then lanes to those that wait, then flits move: so both see
+ * the router as it was when the cycle began, and a lane is used from the next cycle on. 1: anything moved, or
+ * may move in the next. */
 FLIT_INLINE int step(flit_fabric *f, flit_router *r, int64_t now, flit_shape shape)
 {
     int moved = receive(f, r, now, shape) | feed(r, now, shape), count = 0;

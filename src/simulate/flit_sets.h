@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/flit_sets.h: who wants what in a router, as masks. Internal to the flit engine.
  *
- * Most routers have up to 64 input lanes, for which a set is one word: the functions take the router's shape, and
- * where that is constant nothing is left of the loops. */
+ * Most routers have up to 64 input lanes, for which a set is one word: the functions take the router's shape,
+ * and where that is constant nothing is left of the loops. */
 #ifndef BANYAN_SIMULATE_FLIT_SETS_H
 #define BANYAN_SIMULATE_FLIT_SETS_H
 
@@ -133,8 +133,8 @@ FLIT_INLINE void flit_expect_in(flit_fabric *f, int input, uint64_t cycle, int i
         UINT64_C(1) << (input & 63);
 }
 
-/* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks: anything but a
- * branch, which would be taken at random. */
+/* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks:
+ * anything but a branch, which would be taken at random. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {
     uint64_t cycle = (uint64_t)(due - f->begin), length = (uint64_t)(f->end - f->begin);

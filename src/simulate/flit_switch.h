@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_switch.h: which lanes get the switch in a cycle (SA, iSLIP with one round). Internal to the flit engine.
+/* simulate/flit_switch.h: which lanes get the switch in a cycle (SA, iSLIP with one round). Internal to the
+ * flit engine.
  *
- * An output grants itself to the first input in turn that has a lane which wants it, and there to the lane whose turn
- * it is; an input that was granted several outputs accepts the first in turn. Cost: the outputs that are wanted. */
+ * An output grants itself to the first input in turn that has a lane which wants it, and there to the lane
+ * whose turn it is; an input that was granted several outputs accepts the first in turn. Cost: the outputs
+ * that are wanted. */
 #ifndef BANYAN_SIMULATE_FLIT_SWITCH_H
 #define BANYAN_SIMULATE_FLIT_SWITCH_H
 
@@ -11,7 +13,8 @@
 /* Of the lanes in a set the one that goes: the first input from a place on, and its lane whose turn it is. */
 FLIT_INLINE int flit_first_lane(const flit_router *r, const uint64_t *set, int input, flit_shape shape)
 {
-    /* The place behind the last one is the first one: of one word because 64 bits are no shift, or nothing is there. */
+    /* The place behind the last one is the first one: of one word because 64 bits are no shift, or nothing is
+     * there. */
     int at = input << shape.shift < 64 * shape.words || shape.words == 1 ? input << shape.shift : 0;
     int word = flit_word_of(at, shape.words);
     uint64_t rest = set[word] & ~UINT64_C(0) << (at & 63);
@@ -39,7 +42,8 @@ FLIT_INLINE int flit_distance(int from, int to, int size)
     return to >= from ? to - from : to - from + size;
 }
 
-/* The lane's input accepts the output if that is the best that it was granted; 1: it was granted another one too. */
+/* The lane's input accepts the output if that is the best that it was granted; 1: it was granted another one
+ * too. */
 FLIT_INLINE int flit_accept(flit_router *r, int id, int output, int64_t now, flit_shape shape)
 {
     flit_input *input = &r->inputs[id >> shape.shift];

@@ -4,8 +4,8 @@
  * number, so that the order never depends on anything but the input.
  *
  * A path that shares none of its links has all of their bandwidth all the time, so sharing need not hear of
- * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the flows of its path
- * that a flow gets in front of. */
+ * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the
+ * flows of its path that a flow gets in front of. */
 #include "simulate/flows.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ typedef struct {
                                  certain yet */
 } lane;
 
-struct banyan_flows {
+struct banyan_fluid_flows {
     const banyan_paths *paths;
     banyan_sharing *sharing;
     flow *flows;     /* by transfer */
@@ -53,7 +53,7 @@ struct banyan_flows {
 };
 
 /* As many places for each path as it has transfers. */
-static void give_places(banyan_flows *f, size_t transfer_count)
+static void give_places(banyan_fluid_flows *f, size_t transfer_count)
 {
     uint32_t place = 0;
 
@@ -67,10 +67,11 @@ static void give_places(banyan_flows *f, size_t transfer_count)
     }
 }
 
-banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
-                                  size_t transfer_count, int in_turn, banyan_flows **out, banyan_error *err)
+banyan_status banyan_fluid_flows_create(const banyan_topology *topology, const banyan_paths *paths,
+                                        size_t transfer_count, int in_turn, banyan_fluid_flows **out,
+                                        banyan_error *err)
 {
-    banyan_flows *f = banyan_alloc(1, sizeof *f);
+    banyan_fluid_flows *f = banyan_alloc(1, sizeof *f);
     banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
@@ -87,7 +88,7 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
             ? banyan_sharing_create(topology, paths, &f->sharing, err)
             : banyan_fail_memory(err);
     if (status) {
-        banyan_flows_destroy(f);
+        banyan_fluid_flows_destroy(f);
         return status;
     }
     give_places(f, transfer_count);
@@ -100,7 +101,7 @@ banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_
     return BANYAN_SUCCESS;
 }
 
-void banyan_flows_destroy(banyan_flows *f)
+void banyan_fluid_flows_destroy(banyan_fluid_flows *f)
 {
     if (!f)
         return;
@@ -121,7 +122,7 @@ static inline int comes_before(waiter a, waiter b)
 }
 
 /* Enters a flow at its place. Most come last: who has just sent has its next turn after the others. */
-static inline void enter(banyan_flows *f, lane *l, double key, int transfer)
+static inline void enter(banyan_fluid_flows *f, lane *l, double key, int transfer)
 {
     waiter *waiters = f->waiters, w = {key, transfer};
     uint32_t i;
@@ -151,7 +152,7 @@ static void read_meter(lane *l, double now_s)
     l->read_s = now_s;
 }
 
-static void set_alarm(banyan_flows *f, int path)
+static void set_alarm(banyan_fluid_flows *f, int path)
 {
     const lane *l = &f->lanes[path];
 
@@ -160,7 +161,7 @@ static void set_alarm(banyan_flows *f, int path)
 }
 
 /* The speed of each flow that fair sharing grants. */
-static double granted(const banyan_flows *f, int path)
+static double granted(const banyan_fluid_flows *f, int path)
 {
     const lane *l = &f->lanes[path];
 
@@ -171,7 +172,7 @@ static double granted(const banyan_flows *f, int path)
     return banyan_sharing_rate(f->sharing, path);
 }
 
-static void change_count(banyan_flows *f, int path, int change)
+static void change_count(banyan_fluid_flows *f, int path, int change)
 {
     lane *l = &f->lanes[path];
 
@@ -186,7 +187,7 @@ static void change_count(banyan_flows *f, int path, int change)
 /* --- shared --------------------------------------------------------------------------------------- */
 
 /* What is through next, and how fast: at the speed of now, until settling says otherwise. */
-static void go_on_sharing(banyan_flows *f, int path)
+static void go_on_sharing(banyan_fluid_flows *f, int path)
 {
     lane *l = &f->lanes[path];
 
@@ -195,7 +196,7 @@ static void go_on_sharing(banyan_flows *f, int path)
     l->speed = granted(f, path);
 }
 
-static void start_shared(banyan_flows *f, int transfer, double bytes, int path, double now_s)
+static void start_shared(banyan_fluid_flows *f, int transfer, double bytes, int path, double now_s)
 {
     lane *l = &f->lanes[path];
 
@@ -214,7 +215,7 @@ static void start_shared(banyan_flows *f, int transfer, double bytes, int path, 
         f->finished = -1;
 }
 
-static int finish_shared(banyan_flows *f, int path)
+static int finish_shared(banyan_fluid_flows *f, int path)
 {
     int transfer = f->waiters[f->lanes[path].first++].transfer;
 
@@ -226,7 +227,7 @@ static int finish_shared(banyan_flows *f, int path)
 
 /* --- in turn -------------------------------------------------------------------------------------- */
 
-static void look_at_settling(banyan_flows *f, int path)
+static void look_at_settling(banyan_fluid_flows *f, int path)
 {
     if (f->lanes[path].is_waiting)
         return;
@@ -234,7 +235,8 @@ static void look_at_settling(banyan_flows *f, int path)
     f->waiting[f->waiting_count++] = path;
 }
 
-static void start_in_turn(banyan_flows *f, int transfer, double bytes, double turn, int path, double now_s)
+static void start_in_turn(banyan_fluid_flows *f, int transfer, double bytes, double turn, int path,
+                          double now_s)
 {
     lane *l = &f->lanes[path];
 
@@ -245,7 +247,7 @@ static void start_in_turn(banyan_flows *f, int transfer, double bytes, double tu
         look_at_settling(f, path);
 }
 
-static int finish_in_turn(banyan_flows *f, int path)
+static int finish_in_turn(banyan_fluid_flows *f, int path)
 {
     lane *l = &f->lanes[path];
     int transfer = l->moving;
@@ -258,7 +260,7 @@ static int finish_in_turn(banyan_flows *f, int path)
 }
 
 /* The next flow begins when the one before was through, or when it came, if that was later. */
-static void give_turn(banyan_flows *f, int path)
+static void give_turn(banyan_fluid_flows *f, int path)
 {
     lane *l = &f->lanes[path];
     flow *next;
@@ -277,7 +279,7 @@ static void give_turn(banyan_flows *f, int path)
 
 /* Whoever went on at once gives way to those who have come at the same moment and are before it, so that the
  * choice does not depend on who came first. */
-static void confirm_turn(banyan_flows *f, int path)
+static void confirm_turn(banyan_fluid_flows *f, int path)
 {
     lane *l = &f->lanes[path];
     waiter early = {l->moving_key, l->moving};
@@ -293,7 +295,7 @@ static void confirm_turn(banyan_flows *f, int path)
 
 /* --- what the engine calls ------------------------------------------------------------------------ */
 
-void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double turn, double now_s)
+void banyan_fluid_flows_start(banyan_fluid_flows *f, int transfer, double bytes, double turn, double now_s)
 {
     int path = f->paths->path_of[transfer];
 
@@ -304,7 +306,7 @@ void banyan_flows_start(banyan_flows *f, int transfer, double bytes, double turn
 }
 
 /* A path whose flow is through mostly has another at once, so its alarm waits for that one. */
-static void go_on(banyan_flows *f, int path)
+static void go_on(banyan_fluid_flows *f, int path)
 {
     if (!f->lanes[path].in_turn)
         set_alarm(f, path);
@@ -312,7 +314,7 @@ static void go_on(banyan_flows *f, int path)
         give_turn(f, path);
 }
 
-double banyan_flows_next_s(banyan_flows *f)
+double banyan_fluid_flows_next_s(banyan_fluid_flows *f)
 {
     if (f->finished >= 0)
         go_on(f, f->finished);
@@ -320,7 +322,7 @@ double banyan_flows_next_s(banyan_flows *f)
     return banyan_alarms_next_s(&f->alarms);
 }
 
-int banyan_flows_finish(banyan_flows *f)
+int banyan_fluid_flows_finish(banyan_fluid_flows *f)
 {
     int path = banyan_alarms_first(&f->alarms);
     lane *l = &f->lanes[path];
@@ -330,12 +332,12 @@ int banyan_flows_finish(banyan_flows *f)
     return l->in_turn ? finish_in_turn(f, path) : finish_shared(f, path);
 }
 
-double banyan_flows_began_s(const banyan_flows *f, int transfer)
+double banyan_fluid_flows_began_s(const banyan_fluid_flows *f, int transfer)
 {
     return f->flows[transfer].since_s;
 }
 
-void banyan_flows_settle(banyan_flows *f, double now_s)
+void banyan_fluid_flows_settle(banyan_fluid_flows *f, double now_s)
 {
     const int *changed;
     int count;
@@ -355,7 +357,7 @@ void banyan_flows_settle(banyan_flows *f, double now_s)
     }
 }
 
-const banyan_sharing *banyan_flows_sharing(const banyan_flows *f)
+const banyan_sharing *banyan_fluid_flows_sharing(const banyan_fluid_flows *f)
 {
     return f->sharing;
 }

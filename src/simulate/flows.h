@@ -15,27 +15,29 @@
 
 #include "simulate/sharing.h"
 
-typedef struct banyan_flows banyan_flows;
+typedef struct banyan_fluid_flows banyan_fluid_flows;
 
-banyan_status banyan_flows_create(const banyan_topology *topology, const banyan_paths *paths,
-                                  size_t transfer_count, int in_turn, banyan_flows **out, banyan_error *err);
-void banyan_flows_destroy(banyan_flows *flows); /* accepts NULL */
+banyan_status banyan_fluid_flows_create(const banyan_topology *topology, const banyan_paths *paths,
+                                        size_t transfer_count, int in_turn, banyan_fluid_flows **out,
+                                        banyan_error *err);
+void banyan_fluid_flows_destroy(banyan_fluid_flows *flows); /* accepts NULL */
 
 /* Speeds follow with the next settling. The path must have links. The turn counts only in turn. */
-void banyan_flows_start(banyan_flows *flows, int transfer, double bytes, double turn, double now_s);
+void banyan_fluid_flows_start(banyan_fluid_flows *flows, int transfer, double bytes, double turn,
+                              double now_s);
 
 /* When the next flow is through; infinity: nothing moves. */
-double banyan_flows_next_s(banyan_flows *flows);
+double banyan_fluid_flows_next_s(banyan_fluid_flows *flows);
 
 /* Takes out the flow that is through next. */
-int banyan_flows_finish(banyan_flows *flows);
+int banyan_fluid_flows_finish(banyan_fluid_flows *flows);
 
 /* When the transfer's last flow, which is through, began to move. */
-double banyan_flows_began_s(const banyan_flows *flows, int transfer);
+double banyan_fluid_flows_began_s(const banyan_fluid_flows *flows, int transfer);
 
 /* Gives paths without a moving flow the next one, and makes speeds fair for what moves from now on. */
-void banyan_flows_settle(banyan_flows *flows, double now_s);
+void banyan_fluid_flows_settle(banyan_fluid_flows *flows, double now_s);
 
-const banyan_sharing *banyan_flows_sharing(const banyan_flows *flows);
+const banyan_sharing *banyan_fluid_flows_sharing(const banyan_fluid_flows *flows);
 
 #endif

@@ -75,7 +75,7 @@ static banyan_status check_routes(const banyan_schedule *schedule, const banyan_
 }
 
 /* What each link carried, the bottleneck, and how much of the whole network was used. */
-static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, banyan_error *err)
+static banyan_status sum_up(banyan_fluid_engine *engine, banyan_fluid_result *out, banyan_error *err)
 {
     const banyan_topology *topology = engine->topology;
     const banyan_paths *paths = engine->paths;
@@ -94,7 +94,7 @@ static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, ban
     for (int i = 0; i < topology->link_count; i++) {
         double busy_s = out->link_bytes[i] / topology->links[i].bytes_per_s;
 
-        out->link_peak[i] = banyan_sharing_peak(banyan_flows_sharing(engine->flows), i);
+        out->link_peak[i] = banyan_sharing_peak(banyan_fluid_flows_sharing(engine->flows), i);
         bytes += out->link_bytes[i];
         bandwidth += topology->links[i].bytes_per_s;
         if (busy_s > out->busiest * total_s * (1 + 1e-12)) {
@@ -107,23 +107,23 @@ static banyan_status sum_up(banyan_engine *engine, banyan_fluid_result *out, ban
     return BANYAN_SUCCESS;
 }
 
-static banyan_status simulate(banyan_engine *engine, banyan_fluid_result *out, banyan_error *err)
+static banyan_status simulate(banyan_fluid_engine *engine, banyan_fluid_result *out, banyan_error *err)
 {
-    banyan_status status = banyan_engine_init(engine, err);
+    banyan_status status = banyan_fluid_engine_init(engine, err);
 
     if (!status)
-        status = banyan_engine_run(engine, err);
+        status = banyan_fluid_engine_run(engine, err);
     if (!status)
         status = sum_up(engine, out, err);
     if (!status) {
         out->timeline = engine->timeline;
         out->message_count = engine->message_count;
-        out->work = engine->applied_count + banyan_sharing_work(banyan_flows_sharing(engine->flows));
+        out->work = engine->applied_count + banyan_sharing_work(banyan_fluid_flows_sharing(engine->flows));
         engine->timeline = NULL;
     } else {
         banyan_fluid_fini(out);
     }
-    banyan_engine_fini(engine);
+    banyan_fluid_engine_fini(engine);
     return status;
 }
 
@@ -139,11 +139,11 @@ typedef struct {
 static banyan_status run(const setting *on, const banyan_fluid_options *options, banyan_fluid_result *out,
                          banyan_error *err)
 {
-    banyan_engine engine = {.schedule = on->schedule,
-                            .topology = on->topology,
-                            .options = options,
-                            .paths = on->paths,
-                            .dependencies = on->dependencies};
+    banyan_fluid_engine engine = {.schedule = on->schedule,
+                                  .topology = on->topology,
+                                  .options = options,
+                                  .paths = on->paths,
+                                  .dependencies = on->dependencies};
     banyan_slices *slices = NULL;
     banyan_status status = banyan_slices_cut(on->schedule, on->topology, on->paths, on->bytes,
                                              options->slice_bytes, &slices, &engine.message_count, err);
@@ -157,8 +157,8 @@ static banyan_status run(const setting *on, const banyan_fluid_options *options,
 }
 
 /* Rounds said that slices cannot help. But nobody waits for rounds: flows that meet may do better in turn, in
- * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long is no
- * run. */
+ * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long is
+ * no run. */
 static banyan_status try_in_turn(const setting *on, const banyan_fluid_options *options,
                                  banyan_fluid_result *out, banyan_error *err)
 {

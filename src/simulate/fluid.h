@@ -2,9 +2,10 @@
 /* simulate/fluid.h: the planner's judge: transfers as fluids that share links max-min fairly.
  *
  * A message leaves as soon as its elements are there, moves at the rate that fair sharing grants along its
- * route (slices of transfers with one route take turns, as they do on a real connection), arrives the route's latency after its last byte has left, and is added or copied in the order that
- * the schedule demands. Nobody waits for rounds unless lockstep is asked for. Switches that can multicast or
- * reduce act like workers whose additions are free. docs/simulation.md tells more. */
+ * route (slices of transfers with one route take turns, as they do on a real connection), arrives the route's
+ * latency after its last byte has left, and is added or copied in the order that the schedule demands. Nobody
+ * waits for rounds unless lockstep is asked for. Switches that can multicast or reduce act like workers whose
+ * additions are free. docs/simulation.md tells more. */
 #ifndef BANYAN_SIMULATE_FLUID_H
 #define BANYAN_SIMULATE_FLUID_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/limit.c: what a schedule reaches as the vector grows. With everything pipelined, the fullest link
- * sets the pace: a link that carries a share x of the vector and moves b bytes a second allows b / x. Before and
- * after a schedule's barrier these times add up. */
+ * sets the pace: a link that carries a share x of the vector and moves b bytes a second allows b / x. Before
+ * and after a schedule's barrier these times add up. */
 #include <math.h>
 #include <string.h>
 

@@ -21,8 +21,8 @@ banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_to
                                 const banyan_paths *paths, size_t bytes, size_t slice_bytes,
                                 banyan_slices **out, size_t *total, banyan_error *err);
 
-/* Whether flows meet on a path that has its links for itself: whole messages of theirs may get out of step with
- * the rounds, since nobody waits for rounds. */
+/* Whether flows meet on a path that has its links for itself: whole messages of theirs may get out of step
+ * with the rounds, since nobody waits for rounds. */
 banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,
                                          const banyan_paths *paths, int *flows_meet, banyan_error *err);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/scale.h: how large a network may be for what is planned and bounded; docs/scale.md says what that means to
- * users. Limits are counts, not times, so that every machine answers the same. */
+/* topology/scale.h: how large a network may be for what is planned and bounded; docs/scale.md says what that
+ * means to users. Limits are counts, not times, so that every machine answers the same. */
 #ifndef BANYAN_TOPOLOGY_SCALE_H
 #define BANYAN_TOPOLOGY_SCALE_H
 
 #include "topology/topology.h"
 
 enum {
-    /* Up to here bounds are searched for and every algorithm may have as many transfers as it likes: all of it takes about
-     * a minute. A larger network has bounds from cuts that need no search, and schedules whose size grows with the
-     * workers, not with their square. */
+    /* Up to here bounds are searched for and every algorithm may have as many transfers as it likes: all of
+     * it takes about a minute. A larger network has bounds from cuts that need no search, and schedules whose
+     * size grows with the workers, not with their square. */
     BANYAN_SCALE_SEARCHED_WORKERS = 1024,
 
-    /* Nothing is planned or bounded beyond: a minute and 4 GiB would not do. Switches count as nodes, so that each
-     * worker can have a host, a bridge and an adapter of its own. */
+    /* Nothing is planned or bounded beyond: a minute and 4 GiB would not do. Switches count as nodes, so that
+     * each worker can have a host, a bridge and an adapter of its own. */
     BANYAN_SCALE_MOST_WORKERS = 16384,
     BANYAN_SCALE_MOST_NODES = 4 * BANYAN_SCALE_MOST_WORKERS,
 

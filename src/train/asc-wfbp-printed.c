@@ -72,7 +72,7 @@ static void choose(layers *in)
     in->types[1] = SIMULTANEOUS;
 }
 
-static void fill(layers *in, const banyan_units *units)
+static void fill(layers *in, const banyan_grouping_units *units)
 {
     for (int i = 0; i < units->count; i++) {
         int l = in->count - i;
@@ -105,8 +105,8 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
     choose(&in);
     for (int l = in.count; l >= 1; l--)
         if (in.types[l] != MERGED)
-            banyan_cuts_add(&decision->cuts, in.count - l + 1,
-                            in.types[l] == NORMAL ? 0 : decision->streams - 1);
+            banyan_grouping_cuts_add(&decision->cuts, in.count - l + 1,
+                                     in.types[l] == NORMAL ? 0 : decision->streams - 1);
     banyan_free(numbers);
     banyan_free(in.types);
     return BANYAN_SUCCESS;

@@ -17,7 +17,7 @@
 #include "train/search.h"
 
 typedef struct {
-    const banyan_units *units;
+    const banyan_grouping_units *units;
     const banyan_cost *cost;
     int top; /* the level of a simultaneous group */
 } choice;
@@ -36,7 +36,8 @@ static double soonest_end(const choice *c, const banyan_traffic *traffic, int fi
     return best_s;
 }
 
-void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, int streams, banyan_cuts *out)
+void banyan_grouping_cuts_three_way(const banyan_grouping_units *units, const banyan_cost *cost, int streams,
+                                    banyan_grouping_cuts *out)
 {
     choice c = {units, cost, streams - 1};
     banyan_traffic traffic = {.now_s = 0};
@@ -60,7 +61,7 @@ void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, i
             beside_s = banyan_traffic_end(&beside, cost);
         }
         level = beside_s < normal_s ? c.top : 0;
-        banyan_cuts_add(out, i + 1, level);
+        banyan_grouping_cuts_add(out, i + 1, level);
         traffic = level ? beside : normal;
         first = i + 1;
     }
@@ -69,7 +70,7 @@ void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, i
 static banyan_status decide(const banyan_train_problem *problem, banyan_decision *decision, banyan_error *err)
 {
     (void)err;
-    banyan_cuts_three_way(&decision->units, problem->cost, decision->streams, &decision->cuts);
+    banyan_grouping_cuts_three_way(&decision->units, problem->cost, decision->streams, &decision->cuts);
     return BANYAN_SUCCESS;
 }
 

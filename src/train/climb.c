@@ -16,7 +16,7 @@
 
 typedef struct {
     banyan_search *search;
-    banyan_cuts here, trial;
+    banyan_grouping_cuts here, trial;
     double here_s;
     banyan_traffic *before; /* by group of here; one more than there are groups */
     double gain;
@@ -24,25 +24,25 @@ typedef struct {
     long steps;
 } climb;
 
-static int begin_of(const banyan_cuts *cuts, int g)
+static int begin_of(const banyan_grouping_cuts *cuts, int g)
 {
     return g ? cuts->cuts[g - 1].end : 0;
 }
 
-static void insert_cut(banyan_cuts *cuts, int g, banyan_cut cut)
+static void insert_cut(banyan_grouping_cuts *cuts, int g, banyan_cut cut)
 {
     memmove(&cuts->cuts[g + 1], &cuts->cuts[g], (size_t)(cuts->count - g) * sizeof *cuts->cuts);
     cuts->cuts[g] = cut;
     cuts->count++;
 }
 
-static void remove_cut(banyan_cuts *cuts, int g)
+static void remove_cut(banyan_grouping_cuts *cuts, int g)
 {
     cuts->count--;
     memmove(&cuts->cuts[g], &cuts->cuts[g + 1], (size_t)(cuts->count - g) * sizeof *cuts->cuts);
 }
 
-static int shift(climb *c, banyan_cuts *cuts, int g)
+static int shift(climb *c, banyan_grouping_cuts *cuts, int g)
 {
     int by = 1 << banyan_random_below(&c->random, 7), end = cuts->cuts[g].end;
 
@@ -53,7 +53,7 @@ static int shift(climb *c, banyan_cuts *cuts, int g)
     return 1;
 }
 
-static int split(climb *c, banyan_cuts *cuts, int g)
+static int split(climb *c, banyan_grouping_cuts *cuts, int g)
 {
     int begin = begin_of(cuts, g), length = cuts->cuts[g].end - begin;
     banyan_cut cut = {0, banyan_random_below(&c->random, c->search->streams), 0};
@@ -66,7 +66,7 @@ static int split(climb *c, banyan_cuts *cuts, int g)
 }
 
 /* One random change; the first group that it touches, or -1 where the change is not possible. */
-static int change(climb *c, banyan_cuts *cuts)
+static int change(climb *c, banyan_grouping_cuts *cuts)
 {
     int g = banyan_random_below(&c->random, cuts->count), level;
 
@@ -100,9 +100,9 @@ static double left_over(const banyan_traffic *traffic)
 }
 
 /* When the trial ends, from its group g on; infinite as soon as that is later than limit_s for certain. */
-static double finish(climb *c, const banyan_cuts *cuts, int g, double limit_s, banyan_traffic *keep)
+static double finish(climb *c, const banyan_grouping_cuts *cuts, int g, double limit_s, banyan_traffic *keep)
 {
-    const banyan_units *units = c->search->units;
+    const banyan_grouping_units *units = c->search->units;
     const banyan_cost *cost = c->search->cost;
     banyan_traffic traffic = c->before[g];
     double whole = units->bytes_before[units->count];
@@ -124,11 +124,11 @@ static double finish(climb *c, const banyan_cuts *cuts, int g, double limit_s, b
 /* Makes the trial what we stand on; it differs from group g on. */
 static void move_to_trial(climb *c, int g)
 {
-    banyan_cuts_copy(&c->here, &c->trial);
+    banyan_grouping_cuts_copy(&c->here, &c->trial);
     c->here_s = finish(c, &c->here, g, INFINITY, c->before);
     if (c->here_s < c->search->best_s) {
         c->search->best_s = c->here_s;
-        banyan_cuts_copy(&c->search->best, &c->here);
+        banyan_grouping_cuts_copy(&c->search->best, &c->here);
     }
 }
 
@@ -136,7 +136,7 @@ static void jump(climb *c)
 {
     int changes = 2 + banyan_random_below(&c->random, 4);
 
-    banyan_cuts_copy(&c->trial, &c->search->best);
+    banyan_grouping_cuts_copy(&c->trial, &c->search->best);
     while (changes--)
         change(c, &c->trial);
     move_to_trial(c, 0);
@@ -146,13 +146,13 @@ static void walk(climb *c)
 {
     int patience = 0;
 
-    banyan_cuts_copy(&c->trial, &c->search->best);
+    banyan_grouping_cuts_copy(&c->trial, &c->search->best);
     move_to_trial(c, 0);
     while (c->steps > 0 && !banyan_search_is_done(c->search)) {
         double end_s;
         int g;
 
-        banyan_cuts_copy(&c->trial, &c->here);
+        banyan_grouping_cuts_copy(&c->trial, &c->here);
         c->steps -= 1 + c->here.count / 64; /* for the copy */
         g = change(c, &c->trial);
         if (g < 0)
@@ -174,17 +174,17 @@ banyan_status banyan_search_climb(banyan_search *search, long steps, banyan_erro
                .gain = banyan_cost_gain(search->cost, search->streams),
                .random = {20210510},
                .steps = steps};
-    banyan_status status = banyan_cuts_init(&c.here, search->units, err);
+    banyan_status status = banyan_grouping_cuts_init(&c.here, search->units, err);
 
     if (!status)
-        status = banyan_cuts_init(&c.trial, search->units, err);
+        status = banyan_grouping_cuts_init(&c.trial, search->units, err);
     c.before = banyan_alloc((size_t)search->units->count + 1, sizeof *c.before);
     if (!status && !c.before)
         status = banyan_fail_memory(err);
     if (!status)
         walk(&c);
     banyan_free(c.before);
-    banyan_cuts_fini(&c.here);
-    banyan_cuts_fini(&c.trial);
+    banyan_grouping_cuts_fini(&c.here);
+    banyan_grouping_cuts_fini(&c.trial);
     return status;
 }

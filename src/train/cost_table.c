@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/cost_table.c: what an all-reduce of so many bytes costs, where a line is not good enough.
  *
- *     seconds |            /      Small all-reduces take the algorithm with the fewest hops, large ones the one that
- *             |      __--/        moves the fewest bytes, and caches and windows fill on the way: a line through all
- *             |  _--/             sizes is wrong by tens of per cent somewhere. A table is straight between the sizes
- *     start_s |-/                 that were measured, and goes on beyond the last one as it did before it. */
+ *     seconds |            /      Small all-reduces take the algorithm with the fewest hops, large ones the
+ *             |      __--/        one that moves the fewest bytes, and caches and windows fill on the way: a
+ *             |  _--/             line through all sizes is wrong by tens of per cent somewhere. A table is
+ *     start_s |-/                 straight between the sizes that were measured, and goes on beyond the last
+ *                                 one as it did before it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +104,8 @@ static banyan_status bad_table(const char *text, banyan_error *err)
                        text);
 }
 
-/* Reads up to most numbers with commas between, of pairs with = between where second is given, up to a semicolon or
- * the end. Returns how many, or 0 where the text is something else. */
+/* Reads up to most numbers with commas between, of pairs with = between where second is given, up to a
+ * semicolon or the end. Returns how many, or 0 where the text is something else. */
 static int scan(const char **text, double *first, double *second, int most)
 {
     for (int count = 0; count < most; count++) {

@@ -5,7 +5,7 @@
 
 static banyan_status decide(const banyan_train_problem *problem, banyan_decision *decision, banyan_error *err)
 {
-    const banyan_units *units = &decision->units;
+    const banyan_grouping_units *units = &decision->units;
     double limit = 1 << 20, before = 0;
 
     (void)problem;
@@ -13,7 +13,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
     for (int i = 0; i < units->count; i++) {
         if (i + 1 < units->count && units->bytes_before[i + 1] - before < limit)
             continue;
-        banyan_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
+        banyan_grouping_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
         before = units->bytes_before[i + 1];
         limit = 25 << 20;
     }

@@ -18,7 +18,7 @@ static size_t count_parts(const banyan_tensor *tensor, size_t most_bytes)
     return most_bytes && tensor->bytes > most_bytes ? (tensor->bytes + most_bytes - 1) / most_bytes : 1;
 }
 
-static void fill(banyan_units *units, const banyan_model *model, size_t most_bytes)
+static void fill(banyan_grouping_units *units, const banyan_model *model, size_t most_bytes)
 {
     int unit = 0;
 
@@ -35,8 +35,8 @@ static void fill(banyan_units *units, const banyan_model *model, size_t most_byt
     }
 }
 
-banyan_status banyan_units_init(banyan_units *units, const banyan_model *model, size_t most_bytes,
-                                banyan_error *err)
+banyan_status banyan_grouping_units_init(banyan_grouping_units *units, const banyan_model *model,
+                                         size_t most_bytes, banyan_error *err)
 {
     size_t count = 0;
 
@@ -52,14 +52,14 @@ banyan_status banyan_units_init(banyan_units *units, const banyan_model *model, 
     units->ready_s = banyan_alloc(count, sizeof *units->ready_s);
     units->bytes_before = banyan_alloc(count + 1, sizeof *units->bytes_before);
     if (!units->parts || !units->ready_s || !units->bytes_before) {
-        banyan_units_fini(units);
+        banyan_grouping_units_fini(units);
         return banyan_fail_memory(err);
     }
     fill(units, model, most_bytes);
     return BANYAN_SUCCESS;
 }
 
-void banyan_units_fini(banyan_units *units)
+void banyan_grouping_units_fini(banyan_grouping_units *units)
 {
     banyan_free(units->parts);
     banyan_free(units->ready_s);
@@ -67,26 +67,27 @@ void banyan_units_fini(banyan_units *units)
     memset(units, 0, sizeof *units);
 }
 
-banyan_status banyan_cuts_init(banyan_cuts *cuts, const banyan_units *units, banyan_error *err)
+banyan_status banyan_grouping_cuts_init(banyan_grouping_cuts *cuts, const banyan_grouping_units *units,
+                                        banyan_error *err)
 {
     cuts->count = 0;
     cuts->cuts = banyan_alloc((size_t)units->count, sizeof *cuts->cuts);
     return cuts->cuts ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
-void banyan_cuts_fini(banyan_cuts *cuts)
+void banyan_grouping_cuts_fini(banyan_grouping_cuts *cuts)
 {
     banyan_free(cuts->cuts);
     memset(cuts, 0, sizeof *cuts);
 }
 
-void banyan_cuts_copy(banyan_cuts *to, const banyan_cuts *from)
+void banyan_grouping_cuts_copy(banyan_grouping_cuts *to, const banyan_grouping_cuts *from)
 {
     to->count = from->count;
     memcpy(to->cuts, from->cuts, (size_t)from->count * sizeof *from->cuts);
 }
 
-void banyan_cuts_add(banyan_cuts *cuts, int end, int level)
+void banyan_grouping_cuts_add(banyan_grouping_cuts *cuts, int end, int level)
 {
     cuts->cuts[cuts->count++] = (banyan_cut){end, level, 0};
 }

@@ -12,11 +12,12 @@ typedef struct {
     banyan_gradient_part *parts;
     double *ready_s;
     double *bytes_before; /* count + 1 of them: bytes of all units before i */
-} banyan_units;
+} banyan_grouping_units;
 
-banyan_status banyan_units_init(banyan_units *units, const banyan_model *model, size_t most_bytes,
-                                banyan_error *err); /* most_bytes 0: nothing is split */
-void banyan_units_fini(banyan_units *units);
+banyan_status banyan_grouping_units_init(banyan_grouping_units *units, const banyan_model *model,
+                                         size_t most_bytes,
+                                         banyan_error *err); /* most_bytes 0: nothing is split */
+void banyan_grouping_units_fini(banyan_grouping_units *units);
 
 /* One group: the units from the end of the group before up to end. */
 typedef struct {
@@ -28,17 +29,20 @@ typedef struct {
 typedef struct {
     int count;
     banyan_cut *cuts;
-} banyan_cuts;
+} banyan_grouping_cuts;
 
-banyan_status banyan_cuts_init(banyan_cuts *cuts, const banyan_units *units, banyan_error *err);
-void banyan_cuts_fini(banyan_cuts *cuts);
-void banyan_cuts_copy(banyan_cuts *to, const banyan_cuts *from); /* both of the same units */
-void banyan_cuts_add(banyan_cuts *cuts, int end, int level);
+banyan_status banyan_grouping_cuts_init(banyan_grouping_cuts *cuts, const banyan_grouping_units *units,
+                                        banyan_error *err);
+void banyan_grouping_cuts_fini(banyan_grouping_cuts *cuts);
+void banyan_grouping_cuts_copy(banyan_grouping_cuts *to,
+                               const banyan_grouping_cuts *from); /* both of the same units */
+void banyan_grouping_cuts_add(banyan_grouping_cuts *cuts, int end, int level);
 
 typedef struct banyan_decision {
-    banyan_units units; /* the tensors whole; a policy that splits puts others here, with cuts to match */
-    banyan_cuts cuts;   /* empty at first */
-    int streams;        /* the user's, or the policy's; 0: the policy writes it */
+    banyan_grouping_units
+        units; /* the tensors whole; a policy that splits puts others here, with cuts to match */
+    banyan_grouping_cuts cuts; /* empty at first */
+    int streams;               /* the user's, or the policy's; 0: the policy writes it */
 } banyan_decision;
 
 #endif

@@ -59,8 +59,8 @@ static double play(banyan_grouping *grouping, const banyan_model *model, const b
     return traffic.now_s;
 }
 
-/* As banyan_units_bound, but tensors may become ready in any order: what comes from part i on waits for the
- * first of them. */
+/* As banyan_grouping_units_bound, but tensors may become ready in any order: what comes from part i on waits
+ * for the first of them. */
 static double bound(const banyan_grouping *grouping, const banyan_model *model, const banyan_cost *cost)
 {
     double bytes = 0, first_s = INFINITY, bound_s = 0;

@@ -13,8 +13,8 @@
 
 static banyan_status decide(const banyan_train_problem *problem, banyan_decision *decision, banyan_error *err)
 {
-    const banyan_units *units = &decision->units;
-    banyan_cuts *cuts = &decision->cuts;
+    const banyan_grouping_units *units = &decision->units;
+    banyan_grouping_cuts *cuts = &decision->cuts;
 
     (void)problem;
     (void)err;
@@ -29,7 +29,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
         while (i < units->count && units->ready_s[i] <= tick_s &&
                units->bytes_before[i + 1] - before <= MOST_BYTES)
             i++;
-        banyan_cuts_add(cuts, i, decision->streams - 1);
+        banyan_grouping_cuts_add(cuts, i, decision->streams - 1);
         cuts->cuts[cuts->count - 1].release_s = tick_s;
     }
     return BANYAN_SUCCESS;

@@ -81,7 +81,7 @@ static int dominates(const dynamics *in, const banyan_traffic *a, const banyan_t
 
 static double score(const dynamics *in, const banyan_traffic *traffic, int place)
 {
-    const banyan_units *units = in->search->units;
+    const banyan_grouping_units *units = in->search->units;
     double work_s = (units->bytes_before[units->count] - units->bytes_before[end_of(in, place)]) *
                     in->search->cost->least_s_per_byte;
 
@@ -168,7 +168,7 @@ static banyan_status expand(dynamics *in, int place, int parent, banyan_error *e
 
 static void find_rests(dynamics *in)
 {
-    const banyan_units *units = in->search->units;
+    const banyan_grouping_units *units = in->search->units;
     const banyan_cost *cost = in->search->cost;
     double whole = units->bytes_before[units->count], rest_s = 0;
 
@@ -182,7 +182,7 @@ static void find_rests(dynamics *in)
 
 static void write_best(dynamics *in)
 {
-    banyan_cuts *out = &in->search->best;
+    banyan_grouping_cuts *out = &in->search->best;
     int groups = 0;
 
     for (int i = in->best; in->labels[i].parent >= 0; i = in->labels[i].parent)

@@ -11,7 +11,7 @@
 
 static banyan_status decide(const banyan_train_problem *problem, banyan_decision *decision, banyan_error *err)
 {
-    const banyan_units *units = &decision->units;
+    const banyan_grouping_units *units = &decision->units;
     const banyan_cost *cost = problem->cost;
     double end_s = 0;
     int first = 0;
@@ -22,7 +22,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
 
         if (i + 1 < units->count && units->ready_s[i + 1] < start_s + cost->start_s)
             continue;
-        banyan_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
+        banyan_grouping_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
         end_s = start_s + banyan_cost_seconds(cost, units->bytes_before[i + 1] - units->bytes_before[first]);
         first = i + 1;
     }

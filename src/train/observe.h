@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/observe.h: what was seen in the last iterations, such as when each tensor was ready, and the median of that.
- * Medians, because now and then an iteration is slow for reasons that will not come back. */
+/* train/observe.h: what was seen in the last iterations, such as when each tensor was ready, and the median
+ * of that. Medians, because now and then an iteration is slow for reasons that will not come back. */
 #ifndef BANYAN_TRAIN_OBSERVE_H
 #define BANYAN_TRAIN_OBSERVE_H
 
@@ -29,8 +29,8 @@ void banyan_observations_median(banyan_observations *observations, double *out_s
 /* The median of the values, which it sorts; 0 for none. */
 double banyan_median(double *values, int count);
 
-/* 0 for none. Of waiting times: where ranks take turns in being late, each waits long or not at all, and the middle
- * of that is either. */
+/* 0 for none. Of waiting times: where ranks take turns in being late, each waits long or not at all, and the
+ * middle of that is either. */
 double banyan_mean(const double *values, int count);
 
 #endif

@@ -25,7 +25,7 @@ enum { MOST_OWN_STREAMS = 4, EXACT_GROUPINGS = 100000, PLACES = 56, WIDTH = 12 }
 /* The cuts of the best grouping, and between them further places, an even number of bytes apart. */
 static int choose_places(const banyan_search *search, int *ends)
 {
-    const banyan_units *units = search->units;
+    const banyan_grouping_units *units = search->units;
     double step = units->bytes_before[units->count] / (PLACES / 2.0), next = step;
     int g = 0, count = 0;
 
@@ -65,9 +65,9 @@ static banyan_status search_all(banyan_search *search, long steps, banyan_error 
     banyan_status status;
 
     if (search->streams == 1) {
-        status = banyan_cuts_one_by_one(search->units, search->cost, 1, 1, 0, &search->best, err);
+        status = banyan_grouping_cuts_one_by_one(search->units, search->cost, 1, 1, 0, &search->best, err);
         if (!status)
-            search->best_s = banyan_cuts_end(&search->best, search->units, search->cost);
+            search->best_s = banyan_grouping_cuts_end(&search->best, search->units, search->cost);
         return status;
     }
     status = banyan_search_seed(search, err);
@@ -86,8 +86,8 @@ typedef struct {
 
 static void candidate_fini(candidate *c)
 {
-    banyan_units_fini(&c->decision.units);
-    banyan_cuts_fini(&c->decision.cuts);
+    banyan_grouping_units_fini(&c->decision.units);
+    banyan_grouping_cuts_fini(&c->decision.cuts);
 }
 
 /* The best with tensors split at most_bytes (0: not at all), not worse than known where that has the same
@@ -97,14 +97,14 @@ static banyan_status find_candidate(const banyan_train_problem *problem, int str
 {
     banyan_search search = {
         .units = &out->decision.units, .cost = problem->cost, .streams = streams, .best_s = INFINITY};
-    banyan_status status = banyan_units_init(&out->decision.units, problem->model, most_bytes, err);
+    banyan_status status = banyan_grouping_units_init(&out->decision.units, problem->model, most_bytes, err);
 
     if (!status)
-        status = banyan_cuts_init(&out->decision.cuts, &out->decision.units, err);
+        status = banyan_grouping_cuts_init(&out->decision.cuts, &out->decision.units, err);
     if (status)
         return status;
     search.best = out->decision.cuts;
-    search.goal_s = banyan_units_bound(&out->decision.units, problem->cost, streams);
+    search.goal_s = banyan_grouping_units_bound(&out->decision.units, problem->cost, streams);
     if (known && known->decision.units.count == out->decision.units.count)
         banyan_search_offer(&search, &known->decision.cuts);
     status = search_all(&search, steps, err);
@@ -165,12 +165,13 @@ static int can_gain(const banyan_train_problem *problem, const candidate *found,
 static banyan_status refine(const banyan_train_problem *problem, candidate *found, banyan_error *err)
 {
     banyan_decision *decision = &found->decision;
-    banyan_search search = {.units = &decision->units,
-                            .cost = problem->cost,
-                            .streams = decision->streams,
-                            .goal_s = banyan_units_bound(&decision->units, problem->cost, decision->streams),
-                            .best = decision->cuts,
-                            .best_s = banyan_cuts_end(&decision->cuts, &decision->units, problem->cost)};
+    banyan_search search = {
+        .units = &decision->units,
+        .cost = problem->cost,
+        .streams = decision->streams,
+        .goal_s = banyan_grouping_units_bound(&decision->units, problem->cost, decision->streams),
+        .best = decision->cuts,
+        .best_s = banyan_grouping_cuts_end(&decision->cuts, &decision->units, problem->cost)};
     banyan_status status = BANYAN_SUCCESS;
 
     if (decision->streams > 1 && !is_small(&search))
@@ -223,8 +224,8 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
         candidate_fini(&best);
         return status;
     }
-    banyan_units_fini(&decision->units);
-    banyan_cuts_fini(&decision->cuts);
+    banyan_grouping_units_fini(&decision->units);
+    banyan_grouping_cuts_fini(&decision->cuts);
     *decision = best.decision;
     return BANYAN_SUCCESS;
 }

@@ -8,27 +8,29 @@
 
 /* The best grouping so far, for so many streams. */
 typedef struct {
-    const banyan_units *units;
+    const banyan_grouping_units *units;
     const banyan_cost *cost;
     int streams;
     double goal_s; /* nothing is better than this */
-    banyan_cuts best;
+    banyan_grouping_cuts best;
     double best_s; /* when the last all-reduce of best ends, or backward does */
 } banyan_search;
 
 /* Takes a copy of the cuts if they are better than what there is. */
-void banyan_search_offer(banyan_search *search, const banyan_cuts *cuts);
+void banyan_search_offer(banyan_search *search, const banyan_grouping_cuts *cuts);
 
 /* Whether the best is so near the goal that looking further is of no use. */
 int banyan_search_is_done(const banyan_search *search);
 
 /* single_stream.c: the best for one all-reduce at a time, in O(L^2), where so much of the start-up counts and
  * bytes travel faster by gain; every cut gets the level. */
-banyan_status banyan_cuts_one_by_one(const banyan_units *units, const banyan_cost *cost, double start_share,
-                                     double gain, int level, banyan_cuts *out, banyan_error *err);
+banyan_status banyan_grouping_cuts_one_by_one(const banyan_grouping_units *units, const banyan_cost *cost,
+                                              double start_share, double gain, int level,
+                                              banyan_grouping_cuts *out, banyan_error *err);
 
 /* asc-wfbp.c: normal, merged or simultaneous, tensor by tensor, by exact evaluation. */
-void banyan_cuts_three_way(const banyan_units *units, const banyan_cost *cost, int streams, banyan_cuts *out);
+void banyan_grouping_cuts_three_way(const banyan_grouping_units *units, const banyan_cost *cost, int streams,
+                                    banyan_grouping_cuts *out);
 
 /* seeds.c: everything that is quick to try. */
 banyan_status banyan_search_seed(banyan_search *search, banyan_error *err);

@@ -10,13 +10,13 @@
 
 #define CLOSE_ENOUGH 1e-5 /* of the goal */
 
-void banyan_search_offer(banyan_search *search, const banyan_cuts *cuts)
+void banyan_search_offer(banyan_search *search, const banyan_grouping_cuts *cuts)
 {
-    double end_s = banyan_cuts_end(cuts, search->units, search->cost);
+    double end_s = banyan_grouping_cuts_end(cuts, search->units, search->cost);
 
     if (end_s < search->best_s) {
         search->best_s = end_s;
-        banyan_cuts_copy(&search->best, cuts);
+        banyan_grouping_cuts_copy(&search->best, cuts);
     }
 }
 
@@ -25,9 +25,9 @@ int banyan_search_is_done(const banyan_search *search)
     return search->best_s <= search->goal_s * (1 + CLOSE_ENOUGH);
 }
 
-static void send_all_ready(const banyan_search *search, double least_bytes, banyan_cuts *out)
+static void send_all_ready(const banyan_search *search, double least_bytes, banyan_grouping_cuts *out)
 {
-    const banyan_units *units = search->units;
+    const banyan_grouping_units *units = search->units;
     banyan_traffic traffic = {.now_s = 0};
     int first = 0, level = search->streams - 1;
 
@@ -41,32 +41,32 @@ static void send_all_ready(const banyan_search *search, double least_bytes, bany
         while (end < units->count && units->ready_s[end] <= traffic.now_s)
             end++;
         banyan_traffic_send_units(&traffic, search->cost, units, first, end, level);
-        banyan_cuts_add(out, end, level);
+        banyan_grouping_cuts_add(out, end, level);
         first = end;
     }
 }
 
-static void buckets(const banyan_search *search, double bytes, banyan_cuts *out)
+static void buckets(const banyan_search *search, double bytes, banyan_grouping_cuts *out)
 {
-    const banyan_units *units = search->units;
+    const banyan_grouping_units *units = search->units;
     double before = 0;
 
     out->count = 0;
     for (int i = 0; i < units->count; i++)
         if (i + 1 == units->count || units->bytes_before[i + 1] - before >= bytes) {
-            banyan_cuts_add(out, i + 1, search->streams - 1);
+            banyan_grouping_cuts_add(out, i + 1, search->streams - 1);
             before = units->bytes_before[i + 1];
         }
 }
 
-static banyan_status try_partly_hidden(banyan_search *search, banyan_cuts *cuts, banyan_error *err)
+static banyan_status try_partly_hidden(banyan_search *search, banyan_grouping_cuts *cuts, banyan_error *err)
 {
     static const double shares[] = {1, 0.5, 0.25, 0.1};
     double gain = banyan_cost_gain(search->cost, search->streams);
 
     for (int i = 0; i < 4; i++) {
-        banyan_status status = banyan_cuts_one_by_one(search->units, search->cost, shares[i], gain,
-                                                      search->streams - 1, cuts, err);
+        banyan_status status = banyan_grouping_cuts_one_by_one(search->units, search->cost, shares[i], gain,
+                                                               search->streams - 1, cuts, err);
 
         if (status)
             return status;
@@ -75,9 +75,9 @@ static banyan_status try_partly_hidden(banyan_search *search, banyan_cuts *cuts,
     return BANYAN_SUCCESS;
 }
 
-static banyan_status try_all(banyan_search *search, banyan_cuts *cuts, banyan_error *err)
+static banyan_status try_all(banyan_search *search, banyan_grouping_cuts *cuts, banyan_error *err)
 {
-    banyan_cuts_three_way(search->units, search->cost, search->streams, cuts);
+    banyan_grouping_cuts_three_way(search->units, search->cost, search->streams, cuts);
     banyan_search_offer(search, cuts);
     send_all_ready(search, 0, cuts);
     banyan_search_offer(search, cuts);
@@ -94,12 +94,12 @@ static banyan_status try_all(banyan_search *search, banyan_cuts *cuts, banyan_er
 
 banyan_status banyan_search_seed(banyan_search *search, banyan_error *err)
 {
-    banyan_cuts cuts;
-    banyan_status status = banyan_cuts_init(&cuts, search->units, err);
+    banyan_grouping_cuts cuts;
+    banyan_status status = banyan_grouping_cuts_init(&cuts, search->units, err);
 
     if (status)
         return status;
     status = try_all(search, &cuts, err);
-    banyan_cuts_fini(&cuts);
+    banyan_grouping_cuts_fini(&cuts);
     return status;
 }

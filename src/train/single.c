@@ -6,7 +6,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
 {
     (void)problem;
     (void)err;
-    banyan_cuts_add(&decision->cuts, decision->units.count, 0);
+    banyan_grouping_cuts_add(&decision->cuts, decision->units.count, 0);
     return BANYAN_SUCCESS;
 }
 

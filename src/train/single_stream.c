@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 #include "train/search.h"
 
-static void trace_back(const int *from, int count, int level, banyan_cuts *out)
+static void trace_back(const int *from, int count, int level, banyan_grouping_cuts *out)
 {
     int groups = 0;
 
@@ -22,8 +22,9 @@ static void trace_back(const int *from, int count, int level, banyan_cuts *out)
         out->cuts[--groups] = (banyan_cut){j, level, 0};
 }
 
-banyan_status banyan_cuts_one_by_one(const banyan_units *units, const banyan_cost *cost, double start_share,
-                                     double gain, int level, banyan_cuts *out, banyan_error *err)
+banyan_status banyan_grouping_cuts_one_by_one(const banyan_grouping_units *units, const banyan_cost *cost,
+                                              double start_share, double gain, int level,
+                                              banyan_grouping_cuts *out, banyan_error *err)
 {
     double start_s = start_share * cost->start_s;
     size_t room = (size_t)units->count + 1;

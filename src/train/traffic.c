@@ -114,14 +114,15 @@ double banyan_traffic_end(const banyan_traffic *traffic, const banyan_cost *cost
     return rest.now_s;
 }
 
-void banyan_traffic_send_units(banyan_traffic *traffic, const banyan_cost *cost, const banyan_units *units,
-                               int first, int end, int level)
+void banyan_traffic_send_units(banyan_traffic *traffic, const banyan_cost *cost,
+                               const banyan_grouping_units *units, int first, int end, int level)
 {
     banyan_traffic_send(traffic, cost, 0, units->bytes_before[end] - units->bytes_before[first],
                         units->ready_s[end - 1], level, NULL);
 }
 
-double banyan_cuts_end(const banyan_cuts *cuts, const banyan_units *units, const banyan_cost *cost)
+double banyan_grouping_cuts_end(const banyan_grouping_cuts *cuts, const banyan_grouping_units *units,
+                                const banyan_cost *cost)
 {
     banyan_traffic traffic = {.now_s = 0};
     int first = 0;
@@ -144,7 +145,7 @@ double banyan_cost_gain(const banyan_cost *cost, int streams)
     return gain;
 }
 
-double banyan_units_bound(const banyan_units *units, const banyan_cost *cost, int streams)
+double banyan_grouping_units_bound(const banyan_grouping_units *units, const banyan_cost *cost, int streams)
 {
     double bound = 0, whole = units->bytes_before[units->count];
     banyan_floor floor;

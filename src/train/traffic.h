@@ -31,21 +31,22 @@ void banyan_traffic_send(banyan_traffic *traffic, const banyan_cost *cost, int g
 double banyan_traffic_end(const banyan_traffic *traffic, const banyan_cost *cost);
 
 /* Sends the units from first up to end as one group. */
-void banyan_traffic_send_units(banyan_traffic *traffic, const banyan_cost *cost, const banyan_units *units,
-                               int first, int end, int level);
+void banyan_traffic_send_units(banyan_traffic *traffic, const banyan_cost *cost,
+                               const banyan_grouping_units *units, int first, int end, int level);
 
 /* When all groups of the cuts have ended. */
-double banyan_cuts_end(const banyan_cuts *cuts, const banyan_units *units, const banyan_cost *cost);
+double banyan_grouping_cuts_end(const banyan_grouping_cuts *cuts, const banyan_grouping_units *units,
+                                const banyan_cost *cost);
 
 /* What no grouping of these units with so many streams can beat: everything from unit i on still has to start
  * up and pass after i is ready, at the best joint rate; and each unit has to pass alone. */
-double banyan_units_bound(const banyan_units *units, const banyan_cost *cost, int streams);
+double banyan_grouping_units_bound(const banyan_grouping_units *units, const banyan_cost *cost, int streams);
 
 /* The best that c <= streams together do, in all-reduces at full speed. */
 double banyan_cost_gain(const banyan_cost *cost, int streams);
 
-/* train/floor.c: how long bytes take at the least from when the first of them is ready, however they are grouped, with
- * each other or with others of the most_bytes that there are. */
+/* train/floor.c: how long bytes take at the least from when the first of them is ready, however they are
+ * grouped, with each other or with others of the most_bytes that there are. */
 enum { BANYAN_FLOOR_MIXTURES = 17 };
 
 typedef struct {

@@ -59,7 +59,7 @@ static banyan_status check(const banyan_train_problem *problem, banyan_error *er
 
 static void fill_groups(banyan_grouping *grouping, const banyan_decision *decision)
 {
-    const banyan_units *units = &decision->units;
+    const banyan_grouping_units *units = &decision->units;
     int first = 0;
 
     for (int g = 0; g < grouping->group_count; g++) {
@@ -105,17 +105,17 @@ banyan_status banyan_policy_plan(const banyan_policy *policy, const banyan_train
 
     *out = NULL;
     if (!status)
-        status = banyan_units_init(&decision.units, problem->model, 0, err);
+        status = banyan_grouping_units_init(&decision.units, problem->model, 0, err);
     if (!status)
-        status = banyan_cuts_init(&decision.cuts, &decision.units, err);
+        status = banyan_grouping_cuts_init(&decision.cuts, &decision.units, err);
     if (!status)
         status = policy->decide(problem, &decision, err);
     if (!status)
         status = make_grouping(&decision, &grouping, err);
     if (!status)
         status = banyan_grouping_judge(grouping, problem->model, problem->cost, err);
-    banyan_units_fini(&decision.units);
-    banyan_cuts_fini(&decision.cuts);
+    banyan_grouping_units_fini(&decision.units);
+    banyan_grouping_cuts_fini(&decision.cuts);
     if (status) {
         banyan_grouping_destroy(grouping);
         return status;

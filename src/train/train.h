@@ -51,8 +51,8 @@ banyan_status banyan_model_create(const char *name, int count, const char *const
                                   banyan_model **out, banyan_error *err);
 void banyan_model_destroy(banyan_model *model); /* accepts NULL */
 
-/* ---- What the network asks for: t(m) = start_s + work(m) alone, work being m s_per_byte, or what a table says;
- * while c are on the wire at a time each proceeds at speed[c] of that. */
+/* ---- What the network asks for: t(m) = start_s + work(m) alone, work being m s_per_byte, or what a table
+ * says; while c are on the wire at a time each proceeds at speed[c] of that. */
 
 #define BANYAN_MOST_POINTS 24
 
@@ -76,8 +76,8 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
                                  banyan_cost *out, banyan_error *err);
 
 /* «linear:A,B[,GAMMA[,LINK]]». GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
- * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those of each
- * of two, three, ... at a time. */
+ * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those
+ * of each of two, three, ... at a time. */
 banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error *err);
 
 /* The line through measured (bytes, seconds) that errs least in proportion; worst_error is the largest
@@ -85,12 +85,13 @@ banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error
 banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int count, banyan_cost *out,
                               double *worst_error, banyan_error *err);
 
-/* A table through measured (bytes, seconds), bytes ascending; where seconds fall, they are taken to stay. Start-up is
- * what the first two sizes leave for none at all. worst_error is that of the line beside it. */
+/* A table through measured (bytes, seconds), bytes ascending; where seconds fall, they are taken to stay.
+ * Start-up is what the first two sizes leave for none at all. worst_error is that of the line beside it. */
 banyan_status banyan_cost_table(const double *bytes, const double *seconds, int count, banyan_cost *out,
                                 double *worst_error, banyan_error *err);
 
-/* The cost as text that reads back as the same table; the caller frees it. A line becomes a table of two sizes. */
+/* The cost as text that reads back as the same table; the caller frees it. A line becomes a table of two
+ * sizes. */
 banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err);
 
 /* cost.c's helper for «table:...». */

@@ -10,7 +10,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
     (void)problem;
     (void)err;
     for (int i = 0; i < decision->units.count; i++)
-        banyan_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
+        banyan_grouping_cuts_add(&decision->cuts, i + 1, decision->streams - 1);
     return BANYAN_SUCCESS;
 }
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/board.h: memory that several members see at once, for work that they do side by side.
  *
- * Streams lead from one member to one other. On a board every member has a seat that all can read: slots for data,
- * and counters that only grow and say how far it has come. A seat is written by its owner alone.
+ * Streams lead from one member to one other. On a board every member has a seat that all can read: slots for
+ * data, and counters that only grow and say how far it has come. A seat is written by its owner alone.
  *
  *     seat of 0   staged summed copied | slot | slot      others look at the counters,
  *     seat of 1   staged summed copied | slot | slot      and read slots that the counters vouch for
  *
- * Who waits writes down for whom and then sleeps as in transport->wait; who counts up rings those who wait for it.
- * What a seat holds is the owner's own copy: when a call fails nobody reads or writes a user's buffer. The exception is
- * memory that its owner lends for the call: a slot then says where it is. Who writes into what others have lent says so in
- * its seat, and stops when a seat says that its owner has withdrawn; whose call fails withdraws and waits for the writers. */
+ * Who waits writes down for whom and then sleeps as in transport->wait; who counts up rings those who wait
+ * for it. What a seat holds is the owner's own copy: when a call fails nobody reads or writes a user's
+ * buffer. The exception is memory that its owner lends for the call: a slot then says where it is. Who writes
+ * into what others have lent says so in its seat, and stops when a seat says that its owner has withdrawn;
+ * whose call fails withdraws and waits for the writers. */
 #ifndef BANYAN_TRANSPORT_BOARD_H
 #define BANYAN_TRANSPORT_BOARD_H
 
@@ -48,7 +49,8 @@ typedef struct {
     alignas(BANYAN_BOARD_LINE) _Atomic uint64_t summed;
     alignas(BANYAN_BOARD_LINE) _Atomic uint32_t waits_for; /* a place, plus 1 */
     _Atomic uint32_t writes;                               /* into what others have lent */
-    /* The last call that does not use the board: who waits here for a member that does something else can tell. */
+    /* The last call that does not use the board: who waits here for a member that does something else can
+     * tell. */
     alignas(BANYAN_BOARD_LINE) _Atomic uint64_t elsewhere; /* its number among all calls, plus 1 */
     _Atomic uint64_t elsewhere_label[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)];
     alignas(BANYAN_BOARD_LINE) _Atomic uint32_t has_withdrawn; /* for ever: nobody writes into its memory */

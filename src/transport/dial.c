@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/dial.c: tries, and what they saw.
  *
- * A silent connection may be slow or may be dead: a firewall has forgotten it, or its packets are lost. So the first try ends
- * when nothing has come for an eighth of the time, a further one after twice as long, and the last one has all that is left:
+ * A silent connection may be slow or may be dead: a firewall has forgotten it, or its packets are lost. So
+ * the first try ends when nothing has come for an eighth of the time, a further one after twice as long, and
+ * the last one has all that is left:
  *
  *     |  1/8  |     2/8      |                5/8                 |
  *
@@ -35,7 +36,8 @@ typedef struct {
     int answer_count;     /* and how often it came in a row */
 } dialing;
 
-/* Until when a connection may be silent from now on: the deadline, where none as long would fit behind this one. */
+/* Until when a connection may be silent from now on: the deadline, where none as long would fit behind this
+ * one. */
 static int64_t end_of_silence(const dialing *d)
 {
     int64_t now_ns = banyan_clock_ns();

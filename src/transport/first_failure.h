@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/first_failure.h: why a group is over. The first reason counts, whoever brings it and from whichever thread;
- * to ask whether it is the first and to note it is one step. */
+/* transport/first_failure.h: why a group is over. The first reason counts, whoever brings it and from
+ * whichever thread; to ask whether it is the first and to note it is one step. */
 #ifndef BANYAN_TRANSPORT_FIRST_FAILURE_H
 #define BANYAN_TRANSPORT_FIRST_FAILURE_H
 

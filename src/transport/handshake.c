@@ -20,8 +20,8 @@ enum {
     CONFIRMATION = 4
 };
 
-/* Connector: 0 awaits the greeting, 1 the proof, 2 the verdict. Acceptor: 0 awaits the answer, 1 the hello, and, after its own
- * verdict, 2 the confirmation. */
+/* Connector: 0 awaits the greeting, 1 the proof, 2 the verdict. Acceptor: 0 awaits the answer, 1 the hello,
+ * and, after its own verdict, 2 the confirmation. */
 enum { VERDICT_IS_DUE = 8, COMPLETE = 9 };
 
 static void put_out(banyan_handshake *h, const void *bytes, size_t count)

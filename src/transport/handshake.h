@@ -9,9 +9,9 @@
  *                      <── verdict ──
  *                confirmation ──>
  *
- * Only a wrong proof says that the secrets differ. A connection that ends or stays silent says nothing about them: it
- * may be tried again. The acceptor takes a connection when it is confirmed, so one that the connector has given up
- * before is never taken for a member.
+ * Only a wrong proof says that the secrets differ. A connection that ends or stays silent says nothing about
+ * them: it may be tried again. The acceptor takes a connection when it is confirmed, so one that the
+ * connector has given up before is never taken for a member.
  *
  * Every message has a fixed size. Nothing that comes from the other side is looked at, except the proof,
  * before the proof is right; magics differ between versions that cannot even talk about it. A proof holds for
@@ -61,7 +61,8 @@ banyan_status banyan_handshake_connect(banyan_handshake *h, const banyan_secret 
 /* Takes bytes that have come, at most in_wanted - in_count of them. A failure ends the connection. */
 banyan_status banyan_handshake_take(banyan_handshake *h, const void *bytes, size_t count, banyan_error *err);
 
-/* The acceptor has the hello and must give its verdict; before that, what it has of the other side is unproven. */
+/* The acceptor has the hello and must give its verdict; before that, what it has of the other side is
+ * unproven. */
 int banyan_handshake_awaits_verdict(const banyan_handshake *h);
 void banyan_handshake_give_verdict(banyan_handshake *h, banyan_status verdict);
 
@@ -80,9 +81,10 @@ typedef enum {
 
 banyan_handshake_reach banyan_handshake_reached(const banyan_handshake *h);
 
-/* Goes as far as the non-blocking socket lets it. SUCCESS: complete, or the acceptor's verdict is due, after which
- * this is called again. IN_PROGRESS: needs the socket again; else the connection is of no use: PEER_LOST where it
- * ended, MISMATCH where a proof was wrong. other is how to call the other side in a sentence. */
+/* Goes as far as the non-blocking socket lets it. SUCCESS: complete, or the acceptor's verdict is due, after
+ * which this is called again. IN_PROGRESS: needs the socket again; else the connection is of no use:
+ * PEER_LOST where it ended, MISMATCH where a proof was wrong. other is how to call the other side in a
+ * sentence. */
 banyan_status banyan_handshake_step(banyan_handshake *h, int socket, const char *other, banyan_error *err);
 int banyan_handshake_wants_write(const banyan_handshake *h);
 

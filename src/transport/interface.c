@@ -6,8 +6,8 @@
  *     10.1.0.0/16    the interface with an address in this network  10.1.2.3     this very address
  *
  * Where several fit, the order of the wish decides, then that of the system. Addresses that only this cable
- * knows (IPv6 link-local) are taken only when they are asked for by number. Loopback is found only where it is named, or
- * where there is nothing else. */
+ * knows (IPv6 link-local) are taken only when they are asked for by number. Loopback is found only where it
+ * is named, or where there is nothing else. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

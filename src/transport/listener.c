@@ -213,7 +213,8 @@ static void give_verdict(banyan_listener *listener, visitor *v)
                                       : listener->handler.ask(listener->handler.context, hello));
 }
 
-/* What was welcome when it said hello may not be so any more: another connection says the same and was faster. */
+/* What was welcome when it said hello may not be so any more: another connection says the same and was
+ * faster. */
 static void hand_on(banyan_listener *listener, visitor *v)
 {
     banyan_hello hello = v->handshake.hello;
@@ -287,7 +288,8 @@ static int count_from(const banyan_listener *listener, const banyan_address *add
     return count;
 }
 
-/* Closes the oldest of those who have had their tenure, from the address that has most connections here. 0: there is none. */
+/* Closes the oldest of those who have had their tenure, from the address that has most connections here. 0:
+ * there is none. */
 static int make_room(banyan_listener *listener)
 {
     int64_t before_ns = banyan_clock_ns() - tenure_ns(listener);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/listener.h: accepts connections, has each prove that it belongs to the job, and hands on those that do.
+/* transport/listener.h: accepts connections, has each prove that it belongs to the job, and hands on those
+ * that do.
  *
- * Who has proven nothing must not keep the job's own ranks out. At most BANYAN_LISTENER_UNPROVEN connections are unproven at
- * once, none for longer than the time-out. When more wait, the oldest of the address that has most of them is closed, once
- * it has had its tenure: a time that is long for a handshake, and so short that a rank behind a kernel's queue full of
- * strangers has its turn within half of the time-out. A rank that loses its turn tries again (transport/dial.h). Where the
- * system has no descriptors or memory for a connection, the same ones make room, and accepting pauses instead of spinning.
- * One thread uses it; the counts of strangers may be read from any. */
+ * Who has proven nothing must not keep the job's own ranks out. At most BANYAN_LISTENER_UNPROVEN connections
+ * are unproven at once, none for longer than the time-out. When more wait, the oldest of the address that has
+ * most of them is closed, once it has had its tenure: a time that is long for a handshake, and so short that
+ * a rank behind a kernel's queue full of strangers has its turn within half of the time-out. A rank that
+ * loses its turn tries again (transport/dial.h). Where the system has no descriptors or memory for a
+ * connection, the same ones make room, and accepting pauses instead of spinning. One thread uses it; the
+ * counts of strangers may be read from any. */
 #ifndef BANYAN_TRANSPORT_LISTENER_H
 #define BANYAN_TRANSPORT_LISTENER_H
 
@@ -33,7 +35,8 @@ banyan_status banyan_listener_create(const banyan_address *address, int low_port
                                      banyan_error *err);
 void banyan_listener_destroy(banyan_listener *listener); /* accepts NULL */
 
-/* One more door, on another interface; its address becomes door 1, 2, ... At most BANYAN_INTERFACES in all. */
+/* One more door, on another interface; its address becomes door 1, 2, ... At most BANYAN_INTERFACES in
+ * all. */
 banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
                                   int high_port, banyan_error *err);
 
@@ -61,7 +64,8 @@ int64_t banyan_listener_deadline_ns(const banyan_listener *listener);
 
 #define BANYAN_STRANGERS_TEXT 240
 
-/* Who was not let in, to stand behind a sentence: '; 1 connection came with another secret; 437 proved nothing', or "". */
+/* Who was not let in, to stand behind a sentence: '; 1 connection came with another secret; 437 proved
+ * nothing', or "". */
 const char *banyan_listener_describe_strangers(const banyan_listener *listener,
                                                char buffer[BANYAN_STRANGERS_TEXT]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages.c: members whose bytes an engine carries: MPI or UCX (transport/engine.h). The endpoint: who
- * waits drives the engine.
+/* transport/messages.c: members whose bytes an engine carries: MPI or UCX (transport/engine.h). The endpoint:
+ * who waits drives the engine.
  *
  * An engine that has a descriptor is slept on; one that has none is asked again and again, with pauses that
  * grow up to PAUSE_MOST_NS: a timer that stands for the descriptor. A peer that the engine calls lost is
@@ -116,7 +116,7 @@ static void blame(endpoint *e, int member, banyan_status status, const char *why
 
 void banyan_messages_flush_all(endpoint *e)
 {
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
 
     e->has_open = 0;
     for (int i = 0; i < e->connected_count; i++) {
@@ -131,7 +131,7 @@ void banyan_messages_flush_all(endpoint *e)
 /* One look at the engine. Returns whether there was news. */
 int banyan_messages_look(endpoint *e)
 {
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     int lost = -1, count = e->engine->progress(e->port, &lost, why);
 
     if (count < 0) {
@@ -230,7 +230,7 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
                                   int64_t deadline_ns, banyan_error *err)
 {
     endpoint *e = own(base);
-    char why[BANYAN_ENGINE_SENTENCE] = "", name[64];
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "", name[64];
     banyan_message_peer *peer;
     banyan_status status = BANYAN_SUCCESS;
     int is_new;
@@ -260,7 +260,7 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
 static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
 {
     endpoint *e = own(base);
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     size_t taken = 0;
     banyan_status status;
 
@@ -292,7 +292,7 @@ static size_t peek(banyan_endpoint *base, int member, int stream, const void **m
 static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
 {
     endpoint *e = own(base);
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status = banyan_messages_consume(e, e->peers[member], stream, bytes, why);
 
     if (status)

@@ -9,8 +9,8 @@
 extern const banyan_transport banyan_transport_mpi;
 extern const banyan_transport banyan_transport_ucx;
 
-/* Give it to each member's opening. What exchange, plugin and folder point to is needed by open only, the rest must
- * outlive the endpoint. */
+/* Give it to each member's opening. What exchange, plugin and folder point to is needed by open only, the
+ * rest must outlive the endpoint. */
 typedef struct {
     banyan_exchange exchange;
     int64_t deadline_ns;  /* for the exchanges */
@@ -24,8 +24,8 @@ typedef struct {
     void (*spread)(void *context, banyan_status status, const char *sentence);
 } banyan_messages_meeting;
 
-/* Open returns PEER_LOST when a member's engine cannot be used any more since a rank was lost in an earlier group:
- * all members get it, and can take another transport. */
+/* Open returns PEER_LOST when a member's engine cannot be used any more since a rank was lost in an earlier
+ * group: all members get it, and can take another transport. */
 
 /* What abort does, but the others know already; from any thread. */
 void banyan_messages_fail(banyan_endpoint *endpoint, banyan_status status, const char *sentence);

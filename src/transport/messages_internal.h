@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/messages_internal.h: streams made of messages, for the messages*.c files.
  *
- *     offer ──> message n in slot n mod SLOTS ── tag: the stream's number ──> receive n in slot n mod SLOTS ──> peek
- *                       ^                                                            │
- *                       └──── credit: how many messages may come in all <─────── consume
+ *     offer ──> message n in slot n mod SLOTS ── tag: the stream ──> receive n in slot n mod SLOTS ──> peek
+ *                       ^                                                   │
+ *                       └──── credit: how many messages may come in all <── consume
  *
  * A receiver has SLOTS receives of message_bytes posted for each stream, so every message finds its place and
  * is never put down in between. Credits travel as messages of the peer's control tag. */
@@ -62,7 +62,7 @@ typedef struct {
 
 typedef struct {
     banyan_endpoint base;
-    const banyan_engine *engine;
+    const banyan_message_engine *engine;
     banyan_port *port;
     size_t message_bytes, copy_bytes;
     void *context;
@@ -78,7 +78,7 @@ typedef struct {
     int is_withdrawn;
     int suspect; /* -1: none */
     int64_t suspect_since_ns;
-    char why_suspect[BANYAN_ENGINE_SENTENCE];
+    char why_suspect[BANYAN_MESSAGE_ENGINE_SENTENCE];
     banyan_first_failure failure;
 } banyan_messages_endpoint;
 

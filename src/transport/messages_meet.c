@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages_meet.c: before the first message: everybody tells whether its engine is there and how it is
- * reached, so that all take it or none does, with the same sentence.
+/* transport/messages_meet.c: before the first message: everybody tells whether its engine is there and how it
+ * is reached, so that all take it or none does, with the same sentence.
  *
- * A record: status 0, bytes of the address 4, message_bytes 8, sentence 12. Who is in no process leaves zeros. */
+ * A record: status 0, bytes of the address 4, message_bytes 8, sentence 12. Who is in no process leaves
+ * zeros. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "transport/bytes.h"
 #include "transport/messages_internal.h"
 
-enum { SENTENCE = 12, RECORD = SENTENCE + BANYAN_ENGINE_SENTENCE, LONGEST_ADDRESS = 65536 };
+enum { SENTENCE = 12, RECORD = SENTENCE + BANYAN_MESSAGE_ENGINE_SENTENCE, LONGEST_ADDRESS = 65536 };
 
 typedef struct {
     unsigned char *records; /* by member */
@@ -32,7 +33,7 @@ static banyan_status check_record(const banyan_messages_endpoint *e, int member,
 
     if (status)
         return banyan_fail(err, status, "%s: %.*s", e->name(e->context, member, name, sizeof name),
-                           BANYAN_ENGINE_SENTENCE - 1, (const char *)record + SENTENCE);
+                           BANYAN_MESSAGE_ENGINE_SENTENCE - 1, (const char *)record + SENTENCE);
     if (bytes > LONGEST_ADDRESS)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "%s has an address of %zu bytes",
                            e->name(e->context, member, name, sizeof name), bytes);
@@ -56,7 +57,8 @@ static banyan_status exchange_records(const banyan_messages_endpoint *e,
     banyan_put32(mine, (uint32_t)outcome);
     banyan_put32(mine + 4, (uint32_t)bytes);
     banyan_put32(mine + 8, (uint32_t)e->message_bytes);
-    snprintf((char *)mine + SENTENCE, BANYAN_ENGINE_SENTENCE, "%.*s", BANYAN_ENGINE_SENTENCE - 1, why->text);
+    snprintf((char *)mine + SENTENCE, BANYAN_MESSAGE_ENGINE_SENTENCE, "%.*s",
+             BANYAN_MESSAGE_ENGINE_SENTENCE - 1, why->text);
     i->records = banyan_alloc((size_t)e->base.member_count, RECORD);
     if (!i->records)
         return banyan_fail_memory(err);
@@ -107,7 +109,7 @@ banyan_status banyan_messages_introduce(banyan_messages_endpoint *e, const banya
                                         banyan_status outcome, const banyan_error *why, banyan_error *err)
 {
     introduction i = {0};
-    char sentence[BANYAN_ENGINE_SENTENCE] = "";
+    char sentence[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status = exchange_records(e, meeting, outcome, why, &i, err);
 
     if (!status)

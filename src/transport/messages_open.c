@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/messages_open.c: an endpoint over an engine, from its opening, which all members do together, to the goodbyes at its
- * end: what an engine still carries must arrive before it is closed. */
+/* transport/messages_open.c: an endpoint over an engine, from its opening, which all members do together, to
+ * the goodbyes at its end: what an engine still carries must arrive before it is closed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -128,7 +128,7 @@ static banyan_status start_engine(endpoint *e, const banyan_messages_meeting *me
     const char *name = e->base.transport == &banyan_transport_ucx
                            ? "ucx"
                            : banyan_plugin_which_mpi(meeting->mpi, meeting->folder);
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status = banyan_plugin_load(name, meeting->folder, &e->engine, err);
 
     if (status)

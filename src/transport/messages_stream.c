@@ -17,13 +17,13 @@
 
 static banyan_status no_memory(char *why)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "memory ran out");
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "memory ran out");
     return BANYAN_SYSTEM_ERROR;
 }
 
 static banyan_status strange(char *why, const char *what)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "%s", what);
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s", what);
     return BANYAN_REMOTE_ERROR;
 }
 

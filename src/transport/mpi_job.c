@@ -6,7 +6,7 @@
 
 banyan_status banyan_mpi_job_join(const char *mpi, const char *folder, banyan_mpi_job *out, banyan_error *err)
 {
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status =
         banyan_plugin_load(banyan_plugin_which_mpi(mpi, folder), folder, &out->engine, err);
 
@@ -21,7 +21,7 @@ banyan_status banyan_mpi_job_join(const char *mpi, const char *folder, banyan_mp
 banyan_status banyan_mpi_job_gather(const banyan_mpi_job *job, const void *mine, size_t bytes, void *all,
                                     int timeout_ms, banyan_error *err)
 {
-    char why[BANYAN_ENGINE_SENTENCE] = "";
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
     banyan_status status = job->engine->gather(mine, bytes, all, timeout_ms, why);
 
     return status ? banyan_fail(err, status, "mpi: %s", why) : BANYAN_SUCCESS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/mpi_job.h: the job that mpirun or srun started, as MPI sees it: how its processes meet without any
- * address. */
+/* transport/mpi_job.h: the job that mpirun or srun started, as MPI sees it: how its processes meet without
+ * any address. */
 #ifndef BANYAN_TRANSPORT_MPI_JOB_H
 #define BANYAN_TRANSPORT_MPI_JOB_H
 
@@ -8,7 +8,7 @@
 #include "transport/engine.h"
 
 typedef struct {
-    const banyan_engine *engine;
+    const banyan_message_engine *engine;
     int rank, size;
 } banyan_mpi_job;
 

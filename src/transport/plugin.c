@@ -25,11 +25,11 @@ int banyan_plugin_find(const char *name, const char *folder, char *path, size_t 
 }
 
 /* MPI loads parts of its own that look for its symbols among the global ones. */
-banyan_status banyan_plugin_load(const char *name, const char *folder, const banyan_engine **out,
+banyan_status banyan_plugin_load(const char *name, const char *folder, const banyan_message_engine **out,
                                  banyan_error *err)
 {
     const char *needs = !strcmp(name, "ucx") ? "libucx-dev" : "that MPI with its compiler wrapper";
-    const banyan_engine *engine;
+    const banyan_message_engine *engine;
     char object_of[NAME_SIZE];
     void *object;
     banyan_status status =
@@ -39,7 +39,7 @@ banyan_status banyan_plugin_load(const char *name, const char *folder, const ban
     if (status)
         return status;
     engine = dlsym(object, BANYAN_ENGINE_SYMBOL);
-    if (!engine || engine->abi != BANYAN_ENGINE_ABI)
+    if (!engine || engine->abi != BANYAN_MESSAGE_ENGINE_ABI)
         return banyan_fail(err, BANYAN_VERSION_MISMATCH, "banyan-%s.so is not of this version of Banyan",
                            object_of);
     *out = engine;

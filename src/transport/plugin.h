@@ -8,7 +8,7 @@
 
 /* name is «ucx», «mpi-openmpi» or «mpi-mpich»; folder is where to look first, or "". A loaded engine stays
  * loaded. UNSUPPORTED: it is not there; VERSION_MISMATCH: it is of another version. */
-banyan_status banyan_plugin_load(const char *name, const char *folder, const banyan_engine **out,
+banyan_status banyan_plugin_load(const char *name, const char *folder, const banyan_message_engine **out,
                                  banyan_error *err);
 
 /* Where its file is, without loading it; 0: nowhere. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/several.c: every pair of members takes the better way that both have. Waiting is the only thing that
- * concerns both at once: each is asked without waiting, then one sleeps on both descriptors. */
+/* transport/several.c: every pair of members takes the better way that both have. Waiting is the only thing
+ * that concerns both at once: each is asked without waiting, then one sleeps on both descriptors. */
 #include "transport/several.h"
 
 #include <poll.h>

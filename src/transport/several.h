@@ -6,8 +6,8 @@
 
 #include "transport/transport.h"
 
-/* Takes both over on success; they are of the same member and group, and have a sleep_fd. A failure that the near
- * one finds is told through the far one's abort. */
+/* Takes both over on success; they are of the same member and group, and have a sleep_fd. A failure that the
+ * near one finds is told through the far one's abort. */
 banyan_status banyan_several_create(banyan_endpoint *near_one, banyan_endpoint *far_one,
                                     banyan_endpoint **out, banyan_error *err);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/shared.c: each piece is a memfd, which has no name in any file system, so nothing is left when the process ends,
- * however it does. A table of all of them, ascending by address, is the one thing here that the whole process has in common:
- * addresses are, too. It is looked into by binary search under a lock that is held for moments.
+/* transport/shared.c: each piece is a memfd, which has no name in any file system, so nothing is left when
+ * the process ends, however it does. A table of all of them, ascending by address, is the one thing here that
+ * the whole process has in common: addresses are, too. It is looked into by binary search under a lock that
+ * is held for moments.
  *
- * Others may still have a piece mapped when it is freed (they notice at a later call). A hole is punched into the file then,
- * so the memory goes back to the system at once and only addresses stay behind at the others. */
+ * Others may still have a piece mapped when it is freed (they notice at a later call). A hole is punched into
+ * the file then, so the memory goes back to the system at once and only addresses stay behind at the
+ * others. */
 #include "transport/shared.h"
 
 #include <errno.h>
@@ -20,7 +22,7 @@
 #include "transport/shm_segment.h"
 
 typedef struct {
-    banyan_shared facts;
+    banyan_shared_memory facts;
     pid_t owner;
     int is_cut_off;
 } piece;
@@ -124,7 +126,7 @@ static banyan_status init(piece *p, size_t bytes, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_shared_alloc(size_t bytes, void **out, banyan_error *err)
+banyan_status banyan_shared_memory_alloc(size_t bytes, void **out, banyan_error *err)
 {
     size_t page = page_bytes(), most = (size_t)sysconf(_SC_PHYS_PAGES);
     piece p;
@@ -148,7 +150,7 @@ banyan_status banyan_shared_alloc(size_t bytes, void **out, banyan_error *err)
     return status;
 }
 
-banyan_status banyan_shared_free(void *memory, banyan_error *err)
+banyan_status banyan_shared_memory_free(void *memory, banyan_error *err)
 {
     piece *found, old_one;
 
@@ -170,7 +172,7 @@ banyan_status banyan_shared_free(void *memory, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-int banyan_shared_find(const void *memory, size_t bytes, banyan_shared *out)
+int banyan_shared_memory_find(const void *memory, size_t bytes, banyan_shared_memory *out)
 {
     const piece *p;
     int is_found;
@@ -186,7 +188,7 @@ int banyan_shared_find(const void *memory, size_t bytes, banyan_shared *out)
     return is_found;
 }
 
-int banyan_shared_is_alive(uint64_t serial)
+int banyan_shared_memory_is_alive(uint64_t serial)
 {
     int is_alive = 0;
 
@@ -197,7 +199,7 @@ int banyan_shared_is_alive(uint64_t serial)
     return is_alive;
 }
 
-void banyan_shared_cut_off(void *memory, size_t bytes)
+void banyan_shared_memory_cut_off(void *memory, size_t bytes)
 {
     size_t page = page_bytes();
     char *begin = (char *)memory - (uintptr_t)memory % page;

@@ -7,8 +7,9 @@
  *   a short piece            slots in shared memory; sent at once                    two, in the cache
  *   where reading another process is forbidden, or slower: everything through slots  two
  *
- * Shared memory is read in place where all of the group are on this host. Where some are not, who waits for a reader before it may
- * go on also keeps the network waiting: 16 MiB between 2+3 ranks took 5 % longer than through slots.
+ * Shared memory is read in place where all of the group are on this host. Where some are not, who waits for a
+ * reader before it may go on also keeps the network waiting: 16 MiB between 2+3 ranks took 5 % longer than
+ * through slots.
  *
  * Taking memory back (withdraw): what is read across processes is looked at again afterwards and thrown away
  * if the sender has withdrawn meanwhile. For regions both raise a flag and then look at the other's, as in

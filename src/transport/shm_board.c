@@ -75,8 +75,9 @@ static int is_written(const shm_endpoint *e)
     return 0;
 }
 
-/* Writers look at has_withdrawn every few kilobytes, so they are gone in a moment; but one that is stopped in between could
- * go on at any time, perhaps when our buffer has long been used for something else. It may write where our pages were. */
+/* Writers look at has_withdrawn every few kilobytes, so they are gone in a moment; but one that is stopped in
+ * between could go on at any time, perhaps when our buffer has long been used for something else. It may
+ * write where our pages were. */
 void banyan_shm_board_withdraw(shm_endpoint *e)
 {
     int64_t patience_ns = banyan_clock_ns() + WRITERS_PATIENCE_NS;
@@ -90,6 +91,6 @@ void banyan_shm_board_withdraw(shm_endpoint *e)
     while (is_written(e) && banyan_clock_ns() < patience_ns)
         sched_yield();
     if (is_written(e))
-        banyan_shared_cut_off(board->lent, board->lent_bytes);
+        banyan_shared_memory_cut_off(board->lent, board->lent_bytes);
     board->lent = NULL;
 }

@@ -3,7 +3,7 @@
  *
  * Every member has one segment. It begins with a header, and chunks follow as streams are asked for:
  *
- *     header | lanes: by way and peer, which chunks hold its streams | seat (transport/board.h) | chunk | chunk | ...
+ *     header | lanes: by way and peer, which chunks hold its streams | seat (board.h) | chunk | chunk | ...
  *     chunk of outgoing halves:  half half half half | slots slots slots slots
  *     chunk of incoming halves:  half half half half
  *

@@ -131,8 +131,8 @@ static void look_for_lost(shm_endpoint *e)
         }
 }
 
-/* Whoever took the flag has knocked or is about to. A knock that comes late ends the next sleep early, and is taken out then:
- * left in the pipe, it would keep us from sleeping until somebody else knocks. */
+/* Whoever took the flag has knocked or is about to. A knock that comes late ends the next sleep early, and is
+ * taken out then: left in the pipe, it would keep us from sleeping until somebody else knocks. */
 static void end_poll(shm_endpoint *e)
 {
     char rubbish[64];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as well, so that they
- * add straight out of it and, at a board, write straight into it.
+/* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as
+ * well, so that they add straight out of it and, at a board, write straight into it.
  *
- * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the member's segment,
- * where peers find which file to map. Places are used again when their memory has been freed. They count generations, so
- * that a peer which still has an older one mapped there notices and maps anew. */
+ * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the
+ * member's segment, where peers find which file to map. Places are used again when their memory has been
+ * freed. They count generations, so that a peer which still has an older one mapped there notices and maps
+ * anew. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,13 +26,13 @@ static int find_own(const shm_endpoint *e, uint64_t serial)
 }
 
 /* -1: there are too many already. */
-static int add_own(shm_endpoint *e, const banyan_shared *shared)
+static int add_own(shm_endpoint *e, const banyan_shared_memory *shared)
 {
     shm_own_region *region = NULL;
     shm_region *facts;
     int i = 0;
 
-    while (i < e->region_count && banyan_shared_is_alive(e->own_regions[i].serial))
+    while (i < e->region_count && banyan_shared_memory_is_alive(e->own_regions[i].serial))
         i++;
     if (i == BANYAN_SHM_MAX_REGIONS)
         return -1;
@@ -50,10 +51,10 @@ static int add_own(shm_endpoint *e, const banyan_shared *shared)
 
 shm_place banyan_shm_place(shm_endpoint *endpoint, const void *memory, size_t bytes)
 {
-    banyan_shared shared;
+    banyan_shared_memory shared;
     int i;
 
-    if (!banyan_shared_find(memory, bytes, &shared))
+    if (!banyan_shared_memory_find(memory, bytes, &shared))
         return (shm_place){.kind = SHM_IN_PROCESS};
     i = find_own(endpoint, shared.serial);
     if (i < 0)

@@ -10,8 +10,8 @@
  * stays where it is when the receiver can read it there. With slots alone a long offer goes in parts of half
  * the slots, so that one end writes while the other reads.
  *
- * Sender and receiver wake each other seldom: what lies in slots is sent already, so the sender hears of its end
- * only when it waits for room, and then when half of the slots are free. */
+ * Sender and receiver wake each other seldom: what lies in slots is sent already, so the sender hears of its
+ * end only when it waits for room, and then when half of the slots are free. */
 #include "transport/shm_stream.h"
 
 #include <string.h>
@@ -83,8 +83,8 @@ static uint64_t half_way(const shm_sender *stream)
     return position;
 }
 
-/* There is no room: asks to be told when there is much. Returns whether there is some already: either the receiver
- * sees the wish, or we see what it has emptied. */
+/* There is no room: asks to be told when there is much. Returns whether there is some already: either the
+ * receiver sees the wish, or we see what it has emptied. */
 static int wait_for_room(shm_sender *stream)
 {
     uint32_t emptied = stream->emptied;

@@ -204,8 +204,8 @@ int banyan_socket_accept(int listening, banyan_address *from)
     return fd;
 }
 
-/* Two interfaces of one network: the kernel would send everything through the first. A source address alone does not
- * change that, so the device is named as well where we may. */
+/* Two interfaces of one network: the kernel would send everything through the first. A source address alone
+ * does not change that, so the device is named as well where we may. */
 static banyan_status leave_through(int fd, const banyan_interface *through, banyan_error *err)
 {
     banyan_address from = through->address;

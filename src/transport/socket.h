@@ -34,10 +34,10 @@ typedef struct {
 /* Whether the address lies in the interface's network: it is reached without a router. */
 int banyan_interface_leads_to(const banyan_interface *interface, const banyan_address *to);
 
-/* Which addresses others should reach us at. wish is NCCL's grammar: «eth» (names that begin so), «=eth0,eth1»
- * (exactly these), «^docker,lo» (all but names that begin so), or an address or network such as
- * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback.
- * Where several fit, each gives its first address of the family that the first one has, up to `most`. */
+/* Which addresses others should reach us at. wish is NCCL's grammar: «eth» (names that begin so),
+ * «=eth0,eth1» (exactly these), «^docker,lo» (all but names that begin so), or an address or network such as
+ * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback. Where
+ * several fit, each gives its first address of the family that the first one has, up to `most`. */
 banyan_status banyan_interface_choose(const char *wish, int family, int most, banyan_interface *out,
                                       int *count, banyan_error *err);
 
@@ -46,11 +46,13 @@ banyan_status banyan_interface_choose(const char *wish, int family, int most, ba
 banyan_status banyan_socket_listen(const banyan_address *address, int low, int high, int *out,
                                    banyan_address *bound, banyan_error *err);
 
-/* Connections that the kernel keeps until they are accepted: as many as a group may have members, since all of them may
- * come to rank 0 at once. A system may allow fewer (net.core.somaxconn); who finds no room tries again. */
+/* Connections that the kernel keeps until they are accepted: as many as a group may have members, since all
+ * of them may come to rank 0 at once. A system may allow fewer (net.core.somaxconn); who finds no room tries
+ * again. */
 #define BANYAN_SOCKET_BACKLOG 4096
 
-/* The next connection at a listening socket, non-blocking and close on exec, and where it comes from; -1 and errno. */
+/* The next connection at a listening socket, non-blocking and close on exec, and where it comes from; -1 and
+ * errno. */
 int banyan_socket_accept(int listening, banyan_address *from);
 
 /* Whether this errno means that the system, or this process's limit, has run out of descriptors or memory. */
@@ -59,8 +61,8 @@ int banyan_socket_is_shortage(int error);
 /* What to do about a shortage, to stand behind the system's words for it; "" for other errors. */
 const char *banyan_socket_advice(int error);
 
-/* Begins to connect, through this interface where one is named (NULL: the system's choice); the socket becomes writable
- * when it is done. */
+/* Begins to connect, through this interface where one is named (NULL: the system's choice); the socket
+ * becomes writable when it is done. */
 banyan_status banyan_socket_connect(const banyan_address *to, const banyan_interface *through, int *out,
                                     banyan_error *err);
 

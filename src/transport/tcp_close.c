@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/tcp_close.c: leaving without throwing away what the peers have not got yet. Everybody is told first, so that
- * nobody who waits for one peer keeps another waiting. */
+/* transport/tcp_close.c: leaving without throwing away what the peers have not got yet. Everybody is told
+ * first, so that nobody who waits for one peer keeps another waiting. */
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -4,12 +4,13 @@
  *     cable 0, 1 Gbit/s, weight 1        | 0 | 2 | 3 | 4 | 5 | 7 | 8 | 9 |
  *     cable 1, 250 Mbit/s, weight 1/4    |       1       |       6       |
  *
- * Each link gets stripes as its weight says, in turn (stride scheduling), so that they are through in about the order in
- * which they are wanted. A weight is the link's rate, of the fastest one's: what was acknowledged in a few
- * milliseconds, where something was waiting all the time. A link that ran dry while another did not can do more than it
- * was seen to, so its rate is raised until it does not. Rates that are nearly the same are taken for the same. So equal
- * cables are dealt equal shares whatever their acknowledgements' humours, unequal ones come to carry what they can, and so
- * do equal ones of which one is used by others, too. */
+ * Each link gets stripes as its weight says, in turn (stride scheduling), so that they are through in about
+ * the order in which they are wanted. A weight is the link's rate, of the fastest one's: what was
+ * acknowledged in a few milliseconds, where something was waiting all the time. A link that ran dry while
+ * another did not can do more than it was seen to, so its rate is raised until it does not. Rates that are
+ * nearly the same are taken for the same. So equal cables are dealt equal shares whatever their
+ * acknowledgements' humours, unequal ones come to carry what they can, and so do equal ones of which one is
+ * used by others, too. */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 

@@ -283,8 +283,8 @@ static banyan_status distribute(banyan_tcp_link *link, size_t count, int *has_ch
     return banyan_tcp_parse(link, has_changed, err);
 }
 
-/* Whoever sleeps need not wake for every packet of a long run: the kernel is told how much of the frame to gather first.
- * A run that has just begun, and the head of a frame, are told of at once. */
+/* Whoever sleeps need not wake for every packet of a long run: the kernel is told how much of the frame to
+ * gather first. A run that has just begun, and the head of a frame, are told of at once. */
 static void choose_patience(banyan_tcp_link *link)
 {
     size_t worth = (size_t)(link->run_bytes / PATIENCE_SHARE);

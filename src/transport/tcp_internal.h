@@ -2,8 +2,9 @@
 /* transport/tcp_internal.h: streams, links and peers, for the tcp_*.c files.
  *
  * A pair of members has one or several connections (links). A link carries frames: a header of 16 bytes
- * {type and stream, bytes, value} and, for DATA, that many bytes of one stream, whose place in it is the value. Where there are
- * several links, a stream's bytes are dealt to them in stripes (tcp_deal.c), the faster ones getting more:
+ * {type and stream, bytes, value} and, for DATA, that many bytes of one stream, whose place in it is the
+ * value. Where there are several links, a stream's bytes are dealt to them in stripes (tcp_deal.c), the
+ * faster ones getting more:
  *
  *     stream 0, two links:   |  link 0  |  link 1  |  link 0  |  link 0  |  link 1  ...   each 16 KiB
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/tcp_link.c: the life of a connection: begun by the member with the smaller number or handed over by the door,
- * shaken hands on, open, ended.
+/* transport/tcp_link.c: the life of a connection: begun by the member with the smaller number or handed over
+ * by the door, shaken hands on, open, ended.
  *
  * A connection that ends without a word makes its peer suspect; what becomes of that is tcp.c's. */
 #include <errno.h>
@@ -57,8 +57,8 @@ static int count_links(const banyan_tcp_endpoint *e, int member)
     return links < BANYAN_TCP_MAX_CONNECTIONS ? links : BANYAN_TCP_MAX_CONNECTIONS;
 }
 
-/* The kernel's routes choose, unless several of our interfaces are in the network of the peer's address: then the
- * connections take turns. What is our own does not leave at all. */
+/* The kernel's routes choose, unless several of our interfaces are in the network of the peer's address: then
+ * the connections take turns. What is our own does not leave at all. */
 static const banyan_interface *way_out(const banyan_tcp_endpoint *e, const banyan_address *to, int link)
 {
     const banyan_interface *fits[BANYAN_INTERFACES];
@@ -272,8 +272,9 @@ void banyan_tcp_seat_guests(banyan_tcp_endpoint *e)
     e->has_changed = 1;
 }
 
-/* All of the group have shown their secret before. So a handshake that is cut short means that the peer is crowded by strangers or
- * that the network is bad; where it is gone, its port refuses us (SYSTEM_ERROR), and those who watch the group know. */
+/* All of the group have shown their secret before. So a handshake that is cut short means that the peer is
+ * crowded by strangers or that the network is bad; where it is gone, its port refuses us (SYSTEM_ERROR), and
+ * those who watch the group know. */
 static int may_try_again(const banyan_tcp_endpoint *e, const banyan_tcp_link *link, banyan_status status)
 {
     return (status == BANYAN_PEER_LOST || status == BANYAN_MISMATCH || status == BANYAN_REMOTE_ERROR) &&

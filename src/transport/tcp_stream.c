@@ -179,8 +179,8 @@ static banyan_tcp_stripe *stripe_at(const banyan_tcp_in *in, uint64_t at)
     return &in->stripes[at / BANYAN_TCP_STRIPE_BYTES % in->stripe_count];
 }
 
-/* With one link bytes come in order. With several each stripe does, whose link has said so much of it already: one that
- * came over two would be taken for complete as far as the faster has come. */
+/* With one link bytes come in order. With several each stripe does, whose link has said so much of it
+ * already: one that came over two would be taken for complete as far as the faster has come. */
 int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes)
 {
     uint64_t offset = at % BANYAN_TCP_STRIPE_BYTES;

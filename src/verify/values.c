@@ -110,7 +110,8 @@ static void report_empty(prover *p, size_t transfer, int node)
                         banyan_judge_node_name(p->judge, node, who, sizeof who));
 }
 
-/* Nodes begin with whatever was in their memory: zeros would be right for sums alone, not for products or minima. */
+/* Nodes begin with whatever was in their memory: zeros would be right for sums alone, not for products or
+ * minima. */
 static void report_empty_sum(prover *p, size_t transfer, int node)
 {
     char where[160], who[80];

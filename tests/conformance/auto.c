@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/conformance/auto.c: on random networks (2 to 40 workers, switches, uneven links, idle workers) the
- * planner returns a proven schedule that is predicted to be at least as fast as that of any one algorithm. BANYAN_NETWORKS in the environment of a long run asks for more networks. */
+ * planner returns a proven schedule that is predicted to be at least as fast as that of any one algorithm.
+ * BANYAN_NETWORKS in the environment of a long run asks for more networks. */
 #include "unit/test.h"
 
 #include "core/alloc.h"

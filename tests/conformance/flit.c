@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/conformance/flit.c: random small schedules on random networks with random settings: each ends, moves
  * exactly its bytes over exactly its links, keeps to its dependencies, and takes the same cycles when every
- * cycle of every node is done one by one. BANYAN_FLIT_SCHEDULES sets how many, BANYAN_FLIT_FIRST from which seed
- * on. */
+ * cycle of every node is done one by one. BANYAN_FLIT_SCHEDULES sets how many, BANYAN_FLIT_FIRST from which
+ * seed on. */
 #include "flit.h"
 
 #include <math.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/conformance/multitree.c: forest, left to itself, is at least as fast as multitree from 1 MiB up on the
- * eight networks of the MultiTree paper's Fig. 9: in the fluid model, and in the flit engine with messages and
- * with packets.
+/* tests/conformance/multitree.c: forest, left to itself, is at least as fast as multitree from 1 MiB up on
+ * the eight networks of the MultiTree paper's Fig. 9: in the fluid model, and in the flit engine with
+ * messages and with packets.
  *
- * Multitree runs with the order of neighbours that reaches the bound and with the paper's own. The fluid model is
- * asked on all networks up to 64 MiB, the flit engine on small ones at 1 MiB. With BANYAN_TEST_ALL set it is asked
- * on all of them: messages up to 64 MiB (the 8x8 mesh up to 16), packets up to 4 MiB, and the tori of Fig. 10 with
- * 375 KiB a node. That is for the optimised build. An argument picks tests by their names, with * for any
- * letters. */
+ * Multitree runs with the order of neighbours that reaches the bound and with the paper's own. The fluid
+ * model is asked on all networks up to 64 MiB, the flit engine on small ones at 1 MiB. With BANYAN_TEST_ALL
+ * set it is asked on all of them: messages up to 64 MiB (the 8x8 mesh up to 16), packets up to 4 MiB, and the
+ * tori of Fig. 10 with 375 KiB a node. That is for the optimised build. An argument picks tests by their
+ * names, with * for any letters. */
 #include "unit/test.h"
 
 #include <stdlib.h>
@@ -131,7 +131,8 @@ TEST(forest_is_at_least_as_fast_as_multitree_in_the_fluid_model)
     assert_int_equal(losses, 0);
 }
 
-/* Where the two engines would change from one order of neighbours to the other at unlike sizes, neither may win. */
+/* Where the two engines would change from one order of neighbours to the other at unlike sizes, neither may
+ * win. */
 TEST(forest_is_at_least_as_fast_as_multitree_on_larger_grids)
 {
     static const char *const larger[] = {"torus:6x6", "torus:16x16", "mesh:16x16"};
@@ -146,7 +147,8 @@ TEST(forest_is_at_least_as_fast_as_multitree_on_larger_grids)
     assert_int_equal(losses, 0);
 }
 
-/* Sizes whose pieces fill neither packets nor an interface's buffer evenly, on the networks where that matters. */
+/* Sizes whose pieces fill neither packets nor an interface's buffer evenly, on the networks where that
+ * matters. */
 TEST(forest_is_at_least_as_fast_as_multitree_at_sizes_in_between)
 {
     static const size_t kib[] = {1536, 1234, 3072, 5120, 6144, 12288, 24576};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/conformance/pipeline.c: a forest that is pipelined in slices, 64 of them a tree, takes little longer than
- * its rate in the limit promises: on every sample network at most 6 % over size / rate. A lone tree of h hops
- * up and down cannot do better than (64 + h - 1) / 64, whatever is sent when; that is allowed to it. */
+/* tests/conformance/pipeline.c: a forest that is pipelined in slices, 64 of them a tree, takes little longer
+ * than its rate in the limit promises: on every sample network at most 6 % over size / rate. A lone tree of h
+ * hops up and down cannot do better than (64 + h - 1) / 64, whatever is sent when; that is allowed to it. */
 #include "unit/test.h"
 
 #include "algorithms/algorithms.h"

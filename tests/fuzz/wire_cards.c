@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/wire_cards.c: what comes over connections that have proven themselves, from a rank gone mad: messages of the
- * control star, cut out of a stream, and cards. */
+/* tests/fuzz/wire_cards.c: what comes over connections that have proven themselves, from a rank gone mad:
+ * messages of the control star, cut out of a stream, and cards. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "transport/channel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/wire_frames.c: what a member that holds the secret may send: data frames over one connection, over two that
- * share the streams in stripes, and a rank's card. */
+/* tests/fuzz/wire_frames.c: what a member that holds the secret may send: data frames over one connection,
+ * over two that share the streams in stripes, and a rank's card. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/card.h"
+#include "bootstrap/card.h"
 #include "transport/tcp_internal.h"
 
 enum { STREAMS = 3, WINDOW = 256, LINKS = 2, BEFORE_END = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/bits.h: numbers whose sums depend on the order of additions, and what threads of one process make of
- * them: what processes must compute as well, bit by bit, over whatever carries their bytes. */
+/* tests/multi/bits.h: numbers whose sums depend on the order of additions, and what threads of one process
+ * make of them: what processes must compute as well, bit by bit, over whatever carries their bytes. */
 #ifndef BANYAN_TESTS_BITS_H
 #define BANYAN_TESTS_BITS_H
 

@@ -30,8 +30,9 @@ cp -rP /etc/ld.so.cache /etc/alternatives "$place/top/etc/" # where programs fin
 echo "inside" > "$place/top/etc/where"
 
 # in_chroot FOLDER COMMAND: mounts are made in a namespace that ends with the command, so that nothing that is removed
-# below is anybody else's.
+# below is anybody else's. Ranks append to the log, because programs that copy files overtake each other elsewhere.
 in_chroot() {
+    : > "$place/log"
     unshare -m bash -c '
         set -e
         cd "$1"
@@ -44,7 +45,7 @@ in_chroot() {
         status=0
         chroot . /bin/sh -c "cd $3 && $4" || status=$?
         [ "$before" = "$(cat /proc/self/mounts)" ] || echo "mounts are left"
-        exit $status' in_chroot "$place/top" "$(dirname "$banyan")" "$1" "$2" > "$place/log" 2>&1
+        exit $status' in_chroot "$place/top" "$(dirname "$banyan")" "$1" "$2" >> "$place/log" 2>&1
 }
 
 run="ASAN_OPTIONS=detect_leaks=0 /build/banyan run --net hosts:1+1,gbps=1"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/collectives.c: ranks that are processes compute, whatever carries the bytes, the very bits that threads of
- * one process compute. */
+/* tests/multi/collectives.c: ranks that are processes compute, whatever carries the bytes, the very bits that
+ * threads of one process compute. */
 #include "algorithms/algorithms.h"
 #include "bits.h"
-#include "comm/group.h"
-#include "comm/internal.h"
+#include "calls/comm.h"
+#include "group/group.h"
 #include "jobs.h"
 
 static int check_algorithm(job_rank *self, const char *algorithm, const char *topology, int connections)
@@ -175,7 +175,8 @@ TEST(one_rank_is_a_group_too)
     job_run(1, alone);
 }
 
-/* What carries the bytes of a pair: shared memory within a host where it may be used, else what was asked for. */
+/* What carries the bytes of a pair: shared memory within a host where it may be used, else what was asked
+ * for. */
 static int check_ways(job_rank *self)
 {
     const char *wish = getenv("BANYAN_TRANSPORT"), *plus = strchr(wish, '+');
@@ -203,7 +204,7 @@ TEST(each_pair_uses_the_best_that_both_have)
     job_run(4, check_ways);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_is_a_group_too),
@@ -215,6 +216,5 @@ int main(void)
         cmocka_unit_test(every_algorithm_computes_the_same_bits_as_in_one_process),
     };
 
-    job_stay_here();
-    return RUN_OVER_ALL_TRANSPORTS(tests);
+    return RUN_OVER_TRANSPORTS(tests, count, words);
 }

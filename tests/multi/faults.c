@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/faults.c: what the others see when a rank dies, stops, lies, is cut off or never comes: the
+/* tests/multi/faults.c: what the others see when a rank dies, stops, is cut off or makes other calls: the
  * right status, in time, with a sentence that names it; and survivors that go on. */
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
-#include "comm/card.h"
-#include "jobs.h"
-#include "transport/dial.h"
-#include "transport/handshake.h"
-#include "transport/listener.h"
-#include "transport/tcp.h"
+#include "multi/calls.h"
 
 enum { RANKS = 4, VICTIM_CALLS = 3 };
 
@@ -43,35 +35,6 @@ static int enter(job_rank *self, scene *s, int timeout_ms)
     return enter_with(self, s, config);
 }
 
-static banyan_status sum_ranks(banyan_comm *comm, float *sum)
-{
-    static float data[100000];
-    int rank = 0;
-    banyan_status status;
-
-    banyan_comm_rank(comm, &rank);
-    for (int i = 0; i < 100000; i++)
-        data[i] = (float)(rank + 1);
-    status = banyan_allreduce(data, data, 100000, BANYAN_FLOAT32, BANYAN_SUM, comm);
-    *sum = data[99999];
-    return status;
-}
-
-/* Calls until one fails; *seconds is how long that one took. */
-static banyan_status call_until_failure(banyan_comm *comm, double *seconds)
-{
-    banyan_status status = BANYAN_SUCCESS;
-    float sum;
-
-    while (!status) {
-        double begin_s = banyan_clock_s();
-
-        status = sum_ranks(comm, &sum);
-        *seconds = banyan_clock_s() - begin_s;
-    }
-    return status;
-}
-
 /* The survivors make a group and compute in it; then nothing is left of either. */
 static int recover(job_rank *self, scene *s, int survivors)
 {
@@ -98,7 +61,7 @@ static int leave(job_rank *self, scene *s, int descriptors, int threads)
     struct timespec pause = {.tv_nsec = 10000000};
 
     banyan_comm_destroy(s->comm);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() == descriptors && job_count_threads() == threads)
             return 0;
         nanosleep(&pause, NULL);
@@ -200,7 +163,7 @@ TEST(a_killed_rank_0_is_named_and_the_survivors_go_on)
 
 /* SIGSTOP */
 
-enum { STOP_MS = 2500 };
+static int stop_ms; /* a time-out that passes */
 
 /* What follows the words, or nothing. */
 static const char *after_words(const char *text, const char *words)
@@ -218,7 +181,7 @@ static int stop_a_rank(job_rank *self, int victim)
     char name[40], other[40], third[40];
     float sum;
 
-    if (enter(self, &s, STOP_MS))
+    if (enter(self, &s, stop_ms))
         return 1;
     EXPECT(!sum_ranks(s.comm, &sum), "%s", banyan_last_error(s.comm));
     pthread_barrier_wait(&self->memory->barrier);
@@ -243,7 +206,7 @@ static int stop_a_rank(job_rank *self, int victim)
            banyan_last_error(s.comm));
     EXPECT(!strstr(after_words(banyan_last_error(s.comm), "been silent"), "been silent"), "twice: %s",
            banyan_last_error(s.comm));
-    EXPECT(seconds < STOP_MS * 1e-3 * 1.5, "%g s", seconds);
+    EXPECT(seconds < 3e-3 * stop_ms, "%g s", seconds);
     note_words(self, &s);
     if (recover(self, &s, RANKS - 1))
         return 1;
@@ -264,9 +227,11 @@ static int stop_rank_0(job_rank *self)
 
 static void expect_to_survive_a_stop(int victim, rank_function function)
 {
-    job j = job_start(RANKS, function);
+    job j;
     int wrong = 0;
 
+    stop_ms = job_short_ms(RANKS);
+    j = job_start(RANKS, function);
     for (int i = 0; i < RANKS; i++)
         if (i != victim)
             wrong += job_end_rank(&j, i, JOB_SECONDS) != 0;
@@ -287,7 +252,8 @@ TEST(a_stopped_rank_0_is_a_time_out_that_names_it)
     expect_to_survive_a_stop(0, stop_rank_0);
 }
 
-/* Ranks that are slow while the others shrink: the leader to be and a follower stand still for more than a quarter of the time-out. */
+/* Ranks that are slow while the others shrink: the leader to be and a follower stand still for more than a
+ * quarter of the time-out. */
 
 enum { SLOW_MS = 16000, SLOW_FOR_MS = 4500 };
 
@@ -416,7 +382,7 @@ static int differ_in_collective(job_rank *self)
         return 1;
     status = self->rank == 3 ? banyan_barrier(s.comm)
                              : banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm);
-    for (int i = 0; i < 1000 && !status;
+    for (int i = 0; i < 10000 && !status;
          i++) { /* the root may be done before it is found; a later call says so */
         usleep(5000);
         status = banyan_broadcast(data, data, 30, BANYAN_FLOAT32, 0, s.comm);
@@ -541,299 +507,6 @@ TEST(rank_0_may_leave_early_too_and_is_named)
     job_run(RANKS, rank_0_leaves_early);
 }
 
-/* Starting */
-
-static int start_without_rank_2(job_rank *self)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    char sentence[512] = "";
-    banyan_comm *comm = NULL;
-    banyan_status status;
-    double begin_s;
-
-    config.timeout_ms = 1500;
-    config.error = sentence;
-    config.error_bytes = sizeof sentence;
-    if (self->rank == 2)
-        return 0;
-    begin_s = banyan_clock_s();
-    status = banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, &config);
-    EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), sentence);
-    EXPECT(comm == NULL, "there is a handle");
-    EXPECT(strstr(sentence, "rank 2 of 4 did not come within 1500 ms"), "%s", sentence);
-    EXPECT(banyan_clock_s() - begin_s < 3, "%g s", banyan_clock_s() - begin_s);
-    return 0;
-}
-
-TEST(a_rank_that_never_comes_is_named)
-{
-    job_run(RANKS, start_without_rank_2);
-}
-
-static int start_with_wrong_secret(job_rank *self)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    char sentence[512] = "";
-    banyan_unique_id id = job_id(self);
-    banyan_comm *comm = NULL;
-    banyan_status status;
-
-    config.timeout_ms = 1500;
-    config.error = sentence;
-    config.error_bytes = sizeof sentence;
-    if (self->rank == 1)
-        id.bytes[40] ^= 1;
-    status = banyan_comm_init_rank(&comm, RANKS, id, self->rank, &config);
-    EXPECT(status == (self->rank == 1 ? BANYAN_MISMATCH : BANYAN_TIMEOUT), "%s: %s",
-           banyan_status_string(status), sentence);
-    EXPECT(strstr(sentence,
-                  self->rank == 1
-                      ? "does not hold the same secret"
-                      : "rank 1 of 4 did not come within 1500 ms; 2 connections came with another secret"),
-           "%s", sentence);
-    return 0;
-}
-
-TEST(a_wrong_secret_keeps_out_and_is_told)
-{
-    job_run(RANKS, start_with_wrong_secret);
-}
-
-static int start_with(job_rank *self, int size, int rank, const char *algorithm, banyan_status expected,
-                      const char *words)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    char sentence[512] = "";
-    banyan_comm *comm = NULL;
-    banyan_status status;
-
-    config.timeout_ms = CALL_MS;
-    config.algorithm = algorithm;
-    config.error = sentence;
-    config.error_bytes = sizeof sentence;
-    status = banyan_comm_init_rank(&comm, size, job_id(self), rank, &config);
-    EXPECT(status == expected, "%s: %s", banyan_status_string(status), sentence);
-    EXPECT(strstr(sentence, words), "%s", sentence);
-    pthread_barrier_wait(&self->memory->barrier); /* rank 0's process holds the meeting place */
-    return 0;
-}
-
-static int start_with_other_size(job_rank *self)
-{
-    return start_with(self, self->rank == 3 ? 5 : RANKS, self->rank, "ring", BANYAN_MISMATCH,
-                      "the number of ranks differs: rank");
-}
-
-static int start_with_other_algorithm(job_rank *self)
-{
-    return start_with(self, RANKS, self->rank, self->rank == 3 ? "ring" : "auto", BANYAN_MISMATCH,
-                      "BANYAN_ALGO differs: rank 0 has auto, rank 3 has ring");
-}
-
-static int start_as_the_same_rank(job_rank *self)
-{
-    return start_with(self, RANKS, self->rank == 3 ? 1 : self->rank, "ring", BANYAN_MISMATCH,
-                      "two processes say that they are rank 1");
-}
-
-TEST(different_sizes_are_told_at_the_start)
-{
-    job_run(RANKS, start_with_other_size);
-}
-
-TEST(different_settings_are_told_at_the_start)
-{
-    job_run(RANKS, start_with_other_algorithm);
-}
-
-TEST(two_processes_with_one_rank_are_told)
-{
-    job_run(RANKS, start_as_the_same_rank);
-}
-
-static int die_while_starting(job_rank *self)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    char sentence[512] = "";
-    banyan_comm *comm = NULL;
-    banyan_status status;
-
-    config.timeout_ms = 2000;
-    config.error = sentence;
-    config.error_bytes = sizeof sentence;
-    if (self->rank == 3) { /* comes, and dies before the others */
-        job_id(self);
-        alarm(1);
-        signal(SIGALRM, SIG_DFL);
-    }
-    if (self->rank == 0) {
-        job_id(self);
-        job_wait_step(self->memory, 1); /* holds all up until rank 3 is dead */
-    }
-    status = banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, &config);
-    EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), sentence);
-    EXPECT(strstr(sentence, "3 of 4 did not come") || strstr(sentence, "does not answer") ||
-               strstr(sentence, "no answer"),
-           "%s", sentence);
-    return 0;
-}
-
-TEST(a_rank_that_dies_during_the_start_is_missed)
-{
-    job j = job_start(RANKS, die_while_starting);
-    int wrong = job_end_rank(&j, 3, JOB_SECONDS) != 1000 + SIGALRM;
-
-    atomic_store(&j.memory->step, 1);
-    for (int i = 0; i < 3; i++)
-        wrong += job_end_rank(&j, i, JOB_SECONDS) != 0;
-    job_free(&j);
-    assert_int_equal(wrong, 0);
-}
-
-/* Strangers, liars and other versions at a rank's door */
-
-typedef struct {
-    banyan_address address;
-    banyan_secret secret;
-} target;
-
-/* Rank 0's door: its card went through the shared memory, with the secret that it made. */
-static target find_door(job_rank *self)
-{
-    banyan_card card;
-    target t;
-
-    banyan_card_read(self->memory->cards[0], &card, NULL);
-    t.address = card.address;
-    t.secret = card.secret;
-    return t;
-}
-
-static int dial_raw(const banyan_address *address)
-{
-    int fd = -1;
-
-    if (banyan_socket_connect(address, NULL, &fd, NULL))
-        return -1;
-    banyan_socket_wait(fd, POLLOUT, banyan_clock_ns() + 1000000000);
-    return fd;
-}
-
-static int strangers_knock(job_rank *self)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    banyan_comm *comm = NULL;
-    int fds[100], made = 0;
-    char rubbish[3000];
-    float sum;
-
-    config.timeout_ms = CALL_MS;
-    EXPECT(!banyan_comm_init_exchange(&comm, 2, self->rank, job_exchange, self, &config), "init");
-    if (self->rank == 1) {
-        target t = find_door(self);
-
-        memset(rubbish, 'x', sizeof rubbish);
-        for (; made < 100; made++) {
-            fds[made] = dial_raw(&t.address);
-            if (made % 2) /* half of them say nothing at all */
-                EXPECT(send(fds[made], rubbish, sizeof rubbish, MSG_NOSIGNAL) != 0, "send");
-        }
-    }
-    for (int i = 0; i < 20; i++) {
-        EXPECT(!sum_ranks(comm, &sum), "%s", banyan_last_error(comm));
-        EXPECT(sum == 3, "%g", (double)sum);
-    }
-    while (made > 0)
-        close(fds[--made]);
-    banyan_comm_destroy(comm);
-    return 0;
-}
-
-TEST(strangers_at_the_door_do_not_disturb)
-{
-    job_run(2, strangers_knock);
-}
-
-/* What a hello that is not ours is answered with. */
-static int other_version_knocks(job_rank *self)
-{
-    banyan_hello hello = {BANYAN_PROTOCOL + 1, BANYAN_HELLO_DATA, 0, 3, 0, 1};
-    char words[80];
-    banyan_error err = {""};
-    banyan_comm *comm = NULL;
-    banyan_status status;
-    float sum;
-    int fd;
-
-    EXPECT(!banyan_comm_init_exchange(&comm, 2, self->rank, job_exchange, self, NULL), "init");
-    if (self->rank == 1) {
-        target t = find_door(self);
-
-        status =
-            banyan_dial(&t.address, &t.secret, &hello, "rank 0", banyan_clock_ns() + 5000000000, &fd, &err);
-        EXPECT(status == BANYAN_VERSION_MISMATCH, "%s: %s", banyan_status_string(status), err.text);
-        snprintf(words, sizeof words, "rank 0: it speaks protocol %d, this process speaks %d",
-                 BANYAN_PROTOCOL, BANYAN_PROTOCOL + 1);
-        EXPECT(strstr(err.text, words), "%s", err.text);
-        t.secret.bytes[0] ^= 1;
-        status =
-            banyan_dial(&t.address, &t.secret, &hello, "rank 0", banyan_clock_ns() + 5000000000, &fd, &err);
-        EXPECT(status == BANYAN_MISMATCH, "%s: %s", banyan_status_string(status), err.text);
-    }
-    EXPECT(!sum_ranks(comm, &sum) && sum == 3, "%s", banyan_last_error(comm));
-    banyan_comm_destroy(comm);
-    return 0;
-}
-
-TEST(other_versions_are_told_apart_from_other_secrets)
-{
-    job_run(2, other_version_knocks);
-}
-
-/* A member that has the secret and sends rubbish in place of frames. */
-static int liar_sends_rubbish(job_rank *self)
-{
-    banyan_config config = BANYAN_CONFIG_INITIALIZER;
-    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_DATA, 0, 4, 0, 1};
-    banyan_comm *comm = NULL;
-    banyan_status status;
-    double seconds;
-    char rubbish[64];
-    int fd;
-
-    setenv("BANYAN_TRANSPORT", "tcp", 1); /* nobody reads frames where there are none */
-    config.timeout_ms = CALL_MS;
-    config.algorithm = "ring";
-    EXPECT(!banyan_comm_init_exchange(&comm, 3, self->rank, job_exchange, self, &config), "init");
-    if (self->rank == 2) { /* dials rank 1 as if it were rank 0, before rank 0 has */
-        banyan_card card;
-        target t = find_door(self);
-
-        banyan_card_read(self->memory->cards[1], &card, NULL);
-        EXPECT(!banyan_dial(&card.address, &t.secret, &hello, "rank 1", banyan_clock_ns() + 5000000000, &fd,
-                            NULL),
-               "dial");
-        memset(rubbish, 0x77, sizeof rubbish);
-        EXPECT(send(fd, rubbish, sizeof rubbish, MSG_NOSIGNAL) == sizeof rubbish, "send");
-        atomic_store(&self->memory->step, 1);
-    }
-    job_wait_step(self->memory, 1);
-    usleep(100000);
-    status = call_until_failure(comm, &seconds);
-    EXPECT(status == BANYAN_REMOTE_ERROR, "%s: %s", banyan_status_string(status), banyan_last_error(comm));
-    EXPECT(strstr(banyan_last_error(comm), "rank 0") &&
-               strstr(banyan_last_error(comm), "sent what is not ours"),
-           "%s", banyan_last_error(comm));
-    EXPECT(seconds < CALL_MS * 1e-3 / 2, "%g s", seconds);
-    banyan_comm_destroy(comm);
-    return 0;
-}
-
-TEST(rubbish_in_place_of_frames_ends_the_group_and_names_the_sender)
-{
-    job_run(3, liar_sends_rubbish);
-}
-
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
@@ -850,19 +523,7 @@ int main(int count, char **words)
         cmocka_unit_test(an_abort_ends_the_calls_of_all_processes),
         cmocka_unit_test(a_rank_that_leaves_early_is_named),
         cmocka_unit_test(rank_0_may_leave_early_too_and_is_named),
-        cmocka_unit_test(a_rank_that_never_comes_is_named),
-        cmocka_unit_test(a_wrong_secret_keeps_out_and_is_told),
-        cmocka_unit_test(different_sizes_are_told_at_the_start),
-        cmocka_unit_test(different_settings_are_told_at_the_start),
-        cmocka_unit_test(two_processes_with_one_rank_are_told),
-        cmocka_unit_test(a_rank_that_dies_during_the_start_is_missed),
-        cmocka_unit_test(strangers_at_the_door_do_not_disturb),
-        cmocka_unit_test(other_versions_are_told_apart_from_other_secrets),
-        cmocka_unit_test(rubbish_in_place_of_frames_ends_the_group_and_names_the_sender),
     };
 
-    job_stay_here();
-    if (count > 1)
-        cmocka_set_test_filter(words[1]);
-    return RUN_OVER_ALL_TRANSPORTS(tests);
+    return RUN_OVER_TRANSPORTS(tests, count, words);
 }

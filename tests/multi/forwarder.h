@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/forwarder.h: a bad network in front of a port of this machine: a process that forwards connections to it, late,
- * cut short, silently swallowed or damaged, each as a list says; those beyond the list are treated like the last entry. */
+/* tests/multi/forwarder.h: a bad network in front of a port of this machine: a process that forwards
+ * connections to it, late, cut short, silently swallowed or damaged, each as a list says; those beyond the
+ * list are treated like the last entry. */
 #ifndef BANYAN_TESTS_FORWARDER_H
 #define BANYAN_TESTS_FORWARDER_H
 
@@ -133,7 +134,8 @@ static inline void forwarder_serve(forwarder *f, int door)
     }
 }
 
-/* The process; end it with forwarder_stop. Its treatments are given before, and its target port at any time. */
+/* The process; end it with forwarder_stop. Its treatments are given before, and its target port at any
+ * time. */
 static inline pid_t forwarder_start(forwarder *f)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

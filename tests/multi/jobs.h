@@ -26,8 +26,8 @@
 
 enum { MOST_RANKS = 16, CARD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
 
-/* Sanitizers slow everything down; what must be quick is quick all the same. */
-enum { JOB_SECONDS = 60, CALL_MS = 20000 };
+/* Sanitizers and busy machines slow everything down: what must happen may take long. */
+enum { JOB_SECONDS = 240, CALL_MS = 60000 };
 
 typedef struct {
     int size;
@@ -76,8 +76,8 @@ static inline void *job_tell_thread(void *id)
     return NULL;
 }
 
-/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are counted.
- * A joined thread stays in /proc for a moment longer, and shall not be counted. */
+/* Sanitizers start a thread of their own with a process's first one: it shall be there before threads are
+ * counted. A joined thread stays in /proc for a moment longer, and shall not be counted. */
 static inline void job_warm_up(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -89,7 +89,7 @@ static inline void job_warm_up(void)
         return;
     pthread_join(thread, NULL);
     snprintf(path, sizeof path, "/proc/self/task/%d", (int)id);
-    for (int i = 0; i < 3000 && !access(path, F_OK); i++)
+    for (int i = 0; i < 60000 && !access(path, F_OK); i++)
         nanosleep(&pause, NULL);
 }
 
@@ -104,8 +104,8 @@ static inline void job_exit(int code)
     exit(code);
 }
 
-/* Over «shm+...» the first two ranks are one host and the others another: a host is known by its name, and a process
- * that may can have one of its own. */
+/* Over «shm+...» the first two ranks are one host and the others another: a host is known by its name, and a
+ * process that may can have one of its own. */
 static inline void job_take_host(int rank)
 {
     const char *transport = getenv("BANYAN_TRANSPORT"), *host = rank < 2 ? "first" : "second";
@@ -243,6 +243,20 @@ static inline int job_count_entries(const char *path)
     return count;
 }
 
+/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go
+ * meanwhile. */
+static inline int job_count_shared(void)
+{
+    DIR *folder = opendir("/dev/shm");
+    int count = 0;
+
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        count += strstr(entry->d_name, "banyan") != NULL;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
 /* Descriptors and threads of this process: what must be as before when all is given back. */
 static inline int job_count_descriptors(void)
 {
@@ -252,6 +266,16 @@ static inline int job_count_descriptors(void)
 static inline int job_count_threads(void)
 {
     return job_count_entries("/proc/self/task");
+}
+
+/* Waits until that many threads are left: a joined one stays in /proc for a moment. */
+static inline int job_comes_down_to_threads(int threads)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < 60000 && job_count_threads() > threads; i++)
+        nanosleep(&pause, NULL);
+    return job_count_threads() == threads;
 }
 
 /* Tests stay on this machine. */
@@ -280,13 +304,81 @@ static inline int job_choose_ucx(const char *transport, const char *ways)
            setenv("UCX_LOG_LEVEL", "fatal", 1);
 }
 
-/* The same tests over TCP, over the best that ranks of one host have, over UCX's TCP, and with two hosts that UCX joins. */
-#define RUN_OVER_ALL_TRANSPORTS(tests)                                                                       \
-    (setenv("BANYAN_TRANSPORT", "tcp", 1) || cmocka_run_group_tests_name("tcp", tests, NULL, NULL) ||        \
-     setenv("BANYAN_TRANSPORT", "auto", 1) || cmocka_run_group_tests_name("auto", tests, NULL, NULL) ||      \
-     (job_has_engine("ucx") &&                                                                               \
-      (job_choose_ucx("ucx", "tcp,self") || cmocka_run_group_tests_name("ucx", tests, NULL, NULL))) ||       \
-     (job_has_engine("ucx") && job_has_hosts() &&                                                            \
-      (job_choose_ucx("shm+ucx", "tcp,self") || cmocka_run_group_tests_name("shm+ucx", tests, NULL, NULL))))
+/* A rank's part of a start and a first call, in seconds, into its results. */
+static inline int job_time_start(job_rank *self)
+{
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_comm *comm = NULL;
+    double seconds;
+
+    config.timeout_ms = CALL_MS;
+    pthread_barrier_wait(&self->memory->barrier);
+    seconds = -banyan_clock_s();
+    EXPECT(!banyan_comm_init_rank(&comm, self->memory->size, job_id(self), self->rank, &config), "init");
+    EXPECT(!banyan_barrier(comm), "%s", banyan_last_error(comm));
+    seconds += banyan_clock_s();
+    memcpy(self->memory->results[self->rank], &seconds, sizeof seconds);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+/* For tests that wait until a time-out has passed: one in which all that must happen before can happen, by
+ * what a start of that many ranks takes on this machine, now. */
+static inline int job_short_ms(int size)
+{
+    enum { SHORTEST_MS = 1500, STARTS = 16 };
+    job j = job_start(size, job_time_start);
+    int failed = 0, ms = SHORTEST_MS;
+
+    for (int i = 0; i < size; i++)
+        failed += job_end_rank(&j, i, JOB_SECONDS) != 0;
+    for (int i = 0; i < size; i++) {
+        double seconds;
+
+        memcpy(&seconds, j.memory->results[i], sizeof seconds);
+        if (STARTS * seconds * 1e3 > ms)
+            ms = (int)(STARTS * seconds * 1e3);
+    }
+    job_free(&j);
+    assert_int_equal(failed, 0);
+    return ms < CALL_MS ? ms : CALL_MS;
+}
+
+enum { JOB_SKIPPED = 77 };
+
+/* Over TCP, over the best that ranks of one host have, over UCX's TCP, or with two hosts that UCX joins. */
+static inline int job_run_over(const char *transport, const struct CMUnitTest *tests, size_t count)
+{
+    if (!strcmp(transport, "shm+ucx") && !job_has_hosts())
+        return JOB_SKIPPED;
+    if (strstr(transport, "ucx") && (!job_has_engine("ucx") || job_choose_ucx(transport, "tcp,self")))
+        return JOB_SKIPPED;
+    setenv("BANYAN_TRANSPORT", transport, 1);
+    return _cmocka_run_group_tests(transport, tests, count, NULL, NULL);
+}
+
+/* The same tests over the transport that the program's first argument names, or over all;
+ * tests/CMakeLists.txt makes a test of each. A second argument picks tests by their names. */
+static inline int job_run_over_transports(const struct CMUnitTest *tests, size_t count, int word_count,
+                                          char **words)
+{
+    static const char *const all[] = {"tcp", "auto", "ucx", "shm+ucx"};
+    int failed = 0;
+
+    job_stay_here();
+    if (word_count > 2)
+        cmocka_set_test_filter(words[2]);
+    if (word_count > 1)
+        return job_run_over(words[1], tests, count);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int how = job_run_over(all[i], tests, count);
+
+        failed += how != JOB_SKIPPED ? how : 0;
+    }
+    return failed;
+}
+
+#define RUN_OVER_TRANSPORTS(tests, word_count, words)                                                        \
+    job_run_over_transports(tests, sizeof(tests) / sizeof *(tests), word_count, words)
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/mpi.c: the mpi transport, under each MPI that was there when Banyan was built.
  *
- * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is one rank.
- * A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code says
- * little once a rank has been killed. */
+ * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is
+ * one rank. A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code
+ * says little once a rank has been killed. */
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,9 +11,9 @@
 
 #include "algorithms/algorithms.h"
 #include "bits.h"
-#include "comm/group.h"
-#include "comm/internal.h"
+#include "calls/comm.h"
 #include "core/clock.h"
+#include "group/group.h"
 #include "transport/mpi_job.h"
 #include "transport/plugin.h"
 #include "unit/test.h"

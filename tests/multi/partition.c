@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/partition.c: a network that falls into parts, silently, while its ranks compute; then all shrink. Under the
- * majority rule at most one part may go on, all of whose ranks have the same members and the right sums; the others end in
- * time and say why. Some cuts heal while the ranks shrink, at a random moment.
+/* tests/multi/partition.c: a network that falls into parts, silently, while its ranks compute; then all
+ * shrink. Under the majority rule at most one part may go on, all of whose ranks have the same members and
+ * the right sums; the others end in time and say why. Some cuts heal while the ranks shrink, at a random
+ * moment.
  *
  *     [ rank 0 : eth0 ]──── c0 ┐                    ┌ c2 ────[ eth0 : ranks 2, 3 ]
  *     [ rank 1 : eth0 ]──── c1 ┴ bridge s0    s1 ───┴ c3 ────[ eth0 : rank 4 ]
  *
- * Every host is a network namespace, a part of the network is a bridge, and a cable is moved from one to the other, so no
- * interface goes down and nobody hears of it. Namespaces have no names: they end with their processes. Needs root.
+ * Every host is a network namespace, a part of the network is a bridge, and a cable is moved from one to the
+ * other, so no interface goes down and nobody hears of it. Namespaces have no names: they end with their
+ * processes. Needs root.
  *
- * BANYAN_PARTITIONS says how many rounds of all cuts there are (1 by default), BANYAN_SEED where the random moments begin. */
+ * BANYAN_PARTITIONS says how many rounds of all cuts there are (1 by default), BANYAN_SEED where the random
+ * moments begin. */
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -135,7 +138,7 @@ static int use(job_rank *self, banyan_comm *comm, report *mine)
 static int leave(job_rank *self, banyan_comm *comm, int descriptors, int threads)
 {
     banyan_comm_destroy(comm);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() <= descriptors && job_count_threads() <= threads)
             return 0;
         pause_ms(10);
@@ -211,8 +214,8 @@ static int lay_cables(const job *j, int size)
     return wrong;
 }
 
-/* All cables in one go, for on a crowded machine ranks would shrink before the last was moved. A cable whose host has ended is
- * gone. */
+/* All cables in one go, for on a crowded machine ranks would shrink before the last was moved. A cable whose
+ * host has ended is gone. */
 static void move_cables(int heals)
 {
     FILE *ip = popen("ip -force -batch - 2> /dev/null", "w");
@@ -283,7 +286,8 @@ static int check_words(const report *r, int rank, int size)
            strstr(r->sentence, "BANYAN_SHRINK=majority asks for more than half, or half with rank 0");
 }
 
-/* Where the cut stays it is known who goes on, and what the others say. A shrink takes three time-outs at the most. */
+/* Where the cut stays it is known who goes on, and what the others say. A shrink takes three time-outs at the
+ * most. */
 static int check_rank(const report *r, int rank, int size)
 {
     int survives = part_of(rank) == current->survivor, is_well;

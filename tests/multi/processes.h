@@ -220,7 +220,8 @@ static inline int count_entries(const char *folder)
     return count;
 }
 
-/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go meanwhile. */
+/* Names of ours among the shared memory of this machine, where others (MPI programs) come and go
+ * meanwhile. */
 static inline int count_shared(void)
 {
     DIR *dir = opendir("/dev/shm");

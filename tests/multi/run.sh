@@ -46,9 +46,9 @@ expect() {
     fi
 }
 
-soon() { # COMMAND...: true within ten seconds
+soon() { # COMMAND...: true within a minute
     local i
-    for i in $(seq 200); do
+    for i in $(seq 1200); do
         "$@" && return 0
         sleep 0.05
     done

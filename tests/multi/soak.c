@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random moment, the
- * others shrink and go on, until few are left; then the next job begins. Every second time vectors lie in memory that ranks share.
- * Nothing may be left behind: no descriptor, thread or memory in a process, no shared memory, socket or process on the machine.
+/* tests/multi/soak.c: many short lives: ranks compute, one or two of them are killed or stopped at a random
+ * moment, the others shrink and go on, until few are left; then the next job begins. Every second time
+ * vectors lie in memory that ranks share. Nothing may be left behind: no descriptor, thread or memory in a
+ * process, no shared memory, socket or process on the machine.
  *
- * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED where
- * it begins. */
+ * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED
+ * where it begins. */
 #include "core/random.h"
 #include "jobs.h"
 
@@ -120,7 +121,7 @@ static int live(job_rank *self)
             return 1;
     banyan_comm_destroy(comm);
     banyan_mem_free(shared_data);
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (job_count_descriptors() <= descriptors && job_count_threads() <= threads)
             return 0;
         nanosleep(&pause, NULL);
@@ -179,7 +180,7 @@ TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
 {
     static const char *const transports[] = {"tcp", "auto", "shm"};
     double until_s = banyan_clock_s() + (double)setting("BANYAN_SOAK_SECONDS", 2);
-    int shared = job_count_entries("/dev/shm"), jobs = 0, losses = 0;
+    int shared = job_count_shared(), jobs = 0, losses = 0;
 
     seed = (uint64_t)setting("BANYAN_SEED", 1);
     do {
@@ -189,8 +190,8 @@ TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
         seed++;
         jobs++;
     } while (banyan_clock_s() < until_s);
-    if (job_count_entries("/dev/shm") > shared)
-        fail_msg("%d things are left in /dev/shm", job_count_entries("/dev/shm") - shared);
+    if (job_count_shared() > shared)
+        fail_msg("%d things are left in /dev/shm", job_count_shared() - shared);
     print_message("%d jobs, %d ranks killed or stopped, as many shrinks\n", jobs, losses);
 }
 

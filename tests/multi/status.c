@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/status.c: what a rank says when it is asked, in and after calls, and what is left of its socket. */
+/* tests/multi/status.c: what a rank says when it is asked, in and after calls, and what is left of its
+ * socket. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "comm/status.h"
+#include "group/status.h"
 #include "jobs.h"
 
 enum { RANKS = 3 };
@@ -67,7 +68,7 @@ static int says(int rank, const char *words)
     struct timespec pause = {.tv_nsec = 20000000};
     char answer[8192] = "";
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 6000; i++) {
         if (ask(rank, answer, sizeof answer) && strstr(answer, words))
             return 1;
         nanosleep(&pause, NULL);

@@ -13,9 +13,9 @@ complain() {
     failed=1
 }
 
-# Asks until the answer has the words, for ten seconds at the most.
+# Asks until the answer has the words, for a minute at the most.
 until_says() {
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         out=$("$banyan" status --timeout 200ms 2>&1)
         code=$?
         grep -q -- "$1" <<< "$out" && return
@@ -64,10 +64,10 @@ while True:
         os.rename(sys.argv[1] + "sent.new", os.path.dirname(os.path.dirname(sys.argv[1])) + "/sent")
 EOF
     job=$!
-    for _ in $(seq 100); do [ -S "$folder/status/0123456789ab-0-$job" ] && break; sleep 0.1; done
+    for _ in $(seq 600); do [ -S "$folder/status/0123456789ab-0-$job" ] && break; sleep 0.1; done
     out=$(timeout 60 "$banyan" status --timeout 20s 2>&1) || complain "an endless report: exit $?: $out"
     grep -q "no job of yours is running" <<< "$out" || complain "an endless report: $out"
-    for _ in $(seq 100); do [ -s "$folder/sent" ] && break; sleep 0.1; done
+    for _ in $(seq 600); do [ -s "$folder/sent" ] && break; sleep 0.1; done
     [ "$(cat "$folder/sent" 2> /dev/null || echo 0)" -gt $((16 << 20)) ] || complain "16 MiB of a report are read"
     [ "$(cat "$folder/sent" 2> /dev/null || echo 99999999)" -lt $((20 << 20)) ] || complain "more than 16 MiB are read"
 fi

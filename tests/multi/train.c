@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/train.c: the training engine between processes: right sums whatever the order of readiness, plans that
- * are made and made again, and what every rank hears when one of them goes wrong. */
+/* tests/multi/train.c: the training engine between processes: right sums whatever the order of readiness,
+ * plans that are made and made again, and what every rank hears when one of them goes wrong. */
 #include "multi/jobs.h"
 
 #include "core/random.h"

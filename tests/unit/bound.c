@@ -51,8 +51,8 @@ TEST(rates_of_the_reference_networks_are_met_with_proof)
     for_each_reference(check_rates);
 }
 
-/* 32 workers behind 5 switches, three of them idle. Under prices that are off by a program's tolerance one tree seems worth a column
- * again and again; the bound is then some other, 23 % too high. */
+/* 32 workers behind 5 switches, three of them idle. Under prices that are off by a program's tolerance one
+ * tree seems worth a column again and again; the bound is then some other, 23 % too high. */
 TEST(a_tree_that_comes_again_does_not_end_the_search)
 {
     static const int cables[][3] = {
@@ -174,8 +174,8 @@ TEST(halves_of_tori_have_the_bound_of_their_cuts)
     }
 }
 
-/* A worker that the largest part of the network does not touch, and links of half width in one direction: the proofs of both
- * once fell short of what had been found. */
+/* A worker that the largest part of the network does not touch, and links of half width in one direction: the
+ * proofs of both once fell short of what had been found. */
 TEST(damaged_tori_with_idle_workers_have_bounds_that_are_proven)
 {
     static const struct {
@@ -202,8 +202,8 @@ TEST(damaged_tori_with_idle_workers_have_bounds_that_are_proven)
     }
 }
 
-/* Four machines behind a switch that only forwards: three ways of two cables each, as with fewer workers, where the
- * cheapest trees are found. */
+/* Four machines behind a switch that only forwards: three ways of two cables each, as with fewer workers,
+ * where the cheapest trees are found. */
 TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
 {
     static const int counts[] = {16, 8};
@@ -223,8 +223,8 @@ TEST(a_switch_that_only_forwards_does_not_branch_in_the_proof)
     }
 }
 
-/* Three workers on a switch, and an idle one. Trees around it take one use of each cable, but three of its own: they weigh
- * 1/3. Those without it take 4 of the 3 - 3/3 that are left: 1/2. */
+/* Three workers on a switch, and an idle one. Trees around it take one use of each cable, but three of its
+ * own: they weigh 1/3. Those without it take 4 of the 3 - 3/3 that are left: 1/2. */
 TEST(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding)
 {
     static const banyan_relays relays[] = {BANYAN_RELAYS_ADD, BANYAN_RELAYS_FORWARD, BANYAN_RELAYS_NONE};
@@ -340,8 +340,8 @@ TEST(a_certificate_that_proves_less_is_caught)
     banyan_topology_destroy(topology);
 }
 
-/* Five thin workers and a wide one: everything is summed at the wide one, and between both switches each byte crosses five
- * times to be summed and five times as a sum. */
+/* Five thin workers and a wide one: everything is summed at the wide one, and between both switches each byte
+ * crosses five times to be summed and five times as a sum. */
 TEST(a_wide_link_that_is_used_ten_times_stays_wide_enough)
 {
     banyan_topology_builder builder;
@@ -365,7 +365,8 @@ TEST(a_wide_link_that_is_used_ten_times_stays_wide_enough)
     banyan_topology_destroy(topology);
 }
 
-/* Prices on the idle worker's links only: the tree past it costs nothing, whatever a root there would cost. */
+/* Prices on the idle worker's links only: the tree past it costs nothing, whatever a root there would
+ * cost. */
 TEST(prices_that_a_tree_can_avoid_prove_nothing)
 {
     banyan_topology *topology;

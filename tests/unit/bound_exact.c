@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/bound_exact.c: bounds of small networks by chance, held against a reference that knows nothing of the solvers.
+/* tests/unit/bound_exact.c: bounds of small networks by chance, held against a reference that knows nothing
+ * of the solvers.
  *
- * Cheapest trees come from a table over all sets of active workers and all places (Dreyfus and Wagner; only nodes that add,
- * or copy, may branch), rates of all-reduce from a linear program over such trees, which ends when prices prove what trees
- * reach; rates of all-gather and reduce-scatter from all sets of nodes. Networks have switches of all abilities, idle workers, links unlike
- * in their directions, of one direction, side by side, a million times wider than others, and dead ends.
- * 400 networks, or 5,000 with BANYAN_TEST_ALL. Networks of 20 to 28 nodes, and grids, half of their workers idle, take longer: there sets of
- * helpers are too many for lists, and cuts alone prove up to 30 % too much. BANYAN_TEST_ALL=1000-1099 takes these of them. */
+ * Cheapest trees come from a table over all sets of active workers and all places (Dreyfus and Wagner; only
+ * nodes that add, or copy, may branch), rates of all-reduce from a linear program over such trees, which ends
+ * when prices prove what trees reach; rates of all-gather and reduce-scatter from all sets of nodes. Networks
+ * have switches of all abilities, idle workers, links unlike in their directions, of one direction, side by
+ * side, a million times wider than others, and dead ends. 400 networks, or 5,000 with BANYAN_TEST_ALL.
+ * Networks of 20 to 28 nodes, and grids, half of their workers idle, take longer: there sets of helpers are
+ * too many for lists, and cuts alone prove up to 30 % too much. BANYAN_TEST_ALL=1000-1099 takes these of
+ * them. */
 #include "test.h"
 
 #include <math.h>
@@ -348,7 +351,8 @@ static void take_tree(const table *t, int set, int v, double *uses)
     }
 }
 
-/* The program over trees. Rows: arcs of each stage, then nodes, at which as much is summed as goes out again. */
+/* The program over trees. Rows: arcs of each stage, then nodes, at which as much is summed as goes out
+ * again. */
 typedef struct {
     const network *net;
     banyan_stages stages;

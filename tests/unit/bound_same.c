@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/bound_same.c: what must not change a bound, on networks too large for a reference: the order of nodes and links,
- * the unit, all links turned round, a link as two side by side, a dead end. And what trees reach, one cable more does not forbid.
- * 60 networks, or 1,500 with BANYAN_TEST_ALL. */
+/* tests/unit/bound_same.c: what must not change a bound, on networks too large for a reference: the order of
+ * nodes and links, the unit, all links turned round, a link as two side by side, a dead end. And what trees
+ * reach, one cable more does not forbid. 60 networks, or 1,500 with BANYAN_TEST_ALL. */
 #include "test.h"
 
 #include <math.h>
@@ -110,8 +110,8 @@ static banyan_topology *build(const network *net, const int *place, int turned)
     return topology;
 }
 
-/* The all-reduce rate, proven, and what trees that were found on the way reach; 0: the workers are not connected without idle
- * ones. */
+/* The all-reduce rate, proven, and what trees that were found on the way reach; 0: the workers are not
+ * connected without idle ones. */
 static double find_rates(uint64_t seed, const char *what, const network *net, const int *place, int turned,
                          double *reached)
 {

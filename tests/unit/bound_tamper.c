@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/bound_tamper.c: bounds of many kinds as files, with every number, string, item and key changed in turn. Whatever
- * is accepted must be true: the very same statement, or one about another question (other active workers, relays, stages, bytes),
- * whose rates are then looked for anew. */
+/* tests/unit/bound_tamper.c: bounds of many kinds as files, with every number, string, item and key changed
+ * in turn. Whatever is accepted must be true: the very same statement, or one about another question (other
+ * active workers, relays, stages, bytes), whose rates are then looked for anew. */
 #include "unit/test.h"
 
 #include <jansson.h>

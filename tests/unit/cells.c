@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/cells.c: workers behind switches, some idle: what cells say that trees cost is never more than the cheapest ones do,
- * and prices found by them mostly prove what they should. */
+/* tests/unit/cells.c: workers behind switches, some idle: what cells say that trees cost is never more than
+ * the cheapest ones do, and prices found by them mostly prove what they should. */
 #include "test.h"
 
 #include <math.h>

@@ -20,8 +20,8 @@ pretend() { # NAME, its text on standard input
 }
 
 # A tree with the scripts alone, and nothing in the PATH but what they use and what is pretended.
-mkdir -p "$place"/{bin,tree/scripts,tree/tests/unit,tree/build/release}
-cp "$source/scripts/test.sh" "$place/tree/scripts/"
+mkdir -p "$place"/{bin,tree/scripts,tree/cli,tree/src/{bootstrap,group,calls,engine},tree/tests/unit,tree/build/release}
+cp "$source/scripts/test.sh" "$source/scripts/analyse.sh" "$place/tree/scripts/"
 cp "$source/tests/docs_commands.sh" "$source/tests/test_network.sh" "$place/tree/tests/"
 touch "$place/tree/tests/unit/execute.c"
 echo : > "$place/tree/tests/unit/lp_module.sh"
@@ -77,16 +77,22 @@ pretend cmake <<< ''
 pretend ctest <<< 'echo 100% tests passed'
 pretend clang-format <<< ''
 pretend clang <<< ''
+pretend clang-tidy <<< ''
+pretend gcc <<< ''
 pretend python3 <<< ''
 mkdir -p "$place/tree/build/clang" && cp "$place/bin/banyan" "$place/tree/build/clang/banyan"
 stages || complain "all stages are well, but the whole is not"
-summary "passed layout (make check-format)" "passed clang, all warnings are errors" "passed the commands that the documents show" \
+summary "passed layout (make check-format)" "passed clang, all warnings are errors" "passed static analysis (make analyse)" "passed the commands that the documents show" \
     "passed little address space" "passed plans against stored ones, some of the small networks" \
     "passed TSan: the tests with threads" "passed everything under ASan and UBSan" || complain "the stages that passed are not told"
 
-rm "$place/bin/clang" "$place/bin/clang-format"
+grep -qx "left out: cppcheck is not installed" "$place/log" || complain "a missing program of the analysis is not told"
+pretend cppcheck <<< 'echo "a.c:1: a mistake"'
+stages && complain "a mistake that the analysis finds is no failure"
+rm "$place/bin/clang" "$place/bin/clang-format" "$place/bin/clang-tidy" "$place/bin/cppcheck"
 stages || complain "a stage that cannot run here fails"
 summary "skipped layout (make check-format): clang-format is not installed" "skipped clang, all warnings are errors: clang is not installed" \
+    "skipped static analysis (make analyse): clang-tidy is not installed" \
     "passed the commands that the documents show" "passed little address space" \
     "passed plans against stored ones, some of the small networks" "passed TSan: the tests with threads" "passed everything under ASan and UBSan" ||
     complain "the stages that were skipped are not told"
@@ -95,6 +101,7 @@ pretend ctest <<< 'case "$*" in *tsan*) exit 8 ;; esac'
 sed -i 's/banyan well$/banyan bad/' "$place/tree/page.md"
 stages && complain "stages fail, but the whole does not"
 summary "skipped layout (make check-format): clang-format is not installed" "skipped clang, all warnings are errors: clang is not installed" \
+    "skipped static analysis (make analyse): clang-tidy is not installed" \
     "failed the commands that the documents show" "passed little address space" \
     "passed plans against stored ones, some of the small networks" "failed TSan: the tests with threads" "passed everything under ASan and UBSan" ||
     complain "a stage that failed is not told, or keeps others from running"

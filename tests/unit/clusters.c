@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/clusters.c: the seed paper's machine clusters (five ways to join machines, 342 settings) against
- * rates from linear programs over all trees that were solved elsewhere, and against the times of its baselines.
- * Some records only, unless BANYAN_TEST_ALL is set: to a range of records such as 100-199, or to anything else
- * for all of them. */
+ * rates from linear programs over all trees that were solved elsewhere, and against the times of its
+ * baselines. Some records only, unless BANYAN_TEST_ALL is set: to a range of records such as 100-199, or to
+ * anything else for all of them. */
 #include "test.h"
 
 #include <math.h>
@@ -286,8 +286,8 @@ static int is_linked(const cluster *c)
     return 1;
 }
 
-/* The records' way from root to every node: fewest links, of these the widest (by its narrowest link), of these the
- * one whose last node but one has the lowest number. into[v]: the way's last link. */
+/* The records' way from root to every node: fewest links, of these the widest (by its narrowest link), of
+ * these the one whose last node but one has the lowest number. into[v]: the way's last link. */
 static void find_ways(const banyan_topology *topology, int root, int *into)
 {
     int distance[128], queue[128], count = 1;
@@ -320,8 +320,8 @@ static void find_ways(const banyan_topology *topology, int root, int *into)
     }
 }
 
-/* Seconds on the fullest link when the plan's sums go out from each server by the records' ways; what is to be
- * added comes by the same ways, so the other stage is as long. */
+/* Seconds on the fullest link when the plan's sums go out from each server by the records' ways; what is to
+ * be added comes by the same ways, so the other stage is as long. */
 static double time_by_the_records_ways(const cluster *c, const banyan_schedule *schedule)
 {
     const banyan_topology *topology = c->topology;
@@ -347,8 +347,8 @@ static double time_by_the_records_ways(const cluster *c, const banyan_schedule *
     return 2 * most;
 }
 
-/* Every worker serves one share. The plan takes the record's time to the digit by the record's ways; by ours, which
- * spread equally good ways over the destinations, it is the same where every pair has a link. */
+/* Every worker serves one share. The plan takes the record's time to the digit by the record's ways; by ours,
+ * which spread equally good ways over the destinations, it is the same where every pair has a link. */
 static void check_servers(const cluster *c, double wanted)
 {
     banyan_schedule *schedule = plan(c, "parameter-servers");
@@ -361,13 +361,14 @@ static void check_servers(const cluster *c, double wanted)
         check_time(c, "parameter-servers", time_of(c, "parameter-servers", 0), wanted, 0);
 }
 
-/* Four of the records' eight baselines are algorithms here. Ring and parameter servers (check_servers) take the
- * record's time; two need a word:
- * - blink: the records let unlike machines share rings only as wide as the smallest machine, and inside a machine
- *   use no link to a network card. Our plan does both, so it is never slower, and just as fast where neither
- *   matters.
- * - plink: the records count one vector a stage across machines, as a chain would have it. Our binary tree is as
- *   fast where every pair of machines has a link, and slower where a machine's one cable carries two children. */
+/* Four of the records' eight baselines are algorithms here. Ring and parameter servers (check_servers) take
+ * the record's time; two need a word:
+ * - blink: the records let unlike machines share rings only as wide as the smallest machine, and inside a
+ *   machine use no link to a network card. Our plan does both, so it is never slower, and just as fast where
+ *   neither matters.
+ * - plink: the records count one vector a stage across machines, as a chain would have it. Our binary tree is
+ *   as fast where every pair of machines has a link, and slower where a machine's one cable carries two
+ *   children. */
 static void check_baselines(const cluster *c, const banyan_json *times)
 {
     int has_cards = c->topology->node_count > c->topology->worker_count;

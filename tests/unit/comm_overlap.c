@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/comm_overlap.c: buffers that share memory are refused with a sentence, unless the call works in place; a
- * rank that was refused may call again, and nobody's result is hurt. */
+/* tests/unit/comm_overlap.c: buffers that share memory are refused with a sentence, unless the call works in
+ * place; a rank that was refused may call again, and nobody's result is hurt. */
 #include "unit/test.h"
 
 #include <banyan/banyan.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "comm/internal.h"
+#include "calls/comm.h"
 #include "core/alloc.h"
 #include "schedule/build.h"
 #include "topology/build.h"
@@ -20,9 +20,9 @@ enum { RANKS = 3, COUNT = 501, CALLS = 40 };
 static const int active[RANKS] = {0, 1, 3};
 
 /* Everybody sends to relay; it adds up and sends back. */
-static banyan_comm_plan *make_plan(const banyan_topology *topology, int relay, size_t size_class)
+static banyan_group_plan *make_plan(const banyan_topology *topology, int relay, size_t size_class)
 {
-    banyan_comm_plan *plan = banyan_alloc(1, sizeof *plan);
+    banyan_group_plan *plan = banyan_alloc(1, sizeof *plan);
     banyan_builder builder;
     banyan_verdict verdict;
 
@@ -35,7 +35,7 @@ static banyan_comm_plan *make_plan(const banyan_topology *topology, int relay, s
         banyan_builder_copy(&builder, 2, relay, active[rank], 0, 2, 0);
     plan->collective = BANYAN_COLLECTIVE_ALLREDUCE;
     plan->size_class = size_class;
-    plan->type = BANYAN_COMM_ANY_TYPE;
+    plan->type = BANYAN_GROUP_ANY_TYPE;
     assert_int_equal(banyan_builder_finish(&builder, &plan->schedule, NULL), BANYAN_SUCCESS);
     assert_int_equal(banyan_verify(plan->schedule, topology, &verdict, NULL), BANYAN_SUCCESS);
     assert_int_equal(verdict.problem_count, 0);

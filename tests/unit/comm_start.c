@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/comm_start.c: what ranks tell each other before a group begins, and which launcher started them. */
+/* tests/unit/comm_start.c: what ranks tell each other before a group begins, and which launcher started
+ * them. */
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm/card.h"
-#include "comm/launch.h"
-#include "comm/store.h"
+#include "bootstrap/card.h"
+#include "bootstrap/launch.h"
+#include "bootstrap/store.h"
 #include "test.h"
 
 static banyan_card make_card(int rank)

@@ -293,7 +293,8 @@ TEST(few_pairs_settle_near_the_bound)
     }
 }
 
-/* One heavy tree and two light ones on two ways between two nodes: none is over when the light ones go together. */
+/* One heavy tree and two light ones on two ways between two nodes: none is over when the light ones go
+ * together. */
 TEST(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh)
 {
     const int src[] = {0, 0, 1, 1}, dst[] = {1, 1, 0, 0}, root[] = {0, 0, 0, 0, 0, 0};
@@ -349,7 +350,8 @@ TEST(trees_hung_anew_share_the_arcs_evenly)
     banyan_graph_destroy(graph);
 }
 
-/* Two pairs, all trees one line of nodes from the root, over cables that do not bear so many; a cable is two nodes and a limit. */
+/* Two pairs, all trees one line of nodes from the root, over cables that do not bear so many; a cable is two
+ * nodes and a limit. */
 static void check_grafted(const unsigned char *role, int nodes, const int (*cable)[3], int cables,
                           const int *line, int length)
 {
@@ -400,8 +402,8 @@ TEST(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes)
     check_grafted(role, 3, cable, 3, line, 3);
 }
 
-/* Node 2 hangs on 1 in the pair of weight 3, and on 0 in that of weight 2; its arcs bear just the other way round, so neither can
- * move alone. */
+/* Node 2 hangs on 1 in the pair of weight 3, and on 0 in that of weight 2; its arcs bear just the other way
+ * round, so neither can move alone. */
 TEST(trees_of_unlike_weight_swap_arcs_where_neither_could_move)
 {
     const unsigned char role[] = {1, 1, 1};
@@ -630,8 +632,9 @@ TEST(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum)
     banyan_graph_destroy(graph);
 }
 
-/* A torus in which all arcs that leave the nodes beside the middle, or enter it or those two hops away, are narrow. The four
- * beside it have 16 arcs to send, the middle and the four across a corner are sent to by these and 8 others: 24 arcs of 2 for nine nodes. */
+/* A torus in which all arcs that leave the nodes beside the middle, or enter it or those two hops away, are
+ * narrow. The four beside it have 16 arcs to send, the middle and the four across a corner are sent to by
+ * these and 8 others: 24 arcs of 2 for nine nodes. */
 static banyan_graph *make_scarce_torus(int *middle)
 {
     enum { SIDE = 14, ALL = SIDE * SIDE, LINKS = 4 * ALL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/engine.c: the training engine where ranks are threads, what it refuses, and every allocation failing in
- * turn; and the medians that it plans by. */
+/* tests/unit/engine.c: the training engine where ranks are threads, what it refuses, and every allocation
+ * failing in turn; and the medians that it plans by. */
 #include "unit/test.h"
 
 #include <banyan/banyan.h>
@@ -120,8 +120,8 @@ static void *have_a_turn(void *argument)
     return NULL;
 }
 
-/* Alone on its processor in a class where nobody is interrupted; outcome: 0 as it should be, 1 not, -1 it cannot be seen
- * here. */
+/* Alone on its processor in a class where nobody is interrupted; outcome: 0 as it should be, 1 not, -1 it
+ * cannot be seen here. */
 static void *complete_a_group_before_another(void *argument)
 {
     two_of_one_processor *two = argument;

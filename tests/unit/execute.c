@@ -110,8 +110,8 @@ static void check_against_reference(const banyan_schedule *schedule, size_t coun
     drop(&b);
 }
 
-/* Cuts a rank's vector into parts of uneven lengths, each in memory of its own with a gap before it; every third
- * part is in place. Returns the parts; memory holds them all. */
+/* Cuts a rank's vector into parts of uneven lengths, each in memory of its own with a gap before it; every
+ * third part is in place. Returns the parts; memory holds them all. */
 static size_t scatter(const char *input, size_t count, size_t width, uint64_t seed, banyan_part *parts,
                       char **memory)
 {
@@ -137,7 +137,8 @@ static size_t scatter(const char *input, size_t count, size_t width, uint64_t se
     return made;
 }
 
-/* The same result when inputs lie apart, in pieces, and stay as they were. Every piece counts as a result here. */
+/* The same result when inputs lie apart, in pieces, and stay as they were. Every piece counts as a result
+ * here. */
 static void check_apart(banyan_schedule *schedule, size_t count, banyan_datatype type, banyan_op op,
                         size_t slice_bytes, const char *what)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exhaust.c: the search for the cheapest tree, held against minimum spanning trees, or arborescences, over all sets of idle
- * nodes; and bounds that only such a search finds. */
+/* tests/unit/exhaust.c: the search for the cheapest tree, held against minimum spanning trees, or
+ * arborescences, over all sets of idle nodes; and bounds that only such a search finds. */
 #include "test.h"
 
 #include <math.h>

@@ -16,8 +16,8 @@ typedef struct {
     banyan_oracle *oracle;
 } network;
 
-/* Cables between all workers, or from each worker to two of some switches and between all of these; widths as chance has
- * it. */
+/* Cables between all workers, or from each worker to two of some switches and between all of these; widths as
+ * chance has it. */
 static network open_network(int workers, int switches, int seed)
 {
     int src[2 * MOST_NODES * MOST_NODES], dst[2 * MOST_NODES * MOST_NODES], nodes = workers + switches;

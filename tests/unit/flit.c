@@ -118,8 +118,8 @@ TEST(multitree_with_messages_is_near_the_authors_simulator)
                 "4 MiB");
 }
 
-/* Their messages take whichever port is free, so that ports get into each other's way; on an 8x8 torus theirs lose more
- * from 1 MiB up than this explains (docs/simulation-flit.md). */
+/* Their messages take whichever port is free, so that ports get into each other's way; on an 8x8 torus theirs
+ * lose more from 1 MiB up than this explains (docs/simulation-flit.md). */
 TEST(through_any_port_two_dimensions_take_as_long_as_in_the_authors_simulator)
 {
     static const struct {
@@ -150,8 +150,8 @@ TEST(through_any_port_two_dimensions_take_as_long_as_in_the_authors_simulator)
     }
 }
 
-/* 4 MiB on 4x4: RING and 2D-RING with packets over MULTITREE with messages, 2.99 and 1.41 in the authors' simulator. Our
- * 2D ring loses nothing between its ports. */
+/* 4 MiB on 4x4: RING and 2D-RING with packets over MULTITREE with messages, 2.99 and 1.41 in the authors'
+ * simulator. Our 2D ring loses nothing between its ports. */
 TEST(multitree_gains_what_it_does_in_the_authors_simulator)
 {
     banyan_flit_settings packets = banyan_flit_defaults(), messages = packets;

@@ -210,7 +210,8 @@ TEST(long_messages_that_move_do_not_starve)
     banyan_topology_destroy(t);
 }
 
-/* A flit keeps the slow cable for 100,000 cycles, and the message behind waits for all 130 of the one before. */
+/* A flit keeps the slow cable for 100,000 cycles, and the message behind waits for all 130 of the one
+ * before. */
 TEST(who_waits_for_a_slow_cable_does_not_starve)
 {
     banyan_topology *t = flit_load("hosts:2+1,gbps=0.00128,local_gbps=128,latency=10ns");

@@ -214,7 +214,8 @@ TEST(random_networks_are_filled_to_the_bound)
     }
 }
 
-/* A ring of three: one cable carries a few millionths of the vector, in two trees, and must not be given more. */
+/* A ring of three: one cable carries a few millionths of the vector, in two trees, and must not be given
+ * more. */
 TEST(a_thin_cable_beside_wide_ones_does_not_slow_the_plan_down)
 {
     banyan_topology_builder builder;
@@ -459,9 +460,9 @@ TEST(the_number_of_trees_suits_the_size)
     banyan_topology_destroy(topology);
 }
 
-/* The paper's systems on one network: the time in many slices agrees with what the stages add up to. Of several best packings
- * the processor's rounding decides which is found, and some need links that share, some links that serve messages in turn, for
- * no tree to get ahead of the others: the faster of the two counts. */
+/* The paper's systems on one network: the time in many slices agrees with what the stages add up to. Of
+ * several best packings the processor's rounding decides which is found, and some need links that share, some
+ * links that serve messages in turn, for no tree to get ahead of the others: the faster of the two counts. */
 static double simulated_rate(const banyan_topology *topology, const int *active, int count,
                              const char *stages)
 {
@@ -505,8 +506,8 @@ TEST(stages_take_as_long_as_their_rates_say)
     banyan_topology_destroy(topology);
 }
 
-/* Half of the workers active (step 1: the first ones, 2: every second one), the others help: the bound is that of
- * cuts, and trees come near to it. */
+/* Half of the workers active (step 1: the first ones, 2: every second one), the others help: the bound is
+ * that of cuts, and trees come near to it. */
 static void check_half(const char *spec, int step, double least)
 {
     banyan_topology *topology;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/helped.c: idle nodes that help where links are unlike in the two directions: cuts and trees that meet prove each
- * other, idle nodes that are alike are one, few pairs of trees carry nearly everything; and whole networks, planned. */
+/* tests/unit/helped.c: idle nodes that help where links are unlike in the two directions: cuts and trees that
+ * meet prove each other, idle nodes that are alike are one, few pairs of trees carry nearly everything; and
+ * whole networks, planned. */
 #include "test.h"
 
 #include <math.h>
@@ -52,7 +53,8 @@ static banyan_graph *random_helped(banyan_random *random, int nodes, int idle)
     return graph;
 }
 
-/* Two independent ways to the best rate: cuts and trees that follow them, and trees one by one from nothing. */
+/* Two independent ways to the best rate: cuts and trees that follow them, and trees one by one from
+ * nothing. */
 TEST(cuts_and_trees_agree_where_idle_nodes_help)
 {
     for (int seed = 1; seed <= 24; seed++) {
@@ -99,7 +101,8 @@ TEST(cuts_prove_the_bound_from_its_prices_alone)
     }
 }
 
-/* Node 3 forwards between three active ones and three idle ones: two of these are alike but for a factor, the third is not. */
+/* Node 3 forwards between three active ones and three idle ones: two of these are alike but for a factor, the
+ * third is not. */
 TEST(idle_nodes_that_are_alike_are_one)
 {
     static const unsigned char role[] = {1, 1, 1, 0, 6, 6, 6};
@@ -255,8 +258,9 @@ TEST(idle_workers_behind_switches_with_unlike_links_are_made_use_of)
     }
 }
 
-/* Hosts in racks, cables at half width by chance, one host idle: its workers' cables are so wide that the host is one node. The rate
- * is that of the network of eight workers in place of the hosts, all of whose trees can be searched: 3/7 of a whole cable. */
+/* Hosts in racks, cables at half width by chance, one host idle: its workers' cables are so wide that the
+ * host is one node. The rate is that of the network of eight workers in place of the hosts, all of whose
+ * trees can be searched: 3/7 of a whole cable. */
 TEST(hosts_behind_narrow_cables_are_one_worker_each)
 {
     static const int active[] = {0, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 18, 22, 28, 30};
@@ -319,8 +323,8 @@ TEST(wide_cables_are_those_that_bear_everything)
     }
 }
 
-/* A tree is a star at an active worker, n - 1 ways, or at an idle one, n: the idle workers' cables are worth n - 2 parts
- * in n of the others'. */
+/* A tree is a star at an active worker, n - 1 ways, or at an idle one, n: the idle workers' cables are worth
+ * n - 2 parts in n of the others'. */
 TEST(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars)
 {
     static const int all[] = {16, 64, 256}, active[] = {12, 50, 200};
@@ -344,8 +348,8 @@ TEST(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars)
     }
 }
 
-/* Cables inside machines are wide, so that machines are the workers of a smaller network: n with active workers in them, whose own
- * cables count whole, and idle ones as above. */
+/* Cables inside machines are wide, so that machines are the workers of a smaller network: n with active
+ * workers in them, whose own cables count whole, and idle ones as above. */
 TEST(idle_machines_help_as_idle_workers_do)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MultiTree: steps and trees as in the paper, no link twice in a round, and what it does on other networks.
- * Reference steps: Algorithm 1 of Huang et al. 2021 as printed, and (p-1) where each rank has one link; a pinwheel's
- * are the bound, (p-1)/4. */
+ * Reference steps: Algorithm 1 of Huang et al. 2021 as printed, and (p-1) where each rank has one link; a
+ * pinwheel's are the bound, (p-1)/4. */
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/near_cuts.c: all pairs cabled, widths by chance, some nodes idle: prices of many cuts at once still prove what they
- * should, and few trees of weights that fall come near to the bound. */
+/* tests/unit/near_cuts.c: all pairs cabled, widths by chance, some nodes idle: prices of many cuts at once
+ * still prove what they should, and few trees of weights that fall come near to the bound. */
 #include "test.h"
 
 #include "bound/allreduce.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/packing_random.c: networks nobody thought of: bounds proven by their certificates, plans that reach
- * them, the same plan every time; tiny ones against all partitions; and input that cannot be served. */
+/* tests/unit/packing_random.c: networks nobody thought of: bounds proven by their certificates, plans that
+ * reach them, the same plan every time; tiny ones against all partitions; and input that cannot be served. */
 #include "test.h"
 
 #include <math.h>
@@ -149,7 +149,8 @@ TEST(larger_random_networks_are_filled_too)
     }
 }
 
-/* Every cable its own width, between all workers or as a grid: a vertex of the linear program has as many trees as cables. */
+/* Every cable its own width, between all workers or as a grid: a vertex of the linear program has as many
+ * trees as cables. */
 TEST(cables_of_all_widths_are_filled_with_at_most_64_trees)
 {
     static const char *const specs[] = {"full:16", "full:24", "torus:4x4x4", "torus:8x8", "mesh:4x8"};
@@ -189,8 +190,8 @@ TEST(cables_of_all_widths_are_filled_with_at_most_64_trees)
         }
 }
 
-/* A share of the bound for networks that once fell short: many widths of very many cables, directions unlike without switches,
- * clusters with slower links. The larger ones are for the long check. */
+/* A share of the bound for networks that once fell short: many widths of very many cables, directions unlike
+ * without switches, clusters with slower links. The larger ones are for the long check. */
 typedef struct {
     const char *spec;
     double narrowest; /* links are by chance from this times their width to all of it, */
@@ -253,7 +254,8 @@ TEST(uneven_networks_keep_their_share_of_the_bound)
         }
 }
 
-/* All arcs can be full: what the division by cuts came to only after many rounds, and not always to the end. */
+/* All arcs can be full: what the division by cuts came to only after many rounds, and not always to the
+ * end. */
 TEST(bounds_of_unlike_tori_are_those_of_all_links)
 {
     static const char *const specs[] = {"torus:3x3", "torus:5x5", "torus:3x5"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/quorum.c: which sides of a group may go on. */
-#include "comm/quorum.h"
+#include "bootstrap/quorum.h"
 
 #include "unit/test.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/relayed.c: idle workers as hubs and as the middles of stars, pairs of trees of weights that halve, and limits to the
- * depth with idle workers: shares of the bound of whole networks, planned and verified. */
+/* tests/unit/relayed.c: idle workers as hubs and as the middles of stars, pairs of trees of weights that
+ * halve, and limits to the depth with idle workers: shares of the bound of whole networks, planned and
+ * verified. */
 #include "test.h"
 
 #include <math.h>
@@ -87,8 +88,8 @@ TEST(idle_workers_behind_one_switch_are_hubs)
     }
 }
 
-/* All pairs cabled, three times as wide inside machines of 8; unlike: every third cable at half its width one way. dgx: only some
- * pairs inside, as in a DGX-1. */
+/* All pairs cabled, three times as wide inside machines of 8; unlike: every third cable at half its width one
+ * way. dgx: only some pairs inside, as in a DGX-1. */
 static banyan_topology *all_pairs(int workers, int unlike, int dgx)
 {
     static const unsigned char joined[8] = {0x1e, 0x2d, 0x4b, 0x87, 0xe1, 0xd2, 0xb4, 0x78};
@@ -159,7 +160,8 @@ TEST(stars_fill_machines_in_which_not_all_pairs_are_cabled)
     banyan_topology_destroy(topology);
 }
 
-/* Between machines no cable is wider than 100, so no tree carries more: 64 trees reach 6400 at most, whatever the bound. */
+/* Between machines no cable is wider than 100, so no tree carries more: 64 trees reach 6400 at most, whatever
+ * the bound. */
 TEST(stars_reach_what_so_few_trees_can)
 {
     banyan_topology *topology = all_pairs(64, 0, 0);
@@ -183,8 +185,8 @@ TEST(limited_pairs_fill_links_unlike_in_the_two_directions)
     banyan_topology_destroy(topology);
 }
 
-/* Links at 0.5 to 1 of the width by chance, or both of a cable as wide: with more trees than are of use the same few come, only more of
- * them, and nearer to the bound. Columns took minutes here. */
+/* Links at 0.5 to 1 of the width by chance, or both of a cable as wide: with more trees than are of use the
+ * same few come, only more of them, and nearer to the bound. Columns took minutes here. */
 TEST(many_trees_between_all_pairs_come_soon)
 {
     const banyan_parameter many = {"max-trees", "4096"};
@@ -215,8 +217,8 @@ TEST(many_trees_between_all_pairs_come_soon)
     }
 }
 
-/* Every third worker but each second of these idle, links at 0.5 to 1 of the width by chance, or a third of them at half, or all
- * alike. */
+/* Every third worker but each second of these idle, links at 0.5 to 1 of the width by chance, or a third of
+ * them at half, or all alike. */
 static void check_hubs(const char *spec, int kind)
 {
     banyan_topology *topology;

@@ -149,30 +149,30 @@ TEST(flows_on_one_path_are_through_in_the_order_of_their_sizes)
     int first[] = {0, 1}, link[] = {0}, path_of[COUNT] = {0}, size[COUNT];
     banyan_paths paths = {.path_count = 1, .first = first, .link = link, .path_of = path_of};
     banyan_random random = {7};
-    banyan_flows *f;
+    banyan_fluid_flows *f;
     double now_s = 0, served = 0;
     int last = 0;
 
-    assert_int_equal(banyan_flows_create(&topology, &paths, COUNT, 0, &f, NULL), 0);
+    assert_int_equal(banyan_fluid_flows_create(&topology, &paths, COUNT, 0, &f, NULL), 0);
     for (int i = 0; i < COUNT; i++) {
         size[i] = 1 + banyan_random_below(&random, 50);
-        banyan_flows_start(f, i, size[i], 0, 0);
+        banyan_fluid_flows_start(f, i, size[i], 0, 0);
     }
-    banyan_flows_settle(f, 0);
+    banyan_fluid_flows_settle(f, 0);
     for (int left = COUNT; left > 0; left--) {
         int transfer;
 
-        now_s = banyan_flows_next_s(f);
-        transfer = banyan_flows_finish(f);
+        now_s = banyan_fluid_flows_next_s(f);
+        transfer = banyan_fluid_flows_finish(f);
         assert_true(size[transfer] >= last);
         /* Whoever is left has had as much as this one. */
         served += (double)left * (size[transfer] - last);
         assert_true(fabs(now_s - served) < 1e-9 * served);
         last = size[transfer];
-        banyan_flows_settle(f, now_s);
+        banyan_fluid_flows_settle(f, now_s);
     }
-    assert_true(isinf(banyan_flows_next_s(f)));
-    banyan_flows_destroy(f);
+    assert_true(isinf(banyan_fluid_flows_next_s(f)));
+    banyan_fluid_flows_destroy(f);
 }
 
 TEST(flows_in_turn_go_one_by_one_and_the_least_turn_first)
@@ -185,24 +185,24 @@ TEST(flows_in_turn_go_one_by_one_and_the_least_turn_first)
     int first[] = {0, 1}, link[] = {0}, path_of[COUNT] = {0};
     banyan_paths paths = {.path_count = 1, .first = first, .link = link, .path_of = path_of};
     double now_s = 10;
-    banyan_flows *f;
+    banyan_fluid_flows *f;
 
-    assert_int_equal(banyan_flows_create(&topology, &paths, COUNT, 1, &f, NULL), 0);
+    assert_int_equal(banyan_fluid_flows_create(&topology, &paths, COUNT, 1, &f, NULL), 0);
     for (int i = 0; i < COUNT; i++) /* the last is first: all are there when the first turn is given */
-        banyan_flows_start(f, i, size[i], turn[i], now_s);
-    banyan_flows_settle(f, now_s);
+        banyan_fluid_flows_start(f, i, size[i], turn[i], now_s);
+    banyan_fluid_flows_settle(f, now_s);
     for (int i = 0; i < COUNT; i++) {
-        double end_s = banyan_flows_next_s(f);
+        double end_s = banyan_fluid_flows_next_s(f);
 
         assert_true(fabs(end_s - now_s - size[order[i]] / 2) < 1e-12);
-        assert_int_equal(banyan_flows_finish(f), order[i]);
-        assert_true(banyan_flows_began_s(f, order[i]) == now_s);
+        assert_int_equal(banyan_fluid_flows_finish(f), order[i]);
+        assert_true(banyan_fluid_flows_began_s(f, order[i]) == now_s);
         now_s = end_s;
-        banyan_flows_settle(f, now_s);
+        banyan_fluid_flows_settle(f, now_s);
     }
-    assert_true(isinf(banyan_flows_next_s(f)));
-    assert_true(banyan_sharing_peak(banyan_flows_sharing(f), 0) == 1);
-    banyan_flows_destroy(f);
+    assert_true(isinf(banyan_fluid_flows_next_s(f)));
+    assert_true(banyan_sharing_peak(banyan_fluid_flows_sharing(f), 0) == 1);
+    banyan_fluid_flows_destroy(f);
 }
 
 TEST(only_paths_with_links_of_their_own_are_alone)

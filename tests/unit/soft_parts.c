@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/soft_parts.c: a torus, directions unlike, some nodes idle: prices of many partitions prove what they should, and pairs
- * that are laden under them settle near to the bound. */
+/* tests/unit/soft_parts.c: a torus, directions unlike, some nodes idle: prices of many partitions prove what
+ * they should, and pairs that are laden under them settle near to the bound. */
 #include "test.h"
 
 #include <math.h>

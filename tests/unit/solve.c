@@ -324,8 +324,8 @@ TEST(arborescences_are_the_cheapest)
     }
 }
 
-/* The quick search finds a tree, seldom dearer than the cheapest and never cheaper; and prices from cuts bound
- * what the cheapest trees under them allow. */
+/* The quick search finds a tree, seldom dearer than the cheapest and never cheaper; and prices from cuts
+ * bound what the cheapest trees under them allow. */
 static void check_helpers(const banyan_graph *graph, const int64_t *price, int64_t best, int seed)
 {
     banyan_steiner_heuristic *helpers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/status_report.c: reports that are longer than a socket holds (comm/status_report.c). */
+/* tests/unit/status_report.c: reports that are longer than a socket holds (group/status_report.c). */
 #include "unit/test.h"
 
 #include <poll.h>
@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "comm/control_internal.h"
 #include "core/alloc.h"
+#include "group/control_internal.h"
 
 enum { RANKS = 4096, MOST_BYTES = 4 << 20 };
 
@@ -104,7 +104,8 @@ TEST(a_report_longer_than_a_socket_holds_comes_whole_and_holds_nobody_up)
     free_hub(h);
 }
 
-/* Who connects and does not read keeps memory, so there is an end to them; the first ones are not forgotten. */
+/* Who connects and does not read keeps memory, so there is an end to them; the first ones are not
+ * forgotten. */
 TEST(readers_that_do_not_read_are_few)
 {
     hub *h = make_hub();

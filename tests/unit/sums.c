@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a schedule adds to what, against the schedule itself: every algorithm, sums whose order shows in the bits. */
+/* What a schedule adds to what, against the schedule itself: every algorithm, sums whose order shows in the
+ * bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

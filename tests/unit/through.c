@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/through.c: idle workers that only forward, beside many cables: what is laid out through them fits, and it is all that can
- * be; the forest over it is near the bound. */
+/* tests/unit/through.c: idle workers that only forward, beside many cables: what is laid out through them
+ * fits, and it is all that can be; the forest over it is near the bound. */
 #include "test.h"
 
 #include <math.h>
@@ -104,7 +104,8 @@ TEST(all_that_idle_nodes_can_forward_is_laid_out)
         }
 }
 
-/* Machines with many cables to one switch have none between them: what is laid out through it need not join them all. */
+/* Machines with many cables to one switch have none between them: what is laid out through it need not join
+ * them all. */
 TEST(machines_behind_one_switch_are_another_network)
 {
     int src[MOST_ARCS], dst[MOST_ARCS];

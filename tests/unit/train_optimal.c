@@ -105,7 +105,8 @@ TEST(three_streams_equal_exhaustive_search_on_fifty_cases)
     compare_with_search(50, 5, 3, 9000);
 }
 
-/* As measured on a shaped network: small ones are nearly all start-up, so that a byte of theirs seems to cost nothing. */
+/* As measured on a shaped network: small ones are nearly all start-up, so that a byte of theirs seems to cost
+ * nothing. */
 TEST(the_bound_is_near_where_small_all_reduces_are_all_start_up)
 {
     banyan_tensor tensors[2] = {{(char *)"late", 40000000, 0.01}, {(char *)"last", 60000000, 0.02}};

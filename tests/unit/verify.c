@@ -172,7 +172,8 @@ TEST(holds_routes_and_abilities_against_the_network)
     banyan_topology_destroy(copies);
 }
 
-/* Right in the end if a node without data began with zeros, or a switch that only forwards had memory: what runs has neither. */
+/* Right in the end if a node without data began with zeros, or a switch that only forwards had memory: what
+ * runs has neither. */
 TEST(names_the_rule_for_nodes_that_begin_without_data)
 {
     static const int by_relay[][6] = {{0, 0, 3, 0, 3, 0}, {1, 1, 3, 0, 3, 0}, {2, 2, 3, 0, 3, 0},

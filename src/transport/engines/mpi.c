@@ -5,8 +5,8 @@
  * A program that has called MPI_Init keeps its MPI; else we call it, and MPI_Finalize when the process exits,
  * unless a rank was lost: MPI promises nothing after that, so it is then left alone, and later groups of this
  * process are told to take another transport. All calls are non-blocking except for the one that makes the
- * communicator, for which MPI knows no other way: it has a thread of its own, which is left behind where somebody
- * does not come.
+ * communicator, for which MPI knows no other way: it has a thread of its own, which is left behind where
+ * somebody does not come.
  *
  * Where MPI was initialised for one thread only, only the thread that opened the port may use it; where its
  * calls must not overlap, ours take turns. MPI is one for the process: hence the static state. */
@@ -59,7 +59,7 @@ static void end_turn(void)
 
 static banyan_status fail(char *why, banyan_status status, const char *sentence)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "%s", sentence);
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s", sentence);
     return status;
 }
 
@@ -69,7 +69,7 @@ static banyan_status fail_mpi(char *why, banyan_status status, const char *what,
     int length = 0;
 
     MPI_Error_string(error, text, &length);
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "%s: %.150s", what, text);
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s: %.150s", what, text);
     return status;
 }
 
@@ -157,8 +157,8 @@ static banyan_status gather(const void *mine, size_t bytes, void *all, int timeo
     if (error)
         return fail_mpi(why, BANYAN_SYSTEM_ERROR, "MPI_Iallgather", error);
     if (!is_done) {
-        snprintf(why, BANYAN_ENGINE_SENTENCE, "not all %d processes of the MPI job came within %d ms", size,
-                 timeout_ms);
+        snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "not all %d processes of the MPI job came within %d ms",
+                 size, timeout_ms);
         is_broken = 1;
         return BANYAN_TIMEOUT;
     }
@@ -229,7 +229,8 @@ static int list_members(banyan_port *port, const void *const *addresses, const s
     return count;
 }
 
-/* The making of a communicator: by a thread of its own, which may stay behind. Freed by whoever comes last. */
+/* The making of a communicator: by a thread of its own, which may stay behind. Freed by whoever comes
+ * last. */
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -309,8 +310,8 @@ static banyan_status make_in_time(MPI_Group group, int timeout_ms, MPI_Comm *out
     if (!wait_for(m, timeout_ms)) {
         pthread_detach(thread);
         is_broken = 1;
-        snprintf(why, BANYAN_ENGINE_SENTENCE, "not all ranks came to MPI_Comm_create_group within %d ms",
-                 timeout_ms);
+        snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE,
+                 "not all ranks came to MPI_Comm_create_group within %d ms", timeout_ms);
         return BANYAN_TIMEOUT;
     }
     pthread_join(thread, NULL);
@@ -525,8 +526,8 @@ static int close_port(banyan_port *port, int is_clean)
     return left > 0;
 }
 
-__attribute__((visibility("default"))) const banyan_engine banyan_engine_plugin = {
-    .abi = BANYAN_ENGINE_ABI,
+__attribute__((visibility("default"))) const banyan_message_engine banyan_engine_plugin = {
+    .abi = BANYAN_MESSAGE_ENGINE_ABI,
     .name = "mpi",
     .keeps_memory = 1,
     .job = know_job,

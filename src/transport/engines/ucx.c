@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/engines/ucx.c: the engine over UCP's tagged messages. UCX picks the way to each peer itself: RDMA,
- * shared memory, TCP; UCX_TLS and UCX_NET_DEVICES say otherwise.
+/* transport/engines/ucx.c: the engine over UCP's tagged messages. UCX picks the way to each peer itself:
+ * RDMA, shared memory, TCP; UCX_TLS and UCX_NET_DEVICES say otherwise.
  *
  * Every port has a context and a worker of its own; addresses travel over our bootstrap, which is
- * authenticated. A tag holds the sender's member number above ours. Endpoints are made with error handling, so
- * a peer that is gone is told by UCX and its sends end; where no way to the peer can do that, without: then
- * only the group's own watch finds it, and sends are not taken back. */
+ * authenticated. A tag holds the sender's member number above ours. Endpoints are made with error handling,
+ * so a peer that is gone is told by UCX and its sends end; where no way to the peer can do that, without:
+ * then only the group's own watch finds it, and sends are not taken back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +42,13 @@ struct banyan_port {
 
 static banyan_status fail(char *why, banyan_status status, const char *what, ucs_status_t code)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "%s: %s", what, ucs_status_string(code));
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s: %s", what, ucs_status_string(code));
     return status;
 }
 
 static banyan_status fail_memory(char *why)
 {
-    snprintf(why, BANYAN_ENGINE_SENTENCE, "memory ran out");
+    snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "memory ran out");
     return BANYAN_SYSTEM_ERROR;
 }
 
@@ -177,7 +177,7 @@ static banyan_status connect_peer(banyan_port *port, int peer, char *why)
                               .err_handler = {.cb = hear_error, .arg = w}};
 
     if (!port->addresses[peer]) {
-        snprintf(why, BANYAN_ENGINE_SENTENCE, "it is in no process");
+        snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "it is in no process");
         return BANYAN_PEER_LOST;
     }
     if (!port->has_no_errors)
@@ -335,7 +335,7 @@ static int progress(banyan_port *port, int *lost, char *why)
             port->ways[i].is_told = 1;
             port->lost_count--;
             *lost = i;
-            snprintf(why, BANYAN_ENGINE_SENTENCE, "%s", ucs_status_string(port->ways[i].why));
+            snprintf(why, BANYAN_MESSAGE_ENGINE_SENTENCE, "%s", ucs_status_string(port->ways[i].why));
         }
     done = port->done;
     port->done = 0;
@@ -360,8 +360,8 @@ static void move_until(banyan_port *port, const int *is_busy, double until_s)
         ucp_worker_progress(port->worker);
 }
 
-/* Ends the connections: in order, or at once where the other side may be gone. UCX ends at once only what was made
- * with error handling; other sends get a moment, and are never moved again. */
+/* Ends the connections: in order, or at once where the other side may be gone. UCX ends at once only what was
+ * made with error handling; other sends get a moment, and are never moved again. */
 static void disconnect(banyan_port *port, int is_forced)
 {
     double until_s = now_s() + PATIENCE_S;
@@ -408,8 +408,8 @@ static int close_port(banyan_port *port, int is_clean)
     return left > 0;
 }
 
-__attribute__((visibility("default"))) const banyan_engine banyan_engine_plugin = {
-    .abi = BANYAN_ENGINE_ABI,
+__attribute__((visibility("default"))) const banyan_message_engine banyan_engine_plugin = {
+    .abi = BANYAN_MESSAGE_ENGINE_ABI,
     .name = "ucx",
     .open = open_port,
     .address = address_of,

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bootstrap/card.c: a card's fields stand at fixed places, low byte first, except for the word that tells the
+ * byte order of the machine. */
+#include "bootstrap/card.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bootstrap/quorum.h"
+#include "transport/bytes.h"
+#include "transport/transport.h"
+
+#define ADDRESS_BYTES 24
+
+enum {
+    PROTOCOL = 0,
+    VERSION = 4,
+    BYTE_ORDER_WORD = 8,
+    SIZE = 12,
+    RANK = 16,
+    PROCESS = 20,
+    FIRST_ADDRESS = 24,
+    CONNECTIONS = FIRST_ADDRESS + ADDRESS_BYTES,
+    SLICE = 56,
+    WINDOW = 64,
+    HOST = 72,
+    TOPOLOGY = HOST + BANYAN_CARD_TEXT,
+    ALGORITHM = TOPOLOGY + BANYAN_CARD_TEXT,
+    TRANSPORT = ALGORITHM + BANYAN_CARD_TEXT,
+    PLACE = TRANSPORT + BANYAN_CARD_TEXT,
+    SECRET = PLACE + BANYAN_CARD_TEXT,
+    OLD_RANK = SECRET + BANYAN_AUTH_BYTES,
+    COLOR = OLD_RANK + 4,
+    KEY = COLOR + 4,
+    OTHERS = KEY + 4,
+    QUORUM = OTHERS + (BANYAN_INTERFACES - 1) * ADDRESS_BYTES,
+    END = QUORUM + 4
+};
+
+_Static_assert(END <= BANYAN_CARD_BYTES, "a card has room for its fields");
+
+static void put_text(unsigned char *to, const char *text)
+{
+    snprintf((char *)to, BANYAN_CARD_TEXT, "%s", text);
+}
+
+/* Port and family (4 or 6; 0: none) in one word, scope, and the address itself. */
+static void put_address(unsigned char *to, const banyan_address *address)
+{
+    uint32_t family = address->family == AF_INET ? 4 : address->family == AF_INET6 ? 6 : 0;
+
+    banyan_put32(to, family << 16 | address->port);
+    banyan_put32(to + 4, address->scope);
+    memcpy(to + 8, address->bytes, 16);
+}
+
+static int get_address(const unsigned char *from, banyan_address *to)
+{
+    uint32_t word = banyan_get32(from), family = word >> 16;
+
+    *to = (banyan_address){.family = family == 4   ? AF_INET
+                                     : family == 6 ? AF_INET6
+                                                   : 0,
+                           .port = (uint16_t)word,
+                           .scope = banyan_get32(from + 4)};
+    memcpy(to->bytes, from + 8, 16);
+    return family == 0 || family == 4 || family == 6;
+}
+
+void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BYTES])
+{
+    memset(out, 0, BANYAN_CARD_BYTES);
+    banyan_put32(out + PROTOCOL, (uint32_t)card->protocol);
+    banyan_put32(out + VERSION, (uint32_t)card->version);
+    memcpy(out + BYTE_ORDER_WORD, &card->byte_order, 4);
+    banyan_put32(out + SIZE, (uint32_t)card->size);
+    banyan_put32(out + RANK, (uint32_t)card->rank);
+    banyan_put32(out + PROCESS, (uint32_t)card->process);
+    put_address(out + FIRST_ADDRESS, &card->address);
+    for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
+        put_address(out + OTHERS + ADDRESS_BYTES * i, &card->others[i]);
+    banyan_put32(out + CONNECTIONS, (uint32_t)card->connections);
+    banyan_put64(out + SLICE, card->slice_bytes);
+    banyan_put64(out + WINDOW, card->window_bytes);
+    put_text(out + HOST, card->host);
+    put_text(out + PLACE, card->place);
+    put_text(out + TOPOLOGY, card->topology);
+    put_text(out + ALGORITHM, card->algorithm);
+    put_text(out + TRANSPORT, card->transport);
+    memcpy(out + SECRET, card->secret.bytes, BANYAN_AUTH_BYTES);
+    banyan_put32(out + OLD_RANK, (uint32_t)card->old_rank);
+    banyan_put32(out + COLOR, (uint32_t)card->color);
+    banyan_put32(out + KEY, (uint32_t)card->key);
+    banyan_put32(out + QUORUM, (uint32_t)card->quorum);
+}
+
+/* What is shown to people later must be plain text. */
+static int get_text(const unsigned char *from, char *to)
+{
+    for (int i = 0; i < BANYAN_CARD_TEXT; i++) {
+        to[i] = (char)from[i];
+        if (!from[i])
+            return 1;
+        if (from[i] < 0x20 || from[i] == 0x7f)
+            return 0;
+    }
+    return 0;
+}
+
+banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan_card *out, banyan_error *err)
+{
+    int is_sound;
+    banyan_card card = {.protocol = (int)banyan_get32(in + PROTOCOL),
+                        .version = (int)banyan_get32(in + VERSION),
+                        .size = (int)banyan_get32(in + SIZE),
+                        .rank = (int)banyan_get32(in + RANK),
+                        .process = (int)banyan_get32(in + PROCESS),
+                        .connections = (int)banyan_get32(in + CONNECTIONS),
+                        .slice_bytes = banyan_get64(in + SLICE),
+                        .window_bytes = banyan_get64(in + WINDOW),
+                        .old_rank = (int)banyan_get32(in + OLD_RANK),
+                        .color = (int)banyan_get32(in + COLOR),
+                        .key = (int)banyan_get32(in + KEY),
+                        .quorum = (int)banyan_get32(in + QUORUM)};
+
+    memcpy(&card.byte_order, in + BYTE_ORDER_WORD, 4);
+    is_sound = get_address(in + FIRST_ADDRESS, &card.address);
+    for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
+        is_sound &= get_address(in + OTHERS + ADDRESS_BYTES * i, &card.others[i]);
+    memcpy(card.secret.bytes, in + SECRET, BANYAN_AUTH_BYTES);
+    if (card.protocol == 0)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a rank's card is empty");
+    if (card.size < 1 || card.size > BANYAN_TRANSPORT_MAX_MEMBERS || card.rank < 0 || card.rank >= card.size)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a card says rank %d of %d", card.rank, card.size);
+    if (!get_text(in + HOST, card.host) || !get_text(in + PLACE, card.place) ||
+        !get_text(in + TOPOLOGY, card.topology) || !get_text(in + ALGORITHM, card.algorithm) ||
+        !get_text(in + TRANSPORT, card.transport) || !is_sound)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "the card of rank %d holds rubbish", card.rank);
+    *out = card;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status differ(banyan_error *err, const char *what, int rank, const char *first,
+                            const char *other)
+{
+    return banyan_fail(err, BANYAN_MISMATCH, "%s differs: rank 0 has %s, rank %d has %s", what,
+                       *first ? first : "none", rank, *other ? other : "none");
+}
+
+static banyan_status compare_number(banyan_error *err, const char *what, int rank, uint64_t first,
+                                    uint64_t other)
+{
+    char a[24], b[24];
+
+    if (first == other)
+        return BANYAN_SUCCESS;
+    snprintf(a, sizeof a, "%llu", (unsigned long long)first);
+    snprintf(b, sizeof b, "%llu", (unsigned long long)other);
+    return differ(err, what, rank, a, b);
+}
+
+static banyan_status compare_text(banyan_error *err, const char *what, int rank, const char *first,
+                                  const char *other)
+{
+    return strcmp(first, other) ? differ(err, what, rank, first, other) : BANYAN_SUCCESS;
+}
+
+static banyan_status compare_two(const banyan_card *first, const banyan_card *other, int rank,
+                                 banyan_error *err)
+{
+    char rule[BANYAN_QUORUM_TEXT], other_rule[BANYAN_QUORUM_TEXT];
+    banyan_status status;
+
+    if (first->protocol != other->protocol)
+        return banyan_fail(err, BANYAN_VERSION_MISMATCH, "rank 0 speaks protocol %d, rank %d speaks %d",
+                           first->protocol, rank, other->protocol);
+    if (first->version / 100 != other->version / 100)
+        return banyan_fail(err, BANYAN_VERSION_MISMATCH,
+                           "rank 0 has Banyan %d.%d, rank %d has %d.%d; both must be the same",
+                           first->version / 10000, first->version / 100 % 100, rank, other->version / 10000,
+                           other->version / 100 % 100);
+    if (first->byte_order != other->byte_order)
+        return banyan_fail(err, BANYAN_MISMATCH,
+                           "rank 0 (%s) and rank %d (%s) write numbers in different byte orders", first->host,
+                           rank, other->host);
+    if (rank != other->rank)
+        return banyan_fail(err, BANYAN_MISMATCH,
+                           "the process that should be rank %d (%s, process %d) says rank %d", rank,
+                           other->host, other->process, other->rank);
+    status = compare_number(err, "the number of ranks", rank, (uint64_t)first->size, (uint64_t)other->size);
+    if (!status)
+        status = compare_text(err, "BANYAN_TOPO (digest)", rank, first->topology, other->topology);
+    if (!status)
+        status = compare_text(err, "BANYAN_ALGO", rank, first->algorithm, other->algorithm);
+    if (!status)
+        status = compare_text(err, "BANYAN_TRANSPORT", rank, first->transport, other->transport);
+    if (!status)
+        status = compare_text(err, "BANYAN_SHRINK", rank, banyan_quorum_format(first->quorum, rule),
+                              banyan_quorum_format(other->quorum, other_rule));
+    if (!status)
+        status = compare_number(err, "BANYAN_SLICE_BYTES", rank, first->slice_bytes, other->slice_bytes);
+    if (!status)
+        status = compare_number(err, "BANYAN_TCP_CONNECTIONS", rank, (uint64_t)first->connections,
+                                (uint64_t)other->connections);
+    return status;
+}
+
+banyan_status banyan_cards_compare(const banyan_card *cards, int size, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int rank = 0; rank < size && !status; rank++)
+        status = compare_two(&cards[0], &cards[rank], rank, err);
+    return status;
+}

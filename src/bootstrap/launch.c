@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bootstrap/launch.c: a table of launchers and the names of their variables. */
+#include "bootstrap/launch.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/alloc.h"
+#include "core/digest.h"
+#include "core/file.h"
+#include "core/value.h"
+
+enum { MOST_RANKS = 1 << 20, FIRST_PORT = 20000, PORTS = 20000 };
+
+typedef struct {
+    const char *launcher;
+    const char *rank, *size, *local_rank, *local_size;
+    const char *job[2]; /* the first that is set */
+} known_launcher;
+
+static const known_launcher known[] = {
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_RANK",
+     "LOCAL_WORLD_SIZE",
+     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+    {"PMIx",
+     "PMIX_RANK",
+     "PMIX_SIZE",
+     "PMIX_LOCAL_RANK",
+     "PMIX_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "SLURM_JOB_ID"}},
+    {"MVAPICH",
+     "MV2_COMM_WORLD_RANK",
+     "MV2_COMM_WORLD_SIZE",
+     "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE",
+     {"PMI_JOBID", "SLURM_JOB_ID"}},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "SLURM_JOB_ID"}},
+    {"Slurm",
+     "SLURM_PROCID",
+     "SLURM_NTASKS",
+     "SLURM_LOCALID",
+     "SLURM_TASKS_PER_NODE",
+     {"SLURM_JOB_ID", NULL}},
+};
+
+static banyan_status read_number(const char *name, const char *text, int low, int high, int *out,
+                                 banyan_error *err)
+{
+    int64_t value = 0;
+    banyan_status status = banyan_value_integer(text, low, high, &value, err);
+
+    if (status)
+        banyan_error_prefix(err, name);
+    else
+        *out = (int)value;
+    return status;
+}
+
+/* What the launcher says about this host is a help, never an error. */
+static void read_local(const known_launcher *l, banyan_lookup lookup, void *context, banyan_launch *out)
+{
+    const char *rank = lookup(context, l->local_rank), *size = lookup(context, l->local_size);
+
+    out->local_rank = -1;
+    if (rank && read_number(l->local_rank, rank, 0, MOST_RANKS, &out->local_rank, NULL))
+        out->local_rank = -1;
+    if (size && read_number(l->local_size, size, 1, MOST_RANKS, &out->local_size, NULL))
+        out->local_size = 0;
+    for (int i = 0; i < 2 && !out->job[0]; i++) {
+        const char *job = l->job[i] ? lookup(context, l->job[i]) : NULL;
+
+        if (job)
+            snprintf(out->job, sizeof out->job, "%s:%.150s", l->launcher, job);
+    }
+}
+
+static banyan_status read_known(const known_launcher *l, banyan_lookup lookup, void *context,
+                                banyan_launch *out, banyan_error *err)
+{
+    const char *size = lookup(context, l->size);
+    banyan_status status;
+
+    out->launcher = l->launcher;
+    if (!size)
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "%s set %s but not %s", l->launcher, l->rank, l->size);
+    status = read_number(l->size, size, 1, MOST_RANKS, &out->size, err);
+    if (!status)
+        status = read_number(l->rank, lookup(context, l->rank), 0, out->size - 1, &out->rank, err);
+    if (!status)
+        read_local(l, lookup, context, out);
+    return status;
+}
+
+/* A port that every process of the job finds alike, out of the way of the system's own choices. */
+static int port_of(const char *job)
+{
+    banyan_digest digest;
+
+    banyan_digest_init(&digest);
+    banyan_digest_add_string(&digest, job);
+    return FIRST_PORT + (int)(digest.value % PORTS);
+}
+
+/* «nid[001-004],x» begins with nid001. */
+static void first_host(const char *list, char *out, size_t size)
+{
+    size_t head = strcspn(list, "[,"), number = 0;
+
+    if (list[head] == '[')
+        number = strcspn(list + head + 1, "-,]");
+    snprintf(out, size, "%.*s%.*s", (int)(head < 200 ? head : 200), list, (int)(number < 40 ? number : 40),
+             list[head] == '[' ? list + head + 1 : "");
+}
+
+/* torchrun's own store has MASTER_PORT: ours is the next one. */
+static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
+{
+    const char *address = lookup(context, "MASTER_ADDR"), *port = lookup(context, "MASTER_PORT");
+    const char *nodes = lookup(context, "SLURM_STEP_NODELIST");
+    int number = 0;
+    char host[256];
+
+    if (address && port && !read_number("MASTER_PORT", port, 1, 65534, &number, NULL))
+        snprintf(out->root, sizeof out->root, strchr(address, ':') ? "[%.200s]:%d" : "%.200s:%d", address,
+                 number + 1);
+    else if (out->job[0] && (out->size == 1 || out->local_size == out->size))
+        snprintf(out->root, sizeof out->root, "127.0.0.1:%d", port_of(out->job));
+    else if (out->job[0] && nodes) {
+        first_host(nodes, host, sizeof host);
+        snprintf(out->root, sizeof out->root, "%s:%d", host, port_of(out->job));
+    }
+}
+
+static banyan_status read_own(const banyan_settings *settings, banyan_launch *out, banyan_error *err)
+{
+    out->launcher = "BANYAN_RANK";
+    out->rank = (int)banyan_settings_integer(settings, BANYAN_SETTING_RANK);
+    out->size = (int)banyan_settings_integer(settings, BANYAN_SETTING_SIZE);
+    out->local_rank = (int)banyan_settings_integer(settings, BANYAN_SETTING_LOCAL_RANK);
+    out->local_size = (int)banyan_settings_integer(settings, BANYAN_SETTING_LOCAL_SIZE);
+    if (out->rank >= out->size)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_RANK=%d is not below BANYAN_SIZE=%d",
+                           out->rank, out->size);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_lookup lookup, void *context,
+                                   banyan_launch *out, banyan_error *err)
+{
+    const char *root = banyan_settings_string(settings, BANYAN_SETTING_ROOT);
+    banyan_status status = BANYAN_INVALID_USAGE;
+
+    *out = (banyan_launch){0};
+    if (banyan_settings_integer(settings, BANYAN_SETTING_RANK) >= 0)
+        status = read_own(settings, out, err);
+    for (size_t i = 0; i < sizeof known / sizeof *known && !out->launcher; i++)
+        if (lookup(context, known[i].rank))
+            status = read_known(&known[i], lookup, context, out, err);
+    if (!out->launcher)
+        return banyan_fail(
+            err, BANYAN_INVALID_USAGE,
+            "no launcher started this process: use banyan run, torchrun, mpirun or srun, or set "
+            "BANYAN_RANK, BANYAN_SIZE and BANYAN_ROOT");
+    if (status)
+        return status;
+    find_root(lookup, context, out);
+    if (*root)
+        snprintf(out->root, sizeof out->root, "%.270s", root);
+    if (!out->root[0] && out->size > 1)
+        return banyan_fail(
+            err, BANYAN_INVALID_USAGE,
+            "%s does not say where ranks meet: set BANYAN_ROOT=HOST:PORT, an address of rank 0",
+            out->launcher);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status load_secret(const char *path, char *buffer, size_t bytes, banyan_error *err)
+{
+    struct stat about;
+    char *text = NULL;
+    size_t length = 0;
+    banyan_status status;
+
+    if (stat(path, &about) == 0 && about.st_mode & (S_IRWXG | S_IRWXO))
+        return banyan_fail(err, BANYAN_INVALID_USAGE,
+                           "the secret in %.200s can be read by others (mode %03o): chmod 600 it", path,
+                           (unsigned)about.st_mode & 0777u);
+    status = banyan_file_load(path, &text, &length, err);
+    if (status)
+        return status;
+    while (length && strchr(" \t\r\n", text[length - 1]))
+        text[--length] = '\0';
+    if (!length || length >= bytes)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the secret in %.200s has %zu bytes, not 1 to %zu",
+                             path, length, bytes - 1);
+    else
+        memcpy(buffer, text, length + 1);
+    memset(text, 0, length);
+    banyan_free(text);
+    return status;
+}
+
+banyan_status banyan_launch_secret(const banyan_settings *settings, const banyan_launch *launch, char *buffer,
+                                   size_t bytes, banyan_error *err)
+{
+    const char *secret = banyan_settings_string(settings, BANYAN_SETTING_SECRET);
+    const char *file = banyan_settings_string(settings, BANYAN_SETTING_SECRET_FILE);
+
+    if (*secret && strlen(secret) < bytes)
+        snprintf(buffer, bytes, "%s", secret);
+    else if (*secret)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_SECRET is longer than %zu bytes", bytes - 1);
+    else if (*file)
+        return load_secret(file, buffer, bytes, err);
+    else
+        snprintf(buffer, bytes, "job %s at %s", launch->job, launch->root);
+    return BANYAN_SUCCESS;
+}

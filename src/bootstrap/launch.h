@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bootstrap/launch.h: which launcher started this process, and what it says about the job. */
+#ifndef BANYAN_BOOTSTRAP_LAUNCH_H
+#define BANYAN_BOOTSTRAP_LAUNCH_H
+
+#include "core/settings.h"
+
+typedef struct {
+    const char *launcher; /* «torchrun» */
+    int rank, size;
+    int local_rank, local_size; /* among the ranks of this host; -1 and 0: not said */
+    char root[280];             /* HOST:PORT where ranks meet; empty: not known */
+    char job[200];              /* what is the same in all processes of the job and no other; may be empty */
+} banyan_launch;
+
+/* Gives the value of an environment variable, or NULL. */
+typedef const char *(*banyan_lookup)(void *context, const char *name);
+
+/* The first that has set its variables: own, torchrun, Open MPI, PMIx, MPICH/Intel (PMI), MVAPICH, Slurm.
+ * INVALID_USAGE when none has. */
+banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_lookup lookup, void *context,
+                                   banyan_launch *out, banyan_error *err);
+
+/* The job's secret: BANYAN_SECRET, or the file of BANYAN_SECRET_FILE, which nobody else may be able to read,
+ * or, without either, one that follows from the job's name alone: that keeps jobs apart, not attackers away.
+ */
+banyan_status banyan_launch_secret(const banyan_settings *settings, const banyan_launch *launch, char *buffer,
+                                   size_t bytes, banyan_error *err);
+
+#endif

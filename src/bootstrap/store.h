@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bootstrap/store.h: where ranks meet that know nothing but an address and a secret: everybody brings a card
+ * and gets everybody's. One thread serves it until all have come, or the time-out that they brought has
+ * passed.
+ */
+#ifndef BANYAN_BOOTSTRAP_STORE_H
+#define BANYAN_BOOTSTRAP_STORE_H
+
+#include "bootstrap/card.h"
+
+typedef struct banyan_store banyan_store;
+
+/* Listens on the address. Nobody within patience_ms ends it. timeout_ms is for handshakes, until the first
+ * rank brings its own. */
+banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
+                                 const banyan_secret *secret, int patience_ms, int timeout_ms,
+                                 banyan_store **out, banyan_error *err);
+const banyan_address *banyan_store_address(const banyan_store *store);
+void banyan_store_stop(banyan_store *store);  /* ends it at once, accepts NULL */
+void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
+
+/* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the
+ * first connection is made: prepare, which is called once, may complete it with what it learns from this
+ * side's address of the connection. A connection that is lost while the others are awaited is made again, as
+ * long as somebody listens there. */
+typedef struct {
+    banyan_address address;
+    const banyan_secret *secret;
+    int timeout_ms;
+    void *context;
+    banyan_status (*prepare)(void *context, const banyan_address *local, banyan_card *card,
+                             banyan_error *err);
+} banyan_store_visit;
+
+banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
+                                    banyan_error *err);
+
+/* «2, 4-6» of those ranks for which is_named is set; returns the buffer. */
+const char *banyan_ranks_format(const char *is_named, int size, char *buffer, size_t bytes);
+
+#endif

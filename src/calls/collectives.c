@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls/collectives.c: the calls that move data, each with the memory that its plan works on. Inputs that lie
+ * apart are read where they are (execute/vector.h): nothing is copied before a call.
+ *
+ *                    works on                              input                then
+ *   allreduce        recv, or all segments as one vector   send                 -
+ *   broadcast        recv                                  root: send           -
+ *   all-gather       recv                                  own part: send       -
+ *   reduce           root: recv, others: scratch, or       send                 -
+ *                    nothing where nothing is received
+ *   reduce-scatter   scratch                               send                 own part copied to recv
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "calls/call.h"
+
+static const void *input_unless_same(const banyan_buffers *buffers)
+{
+    return buffers->send == buffers->recv ? NULL : buffers->send;
+}
+
+/* The segments as parts of one vector; empty ones are left out. */
+static size_t lay_out(const banyan_buffers *buffers, banyan_part *parts)
+{
+    size_t made = 0, at = 0;
+
+    for (size_t i = 0; i < buffers->segment_count; i++) {
+        const banyan_segment *s = &buffers->segments[i];
+
+        if (s->count)
+            parts[made++] = (banyan_part){.first = at, .into = s->recv, .from = s->send};
+        at += s->count;
+    }
+    return made;
+}
+
+banyan_status banyan_comm_allreduce(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    banyan_run_request memory = {.buffer = buffers->recv, .input = input_unless_same(buffers)};
+    banyan_call_entry *entry;
+    banyan_part *parts;
+    banyan_status status =
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+
+    if (status)
+        return status;
+    if (buffers->segments && call->count) {
+        parts = banyan_calls_parts(comm, buffers->segment_count);
+        if (!parts)
+            return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+        memory = (banyan_run_request){.parts = parts, .part_count = lay_out(buffers, parts)};
+    }
+    return banyan_calls_run(comm, entry, &memory);
+}
+
+static banyan_status reduce_scatter(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    banyan_call_entry *entry;
+    size_t part;
+    char *scratch;
+    banyan_status status =
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+
+    if (status)
+        return status;
+    part = call->count * banyan_datatype_bytes(call->type);
+    scratch = banyan_calls_scratch(comm, part * (size_t)comm->group->setup.size);
+    if (part && !scratch)
+        return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    status = banyan_calls_run(comm, entry, &(banyan_run_request){.buffer = scratch, .input = buffers->send});
+    if (!status && part)
+        memcpy(buffers->recv, scratch + part * (size_t)comm->rank, part);
+    return status;
+}
+
+static banyan_status all_gather(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    banyan_part parts[3] = {{0}};
+    banyan_run_request memory = {.parts = parts};
+    size_t before = call->count * (size_t)comm->rank;
+    size_t count = call->count * (size_t)comm->group->setup.size, bytes = banyan_datatype_bytes(call->type);
+    size_t first[3] = {0, before, before + call->count};
+    banyan_call_entry *entry;
+    banyan_status status =
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+
+    if (status)
+        return status;
+    for (int i = 0; i < 3 && call->count; i++) {
+        char *into = (char *)buffers->recv + first[i] * bytes;
+
+        if (first[i] < (i < 2 ? first[i + 1] : count))
+            parts[memory.part_count++] =
+                (banyan_part){.first = first[i], .into = into, .from = i == 1 ? buffers->send : into};
+    }
+    return banyan_calls_run(comm, entry, &memory);
+}
+
+static banyan_status broadcast(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    int is_root = comm->rank == call->root;
+    banyan_run_request memory = {.buffer = buffers->recv,
+                                 .input = is_root ? input_unless_same(buffers) : NULL};
+    banyan_call_entry *entry;
+    banyan_status status = banyan_calls_open(
+        comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_RECV, &entry);
+
+    return status ? status : banyan_calls_run(comm, entry, &memory);
+}
+
+/* Where a rank that is not the root adds up what passes through it: not in what the user only lent. */
+static banyan_status reduce_below_root(const void *send, banyan_call_entry *entry, banyan_comm *comm)
+{
+    banyan_run_request memory = {.input = send};
+
+    memory.buffer = banyan_calls_scratch(comm, entry->whole * banyan_datatype_bytes(entry->call.type));
+    if (!memory.buffer)
+        return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    return banyan_calls_run(comm, entry, &memory);
+}
+
+static banyan_status reduce(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    int is_root = comm->rank == call->root;
+    banyan_run_request memory = {.buffer = buffers->recv, .input = input_unless_same(buffers)};
+    banyan_call_entry *entry;
+    banyan_status status = banyan_calls_open(
+        comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_SEND, &entry);
+
+    if (status)
+        return status;
+    if (!is_root && call->count)
+        return reduce_below_root(buffers->send, entry, comm);
+    return banyan_calls_run(comm, entry, &memory);
+}
+
+static banyan_status call_locked(banyan_collective_function function, const banyan_buffers *buffers,
+                                 const banyan_call *call, banyan_comm *comm)
+{
+    banyan_status status;
+
+    if (!comm)
+        return BANYAN_INVALID_ARGUMENT;
+    if (banyan_worker_run(comm, function, buffers, call, &status))
+        return status;
+    pthread_mutex_lock(&comm->lock);
+    status = function(buffers, call, comm);
+    pthread_mutex_unlock(&comm->lock);
+    return status;
+}
+
+banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type, banyan_op op,
+                               banyan_comm *comm)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
+
+    return call_locked(banyan_comm_allreduce, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_allreduce_segments(const banyan_segment *segments, size_t segment_count,
+                                        banyan_datatype type, banyan_op op, banyan_comm *comm)
+{
+    banyan_buffers buffers = {.segments = segments, .segment_count = segment_count};
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .type = type, .op = op};
+
+    if (!segments && segment_count)
+        return BANYAN_INVALID_ARGUMENT;
+    call.count = banyan_buffers_count(&buffers);
+    return call_locked(banyan_comm_allreduce, &buffers, &call, comm);
+}
+
+banyan_status banyan_reduce_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type,
+                                    banyan_op op, banyan_comm *comm)
+{
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_REDUCE_SCATTER, .count = recv_count, .type = type, .op = op};
+
+    return call_locked(reduce_scatter, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_all_gather(const void *send, void *recv, size_t send_count, banyan_datatype type,
+                                banyan_comm *comm)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLGATHER, .count = send_count, .type = type};
+
+    return call_locked(all_gather, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_broadcast(const void *send, void *recv, size_t count, banyan_datatype type, int root,
+                               banyan_comm *comm)
+{
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_BROADCAST, .count = count, .type = type, .root = root};
+
+    return call_locked(broadcast, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type, banyan_op op,
+                            int root, banyan_comm *comm)
+{
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_REDUCE, .count = count, .type = type, .op = op, .root = root};
+
+    return call_locked(reduce, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+/* Everybody's byte goes into everybody's result, so nobody has it before all have come. */
+banyan_status banyan_barrier(banyan_comm *comm)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                        .is_barrier = 1,
+                        .count = 1,
+                        .type = BANYAN_UINT8,
+                        .op = BANYAN_MAX};
+    char byte = 0;
+
+    return call_locked(banyan_comm_allreduce, &(banyan_buffers){.send = &byte, .recv = &byte}, &call, comm);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group/control.h: how the ranks of a group watch over each other, beside the data.
+ *
+ *           rank 1     rank 2          Everybody holds one connection to rank 0, the hub, and one thread that
+ *                \     /               sleeps on it. What one says, the hub tells all: that the group is over
+ *      rank 4 ── hub ── rank 3         and why, that a rank is gone, plans. A connection that ends is a rank
+ *               (rank 0)               that is lost. A rank whose heartbeat is missing is silent: nothing
+ * ends for that, but the sentence of a time-out names it.
+ *
+ * The same thread keeps this rank's door: data connections of other ranks are accepted and handed on. */
+#ifndef BANYAN_GROUP_CONTROL_H
+#define BANYAN_GROUP_CONTROL_H
+
+#include "bootstrap/card.h"
+#include "transport/dial.h"
+#include "transport/listener.h"
+
+typedef struct banyan_control banyan_control;
+
+#define BANYAN_CALL_TEXT 160
+
+/* What a rank is doing, for people who ask. */
+typedef struct {
+    uint64_t begun, done;        /* calls */
+    double since_s;              /* the last one began or ended so long ago */
+    char call[BANYAN_CALL_TEXT]; /* the last one that began; empty: none yet */
+} banyan_rank_state;
+
+/* What the control thread tells and asks; want only at the hub, plan and call only elsewhere. */
+typedef struct {
+    void *context;
+    void (*fail)(void *context, banyan_status status, const char *sentence); /* the group is over */
+    void (*data)(void *context, const banyan_hello *hello, int socket);      /* takes the socket */
+    void (*left)(void *context, int rank, uint64_t calls); /* a rank has gone after so many calls */
+    void (*want)(void *context, int rank, const unsigned char *body, size_t bytes);
+    void (*plan)(void *context, const unsigned char *body, size_t bytes);
+    void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */
+    void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
+} banyan_control_handler;
+
+/* The listener is made first, so that its address can stand on the card. Handshakes there may take up to
+ * timeout_ms. */
+banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan_address *address,
+                                    int low_port, int high_port, banyan_control **out, banyan_error *err);
+const banyan_address *banyan_control_address(const banyan_control *control);
+
+/* Listens on one more interface, for data; before the start. *bound says where. */
+banyan_status banyan_control_listen_also(banyan_control *control, const banyan_address *address, int low_port,
+                                         int high_port, banyan_address *bound, banyan_error *err);
+
+/* How many connections that have proven nothing may be open at once, where descriptors are few; before the
+ * start. */
+void banyan_control_set_unproven(banyan_control *control, long most);
+
+/* Who was not let in, as banyan_listener_describe_strangers; from any thread. */
+const char *banyan_control_describe_strangers(const banyan_control *control,
+                                              char buffer[BANYAN_STRANGERS_TEXT]);
+
+/* Where people can ask about this rank (group/status.h), before it starts; empty or NULL: nowhere. */
+void banyan_control_set_status_folder(banyan_control *control, const char *folder);
+
+/* From this number on they are relays, for those who read sentences. */
+void banyan_control_name_relays(banyan_control *control, int rank_count);
+
+/* Connects the star; returns when all ranks are there. The cards must outlive the control. */
+banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
+                                   const banyan_secret *secret, int timeout_ms,
+                                   const banyan_control_handler *handler, banyan_error *err);
+
+/* Says goodbye and ends the thread; no callback comes afterwards. Then free it. Both accept NULL. */
+void banyan_control_stop(banyan_control *control, uint64_t calls);
+void banyan_control_destroy(banyan_control *control);
+
+/* From any thread. The first failure counts; it is told to all. Several ranks may find different ones at the
+ * same time: the first that the hub hears of is everybody's. */
+void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
+banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
+
+/* The same for users: waits a moment for the hub's words, which are those of all ranks. Not with a lock that
+ * the handler takes. */
+banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err);
+
+int banyan_control_is_lost(banyan_control *control, int rank);
+/* Since when it has been silent, by CLOCK_MONOTONIC; 0: it is not, or nobody can know. */
+int64_t banyan_control_silent_since_ns(banyan_control *control, int rank);
+
+/* From the hub to all others; from another rank to the hub. */
+banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
+                                     banyan_error *err);
+banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
+                                  banyan_error *err);
+banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err);
+
+/* Everybody's bytes to everybody, through the hub; every rank calls it in the same order. */
+banyan_status banyan_control_gather(banyan_control *control, const void *mine, size_t bytes, void *all,
+                                    int64_t deadline_ns, banyan_error *err);
+
+/* A survivor's connection (BANYAN_HELLO_JOIN), the next one until the deadline: its socket and rank, or -1.
+ */
+int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int *rank);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group/plans.c: the planner chooses and proves; here the result is kept by collective, root and, where the
+ * choice may depend on them, size and type. Sizes are rounded up to a power of four, so that there are few of
+ * them. */
+#include "group/plans.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/file.h"
+#include "core/text.h"
+#include "planner/wisdom.h"
+
+size_t banyan_group_plan_class(const banyan_setup *setup, size_t bytes)
+{
+    size_t class = 1024;
+
+    if (strcmp(setup->algorithm, "auto") != 0)
+        return 0;
+    while (class < bytes && class <= SIZE_MAX / 8)
+        class *= 4;
+    return class;
+}
+
+/* Part r of the public reduce-scatter and all-gather is the r-th equal part of the vector. */
+static banyan_status check_parts(const banyan_schedule *schedule, banyan_error *err)
+{
+    __extension__ typedef __int128 wide;
+    wide size = schedule->active_count;
+
+    for (int i = 0; schedule->owner && i < schedule->piece_count; i++)
+        if (schedule->cut[i] * size < schedule->owner[i] * (wide)schedule->whole ||
+            schedule->cut[i + 1] * size > (schedule->owner[i] + 1) * (wide)schedule->whole)
+            return banyan_fail(err, BANYAN_UNSUPPORTED,
+                               "algorithm %s does not give each rank an equal part: piece %d is not within "
+                               "part %d",
+                               schedule->algorithm ? schedule->algorithm : "?", i, schedule->owner[i]);
+    return BANYAN_SUCCESS;
+}
+
+static void destroy_plan(banyan_group_plan *plan)
+{
+    if (!plan)
+        return;
+    for (int i = 0; plan->schedule && i < plan->schedule->node_count; i++) {
+        if (plan->runners)
+            banyan_runner_destroy(plan->runners[i]);
+        if (plan->programs)
+            banyan_program_destroy(plan->programs[i]);
+    }
+    banyan_free(plan->runners);
+    banyan_free(plan->programs);
+    banyan_dependencies_destroy(plan->dependencies);
+    banyan_schedule_destroy(plan->schedule);
+    banyan_free(plan);
+}
+
+static int is_served(const banyan_setup *setup, const banyan_schedule *schedule, int node)
+{
+    for (int i = 0; i < setup->relay_count; i++)
+        if (setup->relays[i] == node)
+            return 1;
+    return banyan_schedule_rank(schedule, node) >= 0;
+}
+
+/* Nodes that are neither ranks nor relays have no process that serves them. */
+static int leads_outside(const banyan_setup *setup, const banyan_schedule *schedule)
+{
+    for (size_t i = 0; i < schedule->transfer_count; i++)
+        if (!is_served(setup, schedule, schedule->transfers[i].src) ||
+            !is_served(setup, schedule, schedule->transfers[i].dst))
+            return 1;
+    return 0;
+}
+
+int banyan_group_is_usable(const void *context, const banyan_schedule *schedule)
+{
+    const banyan_setup *setup = context;
+
+    return schedule && (!setup->has_no_relays || !leads_outside(setup, schedule));
+}
+
+/* Idle workers add only where a process serves each of them. */
+banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective collective, int root,
+                                    size_t bytes)
+{
+    int idle_count = setup->topology->worker_count - setup->size;
+
+    return (banyan_problem){.topology = setup->topology,
+                            .active = setup->active,
+                            .active_count = setup->size,
+                            .collective = collective,
+                            .root = root,
+                            .bytes = bytes,
+                            .is_streamed = 1,
+                            .relays =
+                                setup->has_no_relays && setup->relay_count < idle_count ? "forward" : "add"};
+}
+
+/* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants
+ * it. */
+static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
+                                 banyan_schedule **out, char **why, banyan_error *err)
+{
+    banyan_plan *all = NULL;
+    int count = 0, best;
+    banyan_status status =
+        banyan_plan_candidates(problem, banyan_plan_default_effort(problem), &all, &count, err);
+
+    if (status)
+        return status;
+    best = banyan_plan_best(problem, all, count, banyan_group_is_usable, setup);
+    if (best == count)
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
+                             !count            ? "there is none"
+                             : all[0].schedule ? "all lead through nodes that no process serves"
+                                               : all[0].why_not.text);
+    else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
+        status = banyan_plan_explain(problem, all, count, best, why, err);
+    if (!status) {
+        *out = all[best].schedule;
+        all[best].schedule = NULL; /* ours now */
+    }
+    banyan_plans_destroy(all, count);
+    return status;
+}
+
+static banyan_status choose_named(const banyan_setup *setup, const banyan_problem *problem,
+                                  banyan_schedule **out, banyan_error *err)
+{
+    banyan_plan chosen;
+    banyan_status status = banyan_plan_choose(setup->algorithm, problem, &chosen, err);
+
+    if (status)
+        return status;
+    if (banyan_group_is_usable(setup, chosen.schedule)) {
+        *out = chosen.schedule;
+        chosen.schedule = NULL;
+    } else {
+        status =
+            banyan_fail(err, BANYAN_UNSUPPORTED,
+                        "algorithm %s leads through nodes that are not ranks, and no process serves them",
+                        setup->algorithm);
+    }
+    banyan_plan_fini(&chosen);
+    return status;
+}
+
+/* What wisdom, or whoever forces a plan, says; *out stays NULL where that is of no use here. */
+static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry *entry,
+                            const banyan_problem *problem, banyan_schedule **out, char **why,
+                            banyan_error *err)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_plan plan = {0};
+    banyan_status status = banyan_wisdom_recall(entry, problem, &plan, err);
+
+    if (status == BANYAN_UNSUPPORTED && !setup->forced)
+        return BANYAN_SUCCESS;
+    if (status)
+        return status;
+    if (banyan_group_is_usable(setup, plan.schedule)) {
+        *out = plan.schedule;
+        plan.schedule = NULL;
+        banyan_text_add(&text, "%s%s%s%s%s", entry->key, *entry->key ? "=" : "", entry->value,
+                        *entry->key ? ", " : "", setup->forced ? "being timed" : "known from wisdom");
+        if (!setup->forced)
+            banyan_text_add(&text, " (%s%s%s, %.3g s)", banyan_effort_name(entry->effort),
+                            *entry->type ? " with " : "", entry->type, entry->predicted_s);
+        status = banyan_text_take(&text, why, err);
+    }
+    banyan_plan_fini(&plan);
+    return status;
+}
+
+/* *type stays as it is where wisdom tells types apart. */
+static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem *problem, int *type,
+                                banyan_schedule **out, char **why, banyan_error *err)
+{
+    const banyan_wisdom_entry *entry;
+    banyan_wisdom wisdom;
+    char *text = NULL;
+    size_t length = 0;
+    banyan_status status = banyan_file_load(setup->wisdom_file, &text, &length, err);
+
+    if (!status)
+        status = banyan_wisdom_parse(text, length, &wisdom, err);
+    banyan_free(text);
+    if (status) {
+        banyan_error_prefix(err, "BANYAN_WISDOM_FILE");
+        return status;
+    }
+    entry = banyan_wisdom_find(&wisdom, problem, banyan_datatype_string((banyan_datatype)*type),
+                               BANYAN_EFFORT_ESTIMATE);
+    if (entry)
+        status = recall(setup, entry, problem, out, why, err);
+    if (!banyan_wisdom_is_typed(&wisdom, problem))
+        *type = BANYAN_GROUP_ANY_TYPE;
+    banyan_wisdom_fini(&wisdom);
+    return status;
+}
+
+static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, banyan_schedule **out,
+                            banyan_error *err)
+{
+    banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, plan->size_class);
+    int is_auto = !strcmp(setup->algorithm, "auto");
+    char *why = NULL;
+    int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = NULL;
+    if (asks_wisdom)
+        status = ask_wisdom(setup, &problem, &plan->type, out, &why, err);
+    else
+        plan->type = BANYAN_GROUP_ANY_TYPE;
+    if (setup->forced)
+        status = recall(setup, setup->forced, &problem, out, &why, err);
+    if (!status && !*out && is_auto)
+        status = choose_best(setup, &problem, out, &why, err);
+    else if (!status && !*out)
+        status = choose_named(setup, &problem, out, err);
+    if (!status)
+        BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s; %s",
+                    banyan_collective_name(plan->collective), plan->size_class,
+                    (*out)->algorithm ? (*out)->algorithm : "?", why ? why : "asked for by name");
+    banyan_free(why);
+    return status;
+}
+
+/* All that running the plan's schedule needs. */
+static banyan_status complete(banyan_group_plan *plan, banyan_error *err)
+{
+    banyan_status status = check_parts(plan->schedule, err);
+    char digest[17];
+
+    banyan_schedule_digest(plan->schedule, digest);
+    plan->digest = strtoull(digest, NULL, 16);
+
+    if (!status)
+        status = banyan_dependencies_derive(plan->schedule, &plan->dependencies, err);
+    if (status)
+        return status;
+    plan->programs = banyan_alloc((size_t)plan->schedule->node_count, sizeof *plan->programs);
+    plan->runners = banyan_alloc((size_t)plan->schedule->node_count, sizeof *plan->runners);
+    return plan->programs && plan->runners ? BANYAN_SUCCESS : banyan_fail_memory(err);
+}
+
+static banyan_status add_plan(banyan_group_plan **plans, banyan_group_plan *plan, banyan_status status,
+                              banyan_group_plan **out)
+{
+    if (status) {
+        destroy_plan(plan);
+        return status;
+    }
+    plan->next = *plans;
+    *plans = plan;
+    *out = plan;
+    return BANYAN_SUCCESS;
+}
+
+banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_collective collective, int root,
+                                          size_t size_class, banyan_datatype type)
+{
+    for (; plans; plans = plans->next)
+        if (plans->collective == collective && plans->root == root && plans->size_class == size_class &&
+            (plans->type == BANYAN_GROUP_ANY_TYPE || plans->type == (int)type))
+            return plans;
+    return NULL;
+}
+
+static banyan_group_plan *new_plan(banyan_collective collective, int root, size_t size_class, int type)
+{
+    banyan_group_plan *plan = banyan_alloc(1, sizeof *plan);
+
+    if (plan) {
+        plan->collective = collective;
+        plan->root = root;
+        plan->size_class = size_class;
+        plan->type = type;
+    }
+    return plan;
+}
+
+banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setup *setup,
+                                    banyan_collective collective, int root, size_t bytes,
+                                    banyan_datatype type, banyan_group_plan **out, banyan_error *err)
+{
+    size_t size_class = banyan_group_plan_class(setup, bytes);
+    banyan_group_plan *plan = banyan_group_plan_find(*plans, collective, root, size_class, type);
+    banyan_status status;
+
+    if (plan) {
+        *out = plan;
+        return BANYAN_SUCCESS;
+    }
+    plan = new_plan(collective, root, size_class, (int)type);
+    if (!plan)
+        return banyan_fail_memory(err);
+    status = choose(setup, plan, &plan->schedule, err);
+    if (!status)
+        status = complete(plan, err);
+    return add_plan(plans, plan, status, out);
+}
+
+static banyan_status check_adopted(const banyan_setup *setup, const banyan_group_plan *plan,
+                                   banyan_error *err)
+{
+    const banyan_schedule *schedule = plan->schedule;
+
+    if (schedule->collective != plan->collective || schedule->root != plan->root ||
+        schedule->node_count > setup->topology->node_count || schedule->active_count != setup->size ||
+        memcmp(schedule->active, setup->active, (size_t)setup->size * sizeof *setup->active) != 0 ||
+        leads_outside(setup, schedule))
+        return banyan_fail(err, BANYAN_PLAN_INVALID, "the plan of rank 0 is not one for this group");
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_setup *setup,
+                                      banyan_collective collective, int root, size_t size_class, int type,
+                                      banyan_schedule *schedule, banyan_group_plan **out, banyan_error *err)
+{
+    banyan_group_plan *plan = new_plan(collective, root, size_class, type);
+    banyan_status status;
+
+    if (!plan) {
+        banyan_schedule_destroy(schedule);
+        return banyan_fail_memory(err);
+    }
+    plan->schedule = schedule;
+    status = check_adopted(setup, plan, err);
+    if (!status)
+        status = complete(plan, err);
+    if (!status)
+        BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s, as rank 0 plans",
+                    banyan_collective_name(collective), size_class,
+                    schedule->algorithm ? schedule->algorithm : "?");
+    return add_plan(plans, plan, status, out);
+}
+
+void banyan_group_plans_destroy(banyan_group_plan *plans)
+{
+    while (plans) {
+        banyan_group_plan *next = plans->next;
+
+        destroy_plan(plans);
+        plans = next;
+    }
+}
+
+banyan_status banyan_group_plan_runner(const banyan_group_plan *plan, const banyan_setup *setup,
+                                       banyan_endpoint *endpoint, banyan_runner **out, banyan_error *err)
+{
+    int node = endpoint->member;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!plan->programs[node])
+        status = banyan_program_compile(plan->schedule, plan->dependencies, node, &plan->programs[node], err);
+    if (!status && !plan->runners[node])
+        status = banyan_runner_create(plan->programs[node], endpoint, setup->slice_bytes, setup->timeout_ms,
+                                      &plan->runners[node], err);
+    *out = status ? NULL : plan->runners[node];
+    return status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group/plans.h: the plans that a group has made so far, each proven before it is kept, with what every node
+ * needs to run it. */
+#ifndef BANYAN_GROUP_PLANS_H
+#define BANYAN_GROUP_PLANS_H
+
+#include "bootstrap/setup.h"
+#include "execute/run.h"
+#include "planner/planner.h"
+#include "schedule/dependencies.h"
+#include "schedule/schedule.h"
+
+#define BANYAN_GROUP_ANY_TYPE (-1)
+
+typedef struct banyan_group_plan banyan_group_plan;
+
+struct banyan_group_plan {
+    banyan_group_plan *next;
+    banyan_collective collective;
+    int root;
+    size_t size_class; /* bytes that it was chosen for; 0: any */
+    int type;          /* of the elements that it was chosen for, or BANYAN_GROUP_ANY_TYPE */
+    banyan_schedule *schedule;
+    uint64_t digest; /* of the schedule */
+    banyan_dependencies *dependencies;
+    int has_relays; /* all its relays have been started */
+    /* By node; each slot is used by that node's thread alone. */
+    banyan_program **programs;
+    banyan_runner **runners;
+};
+
+/* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there.
+ * It serves all types unless wisdom tells them apart. */
+banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setup *setup,
+                                    banyan_collective collective, int root, size_t bytes,
+                                    banyan_datatype type, banyan_group_plan **out, banyan_error *err);
+/* What is to be planned for this group, and whether each node of a schedule is served by a process of it
+ * (context: the setup). */
+banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective collective, int root,
+                                    size_t bytes);
+int banyan_group_is_usable(const void *context, const banyan_schedule *schedule);
+
+/* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
+size_t banyan_group_plan_class(const banyan_setup *setup, size_t bytes);
+banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_collective collective, int root,
+                                          size_t size_class, banyan_datatype type);
+
+/* Puts a plan that another rank has made, proven and sent onto the list; takes the schedule over, also on
+ * failure. PLAN_INVALID when it is not for this group. */
+banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_setup *setup,
+                                      banyan_collective collective, int root, size_t size_class, int type,
+                                      banyan_schedule *schedule, banyan_group_plan **out, banyan_error *err);
+void banyan_group_plans_destroy(banyan_group_plan *plans);
+
+/* The node's program and runner, made by its own thread when first asked for. */
+banyan_status banyan_group_plan_runner(const banyan_group_plan *plan, const banyan_setup *setup,
+                                       banyan_endpoint *endpoint, banyan_runner **out, banyan_error *err);
+
+#endif

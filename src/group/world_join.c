@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group/world_join.c: what a rank brings to a new world: its settings, the interfaces it listens on, its
+ * card; and the cards of all, compared. */
+#include <math.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bootstrap/listen.h"
+#include "core/alloc.h"
+#include "core/digest.h"
+#include "core/file.h"
+#include "group/world_internal.h"
+#include "topology/routes.h"
+
+#define WINDOW_S 0.002
+#define LEAST_WINDOW 131072.0
+#define MOST_WINDOW 4194304.0
+#define UNKNOWN_WINDOW ((size_t)1 << 20)
+
+/* Where no interface is asked for, the one that leads to the others is enough. */
+static banyan_status choose_interfaces(banyan_world *world, const banyan_address *local, banyan_error *err)
+{
+    const char *wish = banyan_settings_string(world->settings, BANYAN_SETTING_SOCKET_IFNAME);
+
+    if (*wish || !local || !local->family)
+        return banyan_interface_choose(wish, banyan_listen_family(world->settings), BANYAN_INTERFACES,
+                                       world->interfaces, &world->interface_count, err);
+    world->interfaces[0] = (banyan_interface){.address = *local};
+    world->interfaces[0].address.port = 0;
+    world->interface_count = 1;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
+                                 banyan_error *err)
+{
+    int low, high;
+    banyan_status status = choose_interfaces(world, local, err);
+
+    if (!status)
+        status = banyan_listen_ports(world->settings, &low, &high, err);
+    if (!status)
+        status = banyan_control_create(mine->size, world->setup->timeout_ms, &world->interfaces[0].address,
+                                       low, high, &world->control, err);
+    if (!status)
+        mine->address = *banyan_control_address(world->control);
+    for (int i = 1; i < world->interface_count && !status; i++)
+        status = banyan_control_listen_also(world->control, &world->interfaces[i].address, low, high,
+                                            &mine->others[i - 1], err);
+    return status;
+}
+
+/* Machines that were started from one image have one name, but each has its own boot; and processes of one
+ * machine may have networks of their own. */
+static void find_place(char out[BANYAN_CARD_TEXT])
+{
+    banyan_digest digest;
+    struct stat network = {0};
+    char *boot = NULL;
+
+    banyan_digest_init(&digest);
+    if (!banyan_file_load("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
+        banyan_digest_add_string(&digest, boot);
+    banyan_free(boot);
+    if (stat("/proc/self/ns/net", &network) == 0)
+        banyan_digest_add_integer(&digest, (int64_t)network.st_ino);
+    banyan_digest_format(&digest, out);
+}
+
+static void write_card(const banyan_world *world, const banyan_world_options *options,
+                       const banyan_setup *setup, banyan_card *card)
+{
+    *card = (banyan_card){.protocol = BANYAN_PROTOCOL,
+                          .version = BANYAN_VERSION_CODE,
+                          .byte_order = 1,
+                          .size = options->size,
+                          .rank = options->rank,
+                          .process = (int)getpid(),
+                          .slice_bytes = setup->slice_bytes,
+                          .window_bytes = world->meeting.window_bytes,
+                          .connections = world->meeting.connections,
+                          .quorum = setup->quorum,
+                          .old_rank = options->old_rank,
+                          .color = options->color,
+                          .key = options->key};
+    if (gethostname(card->host, sizeof card->host - 1) != 0)
+        snprintf(card->host, sizeof card->host, "host");
+    find_place(card->place);
+    if (!setup->is_default_topology) {
+        char digest[17];
+
+        banyan_topology_digest(setup->topology, digest);
+        snprintf(card->topology, sizeof card->topology, "%s", digest);
+    }
+    snprintf(card->algorithm, sizeof card->algorithm, "%s", setup->algorithm);
+    snprintf(card->transport, sizeof card->transport, "%s", setup->transport);
+}
+
+banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
+{
+    banyan_status status = banyan_settings_load(&world->settings, err);
+
+    if (status)
+        return status;
+    world->meeting = (banyan_tcp_meeting){
+        .secret = &world->secret,
+        .connections = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_CONNECTIONS),
+        .window_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_WINDOW),
+        .buffer_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_BUFFER),
+        .context = world,
+        .name = banyan_world_name_member,
+        .spread = banyan_world_spread};
+    if (world->meeting.window_bytes && world->meeting.window_bytes < 4096)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "BANYAN_TCP_WINDOW=%zu is neither 0 nor at least 4096",
+                           world->meeting.window_bytes);
+    return BANYAN_SUCCESS;
+}
+
+/* What is under way waits in the queues of the network, and whatever comes next waits behind it: two
+ * milliseconds of the fastest way from the first rank to another host are enough to fill it, and little to
+ * wait for. */
+banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+{
+    const banyan_topology *topology = setup->topology;
+    banyan_routes *routes = NULL;
+    double fastest = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    world->meeting.window_bytes = UNKNOWN_WINDOW;
+    if (setup->is_default_topology)
+        return BANYAN_SUCCESS;
+    status = banyan_routes_create(topology, &routes, err);
+    for (int i = 1; i < setup->size && !status; i++) {
+        double slowest = HUGE_VAL;
+        const int *links;
+        int count = 0, host = topology->nodes[setup->active[i]].host;
+
+        if (host >= 0 && host == topology->nodes[setup->active[0]].host)
+            continue;
+        status = banyan_routes_find(routes, setup->active[0], setup->active[i], &links, &count, err);
+        for (int k = 0; k < count && !status; k++)
+            slowest = fmin(slowest, topology->links[links[k]].bytes_per_s);
+        if (count)
+            fastest = fmax(fastest, slowest);
+    }
+    banyan_routes_destroy(routes);
+    if (!status && fastest > 0)
+        world->meeting.window_bytes = (size_t)fmin(fmax(fastest * WINDOW_S, LEAST_WINDOW), MOST_WINDOW);
+    return status;
+}
+
+banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
+                                const banyan_setup *setup, banyan_error *err)
+{
+    banyan_card mine;
+    banyan_status status;
+
+    write_card(world, options, setup, &mine);
+    if (!options->secret && options->rank == 0) {
+        status = banyan_auth_random(mine.secret.bytes, sizeof mine.secret.bytes, err);
+        if (status)
+            return status;
+    }
+    world->cards = banyan_alloc((size_t)options->size, sizeof *world->cards);
+    if (!world->cards)
+        return banyan_fail_memory(err);
+    status = options->meeting.exchange(options->meeting.context, world, &mine, world->cards, err);
+    if (status)
+        return status;
+    world->rank = mine.rank;
+    world->size = mine.size;
+    world->secret = options->secret ? *options->secret : world->cards[0].secret;
+    return banyan_cards_compare(world->cards, world->size, err);
+}
