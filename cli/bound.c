@@ -27,10 +27,11 @@ static void print_rate(const char *name, const banyan_rate *rate, size_t bytes)
         printf("  %-16s no limit: a lone worker has nothing to send\n", name);
         return;
     }
-    printf("  %-16s %-12s %s in at least %s\n", name,
+    printf("  %-16s %-12s %s in at least %s; tight: %s\n", name,
            banyan_show_rate(rate->bytes_per_s, speed, sizeof speed),
            banyan_show_bytes((double)bytes, size, sizeof size),
-           banyan_show_seconds((double)bytes / rate->bytes_per_s, time, sizeof time));
+           banyan_show_seconds((double)bytes / rate->bytes_per_s, time, sizeof time),
+           banyan_rate_tightness(rate));
 }
 
 static banyan_status print(const cli_arguments *arguments, const cli_problem *problem,
