@@ -18,7 +18,7 @@ typedef struct {
     int64_t *potential;
 } banyan_cut_family;
 
-/* Room for so many cuts with so many nodes in all of a network of node_count nodes; potentials are 0. */
+/* Room for count cuts that hold members nodes together; potentials are 0. */
 banyan_status banyan_cut_family_init(banyan_cut_family *out, int count, size_t members, int node_count,
                                      banyan_error *err);
 void banyan_cut_family_fini(banyan_cut_family *family);

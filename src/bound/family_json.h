@@ -11,7 +11,7 @@
 /* As further fields of an object: "cuts" and "potentials". */
 void banyan_family_write(banyan_text *text, const banyan_cut_family *family, int node_count);
 
-/* From the fields of the object, with every number held against the network. */
+/* From the fields of the object, with every number checked against the network. */
 banyan_status banyan_family_read(const banyan_json *object, const banyan_topology *topology,
                                  banyan_cut_family *out, banyan_error *err);
 
