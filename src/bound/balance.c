@@ -37,8 +37,8 @@
 #define LARGEST_WEIGHT                                                                                       \
     1099511627776.0 /* 2^40, of weights that are not short fractions: below BANYAN_CHECK_LIMIT */
 
-/* Work of one program, counted as solve/work.h does: about two seconds. The bound holds whenever it ends. */
-#define MAX_VISITS 200000000
+/* Work of one program, counted as solve/work.h does: one or two seconds. The bound holds whenever it ends. */
+#define MAX_VISITS 100000000
 
 typedef struct {
     const banyan_graph *graph;
