@@ -24,9 +24,11 @@ static void print_rate(const char *name, double bytes_per_s, size_t bytes)
         printf("  %-16s no limit: a lone worker has nothing to send\n", name);
         return;
     }
-    printf("  %-16s %-12s %s in at least %s\n", name, banyan_show_rate(bytes_per_s, speed, sizeof speed),
+    printf("  %-16s %-12s %s in at least %s; tight: %s\n", name,
+           banyan_show_rate(rate->bytes_per_s, speed, sizeof speed),
            banyan_show_bytes((double)bytes, size, sizeof size),
-           banyan_show_seconds((double)bytes / bytes_per_s, time, sizeof time));
+           banyan_show_seconds((double)bytes / rate->bytes_per_s, time, sizeof time),
+           banyan_rate_tightness(rate));
 }
 
 static void print(const cli_question *question, const banyan_bounds_info *bound)

@@ -118,7 +118,8 @@ banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s,
 {
     const banyan_problem *p = &problem->problem;
     banyan_relays relays = BANYAN_RELAYS_ADD;
-    banyan_bound bound;
+    banyan_bound bound = {0};
+    double reached;
     banyan_status status;
 
     *bytes_per_s = NAN;
@@ -126,7 +127,10 @@ banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s,
         p->collective == BANYAN_COLLECTIVE_REDUCE)
         return BANYAN_SUCCESS;
     status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
-    if (!status)
+    if (!status && p->collective == BANYAN_COLLECTIVE_ALLREDUCE && problem->effort != BANYAN_EFFORT_PATIENT)
+        status = banyan_bound_allreduce(p->topology, p->active, p->active_count, relays, &bound.allreduce,
+                                        &reached, err);
+    else if (!status)
         status = cli_problem_bounds(problem, relays, &bound, err);
     if (status ==
         BANYAN_UNSUPPORTED) /* the network is too large, or the solver is not there: a plan goes without */

@@ -104,7 +104,7 @@ static banyan_status make_plans(const cli_arguments *arguments, report_gathering
 
 static banyan_status find_bound(report_gathering *g, banyan_error *err)
 {
-    static const char *const kinds[] = {"none", "cut", "partition", "prices"};
+    static const char *const kinds[] = {"none", "cut", "partition", "prices", "cuts"};
     const banyan_problem *p = &g->problem.problem;
     banyan_status status;
 

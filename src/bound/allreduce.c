@@ -203,8 +203,8 @@ static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_boun
         found.value = 0;
     }
     if (!status && found.value > 0) {
-        out->reached = found.value * through.graph->unit / graph->unit;
-        banyan_bypass_price(graph, out->price);
+        out->reached = found.reached * through.graph->unit / graph->unit;
+        banyan_through_price(graph, out->price);
         status = banyan_allreduce_prove(graph, out->price, out->reached, &out->fraction, &out->value, err);
         *good = !status && out->reached >= out->value * (1 - SAME);
     }
@@ -427,6 +427,7 @@ static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduc
     out->value = HUGE_VAL;
     if (!status && joined.graph && joined.graph->active_count > 1) {
         status = solve_joined(graph, &joined, out, err);
+        out->reached = fmin(out->reached, most);
         *done = !status &&
                 (out->value <= most * (1 + SETTLED) ||
                  (!graph->symmetric && graph->node_count > MANY_NODES && out->value * NEARLY_WIDE <= most));

@@ -263,7 +263,7 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
     int is_settled;
     banyan_status status = banyan_endpoint_bound(graph, &is_settled, out->price, &out->value, err);
 
-    out->reached = out->value;
+    out->reached = !status && is_settled ? out->value : 0;
     if (status || is_settled)
         return status;
     if (graph->arc_count > MANY_ARCS && banyan_graph_all_active(graph))
@@ -273,7 +273,7 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
     status = banyan_split_find_soon(graph, 1e-10, &division, err);
     if (status)
         return status;
-    out->reached = division.total;
+    out->reached = division.is_settled ? division.total : 0; /* else it is an estimate */
     is_settled = division.is_settled;
     if (division.bound_value < out->value * (1 - SETTLED)) {
         out->value = division.bound_value;

@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "bound/allreduce.h"
-#include "bound/gather.h"
 #include "bound/large.h"
+#include "bound/rate.h"
 #include "core/alloc.h"
 #include "topology/scale.h"
 
 #define ROUNDED 1e-6
+#define TIGHT                                                                                                \
+    1e-6 /* share by which a packing may fall short of a bound that it reaches: it is one of doubles */
 
-static banyan_status certificate_init(banyan_certificate *c, const banyan_topology *topology,
+banyan_status banyan_certificate_init(banyan_certificate *c, const banyan_topology *topology,
                                       banyan_error *err)
 {
     memset(c, 0, sizeof *c);
@@ -24,12 +26,41 @@ static banyan_status certificate_init(banyan_certificate *c, const banyan_topolo
     return c->part && c->price ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
+void banyan_rate_set(banyan_rate *rate, const banyan_graph *graph, banyan_fraction fraction, double value)
+{
+    rate->fraction = fraction;
+    rate->unit = graph->unit;
+    rate->exact = graph->exact && fraction.den > 0;
+    rate->bytes_per_s = value * graph->unit;
+}
+
+int banyan_rate_is_reached(const banyan_rate *rate, const banyan_graph *graph, double reached)
+{
+    return reached * graph->unit >= rate->bytes_per_s * (1 - TIGHT);
+}
+
+banyan_status banyan_rate_judge(const char *name, const banyan_rate *claimed, const banyan_rate *proven,
+                                banyan_error *err)
+{
+    if (proven->bytes_per_s <= claimed->bytes_per_s * (1 + BANYAN_BOUND_TOLERANCE))
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_PLAN_INVALID,
+                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
+                       name, proven->bytes_per_s, claimed->bytes_per_s);
+}
+
 void banyan_rate_fini(banyan_rate *rate)
 {
+    banyan_cut_family_fini(&rate->certificate.family);
     banyan_free(rate->certificate.part);
     banyan_free(rate->certificate.price);
     rate->certificate.part = NULL;
     rate->certificate.price = NULL;
+}
+
+const char *banyan_rate_tightness(const banyan_rate *rate)
+{
+    return rate->is_tight ? "proven" : "unknown";
 }
 
 void banyan_bound_fini(banyan_bound *bound)
@@ -39,42 +70,12 @@ void banyan_bound_fini(banyan_bound *bound)
     banyan_rate_fini(&bound->reducescatter);
 }
 
-static void set_rate(banyan_rate *rate, const banyan_graph *graph, banyan_fraction fraction, double value)
-{
-    rate->fraction = fraction;
-    rate->unit = graph->unit;
-    rate->exact = graph->exact && fraction.den > 0;
-    rate->bytes_per_s = value * graph->unit;
-}
-
 static banyan_status lone_worker(const banyan_topology *topology, banyan_rate *rate, banyan_error *err)
 {
     rate->bytes_per_s = HUGE_VAL;
     rate->unit = 1;
-    return certificate_init(&rate->certificate, topology, err);
-}
-
-/* Nodes that the graph has left out as dead ends are on the side of what they hang on; what is in no
- * connection with it, and idle workers that are not there, on none. */
-static void place_dead_ends(const banyan_topology *topology, const banyan_graph *graph, banyan_relays relays,
-                            int *part)
-{
-    for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v] == graph->out_first[v + 1] && graph->in_first[v] == graph->in_first[v + 1])
-            part[v] = -1;
-    for (int again = 1; again;) {
-        again = 0;
-        for (int i = 0; i < 2 * topology->link_count; i++) {
-            const banyan_link *link = &topology->links[i / 2];
-            int from = i % 2 ? link->dst : link->src, to = i % 2 ? link->src : link->dst;
-
-            if (part[from] < 0 || part[to] >= 0 ||
-                (relays == BANYAN_RELAYS_NONE && topology->nodes[to].kind == BANYAN_NODE_WORKER))
-                continue;
-            part[to] = part[from];
-            again = 1;
-        }
-    }
+    rate->is_tight = 1;
+    return banyan_certificate_init(&rate->certificate, topology, err);
 }
 
 /* Nodes joined by arcs without a price are one part. */
@@ -149,7 +150,7 @@ static void set_by_prices(const banyan_graph *graph, const int64_t *price, banya
         rate->certificate.price[graph->arcs[i].link] = price[i] / (common ? common : 1);
     join_free_arcs(&rate->certificate, graph);
     rate->certificate.kind = kind_of_prices(&rate->certificate);
-    set_rate(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
+    banyan_rate_set(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
 }
 
 static banyan_status solve(const banyan_graph *graph, int patient, banyan_allreduce_bound *found,
@@ -167,65 +168,17 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
 {
     banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
     banyan_status status =
-        found.price ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
+        found.price ? banyan_certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
         status = banyan_scale_is_large(topology) ? banyan_large_solve(graph, &found, err)
                                                  : solve(graph, patient, &found, err);
     if (!status) {
         set_by_prices(graph, found.price, found.fraction, found.value, rate);
+        rate->is_tight = banyan_rate_is_reached(rate, graph, found.reached);
         *reached_bytes_per_s = found.reached * graph->unit;
     }
     banyan_free(found.price);
-    return status;
-}
-
-/* The same for a cut, which has some active workers inside and some outside. */
-static banyan_status set_by_cut(const banyan_topology *topology, const banyan_graph *graph,
-                                banyan_relays relays, int towards, const unsigned char *inside,
-                                banyan_rate *rate, banyan_error *err)
-{
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price), crossing = 0;
-    banyan_certificate *c = &rate->certificate;
-    banyan_fraction fraction;
-    int behind = 0;
-
-    if (!price)
-        return banyan_fail_memory(err);
-    c->kind = BANYAN_CERTIFICATE_CUT;
-    c->part_count = 2;
-    for (int v = 0; v < graph->node_count; v++)
-        c->part[v] = !inside[v];
-    place_dead_ends(topology, graph, relays, c->part);
-    for (int i = 0; i < graph->arc_count; i++) {
-        int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
-        int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
-
-        price[i] = c->price[graph->arcs[i].link] = inside[from] && !inside[to];
-        crossing += price[i] ? graph->arcs[i].capacity : 0;
-    }
-    for (int i = 0; i < graph->active_count; i++)
-        behind += inside[graph->active[i]];
-    fraction = banyan_fraction_make((banyan_wide)crossing * graph->active_count, behind);
-    set_rate(rate, graph, fraction, banyan_fraction_value(fraction) * banyan_graph_rounding(graph, price, 1));
-    banyan_free(price);
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status find_gather(const banyan_topology *topology, const banyan_graph *graph,
-                                 banyan_relays relays, int towards, banyan_rate *rate, banyan_error *err)
-{
-    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_fraction fraction;
-    banyan_status status =
-        inside ? certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
-
-    if (!status)
-        status = banyan_scale_is_large(topology) ? banyan_large_gather(graph, towards, &fraction, inside, err)
-                                                 : banyan_gather_rate(graph, towards, &fraction, inside, err);
-    if (!status) /* the cut says the fraction again */
-        status = set_by_cut(topology, graph, relays, towards, inside, rate, err);
-    banyan_free(inside);
     return status;
 }
 
@@ -280,10 +233,11 @@ static banyan_status find_all(const banyan_topology *topology, const int *active
             status = lone_worker(topology, &out->reducescatter, err);
     } else if (!status) {
         status = find_allreduce(topology, graph, patient, &out->allreduce, &out->reached_bytes_per_s, err);
-        if (!status)
-            status = find_gather(topology, graph, relays, 0, &out->allgather, err);
-        if (!status)
-            status = find_gather(topology, graph, relays, 1, &out->reducescatter, err);
+        for (int towards = 0; !status && towards < 2; towards++) {
+            banyan_gather_question question = {topology, graph, relays, towards};
+
+            status = banyan_gather_find_rate(&question, towards ? &out->reducescatter : &out->allgather, err);
+        }
     }
     if (status)
         banyan_bound_fini(out);
@@ -305,22 +259,12 @@ banyan_status banyan_bound_search(const banyan_topology *topology, const int *ac
 
 /* ---- What certificates prove. */
 
-static banyan_status judge(const char *name, const banyan_rate *claimed, const banyan_rate *proven,
-                           banyan_error *err)
-{
-    if (proven->bytes_per_s <= claimed->bytes_per_s * (1 + BANYAN_BOUND_TOLERANCE))
-        return BANYAN_SUCCESS;
-    return banyan_fail(err, BANYAN_PLAN_INVALID,
-                       "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",
-                       name, proven->bytes_per_s, claimed->bytes_per_s);
-}
-
 static banyan_status derive_allreduce(const banyan_topology *topology, const banyan_graph *graph,
                                       const banyan_rate *claimed, banyan_rate *out, banyan_error *err)
 {
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_status status =
-        price ? certificate_init(&out->certificate, topology, err) : banyan_fail_memory(err);
+        price ? banyan_certificate_init(&out->certificate, topology, err) : banyan_fail_memory(err);
     banyan_fraction fraction;
     double value;
 
@@ -337,33 +281,10 @@ static banyan_status derive_allreduce(const banyan_topology *topology, const ban
                                               &value, err);
     if (!status) {
         set_by_prices(graph, price, fraction, value, out);
-        status = judge("all-reduce", claimed, out, err);
+        out->is_tight = claimed->is_tight;
+        status = banyan_rate_judge("all-reduce", claimed, out, err);
     }
     banyan_free(price);
-    return status;
-}
-
-static banyan_status derive_gather(const banyan_topology *topology, const banyan_graph *graph,
-                                   banyan_relays relays, int towards, const banyan_rate *claimed,
-                                   banyan_rate *out, banyan_error *err)
-{
-    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_status status =
-        inside ? certificate_init(&out->certificate, topology, err) : banyan_fail_memory(err);
-    int behind = 0;
-
-    for (int v = 0; !status && v < graph->node_count; v++)
-        inside[v] = claimed->certificate.part[v] == 0;
-    for (int i = 0; !status && i < graph->active_count; i++)
-        behind += inside[graph->active[i]];
-    if (!status && (behind == 0 || behind == graph->active_count))
-        status = banyan_fail(err, BANYAN_PLAN_INVALID, "the cut of %s does not separate active workers",
-                             towards ? "reduce-scatter" : "all-gather");
-    if (!status)
-        status = set_by_cut(topology, graph, relays, towards, inside, out, err);
-    if (!status)
-        status = judge(towards ? "reduce-scatter" : "all-gather", claimed, out, err);
-    banyan_free(inside);
     return status;
 }
 
@@ -381,14 +302,52 @@ banyan_status banyan_bound_derive(const banyan_topology *topology, const int *ac
     status = make_graph(topology, active, active_count, claimed->relays, &graph, err);
     if (!status)
         status = derive_allreduce(topology, graph, &claimed->allreduce, &out->allreduce, err);
-    if (!status)
-        status =
-            derive_gather(topology, graph, claimed->relays, 0, &claimed->allgather, &out->allgather, err);
-    if (!status)
-        status = derive_gather(topology, graph, claimed->relays, 1, &claimed->reducescatter,
-                               &out->reducescatter, err);
+    for (int towards = 0; !status && towards < 2; towards++) {
+        banyan_gather_question question = {topology, graph, claimed->relays, towards};
+
+        status = banyan_gather_derive_rate(&question, towards ? &claimed->reducescatter : &claimed->allgather,
+                                           towards ? &out->reducescatter : &out->allgather, err);
+    }
     if (status)
         banyan_bound_fini(out);
+    banyan_graph_destroy(graph);
+    return status;
+}
+
+/* Whether trees are found that reach the rate: by what finds bounds and, if it claims so, by what searches
+ * for them. */
+static banyan_status find_tight_allreduce(const banyan_topology *topology, const banyan_graph *graph,
+                                          banyan_rate *rate, banyan_error *err)
+{
+    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+    int is_claimed = rate->is_tight;
+    banyan_status status = found.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    if (!status && !banyan_scale_is_large(topology))
+        status = banyan_allreduce_solve(graph, &found, err);
+    rate->is_tight = !status && banyan_rate_is_reached(rate, graph, found.reached);
+    if (!status && is_claimed && !rate->is_tight && !banyan_scale_is_large(topology)) {
+        status = banyan_allreduce_lower_by_search(graph, 1, &found, err);
+        rate->is_tight = !status && banyan_rate_is_reached(rate, graph, found.reached);
+    }
+    banyan_free(found.price);
+    return status;
+}
+
+banyan_status banyan_bound_find_tight(const banyan_topology *topology, const int *active, int active_count,
+                                      banyan_bound *bound, banyan_error *err)
+{
+    banyan_graph *graph;
+    banyan_status status = make_graph(topology, active, active_count, bound->relays, &graph, err);
+
+    if (!status && active_count > 1)
+        status = find_tight_allreduce(topology, graph, &bound->allreduce, err);
+    for (int towards = 0; !status && active_count > 1 && towards < 2; towards++) {
+        banyan_gather_question question = {topology, graph, bound->relays, towards};
+
+        status =
+            banyan_gather_find_tight(&question, towards ? &bound->reducescatter : &bound->allgather, err);
+    }
     banyan_graph_destroy(graph);
     return status;
 }

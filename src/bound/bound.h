@@ -7,27 +7,30 @@
 #ifndef BANYAN_BOUND_H
 #define BANYAN_BOUND_H
 
+#include "bound/check.h"
 #include "bound/network.h"
 #include "solve/net/fraction.h"
 #include "topology/topology.h"
 
 /* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
- * links count differently. The proof of the all-reduce bound is always the prices: whatever trees carry a
- * byte to one place and back to all, they pay at least some sum, and all links together can be paid only so
- * much. */
+ * links count differently. Cuts: several cuts with weights, and potentials of nodes (bound/check.h). The
+ * proof of the all-reduce bound is always the prices: whatever trees carry a byte to one place and back to
+ * all, they pay at least some sum, and all links together can be paid only so much. */
 typedef enum {
     BANYAN_CERTIFICATE_NONE, /* a lone worker: no limit */
     BANYAN_CERTIFICATE_CUT,
     BANYAN_CERTIFICATE_PARTITION,
-    BANYAN_CERTIFICATE_PRICES
+    BANYAN_CERTIFICATE_PRICES,
+    BANYAN_CERTIFICATE_CUTS
 } banyan_certificate_kind;
 
 typedef struct {
     banyan_certificate_kind kind;
     int node_count, link_count; /* the topology's */
     int part_count;
-    int *part;      /* by node: its part, or -1 where it does not matter */
-    int64_t *price; /* by link; links that cross parts have a price above 0 */
+    int *part;                /* by node: its part, or -1 where it does not matter */
+    int64_t *price;           /* by link; links that cross parts have a price above 0 */
+    banyan_cut_family family; /* of kind cuts, else empty */
 } banyan_certificate;
 
 typedef struct {
@@ -35,6 +38,7 @@ typedef struct {
     banyan_fraction fraction; /* bytes_per_s = fraction * unit; den 0: not a short fraction */
     double unit;              /* bytes per second */
     int exact;                /* bandwidths were whole multiples of the unit, so the fraction is exact */
+    int is_tight;             /* some packing of trees is known to reach it, to 1e-6; else nobody knows */
     banyan_certificate certificate;
 } banyan_rate;
 
@@ -61,18 +65,26 @@ banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int 
                                      banyan_relays relays, banyan_rate *out, double *reached_bytes_per_s,
                                      banyan_error *err);
 void banyan_rate_fini(banyan_rate *rate);
+const char *banyan_rate_tightness(const banyan_rate *rate); /* "proven" or "unknown" */
 
 /* Figures that are said to be equal may differ by this share: doubles are rounded as they are reckoned with
  * and printed. */
 #define BANYAN_BOUND_TOLERANCE 1e-9
 
-/* The bound that a bound's certificates prove: prices of the all-reduce, and which nodes are on the cuts'
- * near side. Nothing else of it is trusted; its rates only say how much is worth trying to prove.
- * PLAN_INVALID with a sentence where a certificate proves less than its rate claims. */
+/* The bound that a bound's certificates prove: prices of the all-reduce, and the cuts of the others.
+ * Nothing else of it is trusted; its rates only say how much is worth trying to prove, and what is known
+ * to be tight is taken over. PLAN_INVALID with a sentence where a certificate proves less than its rate
+ * claims. */
 banyan_status banyan_bound_derive(const banyan_topology *topology, const int *active, int active_count,
                                   const banyan_bound *claimed, banyan_bound *out, banyan_error *err);
 
-/* The same where only the verdict is wanted. */
+/* Looks for packings that reach the rates as they are, whatever the bound says of it, and sets is_tight.
+ * As long as finding the bound takes; where it claims that the all-reduce is tight, as long as a search
+ * takes. */
+banyan_status banyan_bound_find_tight(const banyan_topology *topology, const int *active, int active_count,
+                                      banyan_bound *bound, banyan_error *err);
+
+/* As banyan_bound_derive, where only the verdict is wanted. */
 banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
                                              int active_count, const banyan_bound *bound, banyan_error *err);
 

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/gather.h: the best all-gather and reduce-scatter rates, by minimum cuts. */
+/* bound/gather.h: the best all-gather and reduce-scatter rates. */
 #ifndef BANYAN_BOUND_GATHER_H
 #define BANYAN_BOUND_GATHER_H
 
-#include "solve/net/fraction.h"
-#include "solve/net/graph.h"
+#include "bound/check.h"
 
-/* The whole vector's rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side.
- * All data of the near side must leave it (towards != 0: all data of the other side must come in). */
+/* By minimum cuts, which trees reach where no idle node has unequal widths in and out: the whole vector's
+ * rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side. All data of the
+ * near side must leave it (towards != 0: all data of the other side must come in). */
 banyan_status banyan_gather_rate(const banyan_graph *graph, int towards, banyan_fraction *out,
                                  unsigned char *inside, banyan_error *err);
+
+typedef struct {
+    banyan_cut_family family; /* proves the rate; the caller's */
+    double reached; /* the whole vector's rate by trees that are known to exist; 0: none are known */
+} banyan_gather_bound;
+
+/* By cuts, with potentials where these prove less. is_large: by cuts that need no search (bound/large.h). */
+banyan_status banyan_gather_solve(const banyan_graph *graph, int towards, int is_large,
+                                  banyan_gather_bound *out, banyan_error *err);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and is
- * compared with what a text says that is made anew from these. */
+/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and
+ * is compared with what a text says that is made anew from these; what is said to be tight is looked for
+ * anew. */
 #include "bound/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "bound/family_json.h"
 #include "bound/read.h"
 #include "bound/staged_json.h"
 #include "bound/stated.h"
@@ -15,7 +17,9 @@
 #include "core/text.h"
 
 static const char *const relay_names[] = {"add", "forward", "none"};
-static const char *const kind_names[] = {"none", "cut", "partition", "prices"};
+static const char *const kind_names[] = {"none", "cut", "partition", "prices", "cuts"};
+
+enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
 
 static void write_certificate(banyan_text *text, const banyan_certificate *certificate)
 {
@@ -28,7 +32,10 @@ static void write_certificate(banyan_text *text, const banyan_certificate *certi
     for (int i = 0; certificate->price && i < certificate->link_count; i++)
         if (certificate->price[i])
             banyan_text_add(text, "%s[%d,%" PRId64 "]", written++ ? "," : "", i, certificate->price[i]);
-    banyan_text_add(text, "]}");
+    banyan_text_add(text, "]");
+    if (certificate->kind == BANYAN_CERTIFICATE_CUTS)
+        banyan_family_write(text, &certificate->family, certificate->node_count);
+    banyan_text_add(text, "}");
 }
 
 static void write_rate(banyan_text *text, const char *name, const banyan_rate *rate)
@@ -45,7 +52,8 @@ static void write_rate(banyan_text *text, const char *name, const banyan_rate *r
         banyan_text_add(text, ",\"fraction\":null");
     banyan_text_add(text, ",\"unit_bytes_per_s\":");
     banyan_text_add_number(text, rate->unit);
-    banyan_text_add(text, ",\"exact\":%s,\"certificate\":", rate->exact ? "true" : "false");
+    banyan_text_add(text, ",\"exact\":%s,\"tight\":\"%s\",\"certificate\":", rate->exact ? "true" : "false",
+                    banyan_rate_tightness(rate));
     write_certificate(text, &rate->certificate);
     banyan_text_add(text, "}");
 }
@@ -61,7 +69,8 @@ banyan_status banyan_bound_format(const banyan_topology *topology, const int *ac
     if (status)
         return status;
     banyan_topology_digest(topology, digest);
-    banyan_text_add(&text, "{\"format\":\"banyan-bound\",\"version\":1,\"topology\":");
+    banyan_text_add(&text,
+                    "{\"format\":\"banyan-bound\",\"version\":%d,\"topology\":", BANYAN_BOUND_FILE_VERSION);
     banyan_text_add_json_string(&text, topology->name);
     banyan_text_add(&text, ",\"topology_digest\":\"%s\",\"relays\":\"%s\",\"active\":[", digest,
                     relay_names[bound->relays]);
@@ -110,11 +119,11 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (!object || banyan_json_kind(object) != BANYAN_JSON_OBJECT ||
         !banyan_json_get_string(banyan_json_field(object, "kind"), &kind))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a rate lacks its \"certificate\"");
-    while (i < 4 && strcmp(kind, kind_names[i]) != 0)
+    while (i < KIND_COUNT && strcmp(kind, kind_names[i]) != 0)
         i++;
-    if (i == 4)
+    if (i == KIND_COUNT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "certificate kind \"%.40s\" is not cut, partition or prices", kind);
+                           "certificate kind \"%.40s\" is not cut, cuts, partition or prices", kind);
     out->kind = (banyan_certificate_kind)i;
     out->node_count = topology->node_count;
     out->link_count = topology->link_count;
@@ -123,6 +132,8 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (!out->part || !out->price)
         return banyan_fail_memory(err);
     status = read_parts(banyan_json_field(object, "parts"), out, err);
+    if (!status && out->kind == BANYAN_CERTIFICATE_CUTS)
+        status = banyan_family_read(object, topology, &out->family, err);
     return status ? status
                   : banyan_bound_read_prices(banyan_json_field(object, "prices"), topology, "prices",
                                              out->price, err);
@@ -132,6 +143,7 @@ static banyan_status read_rate(const banyan_json *root, const char *name, const 
                                banyan_rate *out, banyan_error *err)
 {
     const banyan_json *object = banyan_json_field(root, name), *rate;
+    const char *tight;
 
     if (!object || banyan_json_kind(object) != BANYAN_JSON_OBJECT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the bound lacks \"%s\"", name);
@@ -141,6 +153,8 @@ static banyan_status read_rate(const banyan_json *root, const char *name, const 
         (!banyan_json_get_number(rate, &out->bytes_per_s) || out->bytes_per_s <= 0))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "\"%s\": \"bytes_per_s\" should be a positive number", name);
+    out->is_tight =
+        banyan_json_get_string(banyan_json_field(object, "tight"), &tight) && !strcmp(tight, "proven");
     return read_certificate(banyan_json_field(object, "certificate"), topology, &out->certificate, err);
 }
 
@@ -192,7 +206,9 @@ static banyan_status judge(const banyan_json *root, const banyan_topology *topol
 
     if (status)
         return status;
-    status = banyan_bound_derive(topology, active, count, &claimed, &proven, err);
+    status = banyan_bound_find_tight(topology, active, count, &claimed, err);
+    if (!status)
+        status = banyan_bound_derive(topology, active, count, &claimed, &proven, err);
     if (!status) {
         status = banyan_bound_format(topology, active, count, &proven, &text, err);
         banyan_bound_fini(&proven);

@@ -7,6 +7,9 @@
 #include "bound/network.h"
 #include "core/json.h"
 
+/* 2: rates say whether they are tight, and certificates may be weighted cuts. */
+enum { BANYAN_BOUND_FILE_VERSION = 2 };
+
 typedef struct {
     banyan_relays relays;
     int *active, active_count; /* the reader's, also after a failure */

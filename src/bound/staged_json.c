@@ -56,7 +56,8 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
     if (status)
         return status;
     banyan_topology_digest(question->topology, digest);
-    banyan_text_add(&text, "{\"format\":\"banyan-bound\",\"version\":1,\"topology\":");
+    banyan_text_add(&text,
+                    "{\"format\":\"banyan-bound\",\"version\":%d,\"topology\":", BANYAN_BOUND_FILE_VERSION);
     banyan_text_add_json_string(&text, question->topology->name);
     banyan_text_add(&text, ",\"topology_digest\":\"%s\",\"relays\":\"%s\",\"active\":[", digest,
                     relay_names[question->relays]);

@@ -43,6 +43,7 @@ static void check_rates(const reference *ref)
         CHECK_RATE(ref->name, "all-gather", bound.allgather.bytes_per_s, allgather);
     assert_true(bound.allreduce.exact);
     assert_true(bound.allgather.exact);
+    assert_true(bound.allreduce.is_tight && bound.allgather.is_tight && bound.reducescatter.is_tight);
     banyan_bound_fini(&bound);
 }
 

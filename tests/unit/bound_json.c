@@ -78,8 +78,10 @@ TEST(whatever_the_certificate_does_not_prove_is_refused_by_name)
         {"\"exact\":true", "\"exact\":false", "\"allreduce.exact\" is false, but"},
         {"\"exact\":true,", "", "\"allreduce.exact\" is missing"},
         {"\"topology_digest\":\"", "\"topology_digest\":\"0", "\"topology_digest\" is \"0"},
-        {"\"version\":1", "\"version\":2", "\"version\" is 2, but"},
-        {"\"version\":1", "\"version\":1,\"best\":true", "\"best\" is nothing that a bound states"},
+        {"\"tight\":\"proven\"", "\"tight\":\"unknown\"", "\"allreduce.tight\" is \"unknown\", but"},
+        {"\"tight\":\"proven\",", "", "\"allreduce.tight\" is missing"},
+        {"\"version\":2", "\"version\":1", "\"version\" is 1, but"},
+        {"\"version\":2", "\"version\":2,\"best\":true", "\"best\" is nothing that a bound states"},
         {"every byte", "no byte", "\"certificate\" is "},
     };
     banyan_topology *t = load("hosts:2+3");
@@ -133,6 +135,58 @@ TEST(certificates_that_are_none_are_refused)
     banyan_topology_destroy(t);
 }
 
+/* Three workers behind a switch that only forwards, links down twice as wide as those up: weighted cuts
+ * and a potential. */
+static const char up_and_down[] =
+    "{\"format\":\"banyan-topology\",\"version\":1,\"name\":\"up and down\",\"nodes\":["
+    "{\"name\":\"g0\",\"kind\":\"worker\"},{\"name\":\"g1\",\"kind\":\"worker\"},"
+    "{\"name\":\"g2\",\"kind\":\"worker\"},{\"name\":\"s\",\"kind\":\"switch\"}],\"links\":["
+    "{\"src\":\"g0\",\"dst\":\"s\",\"bytes_per_s\":1},{\"src\":\"s\",\"dst\":\"g0\",\"bytes_per_s\":2},"
+    "{\"src\":\"g1\",\"dst\":\"s\",\"bytes_per_s\":1},{\"src\":\"s\",\"dst\":\"g1\",\"bytes_per_s\":2},"
+    "{\"src\":\"g2\",\"dst\":\"s\",\"bytes_per_s\":1},{\"src\":\"s\",\"dst\":\"g2\",\"bytes_per_s\":2}]}";
+
+TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
+{
+    static const struct {
+        const char *words, *others, *says;
+    } cases[] = {
+        {"\"weight\":1", "\"weight\":2", "all-gather cannot pass 1.875 bytes/s, but the bound claims 1.5"},
+        {"\"weight\":1", "\"weight\":0", "all-gather: cut 0 cannot have the weight 0"},
+        {"\"weight\":1", "\"weight\":-1", "all-gather: cut 0 cannot have the weight -1"},
+        {"\"weight\":1", "\"weight\":35184372088833", "cannot have the weight 35184372088833"},
+        {"\"weight\":1", "\"weight\":1.5", "\"cuts\" item 0 should have a whole \"weight\""},
+        {"\"nodes\":[1,2,3]", "\"nodes\":[0,1,2,3]",
+         "the cut of all-gather does not separate active workers"},
+        {"\"nodes\":[1,2,3]", "\"nodes\":[3]", "the cut of all-gather does not separate active workers"},
+        {"\"nodes\":[1,2,3]", "\"nodes\":[2,1,3]", "\"nodes\" item 1 is not the next node"},
+        {"\"nodes\":[1,2,3]", "\"nodes\":[1,2,4]", "\"nodes\" item 2 is not the next node"},
+        {"\"potentials\":[[3,-1]]", "\"potentials\":[]", "all-gather cannot pass"},
+        {"\"potentials\":[[3,-1]]", "\"potentials\":[[3,-1],[0,1]]",
+         "all-gather: node 0, which is active, cannot have the potential 1"},
+        {"\"potentials\":[[3,-1]]", "\"potentials\":[[4,-1]]", "\"potentials\" item 0 is not"},
+        {"\"potentials\":[[3,-1]]", "\"potentials\":0", "\"potentials\" should be an array"},
+        {"\"cuts\":[", "\"cuts\":[],\"was\":[", "\"cuts\" should be an array of 1 to 7 cuts"},
+    };
+    banyan_topology *t;
+    banyan_error err = {""};
+    char *text;
+
+    if (banyan_topology_parse(up_and_down, strlen(up_and_down), &t, &err))
+        fail_msg("%s", err.text);
+    text = bound_of(t);
+    if (banyan_bound_check(text, strlen(text), t, &err))
+        fail_msg("%s in %s", err.text, text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *lie = with(text, cases[i].words, cases[i].others);
+
+        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        CHECK_SAYS(err, cases[i].says);
+        free(lie);
+    }
+    banyan_free(text);
+    banyan_topology_destroy(t);
+}
+
 TEST(says_what_is_wrong_in_a_file)
 {
     static const char rates[] = "\"allreduce\":{\"bytes_per_s\":1,\"certificate\":%s}}";
@@ -178,13 +232,36 @@ TEST(says_what_is_wrong_in_a_file)
     banyan_topology_destroy(t);
 }
 
+static void check_with_failing_allocations(const banyan_topology *t, const char *text)
+{
+    banyan_status status = BANYAN_SYSTEM_ERROR;
+
+    for (long calls = 0; status; calls++) {
+        banyan_alloc_fail_after(calls);
+        status = banyan_bound_check(text, strlen(text), t, NULL);
+        assert_int_not_equal(status, BANYAN_PLAN_INVALID); /* the file is good */
+    }
+    banyan_alloc_fail_after(-1);
+}
+
+TEST(weighted_cuts_survive_the_failure_of_each_allocation)
+{
+    banyan_topology *t;
+    char *text;
+
+    assert_int_equal(banyan_topology_parse(up_and_down, strlen(up_and_down), &t, NULL), 0);
+    text = bound_of(t);
+    check_with_failing_allocations(t, text);
+    banyan_free(text);
+    banyan_topology_destroy(t);
+}
+
 TEST(survives_the_failure_of_each_allocation)
 {
     banyan_topology *t = load("hosts:1+2");
     char *text = bound_of(t), *again = NULL;
     banyan_bound bound;
     int *active = NULL, count;
-    banyan_status status;
 
     for (long calls = 0; !active; calls++) {
         banyan_alloc_fail_after(calls);
@@ -195,13 +272,7 @@ TEST(survives_the_failure_of_each_allocation)
         banyan_bound_format(t, active, count, &bound, &again, NULL);
     }
     banyan_alloc_fail_after(-1);
-    status = BANYAN_SYSTEM_ERROR;
-    for (long calls = 0; status; calls++) {
-        banyan_alloc_fail_after(calls);
-        status = banyan_bound_check(text, strlen(text), t, NULL);
-        assert_int_not_equal(status, BANYAN_PLAN_INVALID); /* the file is good */
-    }
-    banyan_alloc_fail_after(-1);
+    check_with_failing_allocations(t, text);
     banyan_bound_fini(&bound);
     banyan_free(active);
     banyan_free(text);
@@ -215,7 +286,9 @@ int main(void)
         cmocka_unit_test(what_was_written_reads_back_and_still_proves),
         cmocka_unit_test(whatever_the_certificate_does_not_prove_is_refused_by_name),
         cmocka_unit_test(certificates_that_are_none_are_refused),
+        cmocka_unit_test(weighted_cuts_with_potentials_are_checked_one_by_one),
         cmocka_unit_test(says_what_is_wrong_in_a_file),
+        cmocka_unit_test(weighted_cuts_survive_the_failure_of_each_allocation),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

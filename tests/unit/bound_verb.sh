@@ -81,6 +81,19 @@ says ' GB/s, limited by' 0 plan $damaged --active $some --algo forest --effort p
 grep -q ': 99\.[0-9] % of the bound' out || complain "plan $damaged: not 99 % of the bound: $(head -c 300 out)"
 says "only 'banyan tune' times plans" 2 bound hosts:2+3 --effort timed
 
+# A switch that only forwards, with links down twice as wide as those up: what every cut allows, 18.75 GB/s, cannot be gathered.
+narrow=switch:3,degrade=g0-\>s0:0.5,degrade=g1-\>s0:0.5,degrade=g2-\>s0:0.5
+says 'all-gather       9.375 GB/s   64 MiB in at least 7.158 ms; tight: proven' 0 bound "$narrow" -o narrow.json
+says 'narrow.json: proven' 0 verify narrow.json --topo "$narrow"
+sed 's/\(.*\)"tight":"proven"/\1"tight":"unknown"/' narrow.json > lie.json
+says '.tight" is "unknown", but the certificate and the network give "proven"' 1 verify lie.json --topo "$narrow"
+sed 's/"potentials":\[\[3,-1\]\]/"potentials":[[3,-2]]/' narrow.json > lie.json
+says 'the certificate proves that all-gather cannot pass' 1 verify lie.json --topo "$narrow"
+
+# Which bounds trees are known to reach.
+says 'ms; tight: proven' 0 bound hosts:2+3
+says 'all-reduce       35.71 GB/s   64 MiB in at least 1.879 ms; tight: unknown' 0 bound $damaged --active $some
+
 # The share of a plan is the same wherever it is printed.
 share_of() { # VERB...
     "$banyan" "$@" $damaged --active $some --json | grep -o '"algorithm":"forest".*' | grep -o '"share_of_bound":[^,]*' | head -1

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bound/family_json.h: weighted cuts with potentials in a bound file (docs/formats/bound-file.md). */
+#ifndef BANYAN_BOUND_FAMILY_JSON_H
+#define BANYAN_BOUND_FAMILY_JSON_H
+
+#include "bound/check.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "topology/topology.h"
+
+/* As further fields of an object: "cuts" and "potentials". */
+void banyan_family_write(banyan_text *text, const banyan_cut_family *family, int node_count);
+
+/* From the fields of the object, with every number checked against the network. */
+banyan_status banyan_family_read(const banyan_json *object, const banyan_topology *topology,
+                                 banyan_cut_family *out, banyan_error *err);
+
+#endif
