@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
     {NULL, 0, NULL, NULL}};
 
-static void print_rate(const char *name, double bytes_per_s, size_t bytes)
+static void print_rate(const char *name, double bytes_per_s, int is_tight, size_t bytes)
 {
     char speed[32], size[32], time[32];
 
@@ -25,19 +25,20 @@ static void print_rate(const char *name, double bytes_per_s, size_t bytes)
         return;
     }
     printf("  %-16s %-12s %s in at least %s; tight: %s\n", name,
-           banyan_show_rate(rate->bytes_per_s, speed, sizeof speed),
+           banyan_show_rate(bytes_per_s, speed, sizeof speed),
            banyan_show_bytes((double)bytes, size, sizeof size),
-           banyan_show_seconds((double)bytes / rate->bytes_per_s, time, sizeof time),
-           banyan_rate_tightness(rate));
+           banyan_show_seconds((double)bytes / bytes_per_s, time, sizeof time),
+           is_tight ? "proven" : "unknown");
 }
 
 static void print(const cli_question *question, const banyan_bounds_info *bound)
 {
     printf("%s, %d active workers: no algorithm can do better than\n", question->network.name,
            bound->active_count);
-    print_rate("all-reduce", bound->allreduce_bytes_per_s, bound->bytes);
-    print_rate("all-gather", bound->allgather_bytes_per_s, bound->bytes);
-    print_rate("reduce-scatter", bound->reducescatter_bytes_per_s, bound->bytes);
+    print_rate("all-reduce", bound->allreduce_bytes_per_s, bound->allreduce_is_tight, bound->bytes);
+    print_rate("all-gather", bound->allgather_bytes_per_s, bound->allgather_is_tight, bound->bytes);
+    print_rate("reduce-scatter", bound->reducescatter_bytes_per_s, bound->reducescatter_is_tight,
+               bound->bytes);
     printf("  %s\n", bound->explanation);
 }
 

@@ -101,7 +101,8 @@ static const char *find_parameter(const cli_question *question, const char *key)
     return NULL;
 }
 
-static banyan_status find_bound(const cli_question *question, banyan_bounds_info *out, banyan_error *err)
+static banyan_status find_bound(const cli_question *question, const char *collective, banyan_bounds_info *out,
+                                banyan_error *err)
 {
     banyan_bounds_config config = BANYAN_BOUNDS_CONFIG_INITIALIZER;
     banyan_bounds *bounds;
@@ -111,6 +112,7 @@ static banyan_status find_bound(const cli_question *question, banyan_bounds_info
     config.effort = question->config.effort;
     config.bytes = question->config.bytes;
     config.relays = find_parameter(question, "relays");
+    config.collective = !strcmp(collective, "allreduce") ? collective : NULL;
     status = banyan_bounds_create(question->topology, &config, &bounds, err);
     if (status)
         return status;
@@ -130,7 +132,7 @@ banyan_status cli_question_bound(const cli_question *question, const banyan_sche
     if (status || plan.active_count > CLI_BOUND_WORKERS || !strcmp(plan.collective, "broadcast") ||
         !strcmp(plan.collective, "reduce"))
         return status;
-    status = find_bound(question, &bound, err);
+    status = find_bound(question, plan.collective, &bound, err);
     if (status == BANYAN_UNSUPPORTED) /* too large, or the solver is missing: a plan does without */
         return BANYAN_SUCCESS;
     if (!status)

@@ -129,13 +129,15 @@ typedef struct {
      * in such stages, which is no bound on others, and of all-reduce alone */
     const char *stages;
     size_t bytes; /* of the vector in question; default: 64 MiB */
+    /* "allreduce": that rate alone, which is quicker; the others are NaN and there is no JSON; default: all */
+    const char *collective;
 } banyan_bounds_config;
 
 #define BANYAN_BOUNDS_CONFIG_MAGIC 0xba27a202u
 #define BANYAN_BOUNDS_CONFIG_INITIALIZER                                                                     \
     {                                                                                                        \
         sizeof(banyan_bounds_config), BANYAN_BOUNDS_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL,     \
-            NULL, 0                                                                                          \
+            NULL, 0, NULL                                                                                    \
     }
 
 /* What is returned is what the certificates prove. config may be NULL. */
@@ -150,6 +152,8 @@ typedef struct {
     size_t size;
     int active_count;
     double allreduce_bytes_per_s, allgather_bytes_per_s, reducescatter_bytes_per_s;
+    /* 1: some plan is known to reach the rate; 0: nobody knows */
+    int allreduce_is_tight, allgather_is_tight, reducescatter_is_tight;
     double stages_bytes_per_s; /* with stages: the sum of the roots' shares; else NaN */
     int is_proven;             /* 0: with stages, where the cheapest trees could not be searched fully */
     double reached_share;      /* with stages: the share for which trees were found; else NaN */

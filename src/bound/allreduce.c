@@ -204,7 +204,7 @@ static banyan_status by_through(const banyan_graph *graph, banyan_allreduce_boun
     }
     if (!status && found.value > 0) {
         out->reached = found.reached * through.graph->unit / graph->unit;
-        banyan_through_price(graph, out->price);
+        banyan_bypass_price(graph, out->price);
         status = banyan_allreduce_prove(graph, out->price, out->reached, &out->fraction, &out->value, err);
         *good = !status && out->reached >= out->value * (1 - SAME);
     }

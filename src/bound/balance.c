@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/lp.h"
-#include "solve/work.h"
+#include "solve/net/lp.h"
+#include "solve/net/work.h"
 
 /* What each active node gives in flows, which are whole numbers: the sum of a million of them is within 63
  * bits. */
@@ -37,7 +37,7 @@
 #define LARGEST_WEIGHT                                                                                       \
     1099511627776.0 /* 2^40, of weights that are not short fractions: below BANYAN_CHECK_LIMIT */
 
-/* Work of one program, counted as solve/work.h does: one or two seconds. The bound holds whenever it ends. */
+/* Work of one program, counted as solve/net/work.h does: one or two seconds. The bound holds whenever it ends. */
 #define MAX_VISITS 100000000
 
 typedef struct {

@@ -15,7 +15,7 @@
 /* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
  * links count differently. Cuts: several cuts with weights, and potentials of nodes (bound/check.h). The
  * proof of the all-reduce bound is always the prices: whatever trees carry a byte to one place and back to
- * all, they pay at least some sum, and all links together can be paid only so much. */
+ * all, they pay at least some sum, and all links together can be paid only that much. */
 typedef enum {
     BANYAN_CERTIFICATE_NONE, /* a lone worker: no limit */
     BANYAN_CERTIFICATE_CUT,

@@ -4,8 +4,8 @@
 #ifndef BANYAN_BOUND_CHECK_H
 #define BANYAN_BOUND_CHECK_H
 
-#include "solve/fraction.h"
-#include "solve/graph.h"
+#include "solve/net/fraction.h"
+#include "solve/net/graph.h"
 
 /* Cut k is the set of nodes node[first[k] .. first[k+1]), ascending, with some active nodes inside and
  * some outside. */

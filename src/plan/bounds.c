@@ -24,6 +24,7 @@ typedef struct {
     int *active, active_count; /* own */
     banyan_relays relays;
     int is_patient;
+    int is_single; /* only the all-reduce is asked for */
     size_t bytes;
 } question;
 
@@ -49,6 +50,10 @@ static banyan_status read_question(const banyan_topology *topology, const banyan
     *out = (question){.topology = topology,
                       .relays = BANYAN_RELAYS_ADD,
                       .bytes = config->bytes ? config->bytes : BANYAN_PLAN_DEFAULT_BYTES};
+    if (!status && config->collective && strcmp(config->collective, "allreduce") != 0)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "collective is '%.40s'; it can be allreduce or NULL", config->collective);
+    out->is_single = config->collective != NULL;
     if (!status && config->relays)
         status = banyan_relays_parse(config->relays, &out->relays, err);
     if (!status)
@@ -60,8 +65,10 @@ static banyan_status read_question(const banyan_topology *topology, const banyan
 static banyan_status describe(const question *asked, const banyan_bound *bound, banyan_bounds *out,
                               banyan_error *err)
 {
-    banyan_status status =
-        banyan_bound_format(asked->topology, asked->active, asked->active_count, bound, &out->json, err);
+    banyan_status status = asked->is_single
+                               ? BANYAN_SUCCESS
+                               : banyan_bound_format(asked->topology, asked->active, asked->active_count,
+                                                     bound, &out->json, err);
 
     if (!status)
         status = banyan_bound_explain(asked->topology, asked->active, asked->active_count, bound,
@@ -69,10 +76,28 @@ static banyan_status describe(const question *asked, const banyan_bound *bound, 
     if (status)
         return status;
     out->info.allreduce_bytes_per_s = bound->allreduce.bytes_per_s;
+    out->info.allreduce_is_tight = bound->allreduce.is_tight;
+    out->info.is_proven = 1;
+    if (asked->is_single)
+        return BANYAN_SUCCESS;
     out->info.allgather_bytes_per_s = bound->allgather.bytes_per_s;
     out->info.reducescatter_bytes_per_s = bound->reducescatter.bytes_per_s;
-    out->info.is_proven = 1;
+    out->info.allgather_is_tight = bound->allgather.is_tight;
+    out->info.reducescatter_is_tight = bound->reducescatter.is_tight;
     return BANYAN_SUCCESS;
+}
+
+static banyan_status find_allreduce(const question *asked, banyan_bounds *out, banyan_error *err)
+{
+    banyan_bound found = {.relays = asked->relays};
+    banyan_status status =
+        banyan_bound_allreduce(asked->topology, asked->active, asked->active_count, asked->relays,
+                               &found.allreduce, &found.reached_bytes_per_s, err);
+
+    if (!status)
+        status = describe(asked, &found, out, err);
+    banyan_bound_fini(&found);
+    return status;
 }
 
 /* A bound that its own certificates do not prove is never given out. */
@@ -155,7 +180,9 @@ static banyan_status make(const banyan_topology *topology, const banyan_bounds_c
                                      .stages_bytes_per_s = NAN,
                                      .reached_share = NAN};
     if (!status)
-        status = config->stages ? find_stages(&asked, config->stages, out, err) : find(&asked, out, err);
+        status = config->stages                         ? find_stages(&asked, config->stages, out, err)
+                 : asked.is_single && !asked.is_patient ? find_allreduce(&asked, out, err)
+                                                        : find(&asked, out, err);
     banyan_free(asked.active);
     out->info.explanation = out->explanation;
     out->info.json = out->json;

@@ -36,6 +36,7 @@ class BoundsConfig(_Config):
         ("effort", c_char_p),
         ("stages", c_char_p),
         ("bytes", c_size_t),
+        ("collective", c_char_p),
     ]
 
 
@@ -121,6 +122,9 @@ class BoundsInfo(Structure):
         ("allreduce_bytes_per_s", c_double),
         ("allgather_bytes_per_s", c_double),
         ("reducescatter_bytes_per_s", c_double),
+        ("allreduce_is_tight", c_int),
+        ("allgather_is_tight", c_int),
+        ("reducescatter_is_tight", c_int),
         ("stages_bytes_per_s", c_double),
         ("is_proven", c_int),
         ("reached_share", c_double),

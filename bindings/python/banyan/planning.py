@@ -190,6 +190,9 @@ class Bounds(_Handle):
         self.reducescatter_bytes_per_s = info.reducescatter_bytes_per_s
         self.stages_bytes_per_s, self.reached_share = info.stages_bytes_per_s, info.reached_share
         self.is_proven = bool(info.is_proven)
+        self.allreduce_is_tight = bool(info.allreduce_is_tight)
+        self.allgather_is_tight = bool(info.allgather_is_tight)
+        self.reducescatter_is_tight = bool(info.reducescatter_is_tight)
         self.explanation, self.json = _decode(info.explanation), _decode(info.json)
 
     def save(self, path):
@@ -369,13 +372,13 @@ def _topology(network):
     return network if isinstance(network, Topology) else Topology(network)
 
 
-def bound(network, active=None, relays=None, effort=None, stages=None, bytes=None):
+def bound(network, active=None, relays=None, effort=None, stages=None, bytes=None, collective=None):
     """The Bounds of a network: a Topology, a file, or a string such as "hosts:2+3"."""
     topology = _topology(network)
     config = _c.BoundsConfig.begin()
     config.active, config.relays = _text(_workers(active)), _text(relays)
     config.effort, config.stages = _text(effort), _text(stages)
-    config.bytes = _size(bytes, 0)
+    config.bytes, config.collective = _size(bytes, 0), _text(collective)
     return Bounds(Bounds._make(lib.banyan_bounds_create, topology._handle, byref(config)))
 
 
