@@ -129,7 +129,8 @@ typedef struct {
      * in such stages, which is no bound on others, and of all-reduce alone */
     const char *stages;
     size_t bytes; /* of the vector in question; default: 64 MiB */
-    /* "allreduce": that rate alone, which is quicker; the others are NaN and there is no JSON; default: all */
+    /* "allreduce": that rate alone, which is quicker; the others are NaN and there is no JSON; default: all
+     */
     const char *collective;
 } banyan_bounds_config;
 
@@ -256,7 +257,7 @@ typedef struct {
 #define BANYAN_PLAN_CONFIG_INITIALIZER                                                                       \
     {                                                                                                        \
         sizeof(banyan_plan_config), BANYAN_PLAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, 0, 0, NULL,   \
-            NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL                                                      \
+            NULL, NULL, NULL, NULL, 0, NULL, NULL                                                            \
     }
 
 /* config may be NULL. */

@@ -45,7 +45,7 @@ static banyan_status read_effort(const char *text, question *out, banyan_error *
 static banyan_status read_question(const banyan_topology *topology, const banyan_bounds_config *config,
                                    question *out, banyan_error *err)
 {
-    banyan_status status = banyan_plan_check_bytes(config->bytes, err);
+    banyan_status status = banyan_check_vector_bytes(config->bytes, err);
 
     *out = (question){.topology = topology,
                       .relays = BANYAN_RELAYS_ADD,

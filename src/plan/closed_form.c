@@ -158,7 +158,7 @@ static banyan_status measure(const banyan_schedule *schedule, const banyan_topol
     return status;
 }
 
-banyan_status banyan_plan_closed_form(const banyan_schedule *schedule, const banyan_topology *topology,
+banyan_status banyan_closed_form_find(const banyan_schedule *schedule, const banyan_topology *topology,
                                       double bytes, double overhead_s, double *out, banyan_error *err)
 {
     const banyan_algorithm *algorithm =

@@ -18,8 +18,8 @@
 typedef banyan_status writer(const banyan_schedule *schedule, const banyan_topology *topology,
                              const banyan_export_config *config, char **out, banyan_error *err);
 
-banyan_status banyan_plan_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
-                                      banyan_error *err)
+banyan_status banyan_prediction_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
+                                            banyan_error *err)
 {
     if (schedule->node_count == topology->node_count)
         return BANYAN_SUCCESS;
@@ -104,7 +104,7 @@ static banyan_status write_tables(const banyan_schedule *schedule, const banyan_
     size_t bytes = bytes_of(config), slice_bytes = config->slice_bytes;
     banyan_schedule *sliced = NULL;
     banyan_flit_settings settings;
-    banyan_status status = banyan_plan_read_flit(config->flow, config->flit, 0, &settings, err);
+    banyan_status status = banyan_read_flit_settings(config->flow, config->flit, 0, &settings, err);
 
     if (!status && slice_bytes)
         status = banyan_schedule_slice(schedule, banyan_schedule_slice_count(schedule, bytes, slice_bytes),
@@ -151,8 +151,8 @@ banyan_status banyan_schedule_export(const banyan_schedule *schedule, const bany
         return banyan_fail_null(schedule ? "format" : "schedule", err);
     status = banyan_sized_read(config, &own, "banyan_export_config", err);
     if (!status)
-        status = banyan_plan_check_bytes(own.bytes, err);
+        status = banyan_check_vector_bytes(own.bytes, err);
     if (!status && topology)
-        status = banyan_plan_check_nodes(schedule, topology, err);
+        status = banyan_prediction_check_nodes(schedule, topology, err);
     return status ? status : write(schedule, topology, format, &own, out, err);
 }

@@ -150,8 +150,8 @@ static banyan_status read_list(const char *list, banyan_flit_settings *s, banyan
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_plan_read_flit(const char *flow, const char *list, int is_lockstep,
-                                    banyan_flit_settings *out, banyan_error *err)
+banyan_status banyan_read_flit_settings(const char *flow, const char *list, int is_lockstep,
+                                        banyan_flit_settings *out, banyan_error *err)
 {
     int choice = 0;
 

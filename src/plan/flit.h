@@ -6,7 +6,7 @@
 #include "simulate/flit.h"
 
 /* flow: packet or message; list: "clock=1GHz,vcs=4,..."; either may be NULL. */
-banyan_status banyan_plan_read_flit(const char *flow, const char *list, int is_lockstep,
-                                    banyan_flit_settings *out, banyan_error *err);
+banyan_status banyan_read_flit_settings(const char *flow, const char *list, int is_lockstep,
+                                        banyan_flit_settings *out, banyan_error *err);
 
 #endif

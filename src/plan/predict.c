@@ -155,7 +155,7 @@ static banyan_status run_flit(const question *asked, banyan_prediction *out, ban
     banyan_status status = refuse_fluid_options(asked, "flit", err);
 
     if (!status)
-        status = banyan_plan_read_flit(asked->flow, asked->flit, asked->options.lockstep, &settings, err);
+        status = banyan_read_flit_settings(asked->flow, asked->flit, asked->options.lockstep, &settings, err);
     if (!status)
         status = cut(asked, out, err);
     if (!status)
@@ -183,7 +183,7 @@ static banyan_status add_limit(const question *asked, banyan_prediction *out, ba
         out->info.bottleneck = limits.bottleneck;
         out->info.bottleneck_share = (double)asked->bytes / limits.bytes_per_s / out->timeline->total_s;
     }
-    return banyan_plan_closed_form(asked->schedule, asked->topology, (double)asked->bytes,
+    return banyan_closed_form_find(asked->schedule, asked->topology, (double)asked->bytes,
                                    asked->options.overhead_s, &out->info.closed_form_s, err);
 }
 
@@ -196,7 +196,7 @@ static const struct {
 static banyan_status check_schedule(const question *asked, banyan_error *err)
 {
     banyan_verdict verdict;
-    banyan_status status = banyan_plan_check_nodes(asked->schedule, asked->topology, err);
+    banyan_status status = banyan_prediction_check_nodes(asked->schedule, asked->topology, err);
 
     if (!status)
         status = banyan_verify(asked->schedule, asked->topology, &verdict, err);
@@ -288,7 +288,7 @@ banyan_status banyan_schedule_predict(const banyan_schedule *schedule, const ban
     *out = NULL;
     if (!schedule || !topology)
         return banyan_fail_null(schedule ? "topology" : "schedule", err);
-    status = banyan_plan_check_bytes(bytes, err);
+    status = banyan_check_vector_bytes(bytes, err);
     if (!status)
         status = banyan_sized_read(config, &own, "banyan_predict_config", err);
     return status ? status : make(&own, &asked, out, err);

@@ -13,7 +13,7 @@ struct banyan_prediction {
 };
 
 /* INVALID_ARGUMENT unless the schedule is for as many nodes as the network has. */
-banyan_status banyan_plan_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
-                                      banyan_error *err);
+banyan_status banyan_prediction_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
+                                            banyan_error *err);
 
 #endif

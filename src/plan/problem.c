@@ -7,7 +7,7 @@
 #include "core/alloc.h"
 #include "core/value.h"
 
-banyan_status banyan_plan_check_bytes(size_t bytes, banyan_error *err)
+banyan_status banyan_check_vector_bytes(size_t bytes, banyan_error *err)
 {
     if (bytes > BANYAN_PLAN_MAX_BYTES)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a vector of %zu bytes is too large: at most %zu",
@@ -79,7 +79,7 @@ static banyan_status read_effort(const char *text, banyan_plan_problem *out, ban
 static banyan_status read(const banyan_plan_config *config, banyan_plan_problem *out, banyan_error *err)
 {
     banyan_problem *problem = &out->problem;
-    banyan_status status = banyan_plan_check_bytes(config->bytes, err);
+    banyan_status status = banyan_check_vector_bytes(config->bytes, err);
 
     problem->bytes = config->bytes ? config->bytes : BANYAN_PLAN_DEFAULT_BYTES;
     problem->is_size_open = !config->bytes;

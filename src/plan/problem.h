@@ -24,6 +24,6 @@ banyan_status banyan_plan_problem_init(const banyan_topology *topology, const ba
 void banyan_plan_problem_fini(banyan_plan_problem *problem);
 
 /* INVALID_ARGUMENT beyond BANYAN_PLAN_MAX_BYTES. */
-banyan_status banyan_plan_check_bytes(size_t bytes, banyan_error *err);
+banyan_status banyan_check_vector_bytes(size_t bytes, banyan_error *err);
 
 #endif

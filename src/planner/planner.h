@@ -70,8 +70,8 @@ banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan
                                            int64_t deadline_ns, banyan_plan **out, int *count,
                                            banyan_error *err);
 
-/* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link h0->net; next
- * flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
+/* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link
+ * h0->net; next flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */
 banyan_status banyan_plan_explain(const banyan_problem *problem, const banyan_plan *plans, int count,
                                   int best, char **out, banyan_error *err);
 

@@ -36,9 +36,9 @@ banyan_status banyan_wisdom_format(const banyan_wisdom *wisdom, char **out, bany
 banyan_status banyan_wisdom_load(const char *path, banyan_wisdom *out, banyan_error *err);
 banyan_status banyan_wisdom_save(const banyan_wisdom *wisdom, const char *path, banyan_error *err);
 
-/* The entry for the problem that was found with at least this effort, or NULL. type is the elements', "" where nobody
- * knows. What was found for that very type goes before all else, then the greater effort, then what holds for all
- * types; what was found for another type serves where there is nothing better. */
+/* The entry for the problem that was found with at least this effort, or NULL. type is the elements', ""
+ * where nobody knows. What was found for that very type goes before all else, then the greater effort, then
+ * what holds for all types; what was found for another type serves where there is nothing better. */
 const banyan_wisdom_entry *banyan_wisdom_find(const banyan_wisdom *wisdom, const banyan_problem *problem,
                                               const char *type, banyan_effort effort);
 

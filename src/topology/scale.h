@@ -17,8 +17,8 @@ enum {
     BANYAN_SCALE_MOST_WORKERS = 16384,
     BANYAN_SCALE_MOST_NODES = 4 * BANYAN_SCALE_MOST_WORKERS,
 
-    /* Pieces that the transfers of a schedule for a large network may move, each counted every time: as many as a ring
-     * of the most searched workers moves. At the most workers that is 64 trees up and down. */
+    /* Pieces that the transfers of a schedule for a large network may move, each counted every time: as many
+     * as a ring of the most searched workers moves. At the most workers that is 64 trees up and down. */
     BANYAN_SCALE_MOST_MOVES = 2 * BANYAN_SCALE_SEARCHED_WORKERS * BANYAN_SCALE_SEARCHED_WORKERS,
 
     /* Links on the paths of such a schedule, counted once for every pair of nodes: 16 for each move. A

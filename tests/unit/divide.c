@@ -76,7 +76,8 @@ static int depth_of(const banyan_graph *graph, const banyan_trees *trees, size_t
     return deepest;
 }
 
-/* What arcs bear stays within their capacities, and as much goes out of every root as came in; the deepest tree. */
+/* What arcs bear stays within their capacities, and as much goes out of every root as came in; the deepest
+ * tree. */
 static int check_packing(const banyan_graph *graph, const banyan_pair_packing *packing, uint64_t seed)
 {
     double load[MOST] = {0}, in[NODES] = {0}, out[NODES] = {0}, total = 0;
@@ -523,7 +524,8 @@ static banyan_graph *make_dense(banyan_random *random, int nodes, int idle)
     return graph;
 }
 
-/* Both parts of the arcs are within them, and as much gets to (comes from) each active node as the division reaches. */
+/* Both parts of the arcs are within them, and as much gets to (comes from) each active node as the division
+ * reaches. */
 static void check_served(const banyan_graph *graph, const banyan_split *division)
 {
     const double scale = 1e12;

@@ -638,7 +638,8 @@ TEST(small_vectors_get_few_and_shallow_trees)
     banyan_topology_destroy(topology);
 }
 
-/* Without this cable, or with a narrower one, a plan reaches nearly all of the new bound, in at most so many hops. */
+/* Without this cable, or with a narrower one, a plan reaches nearly all of the new bound, in at most so many
+ * hops. */
 static void check_each_cable(const char *whole, const char *damage, int step, int most_hops)
 {
     banyan_topology *topology;

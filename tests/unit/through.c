@@ -48,7 +48,8 @@ static banyan_graph *random_graph(uint64_t seed, int active, int unlike)
     return graph;
 }
 
-/* Arcs run from active node to active node over arcs of the graph, which bear no more than they can; returns the sum of them. */
+/* Arcs run from active node to active node over arcs of the graph, which bear no more than they can; returns
+ * the sum of them. */
 static double check_arcs(const banyan_graph *graph, const banyan_bypass *through)
 {
     double load[MOST_ARCS] = {0}, sum = 0;
