@@ -154,13 +154,6 @@ static void try_sides(easy *e)
             e->packing->price[i] = e->side[graph->arcs[i].src] == narrow;
 }
 
-static int find_part(int *part, int v)
-{
-    while (part[v] != v)
-        v = part[v] = part[part[v]];
-    return v;
-}
-
 /* The part of each node, named by one of its nodes, where arcs of at least this width join nodes; returns how
  * many have an active node. */
 static int join_parts(easy *e, int64_t width)
@@ -174,9 +167,10 @@ static int join_parts(easy *e, int64_t width)
     }
     for (int i = 0; i < graph->arc_count; i++)
         if (graph->arcs[i].capacity >= width)
-            e->part[find_part(e->part, graph->arcs[i].src)] = find_part(e->part, graph->arcs[i].dst);
+            e->part[banyan_graph_find_top(e->part, graph->arcs[i].src)] =
+                banyan_graph_find_top(e->part, graph->arcs[i].dst);
     for (int i = 0; i < graph->active_count; i++) {
-        int v = find_part(e->part, graph->active[i]);
+        int v = banyan_graph_find_top(e->part, graph->active[i]);
 
         count += !e->holds[v];
         e->holds[v] = 1;
@@ -194,7 +188,8 @@ static void try_parts(easy *e, int64_t width)
         banyan_wide worth = 0;
 
         for (int i = 0; i < graph->arc_count; i++) {
-            int from = find_part(e->part, graph->arcs[i].src), to = find_part(e->part, graph->arcs[i].dst);
+            int from = banyan_graph_find_top(e->part, graph->arcs[i].src),
+                to = banyan_graph_find_top(e->part, graph->arcs[i].dst);
 
             e->crosses[i] = from != to && e->holds[entering ? to : from];
             worth += e->crosses[i] ? graph->arcs[i].capacity : 0;

@@ -79,10 +79,6 @@ void banyan_flow_set(banyan_flow *flow, int edge, int64_t capacity, int64_t back
     flow->room[2 * edge + 1] = back;
 }
 
-int64_t banyan_flow_on(const banyan_flow *flow, int edge)
-{
-    return flow->was[edge] - flow->room[2 * edge];
-}
 
 /* Distances from the source over edges with room; 0 when the sink is out of reach. */
 static int number_levels(banyan_flow *flow, int source, int sink)

@@ -196,13 +196,6 @@ int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price
     return 1;
 }
 
-int banyan_graph_find_top(int *top, int v)
-{
-    while (top[v] != v)
-        v = top[v] = top[top[v]];
-    return v;
-}
-
 int banyan_graph_all_active(const banyan_graph *graph)
 {
     for (int v = 0; v < graph->node_count; v++)

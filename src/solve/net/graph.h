@@ -59,7 +59,12 @@ int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price
 int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *price, int src, int dst);
 
 /* Who stands for v's part, where top[v] is v or somebody nearer to that one; ways get shorter by it. */
-int banyan_graph_find_top(int *top, int v);
+static inline int banyan_graph_find_top(int *top, int v)
+{
+    while (top[v] != v)
+        v = top[v] = top[top[v]];
+    return v;
+}
 
 /* Every node with an arc is active. */
 int banyan_graph_all_active(const banyan_graph *graph);

@@ -114,10 +114,6 @@ banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const
     return BANYAN_SUCCESS;
 }
 
-int banyan_lp_column_count(const banyan_lp *lp)
-{
-    return lp->column_count;
-}
 
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
 {

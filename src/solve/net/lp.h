@@ -20,7 +20,6 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
 /* Many at once, of one cost: those of column i are row[start[i] .. start[i+1]). */
 banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
                                     const double *value, banyan_error *err);
-int banyan_lp_column_count(const banyan_lp *lp);
 
 /* Bounds of one column (0 and 0 takes it out). */
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper);

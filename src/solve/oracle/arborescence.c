@@ -80,9 +80,7 @@ void banyan_arborescence_destroy(banyan_arborescence *w)
 
 static int find_top(banyan_arborescence *w, int v)
 {
-    while (w->leader[v] != v)
-        v = w->leader[v] = w->leader[w->leader[v]];
-    return w->top[v];
+    return w->top[banyan_graph_find_top(w->leader, v)];
 }
 
 static void begin(banyan_arborescence *w, const int64_t *cost, int transposed, const unsigned char *member,

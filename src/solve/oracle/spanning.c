@@ -163,13 +163,6 @@ static size_t collect_offers(banyan_spanning *s, const int64_t *cost)
     return count;
 }
 
-static int find_leader(int *leader, int v)
-{
-    while (leader[v] != v)
-        v = leader[v] = leader[leader[v]];
-    return v;
-}
-
 /* The path owner(src) .. src -> dst .. owner(dst) as an edge. */
 static void add_path(const banyan_spanning *s, int arc, banyan_trees *trees)
 {
@@ -209,7 +202,8 @@ int64_t banyan_spanning_tree(banyan_spanning *s, const unsigned char *member, co
     }
     for (size_t i = 0; i < offer_count && parts > 1; i++) {
         const banyan_arc *arc = &s->graph->arcs[s->offers[i].arc];
-        int a = find_leader(s->leader, s->owner[arc->src]), b = find_leader(s->leader, s->owner[arc->dst]);
+        int a = banyan_graph_find_top(s->leader, s->owner[arc->src]),
+            b = banyan_graph_find_top(s->leader, s->owner[arc->dst]);
 
         if (a == b)
             continue;

@@ -115,13 +115,6 @@ static void sort_cables(banyan_steiner_heuristic *h)
     qsort(h->order, (size_t)h->cable_count, sizeof *h->order, compare_priced);
 }
 
-static int find_top(banyan_steiner_heuristic *h, int v)
-{
-    while (h->top[v] != v)
-        v = h->top[v] = h->top[h->top[v]];
-    return v;
-}
-
 /* A minimum spanning forest on the members, into h->tree, and the degrees in it. */
 static void span_members(banyan_steiner_heuristic *h)
 {
@@ -136,8 +129,8 @@ static void span_members(banyan_steiner_heuristic *h)
 
         if (!h->member[arc->src] || !h->member[arc->dst])
             continue;
-        a = find_top(h, arc->src);
-        b = find_top(h, arc->dst);
+        a = banyan_graph_find_top(h->top, arc->src);
+        b = banyan_graph_find_top(h->top, arc->dst);
         if (a == b)
             continue;
         h->top[a] = b;
@@ -181,13 +174,13 @@ static int64_t try_members(banyan_steiner_heuristic *h)
 
     banyan_work_add(BANYAN_WORK_TREE, h->cable_count);
     span_members(h);
-    top = find_top(h, h->graph->active[0]);
+    top = banyan_graph_find_top(h->top, h->graph->active[0]);
     for (int i = 1; i < h->graph->active_count; i++)
-        if (find_top(h, h->graph->active[i]) != top)
+        if (banyan_graph_find_top(h->top, h->graph->active[i]) != top)
             return -1;
     prune(h);
     for (int i = 0; i < h->tree_count; i++) {
-        if (find_top(h, h->graph->arcs[h->tree[i]].src) != top)
+        if (banyan_graph_find_top(h->top, h->graph->arcs[h->tree[i]].src) != top)
             return -1; /* idle nodes in a circle of their own: of no use */
         sum += h->cost[h->tree[i]];
     }

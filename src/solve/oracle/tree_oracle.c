@@ -58,10 +58,6 @@ void banyan_oracle_destroy(banyan_oracle *oracle)
     banyan_free(oracle);
 }
 
-int banyan_oracle_is_exact(const banyan_oracle *oracle)
-{
-    return oracle->spanning || banyan_steiner_is_exact(oracle->steiner);
-}
 
 int64_t banyan_oracle_tree(void *context, const int64_t *cost, banyan_trees *trees)
 {

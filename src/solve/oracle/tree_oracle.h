@@ -13,8 +13,6 @@ typedef struct banyan_oracle banyan_oracle;
 banyan_status banyan_oracle_create(const banyan_graph *graph, banyan_oracle **out, banyan_error *err);
 void banyan_oracle_destroy(banyan_oracle *oracle); /* accepts NULL */
 
-/* The tree is the cheapest, not only a good one. */
-int banyan_oracle_is_exact(const banyan_oracle *oracle);
 
 /* Appends the cheapest tree under the arcs' costs (equal on twins) and returns its cost; -1: none. Its type
  * is banyan_tree_oracle, the context a banyan_oracle. */
