@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/replan.c: what has happened to a network since it was described, and what an old plan reached before.
- */
+/* cli/replan.c: what has happened to a network since it was described, and what an old plan reached
+ * before. */
 #include "replan.h"
 
 #include <math.h>

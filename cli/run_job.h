@@ -31,8 +31,8 @@ typedef struct {
 /* Returns when all ranks have ended. SYSTEM_ERROR only when nothing could be started. */
 banyan_status run_job_do(const run_job *job, run_outcome *out, banyan_error *err);
 
-/* A pid for the watcher to kill, with its group, when this process dies before it has said that all is well.
- */
+/* A pid for the watcher to kill, with its group, when this process dies before it has said that all is
+ * well. */
 typedef struct {
     int fd;
     pid_t pid;

@@ -157,8 +157,8 @@ BANYAN_API banyan_status banyan_comm_init_rank(banyan_comm **comm, int size, ban
 BANYAN_API banyan_status banyan_comm_init_env(banyan_comm **comm, const banyan_config *config);
 
 /* The ranks meet by the caller's own means (MPI, PyTorch's store, a file): all gets bytes from each of the
- * size ranks, in their order. It is called once, in every rank. Whoever can read what is exchanged can join.
- */
+ * size ranks, in their order. It is called once, in every rank. Whoever can read what is exchanged can
+ * join. */
 typedef banyan_status (*banyan_allgather_function)(void *context, const void *mine, size_t bytes, void *all);
 BANYAN_API banyan_status banyan_comm_init_exchange(banyan_comm **comm, int size, int rank,
                                                    banyan_allgather_function allgather, void *context,
@@ -251,8 +251,8 @@ BANYAN_API banyan_status banyan_all_gather(const void *send, void *recv, size_t 
 BANYAN_API banyan_status banyan_broadcast(const void *send, void *recv, size_t count, banyan_datatype type,
                                           int root, banyan_comm *comm);
 
-/* The root's recv = op over all ranks' send. recv is looked at on the root alone. In place when send == recv.
- */
+/* The root's recv = op over all ranks' send. recv is looked at on the root alone. In place when send ==
+ * recv. */
 BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                        banyan_op op, int root, banyan_comm *comm);
 

@@ -129,8 +129,8 @@ typedef struct {
      * in such stages, which is no bound on others, and of all-reduce alone */
     const char *stages;
     size_t bytes; /* of the vector in question; default: 64 MiB */
-    /* "allreduce": that rate alone, which is quicker; the others are NaN and there is no JSON; default: all
-     */
+    /* "allreduce": that rate alone, which is quicker: the others are NaN, there is no JSON, and the
+     * certificate is not checked again; default: all */
     const char *collective;
 } banyan_bounds_config;
 

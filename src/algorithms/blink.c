@@ -15,8 +15,8 @@
  * (m-1)/m n/k over each ring link.
  *
  * Paper: G. Wang, S. Venkataraman, A. Phanishayee et al., Blink: Fast and Generic Collectives for Distributed
- * ML, MLSys 2020; there trees are found by multiplicative weights and made fewer, here by column generation.
- */
+ * ML, MLSys 2020; there trees are found by multiplicative weights and made fewer, here by column
+ * generation. */
 #include <stdlib.h>
 
 #include "algorithms/machine-trees.h"
@@ -109,8 +109,8 @@ static int serves(const weaver *w, int machine, size_t tree, int share)
     return w->trees[machine].root[tree] == share % machine_size(w, machine);
 }
 
-/* A share is cut where any machine passes from tree to tree, and into as many parts as the ring has machines.
- */
+/* A share is cut where any machine passes from tree to tree, and into as many parts as the ring has
+ * machines. */
 static void cut_share(weaver *w, int share)
 {
     int64_t *cut = w->cut + w->piece_count;

@@ -2,11 +2,10 @@
 /* algorithms/flexreduce-plan.c: shares level by level, from the leaves to the root.
  *
  * A branch of degree m leaves each rank below it 1/m of its share, or what its child's links deserve where
- * these differ. The new shares follow one another in the
- * order of the old ones' ends, so that each mostly lies within the old one; ranks below a child always share
- * out the whole vector, so exactly one of them holds any item. Shares are whole numbers: `whole` is the least
- * multiple of all products of degrees (or weights), so nothing is rounded unless that passes 2^40, and then
- * only to its units. */
+ * these differ. The new shares follow one another in the order of the old ones' ends, so that each mostly
+ * lies within the old one; ranks below a child always share out the whole vector, so exactly one of them
+ * holds any item. Shares are whole numbers: `whole` is the least multiple of all products of degrees (or
+ * weights), so nothing is rounded unless that passes 2^40, and then only to its units. */
 #include "algorithms/flexreduce-plan.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/flexreduce-plan.h: who ends with which share of the vector at each level of a tree, and which
- * ranks must send what for that. This is the plan of FlexReduce (flexreduce.c), before it becomes a schedule.
- */
+ * ranks must send what for that. This is the plan of FlexReduce (flexreduce.c), before it becomes a
+ * schedule. */
 #ifndef BANYAN_ALGORITHMS_FLEXREDUCE_PLAN_H
 #define BANYAN_ALGORITHMS_FLEXREDUCE_PLAN_H
 

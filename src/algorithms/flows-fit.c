@@ -5,9 +5,8 @@
  * up and down, and each takes
  *     a + slice b ,    a slice no larger than the tree's piece of the vector:
  * so more trees not only have more rate X, their pieces are also smaller and pass their hops sooner. But
- * every
- * further flow on a link is a message more to handle, which costs a small part of a. We try the shallowest
- * flow alone, then 2, 4, 8, ... of the heaviest, then all, and keep the quickest. */
+ * every further flow on a link is a message more to handle, which costs a small part of a. We try the
+ * shallowest flow alone, then 2, 4, 8, ... of the heaviest, then all, and keep the quickest. */
 #include <math.h>
 #include <string.h>
 

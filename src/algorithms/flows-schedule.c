@@ -206,8 +206,8 @@ static banyan_status place_hop(weaver *w, size_t f, size_t hop_index, int toward
     return BANYAN_SUCCESS;
 }
 
-/* Which of the flow's hops belong to the stage: all, or those up in the first and those down in the second.
- */
+/* Which of the flow's hops belong to the stage: all, or those up in the first and those down in the
+ * second. */
 static void hops_of(const banyan_flow_tree *flow, int stage, size_t *begin, size_t *end)
 {
     size_t all = (size_t)(flow->in_count + flow->out_count),

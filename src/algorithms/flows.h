@@ -60,8 +60,8 @@ banyan_status banyan_flows_limit(banyan_flows *flows, const banyan_topology *top
 banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topology, size_t bytes,
                                banyan_error *err);
 
-/* The rate of the flows on the topology, in vectors of total weight 1: least over links of bandwidth / load.
- */
+/* The rate of the flows on the topology, in vectors of total weight 1: least over links of bandwidth /
+ * load. */
 banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology *topology,
                                 double *bytes_per_s, banyan_error *err);
 

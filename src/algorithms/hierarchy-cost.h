@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/hierarchy-cost.h: what the papers' formulas say an all-reduce takes on a tree of ranks.
- * They know levels and speeds but no routes; `banyan plan` predicts from the schedule and the network itself.
- */
+ * They know levels and speeds but no routes; `banyan plan` predicts from the schedule and the network
+ * itself. */
 #ifndef BANYAN_ALGORITHMS_HIERARCHY_COST_H
 #define BANYAN_ALGORITHMS_HIERARCHY_COST_H
 

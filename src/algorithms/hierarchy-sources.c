@@ -306,8 +306,8 @@ static void label_ranks(speed_groups *s, double least, int *label)
         label[rank] = find_group(s->group, s->problem->active[rank]);
 }
 
-/* The ranks that share a label of one speed with first, split by the labels of the next speeds that differ.
- */
+/* The ranks that share a label of one speed with first, split by the labels of the next speeds that
+ * differ. */
 static int add_speed(speed_groups *s, int speed, int first)
 {
     int ranks = s->problem->active_count, fits = 1, members = 0, parts = 0;

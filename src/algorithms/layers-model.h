@@ -37,8 +37,8 @@ typedef struct {
 #define BANYAN_LAYERS_CLOSE 1.03
 
 /* The best shapes of that many ranks, fastest first; of equals the one with smaller first layers. Looks at
- * all ordered factorisations of at most that many layers. Returns how many were written; tally may be NULL.
- */
+ * all ordered factorisations of at most that many layers. Returns how many were written; tally may be
+ * NULL. */
 int banyan_layers_rank(const banyan_layers_model *model, int ranks, int most_layers, double bytes,
                        banyan_ranked_layers *out, int most, banyan_layers_tally *tally);
 

@@ -5,8 +5,8 @@
 
 #include "algorithms/grow.h"
 
-/* BANYAN_UNSUPPORTED and a sentence unless the network is a square torus of equal cables, all workers active.
- */
+/* BANYAN_UNSUPPORTED and a sentence unless the network is a square torus of equal cables, all workers
+ * active. */
 banyan_status banyan_pinwheel_trees(const banyan_problem *problem, banyan_grown_trees *out,
                                     banyan_error *err);
 

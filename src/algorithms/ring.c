@@ -10,8 +10,8 @@
  * Broadcast and reduce are a chain, the whole vector from neighbour to neighbour: (p-1) a + n b once slices
  * follow one another.
  *
- * Paper: P. Patarasuk, X. Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, 2009.
- */
+ * Paper: P. Patarasuk, X. Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations,
+ * 2009. */
 #include "algorithms/algorithms.h"
 #include "algorithms/circle.h"
 #include "algorithms/order.h"

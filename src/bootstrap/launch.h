@@ -22,8 +22,8 @@ banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_looku
                                    banyan_launch *out, banyan_error *err);
 
 /* The job's secret: BANYAN_SECRET, or the file of BANYAN_SECRET_FILE, which nobody else may be able to read,
- * or, without either, one that follows from the job's name alone: that keeps jobs apart, not attackers away.
- */
+ * or, without either, one that follows from the job's name alone: that keeps jobs apart, not attackers
+ * away. */
 banyan_status banyan_launch_secret(const banyan_settings *settings, const banyan_launch *launch, char *buffer,
                                    size_t bytes, banyan_error *err);
 

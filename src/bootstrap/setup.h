@@ -35,8 +35,8 @@ typedef struct {
 /* config may be NULL. On failure out is empty. */
 banyan_status banyan_setup_init(banyan_setup *out, const banyan_config *config, int size, banyan_error *err);
 /* The same for some ranks of a group, ranks[i] becoming rank i: on the group's network, unless the config
- * says another. Where the order of ranks is not that of the network's workers, it is as if nobody had said.
- */
+ * says another. Where the order of ranks is not that of the network's workers, it is as if nobody had
+ * said. */
 banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent, const banyan_config *config,
                                    const int *ranks, int count, banyan_error *err);
 

@@ -106,8 +106,8 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     return status;
 }
 
-/* Few rows are enough where many cables look alike: then column generation is quick on large networks, too.
- */
+/* Few rows are enough where many cables look alike: then column generation is quick on large networks,
+ * too. */
 static banyan_status looks_alike(const banyan_graph *graph, int *alike, banyan_error *err)
 {
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count;

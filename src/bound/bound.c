@@ -119,8 +119,8 @@ static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
     return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
 }
 
-/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they prove.
- */
+/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they
+ * prove. */
 static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
                                          banyan_error *err)
 {

@@ -128,8 +128,8 @@ static int has_one_way(const way_index *index)
     return 0;
 }
 
-/* How often a byte must cross the priced links, in both directions together: the bound says capacity / rate.
- */
+/* How often a byte must cross the priced links, in both directions together: the bound says capacity /
+ * rate. */
 static double crossings(const banyan_topology *topology, const banyan_rate *rate)
 {
     const banyan_certificate *c = &rate->certificate;

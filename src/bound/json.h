@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.h: a bound with its certificates as a file that anybody can check (docs/formats/bound-file.md).
- */
+/* bound/json.h: a bound with its certificates as a file that anybody can check
+ * (docs/formats/bound-file.md). */
 #ifndef BANYAN_BOUND_JSON_H
 #define BANYAN_BOUND_JSON_H
 

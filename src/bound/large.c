@@ -256,8 +256,8 @@ static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int6
 }
 
 /* What any in-tree and out-tree cost at the least: in a network whose nodes are parts, an edge for each
- * active one but the root, each way; where one direction is free, once if some cannot be reached for nothing.
- */
+ * active one but the root, each way; where one direction is free, once if some cannot be reached for
+ * nothing. */
 static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
                                    banyan_error *err)
 {

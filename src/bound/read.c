@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/read.c: relays, active workers and prices out of a file, with every number compared with the network.
- */
+/* bound/read.c: relays, active workers and prices out of a file, with every number compared with the
+ * network. */
 #include "bound/read.h"
 
 #include <string.h>

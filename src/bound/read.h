@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/read.h: what both kinds of bound files hold alike, read for the network that they are judged against.
- */
+/* bound/read.h: what both kinds of bound files hold alike, read for the network that they are judged
+ * against. */
 #ifndef BANYAN_BOUND_READ_H
 #define BANYAN_BOUND_READ_H
 

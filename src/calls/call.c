@@ -82,8 +82,8 @@ static void explain(void *context, int peer, const void *theirs, banyan_error *o
 }
 
 /* What ended the group is told in the same words everywhere. A rank of this host may have ended our data
- * before the control thread has heard of anything: then there is a failure to wait for the hub's words about.
- */
+ * before the control thread has heard of anything: then there is a failure to wait for the hub's words
+ * about. */
 static banyan_status hear_verdict(banyan_comm *comm, banyan_status status)
 {
     banyan_control *control = banyan_world_control(comm->group->world);

@@ -23,8 +23,8 @@ void banyan_auth_secret_from_text(const char *text, banyan_secret *out);
 void banyan_auth_secret_derive(const banyan_secret *from, const char *purpose, uint64_t number,
                                banyan_secret *out);
 
-/* HMAC-SHA-256 over the role and both nonces: only who has the secret can write it, and each side's differs.
- */
+/* HMAC-SHA-256 over the role and both nonces: only who has the secret can write it, and each side's
+ * differs. */
 void banyan_auth_prove(const banyan_secret *secret, const char *role, const unsigned char *first_nonce,
                        const unsigned char *second_nonce, unsigned char proof[BANYAN_AUTH_BYTES]);
 

@@ -11,8 +11,8 @@
  * Refuses folders and anything above 1 GiB. length may be NULL. */
 banyan_status banyan_file_load(const char *path, char **out, size_t *length, banyan_error *err);
 
-/* Writes via a temporary file and a rename, so that a reader never sees half a file («-»: standard output).
- */
+/* Writes via a temporary file and a rename, so that a reader never sees half a file («-»: standard
+ * output). */
 banyan_status banyan_file_save(const char *path, const char *bytes, size_t length, banyan_error *err);
 
 int banyan_file_exists(const char *path);

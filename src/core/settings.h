@@ -116,8 +116,8 @@ void banyan_settings_destroy(banyan_settings *settings); /* accepts NULL */
 banyan_status banyan_settings_set(banyan_settings *settings, banyan_setting setting, const char *value,
                                   banyan_error *err);
 
-/* The value as it was written; never NULL, borrowed. shown is the same for people's eyes: a secret is «***».
- */
+/* The value as it was written; never NULL, borrowed. shown is the same for people's eyes: a secret is
+ * «***». */
 const char *banyan_settings_shown(const banyan_settings *settings, banyan_setting setting);
 const char *banyan_settings_string(const banyan_settings *settings, banyan_setting setting);
 

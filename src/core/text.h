@@ -22,8 +22,8 @@ typedef struct {
 void banyan_text_add(banyan_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void banyan_text_add_bytes(banyan_text *text, const char *bytes, size_t length);
 
-/* Appends the string with quotes and JSON escapes; the shortest decimal that reads back as the same double.
- */
+/* Appends the string with quotes and JSON escapes; the shortest decimal that reads back as the same
+ * double. */
 void banyan_text_add_json_string(banyan_text *text, const char *string);
 void banyan_text_add_number(banyan_text *text, double value);
 

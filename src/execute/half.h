@@ -6,8 +6,8 @@
  *
  * Widening is exact. Narrowing rounds to nearest, ties to even, over the whole range: subnormals keep what
  * they can, what is too large becomes infinite. Every NaN narrows to the one that is listed below. Neither
- * way depends on subnormal float32 numbers for float16, so a program that flushes them to zero sees the same.
- */
+ * way depends on subnormal float32 numbers for float16, so a program that flushes them to zero sees the
+ * same. */
 #ifndef BANYAN_EXECUTE_HALF_H
 #define BANYAN_EXECUTE_HALF_H
 
@@ -58,8 +58,8 @@ static inline uint16_t banyan_float16_narrow(float value)
     uint32_t bits = banyan_float_bits(value);
     uint32_t sign = (bits >> 16) & 0x8000u;
     uint32_t magnitude = bits & 0x7fffffffu;
-    /* Below 2^-14 the steps are 2^-24, which is the last bit of numbers from 0.5 to 1: the addition rounds.
-     */
+    /* Below 2^-14 the steps are 2^-24, which is the last bit of numbers from 0.5 to 1: the addition
+     * rounds. */
     uint32_t tiny = banyan_half_select(magnitude < 0x38800000u, magnitude, 0);
     uint32_t subnormal = banyan_float_bits(banyan_float_of_bits(tiny) + 0.5f) - 0x3f000000u;
     uint32_t rebased = magnitude - (112u << 23);

@@ -17,8 +17,8 @@
 /* into[i] = a[i] op b[i]. into may be a; otherwise none overlap, and none needs to be aligned. */
 typedef void (*banyan_kernel)(void *into, const void *a, const void *b, size_t count);
 
-/* AVG adds (the division comes last, once); NULL for numbers outside the lists. The best set that works here.
- */
+/* AVG adds (the division comes last, once); NULL for numbers outside the lists. The best set that works
+ * here. */
 banyan_kernel banyan_kernel_find(banyan_datatype type, banyan_op op);
 
 /* Sets of kernels for different instructions, best last; all of them give the same bits. A set that does not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/kernels_f16c.h: float16 arithmetic with the conversions that x86-64 processors have had since AVX.
- */
+/* execute/kernels_f16c.h: float16 arithmetic with the conversions that x86-64 processors have had since
+ * AVX. */
 #ifndef BANYAN_EXECUTE_KERNELS_F16C_H
 #define BANYAN_EXECUTE_KERNELS_F16C_H
 

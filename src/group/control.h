@@ -95,8 +95,8 @@ banyan_status banyan_control_want(banyan_control *control, const void *body, siz
 banyan_status banyan_control_gather(banyan_control *control, const void *mine, size_t bytes, void *all,
                                     int64_t deadline_ns, banyan_error *err);
 
-/* A survivor's connection (BANYAN_HELLO_JOIN), the next one until the deadline: its socket and rank, or -1.
- */
+/* A survivor's connection (BANYAN_HELLO_JOIN), the next one until the deadline: its socket and rank, or
+ * -1. */
 int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int *rank);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/group.c: the log of calls, under one lock that is held for moments, except while a new plan is made.
- */
+/* group/group.c: the log of calls, under one lock that is held for moments, except while a new plan is
+ * made. */
 #include "group/group.h"
 
 #include <stdio.h>

@@ -154,11 +154,6 @@ int banyan_world_size(const banyan_world *world)
     return world->size;
 }
 
-int banyan_world_timeout_ms(const banyan_world *world)
-{
-    return world->setup->timeout_ms;
-}
-
 const banyan_card *banyan_world_cards(const banyan_world *world)
 {
     return world->cards;

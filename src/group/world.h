@@ -50,7 +50,6 @@ banyan_endpoint *banyan_world_endpoint(banyan_world *world);
 banyan_control *banyan_world_control(banyan_world *world);
 int banyan_world_rank(const banyan_world *world);
 int banyan_world_size(const banyan_world *world);
-int banyan_world_timeout_ms(const banyan_world *world);
 const banyan_card *banyan_world_cards(const banyan_world *world);
 
 /* The group's own secret: for its doors. */

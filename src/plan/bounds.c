@@ -234,5 +234,7 @@ banyan_status banyan_bounds_save(const banyan_bounds *bounds, const char *path, 
 {
     if (!bounds || !path)
         return banyan_fail_null(bounds ? "path" : "bounds", err);
+    if (!bounds->json)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a bound of one collective alone has no file");
     return banyan_file_save(path, bounds->json, strlen(bounds->json), err);
 }

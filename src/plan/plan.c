@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan/plan.c: plans for users of the library: chosen, of one algorithm, or from an older plan. */
+/* plan/plan.c: plans for users of the library: the best of all algorithms, or that of one. */
 #include <string.h>
 
 #include "core/alloc.h"

@@ -44,6 +44,18 @@ static banyan_status read_executor(const char *name, banyan_problem *out, banyan
     return BANYAN_SUCCESS;
 }
 
+/* Algorithms that do not have a parameter do without it, but some must have it. */
+static int is_known(const char *key)
+{
+    const banyan_parameter asked = {key, ""};
+    const banyan_problem problem = {.parameters = &asked, .parameter_count = 1};
+
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        if (banyan_plan_takes_parameters(banyan_algorithm_at(i), &problem))
+            return 1;
+    return 0;
+}
+
 static banyan_status read_parameters(const char *const *list, banyan_plan_problem *out, banyan_error *err)
 {
     int count = 0;
@@ -56,8 +68,12 @@ static banyan_status read_parameters(const char *const *list, banyan_plan_proble
     out->parameters = banyan_alloc((size_t)count / 2, sizeof *out->parameters);
     if (!out->parameters)
         return banyan_fail_memory(err);
-    for (int i = 0; i < count / 2; i++)
+    for (int i = 0; i < count / 2; i++) {
         out->parameters[i] = (banyan_parameter){list[2 * i], list[2 * i + 1]};
+        if (!is_known(list[2 * i]))
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm has a parameter '%.40s'",
+                               list[2 * i]);
+    }
     out->problem.parameters = out->parameters;
     out->problem.parameter_count = count / 2;
     return BANYAN_SUCCESS;

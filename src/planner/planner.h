@@ -36,8 +36,8 @@ typedef enum {
 const char *banyan_effort_name(banyan_effort effort);
 banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err);
 
-/* Builds with one algorithm, proves and predicts. PLAN_INVALID if the proof fails: then nothing is given out.
- */
+/* Builds with one algorithm, proves and predicts. PLAN_INVALID if the proof fails: then nothing is given
+ * out. */
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err);
 

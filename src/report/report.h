@@ -3,8 +3,8 @@
  *
  *     what others found (plain values) ─> banyan_report_format ─> JSON ─> banyan_report_page ─> one HTML file
  *
- * The page draws in the reader's browser and asks nobody for anything: no fonts, no libraries, no requests.
- */
+ * The page draws in the reader's browser and asks nobody for anything: no fonts, no libraries, no
+ * requests. */
 #ifndef BANYAN_REPORT_H
 #define BANYAN_REPORT_H
 

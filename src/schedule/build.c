@@ -244,8 +244,8 @@ static void check_transfer(banyan_builder *builder, size_t i)
                             schedule->route_count);
 }
 
-/* Merge sort on (round): stable, so that the order within a round stays; nothing to do when already sorted.
- */
+/* Merge sort on (round): stable, so that the order within a round stays; nothing to do when already
+ * sorted. */
 static int sort_by_round(banyan_transfer *transfers, size_t count)
 {
     banyan_transfer *spare, *from = transfers, *to;

@@ -31,8 +31,8 @@ void banyan_builder_set_barrier(banyan_builder *builder, int round);
 /* More moves than that are UNSUPPORTED: a transfer of three pieces is three. */
 void banyan_builder_limit_moves(banyan_builder *builder, size_t most);
 
-/* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on failure.
- */
+/* A route for transfers to name; equal consecutive ones are not merged. Returns its index, or -1 on
+ * failure. */
 int banyan_builder_add_route(banyan_builder *builder, const int *links, int count);
 
 /* Appends; rounds may come in any order (finish sorts them, keeping the order within a round). */

@@ -21,8 +21,8 @@ static int64_t steady_credits(flit_credits *credits, int64_t now)
     return credits->due <= now + here ? here + credits->next : here;
 }
 
-/* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot tell.
- */
+/* A lane that goes on flit by flit; 0: it does not, and will not before something changes. -1: cannot
+ * tell. */
 static int64_t steady_lane(flit_router *r, const flit_lane *lane, int64_t now)
 {
     int64_t cycles = flit_earlier(lane->left - 1, lane->available);

@@ -194,8 +194,8 @@ void flit_cycle_fini(flit_fabric *fabric);
 /* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);
 
-/* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does them.
- */
+/* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does
+ * them. */
 int64_t flit_router_run_ahead(flit_fabric *fabric, flit_router *router, int64_t now, int64_t limit);
 
 #endif

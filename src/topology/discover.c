@@ -204,8 +204,8 @@ static int build_gpus(finder *in, int host)
     return count;
 }
 
-/* The node of an object in a table of bandwidths: a GPU behind its OS device, or else a switch between GPUs.
- */
+/* The node of an object in a table of bandwidths: a GPU behind its OS device, or else a switch between
+ * GPUs. */
 static int end_node(const finder *in, hwloc_obj_t object, int hub)
 {
     int node = -1;

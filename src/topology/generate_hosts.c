@@ -8,8 +8,8 @@
  *                g0 g1 g2 g3 g4                      h0  h1  h2  h3
  *                                                    g0  g1  g2  g3
  *
- * local_gbps is the speed inside a host, gbps that of a host's own cable, rack_gbps that of a rack's trunk.
- */
+ * local_gbps is the speed inside a host, gbps that of a host's own cable, rack_gbps that of a rack's
+ * trunk. */
 #include "topology/generator.h"
 
 #define HOSTS_DEFAULTS                                                                                       \

@@ -8,8 +8,8 @@
  *   updown    shortest among paths that go up from workers towards the core and then only down, never through
  *             a worker; falls back to shortest where there is none
  *
- * Trees towards a destination are found when first asked for and kept, so one object belongs to one thread.
- */
+ * Trees towards a destination are found when first asked for and kept, so one object belongs to one
+ * thread. */
 #ifndef BANYAN_TOPOLOGY_ROUTES_H
 #define BANYAN_TOPOLOGY_ROUTES_H
 

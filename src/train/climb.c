@@ -6,8 +6,8 @@
  *
  * The traffic before each group is remembered, so a change costs only what comes after it, and is given up
  * as soon as what is left cannot be in time. When nothing helps for a while, a few changes are made blindly
- * from the best and the climb begins anew. The same seed is used always: equal problems get equal groupings.
- */
+ * from the best and the climb begins anew. The same seed is used always: equal problems get equal
+ * groupings. */
 #include <math.h>
 #include <string.h>
 

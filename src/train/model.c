@@ -6,8 +6,8 @@
  *     2,fc.weight,2048000,0,0
  *
  * The header says which column is which; name, elements and t_b must be there, others are passed over. t_b is
- * the time between the tensor before it and this one, in seconds; several tensors may become ready at once.
- */
+ * the time between the tensor before it and this one, in seconds; several tensors may become ready at
+ * once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

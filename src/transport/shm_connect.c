@@ -27,8 +27,8 @@ static int read_from(const shm_peer *peer, uint64_t address, void *into, size_t 
 }
 
 /* Reading spares the sender's copy, but the kernel looks up every page: which is faster depends on the
- * machine. Best of a few, so that a busy moment does not decide. Only speed depends on this, never a result.
- */
+ * machine. Best of a few, so that a busy moment does not decide. Only speed depends on this, never a
+ * result. */
 static int does_reading_pay(shm_endpoint *e, const shm_peer *peer)
 {
     int64_t read_ns = INT64_MAX, copy_ns = INT64_MAX;

@@ -32,8 +32,8 @@ static int is_reset(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || info.tcpi_state == TCP_CLOSE;
 }
 
-/* Closing a socket that still holds unread bytes makes the kernel throw away what the peer has not got yet.
- */
+/* Closing a socket that still holds unread bytes makes the kernel throw away what the peer has not got
+ * yet. */
 static void drain(banyan_tcp_link *link, int64_t deadline_ns)
 {
     struct timespec pause = {.tv_nsec = 1000000};

@@ -109,8 +109,8 @@ struct banyan_transport {
      * what finds lost peers. */
     int (*sleep_fd)(banyan_endpoint *endpoint);
 
-    /* Whether connect can lead to that peer at all: how a pair picks the best that both have. NULL: always.
-     */
+    /* Whether connect can lead to that peer at all: how a pair picks the best that both have. NULL:
+     * always. */
     int (*reaches)(const banyan_endpoint *endpoint, int peer);
 
     /* How bytes from that peer come, in a few words for the log. Returns the buffer. */

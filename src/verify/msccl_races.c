@@ -8,8 +8,8 @@
  *
  * Then we walk the rank's steps in a possible order. A read must come after the cell's last write; a write
  * after the last write and all reads since. If these few pairs are in order, all pairs are, and a pair that
- * is not is a race for sure. Cost: steps x blocks of a rank, in batches of blocks so that memory stays small.
- */
+ * is not is a race for sure. Cost: steps x blocks of a rank, in batches of blocks so that memory stays
+ * small. */
 #include <string.h>
 
 #include "core/alloc.h"

@@ -59,8 +59,8 @@ static int compare_ints(const void *a, const void *b)
 }
 
 /* Transfers to the same rank with the same part are one call, unless a round between them has none of that
- * rank's: then they are of different levels. The owner itself holds its part unless a transfer overwrites it.
- */
+ * rank's: then they are of different levels. The owner itself holds its part unless a transfer overwrites
+ * it. */
 static int find_calls(const banyan_schedule *schedule, shown_call *calls)
 {
     int count = 0;

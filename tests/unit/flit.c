@@ -288,8 +288,8 @@ TEST(slow_links_serialise_at_their_own_pace)
 {
     banyan_flit_settings s = banyan_flit_defaults();
 
-    /* Half the bandwidth at the same clock: each of the two steps moves 4 KiB in 512 cycles instead of 256.
-     */
+    /* Half the bandwidth at the same clock: each of the two steps moves 4 KiB in 512 cycles instead of
+     * 256. */
     s.clock_hz = 1e9;
     s.flow = BANYAN_FLOW_MESSAGE;
     s.adder_bytes = 0;

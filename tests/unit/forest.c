@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/forest.c: forest reaches the bound, proven, with few and shallow trees, and always the same way.
- */
+/* tests/unit/forest.c: forest reaches the bound, proven, with few and shallow trees, and always the same
+ * way. */
 #include "test.h"
 
 #include <math.h>

@@ -158,7 +158,7 @@ TEST(few_pairs_carry_nearly_everything)
             banyan_graph_destroy(graph);
             continue;
         }
-        assert_int_equal(banyan_thin_thin_out(graph, limit, &packing, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_thin_out(graph, limit, &packing, NULL), BANYAN_SUCCESS);
         for (size_t t = 0; t < packing.trees.tree_count; t += 2) {
             assert_true(packing.weight[t] == packing.weight[t + 1] && packing.root[t] == packing.root[t + 1]);
             used += packing.weight[t] > 0;

@@ -140,8 +140,8 @@ static void narrowing_rounds_to_nearest_even_at_every_exponent(void **state)
     }
 }
 
-/* One rounding of the exact sum: float32 has twice the digits and two more, so the step between is harmless.
- */
+/* One rounding of the exact sum: float32 has twice the digits and two more, so the step between is
+ * harmless. */
 static void float16_sums_are_correctly_rounded(void **state)
 {
     banyan_kernel sum = banyan_kernel_find(BANYAN_FLOAT16, BANYAN_SUM);

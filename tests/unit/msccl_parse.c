@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/msccl_parse.c: MSCCL XML as flat data, and a sentence with the line for everything that is not.
- */
+/* tests/unit/msccl_parse.c: MSCCL XML as flat data, and a sentence with the line for everything that is
+ * not. */
 #include "unit/test.h"
 
 #include "core/alloc.h"

@@ -273,8 +273,8 @@ TEST(a_long_ring_takes_more_channels_and_keeps_the_limit)
     banyan_schedule_destroy(schedule);
 }
 
-/* Forty stars around rank 0: a channel each would be 32 x 14 blocks, and nobody can wait for one above 127.
- */
+/* Forty stars around rank 0: a channel each would be 32 x 14 blocks, and nobody can wait for one above
+ * 127. */
 TEST(flows_share_channels_where_there_would_be_too_many_blocks)
 {
     banyan_msccl_program *program;

@@ -318,6 +318,41 @@ TEST(a_wrong_schedule_is_told_from_a_right_one)
     banyan_verdict_destroy(verdict);
 }
 
+TEST(a_bound_of_one_collective_has_no_file)
+{
+    banyan_topology *topology = network("hosts:2+3");
+    banyan_bounds_config config = BANYAN_BOUNDS_CONFIG_INITIALIZER;
+    banyan_bounds_info info = {.size = sizeof info};
+    banyan_bounds *bounds;
+    banyan_error err;
+
+    config.collective = "allreduce";
+    assert_int_equal(banyan_bounds_create(topology, &config, &bounds, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_bounds_get_info(bounds, &info, NULL), BANYAN_SUCCESS);
+    assert_true(info.allreduce_bytes_per_s > 0 && info.allreduce_is_tight);
+    assert_true(isnan(info.allgather_bytes_per_s) && !info.json);
+    assert_int_equal(banyan_bounds_save(bounds, "nowhere/bound.json", &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "has no file");
+    banyan_bounds_destroy(bounds);
+    config.collective = "broadcast";
+    assert_int_equal(banyan_bounds_create(topology, &config, &bounds, &err), BANYAN_INVALID_ARGUMENT);
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_parameter_that_no_algorithm_has_is_refused)
+{
+    const char *const parameters[] = {"colour", "red", NULL};
+    banyan_topology *topology = network("ring:4");
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_plan *plan;
+    banyan_error err;
+
+    config.parameters = parameters;
+    assert_int_equal(banyan_plan_create(topology, &config, &plan, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "no algorithm has a parameter 'colour'");
+    banyan_topology_destroy(topology);
+}
+
 TEST(one_worker_has_nothing_to_send)
 {
     banyan_topology *topology = network("line:1");
@@ -663,6 +698,8 @@ int main(void)
         cmocka_unit_test(a_bound_is_checked_by_its_text),
         cmocka_unit_test(bounds_of_stages_are_no_larger),
         cmocka_unit_test(a_wrong_schedule_is_told_from_a_right_one),
+        cmocka_unit_test(a_bound_of_one_collective_has_no_file),
+        cmocka_unit_test(a_parameter_that_no_algorithm_has_is_refused),
         cmocka_unit_test(one_worker_has_nothing_to_send),
         cmocka_unit_test(what_cannot_be_planned_is_refused_in_one_sentence),
         cmocka_unit_test(a_network_that_is_cut_names_a_worker),

@@ -312,8 +312,8 @@ TEST(stars_survive_the_failure_of_each_allocation)
     banyan_graph_destroy(graph);
 }
 
-/* No arc bears more than it can, and each pair has one root. Allocations are many: later ones fail by turns.
- */
+/* No arc bears more than it can, and each pair has one root. Allocations are many: later ones fail by
+ * turns. */
 TEST(limited_pairs_survive_the_failure_of_each_allocation)
 {
     banyan_graph *graph = small_graph(1);

@@ -13,7 +13,7 @@ says 'proven' 0 verify new.json --topo torus:4x4x4,down=g0-g1
 says 'proven' 0 verify new.json --topo torus:4x4x4
 "$banyan" plan torus:4x4x4 --algo forest --without g0-g1 -q -o again.json
 cmp -s new.json again.json || complain 'the same question has two answers'
-says 'now' 0 plan torus:4x4x4,down=g0-g1 --from new.json --without g20-g21 -o third.json
+says ' now' 0 plan torus:4x4x4,down=g0-g1 --from new.json --without g20-g21 -o third.json
 says 'proven' 0 verify third.json --topo torus:4x4x4,down=g0-g1,down=g20-g21
 says '"from":{"file":"old.json","bytes_per_s":380952380' 0 plan torus:4x4x4 --from old.json --slow g0-g1:0.5 --json
 says 'before' 0 plan torus:4x4x4 --from ring.json --without g0-g1

@@ -71,7 +71,7 @@ static void check_pairs(const banyan_graph *graph, const banyan_split *division,
                                        .price = price};
     banyan_pair_packing packing = {.bound_value = division->bound_value};
 
-    assert_int_equal(banyan_falling_pairs_pairs(graph, &laden, &packing, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_falling_pairs_find(graph, &laden, &packing, NULL), BANYAN_SUCCESS);
     assert_int_equal(packing.trees.tree_count, 128);
     assert_true(fabs(packing.total / division->bound_value - 1) < 1e-9);
     assert_int_equal(banyan_rebalance_packing(graph, &settle, &packing, NULL), BANYAN_SUCCESS);

@@ -102,8 +102,8 @@ static double reference_best(const banyan_model *model, const banyan_cost *cost,
     return best_s;
 }
 
-/* A model of so many tensors at the most in the caller's array: bytes from 4 KiB to 4 MiB, up to 3 ms apart.
- */
+/* A model of so many tensors at the most in the caller's array: bytes from 4 KiB to 4 MiB, up to 3 ms
+ * apart. */
 static banyan_model random_model(banyan_random *random, banyan_tensor *tensors, int most)
 {
     banyan_model model = {.name = (char *)"random", .tensors = tensors};

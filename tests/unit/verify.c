@@ -26,8 +26,8 @@ static banyan_topology *make_star(int can_multicast, int can_reduce)
     return t;
 }
 
-/* Transfers as {round, src, dst, first, count, is_copy, flow, route}; judged over three ranks and one piece.
- */
+/* Transfers as {round, src, dst, first, count, is_copy, flow, route}; judged over three ranks and one
+ * piece. */
 static void judge(banyan_collective collective, const banyan_topology *t, const int (*rows)[6], int count,
                   const char *says)
 {

@@ -82,13 +82,13 @@ def _arrays(kind, size_of, fields):
     return struct, arrays
 
 
-def _size(bytes, default):
+def _size(bytes, default, least=1):
     """A number of bytes, where None is the library's default."""
     if bytes is None:
         return default
     bytes = operator.index(bytes)
-    if not 1 <= bytes <= _MAX_BYTES:
-        raise _c.error_of(4, f"a vector of {bytes} bytes is not from 1 to {_MAX_BYTES}")
+    if not least <= bytes <= _MAX_BYTES:
+        raise _c.error_of(4, f"a vector of {bytes} bytes is not from {least} to {_MAX_BYTES}")
     return bytes
 
 
@@ -272,7 +272,7 @@ class Schedule(_Handle):
         return Verdict(self._make(lib.banyan_schedule_verify, self._handle, handle))
 
     def predict(self, topology, bytes, model=None, **options):
-        """A Prediction; options: slice_bytes, service, lockstep, overhead_s, reduce_bytes_per_s, flow, flit."""
+        """A Prediction; 0 bytes: of latencies alone. Options: slice_bytes, service, lockstep, overhead_s, reduce_bytes_per_s, flow, flit."""
         config = _c.PredictConfig.begin()
         config.model = _text(model)
         config.slice_bytes = options.pop("slice_bytes", 0)
@@ -284,7 +284,7 @@ class Schedule(_Handle):
         if options:
             raise TypeError(f"predict() has no option {next(iter(options))!r}")
         network = _topology(topology)
-        arguments = (self._handle, network._handle, _size(bytes, 0), byref(config))
+        arguments = (self._handle, network._handle, _size(operator.index(bytes), 0, least=0), byref(config))
         return Prediction(self._make(lib.banyan_schedule_predict, *arguments))
 
     def export(self, format="json", topology=None, bytes=None, max_steps=0, prediction=None):
@@ -398,9 +398,8 @@ def plan(
 ):
     """A Plan for a network: a Topology, a file, or a string such as "hosts:2+3".
 
-    timeout: in
-    seconds; progress(done, all): called after each algorithm. Further keywords are parameters of algorithms, such
-    as max_trees=16.
+    timeout: in seconds; progress(done, all): called after each algorithm. Further keywords are parameters of
+    algorithms, such as max_trees=16.
     """
     topology = _topology(network)
     config = _c.PlanConfig.begin()

@@ -148,8 +148,8 @@ static int64_t without_loads(int64_t cost)
     return cost / (LOAD_STEPS * MOST_WAY);
 }
 
-/* Offers everybody who is not in the tree a place below the worker, if that is cheaper than what they have.
- */
+/* Offers everybody who is not in the tree a place below the worker, if that is cheaper than what they
+ * have. */
 static void offer_places(grower *g, int worker)
 {
     const int64_t *distance = g->closure.distance + (size_t)worker * (size_t)g->closure.count;
@@ -323,8 +323,8 @@ static int is_too_deep(const banyan_flows *flows, const banyan_forest_options *o
     return options->max_depth && options->max_depth < banyan_flows_depth(flows);
 }
 
-/* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked for.
- */
+/* Puts shallow trees in the place of the flows if they reach as much, and as the bound if that is asked
+ * for. */
 static banyan_status make_shallow(const banyan_topology *topology, const banyan_graph *graph,
                                   const banyan_tree_packing *packing, int by_bound,
                                   const banyan_forest_options *options, banyan_flows *flows, int *is_done,

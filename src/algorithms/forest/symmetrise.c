@@ -14,7 +14,6 @@
 
 #define MANY_NODES 128    /* beyond these pairs that have rebalanced are as good */
 #define NEARLY_ALL 0.9992 /* of an easy bound, */
-#define NEARLY 0.995      /* of the bound: nothing else is tried */
 
 /* Each cable as wide as its narrower direction; links without a way back are left out, and so are those
  * between nodes with several, where it is not clear which belong together. */
@@ -132,8 +131,8 @@ static banyan_status heed_places(const banyan_graph *graph, banyan_forest_known 
 }
 
 /* Bounds of a network with asymmetric links and of its narrower directions that are soon found; where idle
- * workers help, the first is that of the mean network or the narrowest cut. 0 for the second: there is none.
- */
+ * workers help, the first is that of the mean network or the narrowest cut. 0 for the second: there is
+ * none. */
 static banyan_status find_easy_bounds(const banyan_graph *graph, const banyan_graph *narrow,
                                       const banyan_forest_options *options, banyan_forest_known *known,
                                       double *most, banyan_error *err)

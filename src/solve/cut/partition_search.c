@@ -7,8 +7,7 @@
  *      o--o | o--o       linear program tell nearly where it runs.
  *
  * Sweep: nodes are joined over cables in the order of their prices, as Kruskal does; of all partitions on the
- * way
- * the best one is kept. Steps: a node goes over to another part or founds one of its own, two parts are
+ * way the best one is kept. Steps: a node goes over to another part or founds one of its own, two parts are
  * joined,
  * as long as  crossing - rate (parts - 1)  falls, rate being what the partition comes to (Dinkelbach 1967).
  * Cost: O(VE) for the sweep, some passes of O(E) for the steps. */
@@ -124,8 +123,8 @@ static void rename_part(banyan_partition_search *p, int from, int into)
     p->active[from] = 0;
 }
 
-/* Parts without active nodes count as cut off here, though they need not be: they are handed out afterwards.
- */
+/* Parts without active nodes count as cut off here, though they need not be: they are handed out
+ * afterwards. */
 static void keep_if_better(banyan_partition_search *p, int parts, double *least)
 {
     double crossing = sum_crossing(p);
@@ -431,8 +430,8 @@ static void sort_or_list(banyan_partition_search *p, const double *price)
         qsort(p->order, (size_t)p->cable_count, sizeof *p->order, compare_priced);
 }
 
-banyan_status banyan_partition_search_search(banyan_partition_search *p, const double *price, double *out,
-                                             banyan_error *err)
+banyan_status banyan_partition_search_run(banyan_partition_search *p, const double *price, double *out,
+                                          banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     double before;

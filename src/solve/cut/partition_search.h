@@ -16,8 +16,8 @@ void banyan_partition_search_destroy(banyan_partition_search *parting); /* accep
 /* Looks for a partition, with an active node in every part, of small crossing capacity / (parts - 1),
  * beginning where the prices per arc (equal on twins, not negative) are high. Returns that quotient: no
  * packing of trees weighs more, whichever idle nodes help. */
-banyan_status banyan_partition_search_search(banyan_partition_search *parting, const double *price,
-                                             double *quotient, banyan_error *err);
+banyan_status banyan_partition_search_run(banyan_partition_search *parting, const double *price,
+                                          double *quotient, banyan_error *err);
 
 /* What the last search found: the part of each node, 0..*count-1; -1: it has no cable. */
 const int *banyan_partition_search_parts(const banyan_partition_search *parting, int *count);

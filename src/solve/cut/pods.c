@@ -28,8 +28,8 @@ void banyan_pods_fini(banyan_pods *cells)
     memset(cells, 0, sizeof *cells);
 }
 
-/* The switch behind which the worker is, if all its links lead there, and some do each way; -1: it is not so.
- */
+/* The switch behind which the worker is, if all its links lead there, and some do each way; -1: it is not
+ * so. */
 static int switch_of(const banyan_graph *graph, int v)
 {
     int out = graph->out_first[v], in = graph->in_first[v], s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/cut/split_check.h: does a division of the arcs between reduce and broadcast serve all active nodes?
- */
+/* solve/cut/split_check.h: does a division of the arcs between reduce and broadcast serve all active
+ * nodes? */
 #ifndef BANYAN_SOLVE_CUT_SPLIT_CHECK_H
 #define BANYAN_SOLVE_CUT_SPLIT_CHECK_H
 

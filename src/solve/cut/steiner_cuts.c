@@ -179,7 +179,7 @@ static banyan_status add_parts(family *f, const double *y, banyan_error *err)
 
     for (int i = 0; y && i < f->cable_count; i++)
         f->price[f->cable[i]] = f->price[graph->arcs[f->cable[i]].twin] = y[i] > 0 ? y[i] : 0;
-    status = banyan_partition_search_search(f->parting, y ? f->price : NULL, &rate, err);
+    status = banyan_partition_search_run(f->parting, y ? f->price : NULL, &rate, err);
     if (status || rate >= f->parted * (1 - 1e-12))
         return status;
     part = banyan_partition_search_parts(f->parting, &count);

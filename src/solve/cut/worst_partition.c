@@ -2,18 +2,15 @@
 /* solve/cut/worst_partition.c: the worst partition by Cunningham's greedy (1985), with loads that move from
  * node to node.
  *
- * Wanted is the partition with the least  q·cross - p·parts.  Every cable lays q times its capacity on its two ends, divided
- * between them as we like, and every set of nodes S that some node belongs to must have room for all cables
- * inside of it
- * and for p more:  z(S) >= q·inside(S) + p.  The least room z is found node by node: a new node bears all of its cables to
- * those before it, and p; as much of that as can goes on over cables to nodes that have room left, a maximum
- * flow; what stays is
- * its own room. Where the flow stopped is a set that is just full, and such sets, joined where they meet, are
- * the parts. In
- * the end  q·capacity - z(all)  is the least. Loads stay where they are for the next node, and room is mostly left near by,
- * so that each flow sees a small part of the network: 32x32 workers take milliseconds, and took seconds when
- * every node had a
- * minimum cut of the whole.
+ * Wanted is the partition with the least q·cross - p·parts. Every cable lays q times its capacity on its two
+ * ends, divided between them as we like, and every set of nodes S that some node belongs to must have room
+ * for all cables inside of it and for p more: z(S) >= q·inside(S) + p. The least room z is found node by
+ * node: a new node bears all of its cables to those before it, and p; as much of that as can goes on over
+ * cables to nodes that have room left, a maximum flow; what stays is its own room. Where the flow stopped is
+ * a set that is just full, and such sets, joined where they meet, are the parts. In the end q·capacity -
+ * z(all) is the least. Loads stay where they are for the next node, and room is mostly left near by, so that
+ * each flow sees a small part of the network: 32x32 workers take milliseconds, and took seconds when every
+ * node had a minimum cut of the whole.
  *
  *      new node:  p + 3 q     q |   neighbours take what they have room for, and may pass on
  *                   |---- q ----o   in turn what other cables lay on them */

@@ -11,8 +11,8 @@
 #include <coin/Clp_C_Interface.h>
 #include <stdint.h>
 
-/* OpenMP's own functions, where something in the process brings them. They set a value of the calling thread.
- */
+/* OpenMP's own functions, where something in the process brings them. They set a value of the calling
+ * thread. */
 int omp_get_max_threads(void);
 void omp_set_num_threads(int count);
 #pragma weak omp_get_max_threads

@@ -79,7 +79,6 @@ void banyan_flow_set(banyan_flow *flow, int edge, int64_t capacity, int64_t back
     flow->room[2 * edge + 1] = back;
 }
 
-
 /* Distances from the source over edges with room; 0 when the sink is out of reach. */
 static int number_levels(banyan_flow *flow, int source, int sink)
 {

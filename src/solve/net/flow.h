@@ -21,9 +21,8 @@ void banyan_flow_set(banyan_flow *flow, int edge, int64_t capacity, int64_t back
 /* Largest flow from source to sink, at most limit. Uses up the capacities. */
 int64_t banyan_flow_run(banyan_flow *flow, int source, int sink, int64_t limit);
 
-
-/* After run: is the node on the source's side of the smallest minimum cut? Meaningless if the limit was hit.
- */
+/* After run: is the node on the source's side of the smallest minimum cut? Meaningless if the limit was
+ * hit. */
 int banyan_flow_reaches(const banyan_flow *flow, int node);
 
 #endif

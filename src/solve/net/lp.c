@@ -114,7 +114,6 @@ banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const
     return BANYAN_SUCCESS;
 }
 
-
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
 {
     if (lp->failed) /* the column may not be there; the next solve tells */

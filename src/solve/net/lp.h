@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/net/lp.h: linear programs that grow by columns: maximise cost·x subject to rows, x >= 0.
- * The outside solver sits behind this header in one file. A second solve starts from the first one's basis.
- */
+ * The outside solver sits behind this header in one file. A second solve starts from the first one's
+ * basis. */
 #ifndef BANYAN_SOLVE_NET_LP_H
 #define BANYAN_SOLVE_NET_LP_H
 

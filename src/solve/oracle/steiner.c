@@ -134,8 +134,8 @@ static void split(banyan_steiner *s, unsigned mask, size_t v)
     }
 }
 
-/* From v straight to u and then on. Short ways are a metric, so one pass is enough, over a copy of the row.
- */
+/* From v straight to u and then on. Short ways are a metric, so one pass is enough, over a copy of the
+ * row. */
 static void run_on(banyan_steiner *s, unsigned mask, int64_t *row)
 {
     size_t n = (size_t)s->closure->count;
@@ -444,8 +444,8 @@ banyan_status banyan_steiner_free_root(banyan_steiner *s, banyan_error *err)
 }
 
 /* The closure's costs, and one node more with an edge to every root. These edges cost more than all others of
- * a tree together, so the cheapest tree has one of them. The diagonal, which nobody reads, keeps that cost.
- */
+ * a tree together, so the cheapest tree has one of them. The diagonal, which nobody reads, keeps that
+ * cost. */
 static void price_roots(banyan_steiner *s, const int *root, int root_count)
 {
     size_t n = (size_t)s->closure->count, wide = n + 1;

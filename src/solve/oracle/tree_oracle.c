@@ -58,7 +58,6 @@ void banyan_oracle_destroy(banyan_oracle *oracle)
     banyan_free(oracle);
 }
 
-
 int64_t banyan_oracle_tree(void *context, const int64_t *cost, banyan_trees *trees)
 {
     banyan_oracle *oracle = context;

@@ -13,7 +13,6 @@ typedef struct banyan_oracle banyan_oracle;
 banyan_status banyan_oracle_create(const banyan_graph *graph, banyan_oracle **out, banyan_error *err);
 void banyan_oracle_destroy(banyan_oracle *oracle); /* accepts NULL */
 
-
 /* Appends the cheapest tree under the arcs' costs (equal on twins) and returns its cost; -1: none. Its type
  * is banyan_tree_oracle, the context a banyan_oracle. */
 int64_t banyan_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *trees);

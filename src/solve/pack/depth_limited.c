@@ -2,8 +2,8 @@
 /* solve/pack/depth_limited.c: column generation over pairs of trees. A tree grows by the cheapest step from
  * nodes that are not too deep yet (Prim); nodes that nobody may take on in the end are joined by a path of
  * the fewest hops, and whatever hung deeper on it comes up. That is no cheapest tree, so the packing is good
- * but not proven to be the best. Cost: two trees in O(nodes^2) for each root and round, some twenty rounds.
- */
+ * but not proven to be the best. Cost: two trees in O(nodes^2) for each root and round, some twenty
+ * rounds. */
 #include "solve/pack/depth_limited.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/pack/depth_limited.h: pairs of an in-tree and an out-tree with one root, all no deeper than wanted.
- */
+/* solve/pack/depth_limited.h: pairs of an in-tree and an out-tree with one root, all no deeper than
+ * wanted. */
 #ifndef BANYAN_SOLVE_PACK_DEPTH_LIMITED_H
 #define BANYAN_SOLVE_PACK_DEPTH_LIMITED_H
 

@@ -12,8 +12,8 @@ typedef struct {
 } banyan_ellipsoid_effort;
 
 /* Appends the distinct trees that the method meets on its way to the best prices, within tolerance of them.
- * The best packing of just these trees is within tolerance of the best of all. UNSUPPORTED beyond 40 cables.
- */
+ * The best packing of just these trees is within tolerance of the best of all. UNSUPPORTED beyond 40
+ * cables. */
 banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_oracle oracle, void *context,
                                      double tolerance, banyan_trees *trees, banyan_ellipsoid_effort *effort,
                                      banyan_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/pack/pair_columns.c: column generation with two kinds of columns, in-trees and out-trees, tied
  * together by one row a root (out-trees there must weigh as much as in-trees). The row's price splits the
- * worth of 1 between the two kinds. Smoothing and integer prices as in packing.c. */
+ * worth of 1 between the two kinds. Smoothing and integer prices as in solve/pack/tree_columns.c. */
 #include "solve/pack/pair_columns.h"
 
 #include <math.h>

@@ -56,8 +56,8 @@ void banyan_pair_packing_fini(banyan_pair_packing *packing);
 void banyan_pair_packing_replace(banyan_pair_packing *packing, banyan_tree_kind *kind, int *root,
                                  double *weight, banyan_trees *trees);
 
-/* Pipelined, no node helps that is not active: solve goes this way there, which is much quicker than columns.
- */
+/* Pipelined, no node helps that is not active: solve goes this way there, which is much quicker than
+ * columns. */
 banyan_status banyan_pair_packing_by_cuts(const banyan_graph *graph,
                                           const banyan_pair_packing_problem *problem,
                                           banyan_pair_packing *out, banyan_error *err);

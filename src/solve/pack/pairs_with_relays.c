@@ -38,7 +38,6 @@
 #define MUCH 0.9                  /* of the bound will do on dense networks, once rebalanced */
 #define FITTED_TURNS 8            /* in that many turns, */
 #define FITTED_ARCS 8             /* a node, and more, are filled well by weights that fall */
-#define MORE_HOPS 4               /* and that much deeper */
 #define MANY_ARCS 600             /* beyond which */
 #define LEAST 0.1 /* must do: columns take minutes; so where more trees are allowed it is these that are */
 #define MOST_FITTED 512 /* as many */
@@ -176,7 +175,7 @@ static banyan_status limit_pairs(const banyan_graph *graph, int limit, const ban
             status = banyan_thin_add_pairs(out, few, err);
     }
     if (!status)
-        status = banyan_thin_thin_out(graph, limit, out, err);
+        status = banyan_thin_out(graph, limit, out, err);
     if (!status && best->total > out->total)
         take_trees(out, best);
     if (!status && out->total < ENOUGH * out->bound_value)
@@ -242,7 +241,7 @@ static banyan_status settle_laden(const banyan_graph *graph, int limit, const ba
     banyan_falling_pairs_problem laden = {
         .price = settle->price, .root = division->root, .pair_limit = limit};
     banyan_pair_packing few = {.bound_value = division->bound_value};
-    banyan_status status = banyan_falling_pairs_pairs(graph, &laden, &few, err);
+    banyan_status status = banyan_falling_pairs_find(graph, &laden, &few, err);
 
     if (!status)
         status = banyan_rebalance_packing(graph, settle, &few, err);

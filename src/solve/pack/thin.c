@@ -281,8 +281,8 @@ static void drop_lightest(scale *s, size_t count)
     }
 }
 
-banyan_status banyan_thin_thin_out(const banyan_graph *graph, int pair_limit, banyan_pair_packing *packing,
-                                   banyan_error *err)
+banyan_status banyan_thin_out(const banyan_graph *graph, int pair_limit, banyan_pair_packing *packing,
+                              banyan_error *err)
 {
     scale s = {.graph = graph, .packing = packing};
     banyan_status status = scale_init(&s, 0, err);

@@ -214,8 +214,8 @@ static void price_workers(generator *g)
         add_latest_column(g);
 }
 
-/* Multiplicative weights: each tree makes what it uses more expensive. The first gives a bound in any case.
- */
+/* Multiplicative weights: each tree makes what it uses more expensive. The first gives a bound in any
+ * case. */
 static banyan_status warm_up(generator *g, banyan_error *err)
 {
     if (!g->problem->directed && !g->problem->group && g->problem->warm_trees > 1 &&

@@ -197,8 +197,8 @@ static void join_arcs(layout *l, int hub)
     banyan_free(both);
 }
 
-/* What came in over the arc and cannot leave the idle node at its end goes on to others, from which it can.
- */
+/* What came in over the arc and cannot leave the idle node at its end goes on to others, from which it
+ * can. */
 static void go_on(layout *l, int in)
 {
     const banyan_graph *graph = l->graph;

@@ -9,16 +9,12 @@
  *       i            v     to its top turns round. Trees towards their roots are the same, backwards.
  *       |x
  *       v                  An arc's price grows exponentially with what it bears. That alone would level all arcs by
- * ways that are too long, for idle nodes let trees have more edges than need be. So prices learn: what is too
- * full after a
- * round costs more from then on, and the others less, as the prices of a linear program would; with them,
- * prices need
- * not be steep. And a part of each price is that of the proof, however little the arc bears. Where nearly all
- * limits are held,
- * steep prices bring the rest to rest, and trees that swap arcs (solve/round/branch_swaps.c). Idle nodes also
- * come and go with all
- * their branches at once (solve/round/branch_stars.c). Cost: a search for a shortest way an attempt, mostly a
- * short one. */
+ * ways that are too long, for idle nodes let trees have more edges than need be. So prices learn: what is
+ * too full after a round costs more from then on, and the others less, as the prices of a linear program
+ * would; with them, prices need not be steep. And a part of each price is that of the proof, however
+ * little the arc bears. Where nearly all limits are held, steep prices bring the rest to rest, and trees
+ * that swap arcs (solve/round/branch_swaps.c). Idle nodes also come and go with all their branches at once
+ * (solve/round/branch_stars.c). Cost: a search for a shortest way an attempt, mostly a short one. */
 #include "solve/round/branch_moves.h"
 
 #include <math.h>
@@ -33,8 +29,8 @@
 #define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
 #define IDLE_ROUNDS 2 /* after as many it ends */
 
-/* The branch of top comes off, with the way above it that served it alone; what that costs if it is put back.
- */
+/* The branch of top comes off, with the way above it that served it alone; what that costs if it is put
+ * back. */
 static double cut_off(banyan_branch_mover *g, int top)
 {
     double cost = 0;

@@ -26,8 +26,8 @@ static double excess(const banyan_branch_mover *g, int arc, double more)
     return over > 0 ? over * over / g->problem->limit[arc] : 0;
 }
 
-/* v can hang on the arc's other end in the tree, which is none that hangs on it, and does not get too deep.
- */
+/* v can hang on the arc's other end in the tree, which is none that hangs on it, and does not get too
+ * deep. */
 static int can_hang(const banyan_branch_mover *g, int tree, int v, int arc)
 {
     size_t first = (size_t)tree * (size_t)g->node_count;

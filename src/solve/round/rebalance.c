@@ -50,7 +50,7 @@ typedef struct {
     double *value;       /* and how often each uses it */
     int *above;
     double *weight;  /* per tree */
-    double *learned; /* per arc: prices of graft */
+    double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
     banyan_lp *lp;   /* by which pairs were weighed last */
 } settler;
 
@@ -273,13 +273,14 @@ static banyan_status settle_branches(settler *s, banyan_trees *trees, double *we
     for (int turn = 0;
          !status && turn < s->problem->turn_limit && (turn == 0 || best->total < s->problem->enough);
          turn++) {
-        double sum, before = latest;
+        double sum = 0, before = latest;
 
         aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
         status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);
-        if (s->problem->in_hurry && !(is_firm ? is_in_reach(s, before, sum) : is_in_reach(s, 0, sum)))
+        if (!status && s->problem->in_hurry &&
+            !(is_firm ? is_in_reach(s, before, sum) : is_in_reach(s, 0, sum)))
             break;
         if (status || !is_firm || sum > latest + least) {
             latest = sum;

@@ -130,8 +130,8 @@ static int is_below(const int *parent, int v, int top)
     return v == top;
 }
 
-/* Hangs v's part of the tree to b by cable: turns round the parents from v up to top, which loses its parent.
- */
+/* Hangs v's part of the tree to b by cable: turns round the parents from v up to top, which loses its
+ * parent. */
 static void rehang(int *parent, int *via, int v, int top, int b, int cable)
 {
     int above = b, above_via = cable;

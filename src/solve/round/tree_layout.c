@@ -65,8 +65,8 @@ double banyan_tree_layout_load(const banyan_tree_layout *l, int cable)
     return l->uses[cable] / (double)l->graph->arcs[cable].capacity;
 }
 
-/* What one more use, by a tree of the weight that prices are made for, would cost beside the fullest cable.
- */
+/* What one more use, by a tree of the weight that prices are made for, would cost beside the fullest
+ * cable. */
 static void set_price(banyan_tree_layout *l, int cable)
 {
     double load = (l->uses[cable] + l->price_weight) / (double)l->graph->arcs[cable].capacity;

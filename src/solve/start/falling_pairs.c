@@ -128,9 +128,9 @@ static banyan_status add_pair(loader *l, int pair, banyan_error *err)
     return status;
 }
 
-banyan_status banyan_falling_pairs_pairs(const banyan_graph *graph,
-                                         const banyan_falling_pairs_problem *problem,
-                                         banyan_pair_packing *packing, banyan_error *err)
+banyan_status banyan_falling_pairs_find(const banyan_graph *graph,
+                                        const banyan_falling_pairs_problem *problem,
+                                        banyan_pair_packing *packing, banyan_error *err)
 {
     loader l = {.graph = graph, .problem = problem, .bound = packing->bound_value};
     banyan_status status = loader_init(&l, err);

@@ -13,8 +13,8 @@ typedef struct {
 } banyan_falling_pairs_problem;
 
 /* Trees of the packing are replaced. Their weights come to its bound, though arcs may bear too much. */
-banyan_status banyan_falling_pairs_pairs(const banyan_graph *graph,
-                                         const banyan_falling_pairs_problem *problem,
-                                         banyan_pair_packing *packing, banyan_error *err);
+banyan_status banyan_falling_pairs_find(const banyan_graph *graph,
+                                        const banyan_falling_pairs_problem *problem,
+                                        banyan_pair_packing *packing, banyan_error *err);
 
 #endif

@@ -13,8 +13,8 @@ typedef struct {
     int in_hurry;  /* if they do not soon come near to that, there are other ways */
 } banyan_hub_pairs_problem;
 
-/* Whether every node that adds also copies, and has all its links to and from one switch that only forwards.
- */
+/* Whether every node that adds also copies, and has all its links to and from one switch that only
+ * forwards. */
 int banyan_hub_pairs_apply(const banyan_graph *graph);
 
 /* Whether the switch's links to other switches are much narrower than those to workers; how many there are of

@@ -9,8 +9,8 @@
  * a partition tight, so there are few: an 8x8 torus needs 34 where a linear program's vertex has 128.
  *
  * Among the trees that fit we take shallow ones: equal costs go to the cable nearest to a root in the middle
- * of the network, which makes breadth-first trees, and then to the one with the most room. Roots take turns.
- */
+ * of the network, which makes breadth-first trees, and then to the one with the most room. Roots take
+ * turns. */
 #include "solve/start/peel.h"
 
 #include <string.h>
