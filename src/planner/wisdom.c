@@ -114,6 +114,15 @@ banyan_status banyan_wisdom_remember(banyan_wisdom *wisdom, const banyan_problem
     return BANYAN_SUCCESS;
 }
 
+/* The algorithm's own words for the entry's setting, which live on; key NULL: it has none, or no such one. */
+static banyan_parameter find_variant(const banyan_algorithm *algorithm, const banyan_wisdom_entry *entry)
+{
+    for (const banyan_parameter *v = algorithm->variants; v && v->key; v++)
+        if (!strcmp(v->key, entry->key) && !strcmp(v->value, entry->value))
+            return *v;
+    return (banyan_parameter){NULL, NULL};
+}
+
 banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banyan_problem *problem,
                                    banyan_plan *out, banyan_error *err)
 {
@@ -132,6 +141,8 @@ banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banya
     status = banyan_algorithm_applies(algorithm, &own, err);
     if (!status)
         status = banyan_plan_make(algorithm, &own, out, err);
+    if (!status)
+        out->variant = find_variant(algorithm, entry);
     return status == BANYAN_INVALID_ARGUMENT ? BANYAN_UNSUPPORTED : status;
 }
 

@@ -87,6 +87,31 @@ TEST(the_choice_is_explained_with_the_next_best_and_the_link_that_limits)
     banyan_topology_destroy(t);
 }
 
+TEST(a_plan_from_wisdom_names_its_setting)
+{
+    banyan_topology *t = load("torus:4x4");
+    banyan_problem problem = problem_on(t, 1 << 20);
+    int recalled = 0;
+
+    for (int i = 0; i < banyan_algorithm_count(); i++)
+        for (const banyan_parameter *v = banyan_algorithm_at(i)->variants; v && v->key; v++) {
+            banyan_wisdom_entry entry = {.collective = BANYAN_COLLECTIVE_ALLREDUCE};
+            banyan_plan plan;
+
+            snprintf(entry.algorithm, sizeof entry.algorithm, "%s", banyan_algorithm_at(i)->name);
+            snprintf(entry.key, sizeof entry.key, "%s", v->key);
+            snprintf(entry.value, sizeof entry.value, "%s", v->value);
+            if (banyan_wisdom_recall(&entry, &problem, &plan, NULL))
+                continue;
+            assert_true(plan.variant.key && !strcmp(plan.variant.key, v->key));
+            assert_string_equal(plan.variant.value, v->value);
+            banyan_plan_fini(&plan);
+            recalled++;
+        }
+    assert_true(recalled > 0);
+    banyan_topology_destroy(t);
+}
+
 TEST(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else)
 {
     banyan_topology *t = load("hosts:2+3"), *other = load("hosts:2+3,gbps=1");
@@ -287,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_patient_search_tries_variants_and_is_never_worse),
         cmocka_unit_test(efforts_have_names),
         cmocka_unit_test(the_choice_is_explained_with_the_next_best_and_the_link_that_limits),
+        cmocka_unit_test(a_plan_from_wisdom_names_its_setting),
         cmocka_unit_test(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else),
         cmocka_unit_test(wisdom_of_a_type_goes_first_and_serves_others_where_there_is_nothing_better),
         cmocka_unit_test(wisdom_about_an_algorithm_that_is_gone_is_passed_over),
