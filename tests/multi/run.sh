@@ -94,7 +94,8 @@ expect 7 "exited with code 7; the others are ended" -n 3 sh -c '[ $BANYAN_RANK =
 expect 137 "rank 2 (process" -n 3 sh -c '[ $BANYAN_RANK = 2 ] && kill -9 $$; sleep 60'
 expect 137 "was ended by signal 9" -n 3 sh -c '[ $BANYAN_RANK = 2 ] && kill -9 $$; sleep 60'
 expect 5 "exited with code 5" -n 2 sh -c 'trap "" TERM; [ $BANYAN_RANK = 1 ] && exit 5; while :; do sleep 1; done'
-expect 127 "cannot start nosuchcommand: No such file or directory" -n 3 nosuchcommand
+# A folder in PATH that may not be searched makes execvp say that instead.
+PATH=/usr/bin:/bin expect 127 "cannot start nosuchcommand: No such file or directory" -n 3 nosuchcommand
 check "quiet says nothing" [ "$("$banyan" run -q -n 2 false 2>&1)" = "" ]
 expect 124 "not done after 0.3 s; still running: rank 0, rank 1" -n 2 --timeout 300ms sleep 60
 expect 124 "still running: rank 1" -n 2 --timeout 0.5 sh -c '[ $BANYAN_RANK = 0 ] || sleep 60'
