@@ -16,6 +16,11 @@ if why=$(cannot_make_test_network "$banyan"); then
     exit $skipped
 fi
 
+if ! why=$(unshare -m true 2>&1); then
+    echo "skipped: no mounts can be made apart from the machine's (in a chroot already?): $why"
+    exit $skipped
+fi
+
 complain() {
     echo "$*"
     sed 's/^/  | /' "$place/log"

@@ -405,11 +405,12 @@ static int has_namespaces(void)
     fflush(NULL);
     process = fork();
     if (!process)
-        _exit(unshare(CLONE_NEWNET | CLONE_NEWNS) || run("ip link add s0 type bridge > /dev/null 2>&1"));
+        _exit(unshare(CLONE_NEWNET | CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+              run("ip link add s0 type bridge > /dev/null 2>&1"));
     waitpid(process, &how, 0);
     if (how)
-        print_message("skipped: a network that can be cut is made of network namespaces, with root's rights "
-                      "and the tool ip\n");
+        print_message("skipped: a network that can be cut is made of network namespaces, with root's rights, "
+                      "the tool ip and a root folder that is a mount point\n");
     return !how;
 }
 
