@@ -49,20 +49,6 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_effort(const cli_arguments *arguments, cli_problem *out, banyan_error *err)
-{
-    const char *text = cli_get(arguments, "effort");
-    banyan_status status = BANYAN_SUCCESS;
-
-    out->effort = banyan_plan_default_effort(&out->problem);
-    if (text)
-        status = banyan_effort_parse(text, &out->effort, err);
-    if (!status && out->effort == BANYAN_EFFORT_TIMED)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             "only 'banyan tune' times plans; --effort is estimate, measure or patient");
-    return status;
-}
-
 /* Every option that is not in the verb's own tables is an algorithm's: the parser let no others through. */
 static void read_parameters(const cli_arguments *arguments, cli_problem *out)
 {
@@ -95,7 +81,7 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     if (!status)
         status = read_numbers(arguments, out, err);
     if (!status)
-        status = read_effort(arguments, out, err);
+        status = banyan_plan_read_effort(cli_get(arguments, "effort"), &out->problem, &out->effort, err);
     if (status) {
         cli_problem_fini(out);
         return status;

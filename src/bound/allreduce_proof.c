@@ -205,15 +205,8 @@ static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64
     if (!status && (!joined.graph || joined.graph->active_count < 2)) {
         status = least_cost(graph, price, hoped, out, err);
     } else if (!status) {
-        least = banyan_alloc((size_t)joined.graph->arc_count, sizeof *least);
-        status = least ? BANYAN_SUCCESS : banyan_fail_memory(err);
-        for (int i = 0; least && i < joined.graph->arc_count; i++)
-            least[i] = INT64_MAX;
-        for (int i = 0; least && i < graph->arc_count; i++)
-            if (joined.arc[i] >= 0 && price[i] < least[joined.arc[i]])
-                least[joined.arc[i]] = price[i];
-        if (!status)
-            status = least_cost(joined.graph, least, hoped, out, err);
+        least = banyan_contraction_price(&joined, graph, price);
+        status = least ? least_cost(joined.graph, least, hoped, out, err) : banyan_fail_memory(err);
     }
     banyan_free(least);
     banyan_contraction_fini(&joined);

@@ -292,15 +292,8 @@ static banyan_status cost_of_joined(const banyan_graph *graph, const int64_t *pr
     if (!status && (!joined.graph || joined.graph->active_count < 2)) {
         status = cost_of_trees(graph, price, out, err);
     } else if (!status) {
-        least = banyan_alloc((size_t)joined.graph->arc_count, sizeof *least);
-        status = least ? BANYAN_SUCCESS : banyan_fail_memory(err);
-        for (int i = 0; least && i < joined.graph->arc_count; i++)
-            least[i] = INT64_MAX;
-        for (int i = 0; least && i < graph->arc_count; i++)
-            if (joined.arc[i] >= 0 && price[i] < least[joined.arc[i]])
-                least[joined.arc[i]] = price[i];
-        if (!status)
-            status = cost_of_trees(joined.graph, least, out, err);
+        least = banyan_contraction_price(&joined, graph, price);
+        status = least ? cost_of_trees(joined.graph, least, out, err) : banyan_fail_memory(err);
     }
     banyan_free(least);
     banyan_contraction_fini(&joined);

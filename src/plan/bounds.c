@@ -32,12 +32,9 @@ typedef struct {
 static banyan_status read_effort(const char *text, question *out, banyan_error *err)
 {
     const banyan_problem problem = {.bytes = out->bytes, .active_count = out->active_count};
-    banyan_effort effort = banyan_plan_default_effort(&problem);
-    banyan_status status = text ? banyan_effort_parse(text, &effort, err) : BANYAN_SUCCESS;
+    banyan_effort effort;
+    banyan_status status = banyan_plan_read_effort(text, &problem, &effort, err);
 
-    if (!status && effort == BANYAN_EFFORT_TIMED)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             "only 'banyan tune' times plans: the effort is estimate, measure or patient");
     out->is_patient = effort == BANYAN_EFFORT_PATIENT;
     return status;
 }

@@ -79,19 +79,6 @@ static banyan_status read_parameters(const char *const *list, banyan_plan_proble
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_effort(const char *text, banyan_plan_problem *out, banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
-    out->effort = banyan_plan_default_effort(&out->problem);
-    if (text)
-        status = banyan_effort_parse(text, &out->effort, err);
-    if (!status && out->effort == BANYAN_EFFORT_TIMED)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             "only 'banyan tune' times plans: the effort is estimate, measure or patient");
-    return status;
-}
-
 static banyan_status read(const banyan_plan_config *config, banyan_plan_problem *out, banyan_error *err)
 {
     banyan_problem *problem = &out->problem;
@@ -112,7 +99,7 @@ static banyan_status read(const banyan_plan_config *config, banyan_plan_problem 
     if (!status)
         status = read_parameters(config->parameters, out, err);
     if (!status)
-        status = read_effort(config->effort, out, err);
+        status = banyan_plan_read_effort(config->effort, problem, &out->effort, err);
     return status;
 }
 

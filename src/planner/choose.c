@@ -18,6 +18,20 @@ banyan_effort banyan_plan_default_effort(const banyan_problem *problem)
                : BANYAN_EFFORT_MEASURE;
 }
 
+banyan_status banyan_plan_read_effort(const char *text, const banyan_problem *problem, banyan_effort *out,
+                                      banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = banyan_plan_default_effort(problem);
+    if (text)
+        status = banyan_effort_parse(text, out, err);
+    if (!status && *out == BANYAN_EFFORT_TIMED)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "only 'banyan tune' times plans: the effort is estimate, measure or patient");
+    return status;
+}
+
 /* Of two with similar predictions. Short calls are made of turns on cores, which other ranks or the job
  * itself want, too: fewer messages are fewer turns. Where connections meet on full links, what waits for one
  * of them holds up the others, which no model here sees. Else whoever leaves the links sooner, or waits less

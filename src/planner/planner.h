@@ -53,6 +53,10 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
 /* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans
  * it takes (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem);
+
+/* What a user asked for, or that default where text is NULL. Only 'banyan tune' may ask for timed plans. */
+banyan_status banyan_plan_read_effort(const char *text, const banyan_problem *problem, banyan_effort *out,
+                                      banyan_error *err);
 typedef int banyan_plan_usable(const void *context, const banyan_schedule *schedule);
 int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,
                      banyan_plan_usable *usable, const void *context);

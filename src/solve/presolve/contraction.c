@@ -112,3 +112,16 @@ void banyan_contraction_fini(banyan_contraction *contraction)
     banyan_free(contraction->arc);
     memset(contraction, 0, sizeof *contraction);
 }
+
+int64_t *banyan_contraction_price(const banyan_contraction *contraction, const banyan_graph *graph,
+                                  const int64_t *price)
+{
+    int64_t *least = banyan_alloc((size_t)contraction->graph->arc_count, sizeof *least);
+
+    for (int i = 0; least && i < contraction->graph->arc_count; i++)
+        least[i] = INT64_MAX;
+    for (int i = 0; least && i < graph->arc_count; i++)
+        if (contraction->arc[i] >= 0 && price[i] < least[contraction->arc[i]])
+            least[contraction->arc[i]] = price[i];
+    return least;
+}

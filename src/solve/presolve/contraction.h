@@ -20,4 +20,9 @@ banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, i
                               banyan_contraction *out, banyan_error *err);
 void banyan_contraction_fini(banyan_contraction *contraction);
 
+/* Per arc of the contraction's graph, the least price of those that it stands for; NULL: memory ran out. The
+ * caller frees it. */
+int64_t *banyan_contraction_price(const banyan_contraction *contraction, const banyan_graph *graph,
+                                  const int64_t *price);
+
 #endif
