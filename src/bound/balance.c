@@ -367,8 +367,8 @@ static banyan_status offer(const program *p, const int64_t *whole, banyan_balanc
     banyan_status status = price ? make_family(p, whole, &family, err) : banyan_fail_memory(err);
 
     if (!status && family.count) {
-        status = banyan_check_gather(p->graph, p->towards, &family, "the program", price, &fraction, &value,
-                                     err);
+        status =
+            banyan_check_gather(p->graph, p->towards, &family, "the program", price, &fraction, &value, err);
         if (status == BANYAN_PLAN_INVALID) /* potentials too large for whole numbers */
             status = BANYAN_SUCCESS;
     }

@@ -249,7 +249,8 @@ static banyan_status find_all(const banyan_topology *topology, const int *active
         if (!status)
             status = lone_worker(topology, &out->reducescatter, err);
     } else if (!status) {
-        status = find_allreduce(topology, graph, 1 + patient, &out->allreduce, &out->reached_bytes_per_s, err);
+        status =
+            find_allreduce(topology, graph, 1 + patient, &out->allreduce, &out->reached_bytes_per_s, err);
         for (int towards = 0; !status && towards < 2; towards++) {
             banyan_gather_question question = {topology, graph, relays, towards};
 

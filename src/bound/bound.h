@@ -29,8 +29,8 @@ typedef struct {
     banyan_certificate_kind kind;
     int node_count, link_count; /* the topology's */
     int part_count;
-    int *part;                /* by node: its part, or -1 where it does not matter */
-    int64_t *price;           /* by link; links that cross parts have a price above 0 */
+    int *part;      /* by node: its part, or -1 where it does not matter */
+    int64_t *price; /* by link; links that cross parts have a price above 0 */
 
     /* What proves it: of all-gather and reduce-scatter, kind cuts, and of an all-reduce wherever cuts do.
      * reduce: the all-reduce's trees into a root, if cuts for these are others. */

@@ -56,10 +56,9 @@ static banyan_status check_potentials(const banyan_graph *graph, int towards, co
 
         if (((graph->role[v] & BANYAN_NODE_ACTIVE) && potential[v]) || potential[v] > most ||
             potential[v] < -most)
-            return banyan_fail(err, BANYAN_PLAN_INVALID,
-                               "%s: node %d, which is %s, cannot have the potential %lld", name, v,
-                               graph->role[v] & BANYAN_NODE_ACTIVE ? "active" : "idle",
-                               (long long)potential[v]);
+            return banyan_fail(
+                err, BANYAN_PLAN_INVALID, "%s: node %d, which is %s, cannot have the potential %lld", name, v,
+                graph->role[v] & BANYAN_NODE_ACTIVE ? "active" : "idle", (long long)potential[v]);
     }
     return BANYAN_SUCCESS;
 }
@@ -161,7 +160,8 @@ banyan_status banyan_check_gather(const banyan_graph *graph, int towards, const 
 }
 
 /* Adds what trees of each root cost at least. */
-static void add_costs(const banyan_graph *graph, int towards, const banyan_cut_family *family, banyan_wide *cost)
+static void add_costs(const banyan_graph *graph, int towards, const banyan_cut_family *family,
+                      banyan_wide *cost)
 {
     int64_t total = weight_of_all(family);
     banyan_wide idle = 0;

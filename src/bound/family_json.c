@@ -91,8 +91,8 @@ banyan_status banyan_family_read(const banyan_json *object, const char *prefix,
         return BANYAN_SUCCESS;
     /* The best weights are a vertex of a program with two rows for each link and node. */
     if (count == 0 || count > most)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%s\" should be an array of 1 to %zu cuts", name[0],
-                           most);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%s\" should be an array of 1 to %zu cuts",
+                           name[0], most);
     for (size_t k = 0; k < count; k++) {
         size_t nodes = banyan_json_count(banyan_json_field(banyan_json_item(cuts, k), "nodes"));
 
@@ -105,7 +105,7 @@ banyan_status banyan_family_read(const banyan_json *object, const char *prefix,
     for (size_t k = 0; !status && k < count; k++)
         status = read_cut(banyan_json_item(cuts, k), k, topology->node_count, out, err);
     if (!status)
-        status = read_potentials(banyan_json_field(object, name[1]), topology->node_count,
-                                 out->potential, err);
+        status =
+            read_potentials(banyan_json_field(object, name[1]), topology->node_count, out->potential, err);
     return status;
 }

@@ -139,7 +139,8 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (!status)
         status = banyan_family_read(object, "reduce_", topology, &out->reduce, err);
     if (!status && out->kind == BANYAN_CERTIFICATE_CUTS && !out->family.count)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a certificate of kind \"cuts\" lacks its \"cuts\"");
+        status =
+            banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a certificate of kind \"cuts\" lacks its \"cuts\"");
     return status ? status
                   : banyan_bound_read_prices(banyan_json_field(object, "prices"), topology, "prices",
                                              out->price, err);

@@ -25,8 +25,8 @@ typedef struct {
 typedef struct {
     const banyan_graph *graph;
     const int64_t *price; /* by arc */
-    int64_t *distance; /* by node: to the nearest active node, */
-    int *nearest;      /* which is this one; -1: there is none */
+    int64_t *distance;    /* by node: to the nearest active node, */
+    int *nearest;         /* which is this one; -1: there is none */
     event *events;
     size_t event_count;
     int *top, *next, *last; /* by node: towards the first of its part; the part's nodes as a list */
@@ -67,8 +67,7 @@ static banyan_status kruskal_init(kruskal *k, const banyan_graph *graph, banyan_
     k->last = banyan_alloc(nodes, sizeof *k->last);
     k->birth = banyan_alloc(nodes, sizeof *k->birth);
     k->sorted = banyan_alloc(nodes, sizeof *k->sorted);
-    return k->distance && k->nearest && k->events && k->top && k->next && k->last && k->birth &&
-                   k->sorted
+    return k->distance && k->nearest && k->events && k->top && k->next && k->last && k->birth && k->sorted
                ? BANYAN_SUCCESS
                : banyan_fail_memory(err);
 }

@@ -424,11 +424,12 @@ TEST(cuts_prove_all_reduce_bounds_without_a_search)
         const char *spec;
         banyan_relays relays;
         int active_count;
-    } cases[] = {{"torus:4x4", BANYAN_RELAYS_ADD, 16},     {"torus:4x4", BANYAN_RELAYS_FORWARD, 9},
-                 {"fattree:4x4", BANYAN_RELAYS_ADD, 16},   {"racks:2x4x4", BANYAN_RELAYS_ADD, 32},
-                 {"switch:16", BANYAN_RELAYS_ADD, 12},     {"ring:9,degrade=g0->g1:0.37", BANYAN_RELAYS_ADD, 9},
-                 {"mesh:5x5", BANYAN_RELAYS_FORWARD, 13},  {"hosts:2+3,degrade=h0->net:0.3", BANYAN_RELAYS_ADD, 5},
-                 {"dgxa100:4", BANYAN_RELAYS_FORWARD, 19}, {"full:12", BANYAN_RELAYS_ADD, 7}};
+    } cases[] = {
+        {"torus:4x4", BANYAN_RELAYS_ADD, 16},     {"torus:4x4", BANYAN_RELAYS_FORWARD, 9},
+        {"fattree:4x4", BANYAN_RELAYS_ADD, 16},   {"racks:2x4x4", BANYAN_RELAYS_ADD, 32},
+        {"switch:16", BANYAN_RELAYS_ADD, 12},     {"ring:9,degrade=g0->g1:0.37", BANYAN_RELAYS_ADD, 9},
+        {"mesh:5x5", BANYAN_RELAYS_FORWARD, 13},  {"hosts:2+3,degrade=h0->net:0.3", BANYAN_RELAYS_ADD, 5},
+        {"dgxa100:4", BANYAN_RELAYS_FORWARD, 19}, {"full:12", BANYAN_RELAYS_ADD, 7}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         banyan_topology *topology;

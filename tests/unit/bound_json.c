@@ -174,7 +174,8 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
         {"\"nodes\":[0]", "\"nodes\":[3]", "cut 0 of broadcast holds no active worker"},
         {"\"nodes\":[0]", "\"nodes\":[0,1,2]", "the cuts prove nothing"},
         {"\"potentials\":[[3,-1]]", "\"potentials\":[]", "the cuts prove nothing"},
-        {"\"reduce_cuts\":[", "\"reduce_cuts\":[],\"was\":[", "\"reduce_cuts\" should be an array of 1 to 20 cuts"},
+        {"\"reduce_cuts\":[", "\"reduce_cuts\":[],\"was\":[",
+         "\"reduce_cuts\" should be an array of 1 to 20 cuts"},
         {"\"reduce_potentials\":[]", "\"reduce_potentials\":[[1,1]]", "reduce: node 1, which is active"},
         {"\"cuts\":", "\"was\":", "\"cuts\" should be an array"},
     };
