@@ -112,7 +112,7 @@ static banyan_status check_family(const banyan_graph *graph, int towards, const 
                                  (long long)family->weight[k]);
         else
             status = add_cut(graph, towards, family, k, name, inside, price, err);
-        total += family->weight[k];
+        total += status ? 0 : family->weight[k];
     }
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = price[i] > 0 ? price[i] : 0;
