@@ -12,7 +12,8 @@
 void banyan_family_write(banyan_text *text, const char *prefix, const banyan_cut_family *family,
                          int node_count);
 
-/* From the fields of the object, with every number checked against the network. Empty where there are none. */
+/* From the fields of the object, with every number checked against the network. Empty where there are
+ * none. */
 banyan_status banyan_family_read(const banyan_json *object, const char *prefix,
                                  const banyan_topology *topology, banyan_cut_family *out, banyan_error *err);
 

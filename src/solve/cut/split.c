@@ -2,7 +2,8 @@
 /* solve/cut/split.c: out-trees with root weights r fit into capacities x just when into every set S of nodes
  * as much can enter as is summed outside (Edmonds 1973, Frank 1978); in-trees alike with what can leave S:
  *
- *     maximise sum of r    subject to    r(outside S) <= x(into S)    r(outside S) <= (c - x)(out of S)    for all S
+ *     maximise    sum of r
+ *     subject to  r(outside S) <= x(into S)  and  r(outside S) <= (c - x)(out of S)  for all S
  *
  * Where some nodes only forward, a tree's branches cannot meet there. Trees fit just when, besides, no more
  * of x leaves such a node than enters it, and of the reduce's part no more enters than leaves: then its arcs
@@ -150,7 +151,8 @@ static banyan_status make_program(banyan_divider *d, banyan_error *err)
     return status;
 }
 
-/* Where a sum can be made. Under even prices a tree costs the same from any of its nodes: one active node does. */
+/* Where a sum can be made. Under even prices a tree costs the same from any of its nodes: one active node is
+ * enough. */
 static void list_roots(banyan_divider *d)
 {
     const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
