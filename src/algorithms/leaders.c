@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/leaders.c: one worker of each machine speaks for it.
  *
- *     machine 0   1 \                          / 1        all of a machine add to its leader, leaders swap whole
- *                 2 - 0 <------> 4 - 5 - ...  -  2        vectors by recursive doubling, and copy the result back
- *     machine 1   3 /                          \ 3
+ *     machine 0   1 \                          / 1        all of a machine add to its leader, leaders swap
+ *                 2 - 0 <------> 4 - 5 - ...  -  2        whole vectors by recursive doubling, and copy the
+ *     machine 1   3 /                          \ 3        result back
  *
  * The fastest way for short vectors where machines are far apart: between them it takes as few hops as there
  * can be, and each leader exchanges one message a hop. Leaders beyond a power of two lean on a neighbour

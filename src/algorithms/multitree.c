@@ -14,7 +14,8 @@
  * (yx), 4 and 16 with ours (split), which is the least possible. Square tori have trees that take the least
  * possible number of steps at any size (pinwheel.h).
  *
- * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, 2021. */
+ * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning,
+ * 2021. */
 #include "algorithms/grow.h"
 
 #include <string.h>

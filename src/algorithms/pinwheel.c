@@ -2,11 +2,11 @@
 /* algorithms/pinwheel.c: a tree that looks the same after a quarter turn, shifted to every rank of a square
  * torus.
  *
- *     c c d d d        One arm (a) and its three turns make the tree of rank o. In a step the arm grows by one edge, so
- *     c c d d d        the tree by four, one in each direction; and as all trees are alike, every link of the torus is
- *     c c o a a        taken once a step. With sides of N that is (N^2 - 1) / 4 steps, rounded up: no trees take fewer,
- *     b b b a a        and most orders of neighbours take more. (N even: the far ends of two axes and the far corner
- *     b b b a a        are left for the last step.)
+ *     c c d d d        One arm (a) and its three turns make the tree of rank o. In a step the arm grows by
+ *     c c d d d        one edge, so the tree by four, one in each direction; and as all trees are alike,
+ *     c c o a a        every link of the torus is taken once a step. With sides of N that is (N^2 - 1) / 4
+ *     b b b a a        steps, rounded up: no trees take fewer, and most orders of neighbours take more. (N
+ *     b b b a a        even: the far ends of two axes and the far corner are left for the last step.)
  *
  * Which edge of the arm comes next: one whose parent has been there for more than a step, so that no message
  * waits for the latency of the one before, and of these the one with the longest way below it. Cost: the

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/stages.c: the time of trees from the fullest link of each stage.
  *
- *     stage     0    1    2    3          whole messages pass the stages one after the other: the sum of what the
- *     slice 0   ==   =    ==   =          fullest link of each takes
- *     slice 1        ==   =    ==   =     with K slices all stages are soon under way at once, and together they take as
- *     slice 2             ==   =    ==    long as the link that is fullest in all: fullest + (sum - fullest) / K
+ *     stage     0    1    2    3          Whole messages pass the stages one after the other: the sum of what
+ *     slice 0   ==   =    ==   =          the fullest link of each takes. With K slices all stages are soon
+ *     slice 1        ==   =    ==   =     under way at once, and together they take as long as the link that
+ *     slice 2             ==   =    ==    is fullest in all: fullest + (sum - fullest) / K,
  *
  * and the latency of the deepest tree, up and down. A stage is a round where messages keep to these, so that
  * each has its links for itself. Where they do not, it is a level of the trees: what is as many hops from its

@@ -287,14 +287,6 @@ static banyan_status by_cuts_of_helpers(const banyan_graph *graph, banyan_allred
     return status;
 }
 
-/* Prices alike both ways prove as much, and free cables are free in both. */
-static void make_even(const banyan_graph *graph, int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++)
-        if (graph->arcs[i].twin > i)
-            price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
-}
-
 /* The bound of a network in which some nodes are one holds for this one: in its units, with prices per arc of
  * it. */
 static banyan_status solve_joined(const banyan_graph *graph, const banyan_contraction *joined,
@@ -326,7 +318,7 @@ static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_boun
 
     if (status)
         return status;
-    make_even(graph, out->price);
+    banyan_graph_make_even_prices(graph, out->price);
     status = banyan_contract(graph, out->price, 1, &joined, err);
     if (!status && joined.graph && joined.graph->active_count > 1) {
         status = solve_joined(graph, &joined, &found, err);

@@ -7,7 +7,8 @@
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
- *   else, prices alike both ways       a dual ascent (asymmetric links: in the mean network, solve/presolve/symmetrise.h)
+ *   else, prices alike both ways       a dual ascent (asymmetric links: in the mean network,
+ *                                      solve/presolve/symmetrise.h)
  *   else, or where that is not enough  cuts, weighed by a linear program
  *
  * The last two may prove less than is true, never more. */

@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/net/effort.h"
 #include "solve/net/lp.h"
 #include "solve/net/work.h"
 
@@ -36,9 +37,6 @@
 #define SMALL_TOLERANCE 1e-9   /* share by which these may differ from the program's: its own precision */
 #define LARGEST_WEIGHT                                                                                       \
     1099511627776.0 /* 2^40, of weights that are not short fractions: below BANYAN_CHECK_LIMIT */
-
-/* Work of one program, counted as solve/net/work.h does: one or two seconds. The bound holds whenever it ends. */
-#define MAX_VISITS 100000000
 
 typedef struct {
     const banyan_graph *graph;
@@ -301,7 +299,7 @@ static banyan_status run(program *p, const unsigned char *first, banyan_error *e
 
     if (!status)
         status = add_first_cuts(p, inside, err);
-    while (!status && p->served < REACHED && banyan_work_since(&begin).visits < MAX_VISITS) {
+    while (!status && p->served < REACHED && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         status = banyan_lp_solve(p->lp, err);
         if (status)
             break;
@@ -327,7 +325,7 @@ static void take_values(const program *p, double *value)
         value[p->solved_count + (size_t)i] = fmax(0, x[i]);
 }
 
-/* The cuts that have a weight, as a family. */
+/* The cuts that have a weight, as a family: the nodes outside are those that it serves. */
 static banyan_status make_family(const program *p, const int64_t *whole, banyan_cut_family *out,
                                  banyan_error *err)
 {
@@ -338,7 +336,7 @@ static banyan_status make_family(const program *p, const int64_t *whole, banyan_
     for (size_t k = 0; k < p->solved_count; k++) {
         count += whole[k] > 0;
         for (int v = 0; whole[k] > 0 && v < nodes; v++)
-            members += p->cuts[k * (size_t)nodes + (size_t)v];
+            members += !p->cuts[k * (size_t)nodes + (size_t)v];
     }
     status = banyan_cut_family_init(out, count, members, nodes, err);
     if (status)
@@ -350,7 +348,7 @@ static banyan_status make_family(const program *p, const int64_t *whole, banyan_
             continue;
         out->weight[count++] = whole[k];
         for (int v = 0; v < nodes; v++)
-            if (p->cuts[k * (size_t)nodes + (size_t)v])
+            if (!p->cuts[k * (size_t)nodes + (size_t)v])
                 out->node[members++] = v;
         out->first[count] = (int)members;
     }
@@ -364,14 +362,14 @@ static banyan_status offer(const program *p, const int64_t *whole, banyan_balanc
 {
     int64_t *price = banyan_alloc((size_t)p->graph->arc_count, sizeof *price);
     banyan_cut_family family = {0};
+    banyan_fraction fraction;
     double value = HUGE_VAL;
     banyan_status status = price ? make_family(p, whole, &family, err) : banyan_fail_memory(err);
 
     if (!status && family.count) {
-        status = banyan_check_family(p->graph, p->towards, &family, "the program", price, err);
-        if (!status)
-            banyan_check_gather(p->graph, &family, price, &value);
-        else if (status == BANYAN_PLAN_INVALID) /* potentials too large for whole numbers */
+        status =
+            banyan_check_gather(p->graph, p->towards, &family, "the program", price, &fraction, &value, err);
+        if (status == BANYAN_PLAN_INVALID) /* potentials too large for whole numbers */
             status = BANYAN_SUCCESS;
     }
     if (!status && value < out->value) {

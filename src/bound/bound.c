@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "bound/allreduce.h"
+#include "bound/cut_proof.h"
 #include "bound/large.h"
 #include "bound/rate.h"
 #include "core/alloc.h"
+#include "solve/pack/tree_columns.h"
 #include "topology/scale.h"
 
 #define ROUNDED 1e-6
@@ -52,6 +54,7 @@ banyan_status banyan_rate_judge(const char *name, const banyan_rate *claimed, co
 void banyan_rate_fini(banyan_rate *rate)
 {
     banyan_cut_family_fini(&rate->certificate.family);
+    banyan_cut_family_fini(&rate->certificate.reduce);
     banyan_free(rate->certificate.part);
     banyan_free(rate->certificate.price);
     rate->certificate.part = NULL;
@@ -163,7 +166,17 @@ static banyan_status solve(const banyan_graph *graph, int patient, banyan_allred
     return status ? status : take_what_is_proven(graph, found, err);
 }
 
-static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int patient,
+/* The cuts that prove it, if there are some. */
+static banyan_status add_cuts(const banyan_graph *graph, const banyan_allreduce_bound *bound,
+                              banyan_certificate *c, banyan_error *err)
+{
+    int found;
+
+    return banyan_cut_proof_find(graph, bound->price, bound->value, &found, &c->reduce, &c->family, err);
+}
+
+/* effort: 0 the rate alone, 1 with cuts that prove it, 2 patiently. */
+static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int effort,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
 {
     banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
@@ -172,12 +185,16 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
 
     if (!status)
         status = banyan_scale_is_large(topology) ? banyan_large_solve(graph, &found, err)
-                                                 : solve(graph, patient, &found, err);
+                                                 : solve(graph, effort > 1, &found, err);
     if (!status) {
+        if (effort > 0)
+            banyan_graph_make_even_prices(graph, found.price);
         set_by_prices(graph, found.price, found.fraction, found.value, rate);
         rate->is_tight = banyan_rate_is_reached(rate, graph, found.reached);
         *reached_bytes_per_s = found.reached * graph->unit;
     }
+    if (!status && effort > 0)
+        status = add_cuts(graph, &found, &rate->certificate, err);
     banyan_free(found.price);
     return status;
 }
@@ -232,7 +249,8 @@ static banyan_status find_all(const banyan_topology *topology, const int *active
         if (!status)
             status = lone_worker(topology, &out->reducescatter, err);
     } else if (!status) {
-        status = find_allreduce(topology, graph, patient, &out->allreduce, &out->reached_bytes_per_s, err);
+        status =
+            find_allreduce(topology, graph, 1 + patient, &out->allreduce, &out->reached_bytes_per_s, err);
         for (int towards = 0; !status && towards < 2; towards++) {
             banyan_gather_question question = {topology, graph, relays, towards};
 
@@ -259,6 +277,42 @@ banyan_status banyan_bound_search(const banyan_topology *topology, const int *ac
 
 /* ---- What certificates prove. */
 
+/* By the cuts in one pass, or by a search where there are none. */
+static banyan_status prove_prices(const banyan_graph *graph, const int64_t *price, const banyan_rate *claimed,
+                                  int is_large, banyan_fraction *fraction, double *value, banyan_error *err)
+{
+    const banyan_certificate *c = &claimed->certificate;
+    banyan_wide worth, least;
+    banyan_status status;
+
+    if (!c->family.count)
+        return is_large ? banyan_large_prove(graph, price, fraction, value, err)
+                        : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, fraction,
+                                                 value, err);
+    status = banyan_check_allreduce(graph, price, &c->reduce, &c->family, &least, err);
+    if (status)
+        return status;
+    worth = banyan_tree_packing_value(graph, price, 1);
+    *fraction = banyan_fraction_make(worth, least);
+    *value = (double)worth / (double)least;
+    return BANYAN_SUCCESS;
+}
+
+/* The same cuts, as they are written. */
+static banyan_status copy_cuts(const banyan_graph *graph, const banyan_certificate *from,
+                               banyan_certificate *to, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (from->family.count)
+        status = banyan_cut_family_copy(graph, &from->family, &to->family, err);
+    if (!status && from->reduce.count)
+        status = banyan_cut_family_copy(graph, &from->reduce, &to->reduce, err);
+    if (!status && from->family.count)
+        banyan_cut_family_reduce(&to->family, to->reduce.count ? &to->reduce : NULL, graph->node_count);
+    return status;
+}
+
 static banyan_status derive_allreduce(const banyan_topology *topology, const banyan_graph *graph,
                                       const banyan_rate *claimed, banyan_rate *out, banyan_error *err)
 {
@@ -275,10 +329,9 @@ static banyan_status derive_allreduce(const banyan_topology *topology, const ban
                                  graph->arcs[i].link);
     }
     if (!status)
-        status = banyan_scale_is_large(topology)
-                     ? banyan_large_prove(graph, price, &fraction, &value, err)
-                     : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, &fraction,
-                                              &value, err);
+        status = prove_prices(graph, price, claimed, banyan_scale_is_large(topology), &fraction, &value, err);
+    if (!status)
+        status = copy_cuts(graph, &claimed->certificate, &out->certificate, err);
     if (!status) {
         set_by_prices(graph, price, fraction, value, out);
         out->is_tight = claimed->is_tight;

@@ -13,9 +13,10 @@
 #include "topology/topology.h"
 
 /* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
- * links count differently. Cuts: several cuts with weights, and potentials of nodes (bound/check.h). The
- * proof of the all-reduce bound is always the prices: whatever trees carry a byte to one place and back to
- * all, they pay at least some sum, and all links together can be paid only that much. */
+ * links count differently. Cuts: several cuts with weights, and potentials of nodes (bound/check.h). An
+ * all-reduce bound rests on prices: whatever trees carry a byte to one place and back to all, they pay at
+ * least some sum, and all links together can be paid only that much. Cuts prove that sum; where idle nodes
+ * add they cannot always, and the cheapest trees are searched for. */
 typedef enum {
     BANYAN_CERTIFICATE_NONE, /* a lone worker: no limit */
     BANYAN_CERTIFICATE_CUT,
@@ -28,9 +29,12 @@ typedef struct {
     banyan_certificate_kind kind;
     int node_count, link_count; /* the topology's */
     int part_count;
-    int *part;                /* by node: its part, or -1 where it does not matter */
-    int64_t *price;           /* by link; links that cross parts have a price above 0 */
-    banyan_cut_family family; /* of kind cuts, else empty */
+    int *part;      /* by node: its part, or -1 where it does not matter */
+    int64_t *price; /* by link; links that cross parts have a price above 0 */
+
+    /* What proves it: of all-gather and reduce-scatter, kind cuts, and of an all-reduce wherever cuts do.
+     * reduce: the all-reduce's trees into a root, if cuts for these are others. */
+    banyan_cut_family family, reduce;
 } banyan_certificate;
 
 typedef struct {

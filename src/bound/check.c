@@ -2,155 +2,93 @@
 /* bound/check.c: why weighted cuts with potentials bound every packing of trees, in the code that checks
  * it.
  *
- * Trees lead from a root r to all active nodes. A node that may branch (copies) is entered once and left
- * at least once, a node that only forwards is left as often as it is entered: streams do not meet or part
- * there. Let cuts S have weights l(S) > 0, nodes potentials m, and every arc u -> v the price
+ * Trees lead from a root r to all n active nodes. A node that only forwards is left as often as it is
+ * entered: streams do not meet or part there. A node that may branch (copies) is entered once and left at
+ * least once, and at most n - 1 times, as there are active nodes to be reached behind each arc. Let cuts P
+ * have weights l(P) > 0, nodes potentials m, and every arc u -> v the price
  *
- *     y(u,v) = max(0, m(u) - m(v) + sum of l(S) over the cuts that the arc leaves: u in S, v not in S)
+ *     y(u,v) = max(0, m(u) - k(v) m(v) + sum of l(P) over the cuts that the arc enters: v in P, u not in P)
  *
- * Summed over the arcs of a tree, the potential of a node counts as often as the tree leaves it, less as
- * often as it enters it: 0 where it only forwards, and not negative where it branches if m is not negative
- * there; active nodes have m = 0. And every cut that holds r misses some active node, so the tree leaves
- * it at least once. Hence the tree costs at least
+ * where k(v) is n - 1 if v may branch and m(v) < 0, else 1. Summed over the arcs of a tree, the potential of
+ * a node counts as often as the tree leaves it, less k times as often as it enters it: 0 where it only
+ * forwards, and not negative where it branches; active nodes have m = 0. And every cut that does not hold r
+ * holds some active node, so the tree enters it at least once. Hence the tree costs at least
  *
- *     cost(r) = sum of l(S) over the cuts that hold r.
+ *     cost(r) = sum of l(P) over the cuts that do not hold r.
+ *
+ * If the root is an idle node, that one is not entered, and nodes may be left n times: where m < 0, n m of
+ * the root and m of the others are taken off.
  *
  * The links together can be paid at most the sum of capacity times price. If each of n active nodes is the
  * root of trees of weight x (all-gather), then x times the sum of cost(r) is at most that, and the
- * vector's rate is n x. A single cut without potentials is the well-known case: what leaves it over what
- * is inside. Reduce-scatter is the same with all arcs turned, and adding instead of copying.
+ * vector's rate is n x. A single cut without potentials is the well-known case: what enters it over what
+ * is outside. Reduce-scatter is the same with all arcs turned, and adding instead of copying.
  *
- * Cost: cuts times arcs. */
+ * All-reduce: a byte is summed at some root r, by a tree into it and a tree out of it. A family for either
+ * kind gives prices; an arc's is the larger one, which pays for both. So the byte costs at least cost(r) of
+ * both families together, and never less than that of the cheapest root. Where links are symmetric and
+ * prices the same in both directions, the cheapest trees are one tree, which costs the same whichever of its
+ * nodes is the root: what holds for one active node does for all then.
+ *
+ * Cost: the arcs at the nodes of all cuts. */
 #include "bound/check.h"
 
-#include <string.h>
-
 #include "core/alloc.h"
-
-banyan_status banyan_cut_family_init(banyan_cut_family *out, int count, size_t members, int node_count,
-                                     banyan_error *err)
-{
-    *out = (banyan_cut_family){.count = count, .first = banyan_alloc((size_t)count + 1, sizeof *out->first)};
-    out->node = banyan_alloc(members, sizeof *out->node);
-    out->weight = banyan_alloc((size_t)count, sizeof *out->weight);
-    out->potential = banyan_alloc((size_t)node_count, sizeof *out->potential);
-    if (out->first && out->node && out->weight && out->potential)
-        return BANYAN_SUCCESS;
-    banyan_cut_family_fini(out);
-    return banyan_fail_memory(err);
-}
-
-void banyan_cut_family_fini(banyan_cut_family *family)
-{
-    banyan_free(family->first);
-    banyan_free(family->node);
-    banyan_free(family->weight);
-    banyan_free(family->potential);
-    *family = (banyan_cut_family){0};
-}
 
 static int has_arcs(const banyan_graph *graph, int v)
 {
     return graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1];
 }
 
-banyan_status banyan_cut_family_of_cut(const banyan_graph *graph, const unsigned char *inside,
-                                       banyan_cut_family *out, banyan_error *err)
-{
-    banyan_status status = banyan_cut_family_init(out, 1, (size_t)graph->node_count, graph->node_count, err);
-
-    if (status)
-        return status;
-    out->weight[0] = 1;
-    for (int v = 0; v < graph->node_count; v++)
-        if (inside[v])
-            out->node[out->first[1]++] = v;
-    return BANYAN_SUCCESS;
-}
-
-static void reduce(banyan_cut_family *family, int node_count)
-{
-    int64_t common = 0;
-
-    for (int k = 0; k < family->count; k++)
-        common = banyan_gcd(common, family->weight[k]);
-    for (int v = 0; v < node_count; v++)
-        common = banyan_gcd(common, family->potential[v] < 0 ? -family->potential[v] : family->potential[v]);
-    for (int k = 0; common && k < family->count; k++)
-        family->weight[k] /= common;
-    for (int v = 0; common && v < node_count; v++)
-        family->potential[v] /= common;
-}
-
-banyan_status banyan_cut_family_copy(const banyan_graph *graph, const banyan_cut_family *family,
-                                     banyan_cut_family *out, banyan_error *err)
-{
-    banyan_status status = banyan_cut_family_init(out, family->count, (size_t)family->first[family->count],
-                                                  graph->node_count, err);
-
-    if (status)
-        return status;
-    for (int k = 0; k < family->count; k++) {
-        out->weight[k] = family->weight[k];
-        out->first[k + 1] = out->first[k];
-        for (int i = family->first[k]; i < family->first[k + 1]; i++)
-            if (has_arcs(graph, family->node[i]))
-                out->node[out->first[k + 1]++] = family->node[i];
-    }
-    for (int v = 0; v < graph->node_count; v++)
-        out->potential[v] = has_arcs(graph, v) ? family->potential[v] : 0;
-    reduce(out, graph->node_count);
-    return BANYAN_SUCCESS;
-}
-
-/* Active nodes may have no potential, nodes that branch none below 0. */
-static banyan_status check_potentials(const banyan_graph *graph, int towards, const int64_t *potential,
-                                      const char *name, banyan_error *err)
+/* How often a potential counts where a tree enters the node. */
+static int64_t entries(const banyan_graph *graph, int towards, int64_t potential, int v)
 {
     int branches = towards ? BANYAN_NODE_ADDS : BANYAN_NODE_COPIES;
 
-    for (int v = 0; v < graph->node_count; v++)
-        if ((potential[v] && (graph->role[v] & BANYAN_NODE_ACTIVE)) ||
-            (potential[v] < 0 && (graph->role[v] & branches)) || potential[v] > BANYAN_CHECK_LIMIT ||
-            potential[v] < -BANYAN_CHECK_LIMIT)
-            return banyan_fail(err, BANYAN_PLAN_INVALID,
-                               "%s: node %d, which %s, cannot have the potential %lld", name, v,
-                               graph->role[v] & BANYAN_NODE_ACTIVE ? "is active"
-                               : graph->role[v] & branches         ? "may branch"
-                                                                   : "forwards",
-                               (long long)potential[v]);
+    return potential < 0 && (graph->role[v] & branches) ? graph->active_count - 1 : 1;
+}
+
+static banyan_status check_potentials(const banyan_graph *graph, int towards, const int64_t *potential,
+                                      const char *name, banyan_error *err)
+{
+    for (int v = 0; v < graph->node_count; v++) {
+        int64_t most = BANYAN_CHECK_LIMIT / entries(graph, towards, potential[v], v);
+
+        if (((graph->role[v] & BANYAN_NODE_ACTIVE) && potential[v]) || potential[v] > most ||
+            potential[v] < -most)
+            return banyan_fail(
+                err, BANYAN_PLAN_INVALID, "%s: node %d, which is %s, cannot have the potential %lld", name, v,
+                graph->role[v] & BANYAN_NODE_ACTIVE ? "active" : "idle", (long long)potential[v]);
+    }
     return BANYAN_SUCCESS;
 }
 
-/* Cut k as a mark for each node. */
-static banyan_status mark_cut(const banyan_graph *graph, const banyan_cut_family *family, int k,
-                              const char *name, unsigned char *inside, banyan_error *err)
+/* The weight of a cut on the arcs that enter it. */
+static banyan_status add_cut(const banyan_graph *graph, int towards, const banyan_cut_family *family, int k,
+                             const char *name, unsigned char *inside, int64_t *price, banyan_error *err)
 {
+    const int *first = towards ? graph->out_first : graph->in_first,
+              *arc = towards ? graph->out_arc : graph->in_arc, *node = family->node;
     int held = 0;
 
-    memset(inside, 0, (size_t)graph->node_count);
-    for (int i = family->first[k]; i < family->first[k + 1]; i++)
-        inside[family->node[i]] = 1;
-    for (int i = 0; i < graph->active_count; i++)
-        held += inside[graph->active[i]];
-    if (held == 0 || held == graph->active_count)
-        return banyan_fail(err, BANYAN_PLAN_INVALID, "the cut of %s does not separate active workers", name);
-    return BANYAN_SUCCESS;
-}
-
-static void add_weight(const banyan_graph *graph, int towards, const unsigned char *inside, int64_t weight,
-                       int64_t *price)
-{
-    for (int i = 0; i < graph->arc_count; i++) {
-        int from = towards ? graph->arcs[i].dst : graph->arcs[i].src;
-        int to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
-
-        if (inside[from] && !inside[to])
-            price[i] += weight;
+    for (int i = family->first[k]; i < family->first[k + 1]; i++) {
+        held += graph->role[node[i]] & BANYAN_NODE_ACTIVE;
+        inside[node[i]] = 1;
     }
+    for (int i = family->first[k]; i < family->first[k + 1]; i++)
+        for (int j = first[node[i]]; j < first[node[i] + 1]; j++) {
+            const banyan_arc *a = &graph->arcs[arc[j]];
+
+            price[arc[j]] += inside[towards ? a->dst : a->src] ? 0 : family->weight[k];
+        }
+    for (int i = family->first[k]; i < family->first[k + 1]; i++)
+        inside[node[i]] = 0;
+    return held ? BANYAN_SUCCESS
+                : banyan_fail(err, BANYAN_PLAN_INVALID, "cut %d of %s holds no active worker", k, name);
 }
 
-banyan_status banyan_check_family(const banyan_graph *graph, int towards, const banyan_cut_family *family,
+/* The prices of arcs that a family asks for. */
+static banyan_status check_family(const banyan_graph *graph, int towards, const banyan_cut_family *family,
                                   const char *name, int64_t *price, banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
@@ -162,19 +100,19 @@ banyan_status banyan_check_family(const banyan_graph *graph, int towards, const 
         status = banyan_fail(err, BANYAN_PLAN_INVALID, "%s has no cut", name);
 
     for (int i = 0; !status && i < graph->arc_count; i++) {
-        int64_t difference = family->potential[graph->arcs[i].src] - family->potential[graph->arcs[i].dst];
+        int from = towards ? graph->arcs[i].dst : graph->arcs[i].src,
+            to = towards ? graph->arcs[i].src : graph->arcs[i].dst;
+        int64_t into = family->potential[to];
 
-        price[i] = towards ? -difference : difference;
+        price[i] = family->potential[from] - entries(graph, towards, into, to) * into;
     }
     for (int k = 0; !status && k < family->count; k++) {
         if (family->weight[k] <= 0 || family->weight[k] > BANYAN_CHECK_LIMIT - total)
             status = banyan_fail(err, BANYAN_PLAN_INVALID, "%s: cut %d cannot have the weight %lld", name, k,
                                  (long long)family->weight[k]);
         else
-            status = mark_cut(graph, family, k, name, inside, err);
-        if (!status)
-            add_weight(graph, towards, inside, family->weight[k], price);
-        total += family->weight[k];
+            status = add_cut(graph, towards, family, k, name, inside, price, err);
+        total += status ? 0 : family->weight[k];
     }
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = price[i] > 0 ? price[i] : 0;
@@ -182,17 +120,132 @@ banyan_status banyan_check_family(const banyan_graph *graph, int towards, const 
     return status;
 }
 
-banyan_fraction banyan_check_gather(const banyan_graph *graph, const banyan_cut_family *family,
-                                    const int64_t *price, double *value)
+static int64_t weight_of_all(const banyan_cut_family *family)
 {
-    banyan_wide worth = 0, cost = 0;
+    int64_t total = 0;
+
+    for (int k = 0; k < family->count; k++)
+        total += family->weight[k];
+    return total;
+}
+
+static banyan_wide worth_of_links(const banyan_graph *graph, const int64_t *price)
+{
+    banyan_wide worth = 0;
 
     for (int i = 0; i < graph->arc_count; i++)
         worth += (banyan_wide)graph->arcs[i].capacity * price[i];
+    return worth;
+}
+
+banyan_status banyan_check_gather(const banyan_graph *graph, int towards, const banyan_cut_family *family,
+                                  const char *name, int64_t *price, banyan_fraction *fraction, double *value,
+                                  banyan_error *err)
+{
+    banyan_wide worth, cost;
+    banyan_status status = check_family(graph, towards, family, name, price, err);
+
+    if (status)
+        return status;
+    cost = (banyan_wide)weight_of_all(family) * graph->active_count;
     for (int k = 0; k < family->count; k++)
         for (int i = family->first[k]; i < family->first[k + 1]; i++)
-            cost += graph->role[family->node[i]] & BANYAN_NODE_ACTIVE ? family->weight[k] : 0;
-    worth *= graph->active_count;
+            cost -= graph->role[family->node[i]] & BANYAN_NODE_ACTIVE ? family->weight[k] : 0;
+    if (cost <= 0)
+        return banyan_fail(err, BANYAN_PLAN_INVALID, "the cuts of %s do not separate active workers", name);
+    worth = worth_of_links(graph, price) * graph->active_count;
+    *fraction = banyan_fraction_make(worth, cost);
     *value = (double)worth / (double)cost;
-    return banyan_fraction_make(worth, cost);
+    return BANYAN_SUCCESS;
+}
+
+/* Adds what trees of each root cost at least. */
+static void add_costs(const banyan_graph *graph, int towards, const banyan_cut_family *family,
+                      banyan_wide *cost)
+{
+    int64_t total = weight_of_all(family);
+    banyan_wide idle = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        if (entries(graph, towards, family->potential[v], v) > 1)
+            idle += family->potential[v];
+    for (int v = 0; v < graph->node_count; v++) {
+        cost[v] += total;
+        if (graph->role[v] & BANYAN_NODE_ACTIVE)
+            continue;
+        cost[v] += idle;
+        if (entries(graph, towards, family->potential[v], v) > 1)
+            cost[v] += (banyan_wide)family->potential[v] * (graph->active_count - 1);
+    }
+    for (int k = 0; k < family->count; k++)
+        for (int i = family->first[k]; i < family->first[k + 1]; i++)
+            cost[family->node[i]] -= family->weight[k];
+}
+
+/* Of the nodes that may be roots, which add and copy; even: of the active node by which most is proven. */
+static banyan_wide least_cost(const banyan_graph *graph, int is_even, const banyan_wide *cost)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    banyan_wide least = cost[graph->active[0]];
+
+    for (int i = 0; is_even && i < graph->active_count; i++)
+        least = cost[graph->active[i]] > least ? cost[graph->active[i]] : least;
+    for (int v = 0; !is_even && v < graph->node_count; v++)
+        if ((graph->role[v] & both) == both && has_arcs(graph, v) && cost[v] < least)
+            least = cost[v];
+    return least;
+}
+
+/* By how much cuts ask for more than the prices, as a fraction above 0; and *free: what they ask for on arcs
+ * without a price. */
+static void compare_prices(const banyan_graph *graph, const int64_t *price, const int64_t *asked,
+                           int64_t *more, int64_t *less, banyan_wide *free)
+{
+    *more = 0;
+    *less = 1;
+    for (int i = 0; i < graph->arc_count; i++) {
+        if (price[i] <= 0)
+            *free += asked[i];
+        else if ((banyan_wide)asked[i] * *less > (banyan_wide)*more * price[i]) {
+            *more = asked[i];
+            *less = price[i];
+        }
+    }
+}
+
+banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *price,
+                                     const banyan_cut_family *reduce, const banyan_cut_family *broadcast,
+                                     banyan_wide *least, banyan_error *err)
+{
+    const banyan_cut_family *family[] = {broadcast, reduce->count ? reduce : broadcast};
+    int64_t *asked = banyan_alloc((size_t)graph->arc_count, sizeof *asked);
+    banyan_wide *cost = banyan_alloc((size_t)graph->node_count, sizeof *cost), free = 0, whole = 0;
+    int is_even = banyan_graph_has_even_prices(graph, price);
+    int64_t more = 0, less = 1;
+    banyan_status status = asked && cost ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *least = 0;
+    for (int towards = 0; !status && towards < 2; towards++) {
+        int64_t above, below;
+
+        status = check_family(graph, towards, family[towards], towards ? "reduce" : "broadcast", asked, err);
+        if (status)
+            break;
+        compare_prices(graph, price, asked, &above, &below, &free);
+        if ((banyan_wide)above * less > (banyan_wide)more * below) {
+            more = above;
+            less = below;
+        }
+        add_costs(graph, towards, family[towards], cost);
+    }
+    if (!status)
+        whole = least_cost(graph, is_even, cost) - free * graph->active_count;
+    if (!status && (whole <= 0 || more <= 0))
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "the cuts prove nothing: some tree may cost nothing");
+    if (!status) /* of a whole number a part is not enough; of an even tree's up and down neither */
+        *least = is_even ? ((whole * less + 2 * (banyan_wide)more - 1) / (2 * (banyan_wide)more)) * 2
+                         : (whole * less + more - 1) / more;
+    banyan_free(asked);
+    banyan_free(cost);
+    return status;
 }

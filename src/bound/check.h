@@ -4,47 +4,27 @@
 #ifndef BANYAN_BOUND_CHECK_H
 #define BANYAN_BOUND_CHECK_H
 
+#include "bound/cut_family.h"
 #include "solve/net/fraction.h"
-#include "solve/net/graph.h"
-
-/* Cut k is the set of nodes node[first[k] .. first[k+1]), ascending, with some active nodes inside and
- * some outside. */
-typedef struct {
-    int count;
-    int *first, *node;
-    int64_t *weight; /* by cut, above 0 */
-
-    /* By node: free where it only forwards, not negative where it may branch, 0 where it is active. */
-    int64_t *potential;
-} banyan_cut_family;
-
-/* Room for count cuts that hold members nodes together; potentials are 0. */
-banyan_status banyan_cut_family_init(banyan_cut_family *out, int count, size_t members, int node_count,
-                                     banyan_error *err);
-void banyan_cut_family_fini(banyan_cut_family *family);
-
-/* One cut of weight 1: the nodes that are marked. */
-banyan_status banyan_cut_family_of_cut(const banyan_graph *graph, const unsigned char *inside,
-                                       banyan_cut_family *out, banyan_error *err);
-
-/* A copy without what does not matter: nodes that have no arcs, and what weights and potentials have in
- * common. */
-banyan_status banyan_cut_family_copy(const banyan_graph *graph, const banyan_cut_family *family,
-                                     banyan_cut_family *out, banyan_error *err);
 
 /* Weights together, and each potential, are at most this: prices made of them are below 2^47, so that
  * prices times capacities times workers, summed over all arcs, stay within 128 bits. */
 #define BANYAN_CHECK_LIMIT ((int64_t)1 << 45)
 
-/* Whether the family is one for trees out of a root to all active nodes (towards: from all active nodes
- * into a root). If it is, sets the price of each arc, so that a tree with root r costs at least the weight
- * of the cuts that hold r. PLAN_INVALID with a sentence if not; name: of the collective, for the sentence. */
-banyan_status banyan_check_family(const banyan_graph *graph, int towards, const banyan_cut_family *family,
-                                  const char *name, int64_t *price, banyan_error *err);
+/* The rate of the whole vector, in the graph's units, if each active node has as much of it and sends it to
+ * all others by trees (towards: sums what they have for it). Sets the price of each arc. PLAN_INVALID with a
+ * sentence where the family proves nothing; name: of the collective, for the sentence. */
+banyan_status banyan_check_gather(const banyan_graph *graph, int towards, const banyan_cut_family *family,
+                                  const char *name, int64_t *price, banyan_fraction *fraction, double *value,
+                                  banyan_error *err);
 
-/* What prices bound: the rate of the whole vector if each active node has as much of it, in the graph's
- * units. */
-banyan_fraction banyan_check_gather(const banyan_graph *graph, const banyan_cut_family *family,
-                                    const int64_t *price, double *value);
+/* All-reduce: a tree into a root (reduce) and one out of it (broadcast) share the links. *least: what any two
+ * such trees cost together at least, under the prices of arcs, which are whole numbers and not negative. The
+ * families may ask for more or less than these, in proportion; reduce may be empty: it is the same as
+ * broadcast, with all arcs turned. PLAN_INVALID with a sentence where they prove
+ * nothing. */
+banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *price,
+                                     const banyan_cut_family *reduce, const banyan_cut_family *broadcast,
+                                     banyan_wide *least, banyan_error *err);
 
 #endif

@@ -3,19 +3,23 @@
 #include "bound/family_json.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-void banyan_family_write(banyan_text *text, const banyan_cut_family *family, int node_count)
+#include "bound/check.h"
+
+void banyan_family_write(banyan_text *text, const char *prefix, const banyan_cut_family *family,
+                         int node_count)
 {
     int written = 0;
 
-    banyan_text_add(text, ",\"cuts\":[");
+    banyan_text_add(text, ",\"%scuts\":[", prefix);
     for (int k = 0; k < family->count; k++) {
         banyan_text_add(text, "%s{\"weight\":%" PRId64 ",\"nodes\":[", k ? "," : "", family->weight[k]);
         for (int i = family->first[k]; i < family->first[k + 1]; i++)
             banyan_text_add(text, "%s%d", i > family->first[k] ? "," : "", family->node[i]);
         banyan_text_add(text, "]}");
     }
-    banyan_text_add(text, "],\"potentials\":[");
+    banyan_text_add(text, "],\"%spotentials\":[", prefix);
     for (int v = 0; v < node_count; v++)
         if (family->potential[v])
             banyan_text_add(text, "%s[%d,%" PRId64 "]", written++ ? "," : "", v, family->potential[v]);
@@ -71,17 +75,24 @@ static banyan_status read_potentials(const banyan_json *array, int node_count, i
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_family_read(const banyan_json *object, const banyan_topology *topology,
-                                 banyan_cut_family *out, banyan_error *err)
+banyan_status banyan_family_read(const banyan_json *object, const char *prefix,
+                                 const banyan_topology *topology, banyan_cut_family *out, banyan_error *err)
 {
-    const banyan_json *cuts = banyan_json_field(object, "cuts");
-    size_t count = is_array(cuts) ? banyan_json_count(cuts) : 0, members = 0;
+    char name[2][32];
+    const banyan_json *cuts;
+    size_t count, members = 0, most = 2 * ((size_t)topology->link_count + (size_t)topology->node_count);
     banyan_status status;
 
-    /* The best weights are a vertex of a program with a row for each link and one more. */
-    if (count == 0 || count > (size_t)topology->link_count + 1)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"cuts\" should be an array of 1 to %d cuts",
-                           topology->link_count + 1);
+    snprintf(name[0], sizeof name[0], "%scuts", prefix);
+    snprintf(name[1], sizeof name[1], "%spotentials", prefix);
+    cuts = banyan_json_field(object, name[0]);
+    count = is_array(cuts) ? banyan_json_count(cuts) : 0;
+    if (!cuts && !banyan_json_field(object, name[1]))
+        return BANYAN_SUCCESS;
+    /* The best weights are a vertex of a program with two rows for each link and node. */
+    if (count == 0 || count > most)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"%s\" should be an array of 1 to %zu cuts",
+                           name[0], most);
     for (size_t k = 0; k < count; k++) {
         size_t nodes = banyan_json_count(banyan_json_field(banyan_json_item(cuts, k), "nodes"));
 
@@ -94,7 +105,7 @@ banyan_status banyan_family_read(const banyan_json *object, const banyan_topolog
     for (size_t k = 0; !status && k < count; k++)
         status = read_cut(banyan_json_item(cuts, k), k, topology->node_count, out, err);
     if (!status)
-        status = read_potentials(banyan_json_field(object, "potentials"), topology->node_count,
-                                 out->potential, err);
+        status =
+            read_potentials(banyan_json_field(object, name[1]), topology->node_count, out->potential, err);
     return status;
 }

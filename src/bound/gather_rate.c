@@ -49,12 +49,12 @@ static void tell_cuts(const banyan_gather_question *question, banyan_cut_family 
     int is_cut = is_one_cut(family, c->node_count);
 
     for (int v = 0; v < c->node_count; v++)
-        c->part[v] = is_cut ? 1 : -1;
+        c->part[v] = is_cut ? 0 : -1;
     c->kind = is_cut ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_CUTS;
     c->part_count = is_cut ? 2 : 0;
     if (is_cut) {
         for (int i = family->first[0]; i < family->first[1]; i++)
-            c->part[family->node[i]] = 0;
+            c->part[family->node[i]] = 1;
         place_dead_ends(question->topology, question->graph, question->relays, c->part);
     } else {
         c->family = *family;
@@ -69,16 +69,18 @@ static banyan_status set_by_cuts(const banyan_gather_question *question, const b
     const banyan_graph *graph = question->graph;
     int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
     banyan_cut_family own = {0};
+    banyan_fraction fraction;
+    double value;
     banyan_status status = price ? banyan_cut_family_copy(graph, family, &own, err) : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_check_family(graph, question->towards, &own, name_of(question), price, err);
+        banyan_cut_family_reduce(&own, NULL, graph->node_count);
+    if (!status)
+        status = banyan_check_gather(graph, question->towards, &own, name_of(question), price, &fraction,
+                                     &value, err);
     if (!status)
         status = banyan_certificate_init(&rate->certificate, question->topology, err);
     if (!status) {
-        double value;
-        banyan_fraction fraction = banyan_check_gather(graph, &own, price, &value);
-
         banyan_rate_set(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
         for (int i = 0; i < graph->arc_count; i++)
             rate->certificate.price[graph->arcs[i].link] = price[i];

@@ -33,8 +33,10 @@ static void write_certificate(banyan_text *text, const banyan_certificate *certi
         if (certificate->price[i])
             banyan_text_add(text, "%s[%d,%" PRId64 "]", written++ ? "," : "", i, certificate->price[i]);
     banyan_text_add(text, "]");
-    if (certificate->kind == BANYAN_CERTIFICATE_CUTS)
-        banyan_family_write(text, &certificate->family, certificate->node_count);
+    if (certificate->family.count)
+        banyan_family_write(text, "", &certificate->family, certificate->node_count);
+    if (certificate->reduce.count)
+        banyan_family_write(text, "reduce_", &certificate->reduce, certificate->node_count);
     banyan_text_add(text, "}");
 }
 
@@ -132,8 +134,13 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (!out->part || !out->price)
         return banyan_fail_memory(err);
     status = read_parts(banyan_json_field(object, "parts"), out, err);
-    if (!status && out->kind == BANYAN_CERTIFICATE_CUTS)
-        status = banyan_family_read(object, topology, &out->family, err);
+    if (!status)
+        status = banyan_family_read(object, "", topology, &out->family, err);
+    if (!status)
+        status = banyan_family_read(object, "reduce_", topology, &out->reduce, err);
+    if (!status && out->kind == BANYAN_CERTIFICATE_CUTS && !out->family.count)
+        status =
+            banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a certificate of kind \"cuts\" lacks its \"cuts\"");
     return status ? status
                   : banyan_bound_read_prices(banyan_json_field(object, "prices"), topology, "prices",
                                              out->price, err);

@@ -8,7 +8,7 @@
 #include "core/json.h"
 
 /* 2: rates say whether they are tight, and certificates may be weighted cuts. */
-enum { BANYAN_BOUND_FILE_VERSION = 2 };
+enum { BANYAN_BOUND_FILE_VERSION = 3 };
 
 typedef struct {
     banyan_relays relays;

@@ -366,6 +366,13 @@ TEST(a_wide_link_that_is_used_ten_times_stays_wide_enough)
     banyan_topology_destroy(topology);
 }
 
+/* The bound with its prices alone, which are searched for what they prove. */
+static void drop_cuts(banyan_bound *bound)
+{
+    banyan_cut_family_fini(&bound->allreduce.certificate.family);
+    banyan_cut_family_fini(&bound->allreduce.certificate.reduce);
+}
+
 /* Prices on the idle worker's links only: the tree past it costs nothing, whatever a root there would
  * cost. */
 TEST(prices_that_a_tree_can_avoid_prove_nothing)
@@ -379,6 +386,9 @@ TEST(prices_that_a_tree_can_avoid_prove_nothing)
     bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
     for (int l = 0; l < topology->link_count; l++)
         bound.allreduce.certificate.price[l] = topology->links[l].src == 2 || topology->links[l].dst == 2;
+    assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_PLAN_INVALID);
+    CHECK_SAYS(err, "the cuts prove nothing: some tree may cost nothing");
+    drop_cuts(&bound);
     assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err),
                      BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "the prices prove nothing: some tree costs nothing");
@@ -398,12 +408,50 @@ TEST(prices_of_one_direction_prove_no_more_than_that_direction)
     bound = find_bound(topology, active, 2, BANYAN_RELAYS_ADD);
     for (int l = 0; l < topology->link_count; l++)
         bound.allreduce.certificate.price[l] = topology->links[l].src == 0;
+    drop_cuts(&bound);
     assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_SUCCESS);
     bound.allreduce.bytes_per_s *= 0.5;
     assert_int_equal(banyan_bound_check_certificate(topology, active, 2, &bound, &err), BANYAN_PLAN_INVALID);
     CHECK_SAYS(err, "all-reduce cannot pass");
     banyan_bound_fini(&bound);
     banyan_topology_destroy(topology);
+}
+
+/* A tree through idle workers that only forward, and a search where such cuts are not enough. */
+TEST(cuts_prove_all_reduce_bounds_without_a_search)
+{
+    static const struct {
+        const char *spec;
+        banyan_relays relays;
+        int active_count;
+    } cases[] = {
+        {"torus:4x4", BANYAN_RELAYS_ADD, 16},     {"torus:4x4", BANYAN_RELAYS_FORWARD, 9},
+        {"fattree:4x4", BANYAN_RELAYS_ADD, 16},   {"racks:2x4x4", BANYAN_RELAYS_ADD, 32},
+        {"switch:16", BANYAN_RELAYS_ADD, 12},     {"ring:9,degrade=g0->g1:0.37", BANYAN_RELAYS_ADD, 9},
+        {"mesh:5x5", BANYAN_RELAYS_FORWARD, 13},  {"hosts:2+3,degrade=h0->net:0.3", BANYAN_RELAYS_ADD, 5},
+        {"dgxa100:4", BANYAN_RELAYS_FORWARD, 19}, {"full:12", BANYAN_RELAYS_ADD, 7}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *topology;
+        banyan_bound bound, proven;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        bound = find_bound(topology, topology->workers, cases[i].active_count, cases[i].relays);
+        if (!bound.allreduce.certificate.family.count)
+            fail_msg("%s, %d active: no cuts", cases[i].spec, cases[i].active_count);
+        if (banyan_bound_derive(topology, topology->workers, cases[i].active_count, &bound, &proven, &err))
+            fail_msg("%s: %s", cases[i].spec, err.text);
+        CHECK_RATE(cases[i].spec, "all-reduce", proven.allreduce.bytes_per_s, bound.allreduce.bytes_per_s);
+        banyan_bound_fini(&proven);
+        drop_cuts(&bound); /* a search proves the same */
+        if (banyan_bound_derive(topology, topology->workers, cases[i].active_count, &bound, &proven, &err))
+            fail_msg("%s: %s", cases[i].spec, err.text);
+        CHECK_RATE(cases[i].spec, "all-reduce", proven.allreduce.bytes_per_s, bound.allreduce.bytes_per_s);
+        banyan_bound_fini(&proven);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
 }
 
 TEST(ten_thousand_thin_links_are_no_trouble)
@@ -466,6 +514,7 @@ int main(void)
         cmocka_unit_test(a_switch_that_only_forwards_does_not_branch_in_the_proof),
         cmocka_unit_test(an_idle_worker_behind_a_switch_adds_but_brings_nothing_by_forwarding),
         cmocka_unit_test(links_much_wider_than_others_are_no_trouble_and_useless_ones_are_named),
+        cmocka_unit_test(cuts_prove_all_reduce_bounds_without_a_search),
         cmocka_unit_test(a_lone_worker_has_no_limit),
         cmocka_unit_test(workers_that_only_removed_ones_connect_are_refused),
         cmocka_unit_test(a_certificate_that_proves_less_is_caught),

@@ -80,8 +80,8 @@ TEST(whatever_the_certificate_does_not_prove_is_refused_by_name)
         {"\"topology_digest\":\"", "\"topology_digest\":\"0", "\"topology_digest\" is \"0"},
         {"\"tight\":\"proven\"", "\"tight\":\"unknown\"", "\"allreduce.tight\" is \"unknown\", but"},
         {"\"tight\":\"proven\",", "", "\"allreduce.tight\" is missing"},
-        {"\"version\":2", "\"version\":1", "\"version\" is 1, but"},
-        {"\"version\":2", "\"version\":2,\"best\":true", "\"best\" is nothing that a bound states"},
+        {"\"version\":3", "\"version\":1", "\"version\" is 1, but"},
+        {"\"version\":3", "\"version\":3,\"best\":true", "\"best\" is nothing that a bound states"},
         {"every byte", "no byte", "\"certificate\" is "},
     };
     banyan_topology *t = load("hosts:2+3");
@@ -129,7 +129,7 @@ TEST(certificates_that_are_none_are_refused)
     }
     lie = with(text, "\"allgather\":{", no_cut);
     assert_int_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_PLAN_INVALID);
-    CHECK_SAYS(err, "the cut of all-gather does not separate active workers");
+    CHECK_SAYS(err, "the cuts of all-gather do not separate active workers");
     free(lie);
     banyan_free(text);
     banyan_topology_destroy(t);
@@ -155,17 +155,29 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
         {"\"weight\":1", "\"weight\":-1", "all-gather: cut 0 cannot have the weight -1"},
         {"\"weight\":1", "\"weight\":35184372088833", "cannot have the weight 35184372088833"},
         {"\"weight\":1", "\"weight\":1.5", "\"cuts\" item 0 should have a whole \"weight\""},
-        {"\"nodes\":[1,2,3]", "\"nodes\":[0,1,2,3]",
-         "the cut of all-gather does not separate active workers"},
-        {"\"nodes\":[1,2,3]", "\"nodes\":[3]", "the cut of all-gather does not separate active workers"},
-        {"\"nodes\":[1,2,3]", "\"nodes\":[2,1,3]", "\"nodes\" item 1 is not the next node"},
-        {"\"nodes\":[1,2,3]", "\"nodes\":[1,2,4]", "\"nodes\" item 2 is not the next node"},
+        {"\"nodes\":[0]", "\"nodes\":[0,1,2]", "all-gather cannot pass"},
+        {"\"nodes\":[0]", "\"nodes\":[3]", "cut 0 of all-gather holds no active worker"},
+        {"\"nodes\":[0]", "\"nodes\":[2,1,3]", "\"nodes\" item 1 is not the next node"},
+        {"\"nodes\":[0]", "\"nodes\":[1,2,4]", "\"nodes\" item 2 is not the next node"},
         {"\"potentials\":[[3,-1]]", "\"potentials\":[]", "all-gather cannot pass"},
         {"\"potentials\":[[3,-1]]", "\"potentials\":[[3,-1],[0,1]]",
          "all-gather: node 0, which is active, cannot have the potential 1"},
         {"\"potentials\":[[3,-1]]", "\"potentials\":[[4,-1]]", "\"potentials\" item 0 is not"},
         {"\"potentials\":[[3,-1]]", "\"potentials\":0", "\"potentials\" should be an array"},
-        {"\"cuts\":[", "\"cuts\":[],\"was\":[", "\"cuts\" should be an array of 1 to 7 cuts"},
+        {"\"cuts\":[", "\"cuts\":[],\"was\":[", "\"cuts\" should be an array of 1 to 20 cuts"},
+    };
+    static const struct {
+        const char *words, *others, *says;
+    } of_allreduce[] = {
+        {"\"weight\":1", "\"weight\":2", "all-reduce cannot pass 3 bytes/s, but the bound claims 0.75"},
+        {"\"weight\":1", "\"weight\":0", "broadcast: cut 0 cannot have the weight 0"},
+        {"\"nodes\":[0]", "\"nodes\":[3]", "cut 0 of broadcast holds no active worker"},
+        {"\"nodes\":[0]", "\"nodes\":[0,1,2]", "the cuts prove nothing"},
+        {"\"potentials\":[[3,-1]]", "\"potentials\":[]", "the cuts prove nothing"},
+        {"\"reduce_cuts\":[", "\"reduce_cuts\":[],\"was\":[",
+         "\"reduce_cuts\" should be an array of 1 to 20 cuts"},
+        {"\"reduce_potentials\":[]", "\"reduce_potentials\":[[1,1]]", "reduce: node 1, which is active"},
+        {"\"cuts\":", "\"was\":", "\"cuts\" should be an array"},
     };
     banyan_topology *t;
     banyan_error err = {""};
@@ -177,10 +189,19 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
     if (banyan_bound_check(text, strlen(text), t, &err))
         fail_msg("%s in %s", err.text, text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *lie = with(text, cases[i].words, cases[i].others);
+        char *tail = with(strstr(text, "\"allgather\""), cases[i].words, cases[i].others);
+        char *lie = with(text, strstr(text, "\"allgather\""), tail);
 
         assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
         CHECK_SAYS(err, cases[i].says);
+        free(tail);
+        free(lie);
+    }
+    for (size_t i = 0; i < sizeof of_allreduce / sizeof *of_allreduce; i++) {
+        char *lie = with(text, of_allreduce[i].words, of_allreduce[i].others);
+
+        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        CHECK_SAYS(err, of_allreduce[i].says);
         free(lie);
     }
     banyan_free(text);

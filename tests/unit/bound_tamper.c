@@ -56,7 +56,7 @@ static int is_question(const char *key)
 static int is_proof(const walk *w)
 {
     return w->depth > 2 && w->key[1] && !strcmp(w->key[1], "certificate") && w->key[2] &&
-           (!strcmp(w->key[2], "cuts") || !strcmp(w->key[2], "potentials"));
+           (strstr(w->key[2], "cuts") || strstr(w->key[2], "potentials"));
 }
 
 static double number(const json_t *root, const char *rate, const char *key)

@@ -88,7 +88,7 @@ says 'narrow.json: proven' 0 verify narrow.json --topo "$narrow"
 sed 's/\(.*\)"tight":"proven"/\1"tight":"unknown"/' narrow.json > lie.json
 says '.tight" is "unknown", but the certificate and the network give "proven"' 1 verify lie.json --topo "$narrow"
 sed 's/"potentials":\[\[3,-1\]\]/"potentials":[[3,-2]]/' narrow.json > lie.json
-says 'the certificate proves that all-gather cannot pass' 1 verify lie.json --topo "$narrow"
+says 'the certificate proves that all-reduce cannot pass' 1 verify lie.json --topo "$narrow"
 
 # Which bounds trees are known to reach.
 says 'ms; tight: proven' 0 bound hosts:2+3

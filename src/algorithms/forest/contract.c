@@ -3,10 +3,12 @@
  * (solve/presolve/contract_wide.h). Nodes that these join are one node; pairs of trees are packed in that
  * smaller network, and then laid into this one.
  *
- *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs, and begins and ends at the
- *       \ /     \ /                                nearest worker inside, by wide cables that bear least so far. Inside a node,
- *        h0      h1        (01) --- net --- (23)   all active workers and all such ends hang on the one where the tree
- *          \    /                                  leaves it (in-tree) or comes in (out-tree), or on the root. */
+ *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs,
+ *       \ /     \ /                                and begins and ends at the nearest worker inside, by
+ *        h0      h1        (01) --- net --- (23)   wide cables that bear least so far. Inside a node, all
+ *          \    /                                  active workers and all such ends hang on the one where
+ *                                                  the tree leaves it (in-tree) or comes in (out-tree), or
+ *                                                  on the root. */
 #include <math.h>
 #include <string.h>
 
@@ -339,8 +341,8 @@ static banyan_status settle(layer *l, const int *root, double *weight, double ra
     return banyan_rebalance(l->graph, &problem, &l->trees, root, weight, total, err);
 }
 
-/* Pieces that a flow is lifted in: where cables side by side are one in the smaller network, its trees are too
- * heavy for each. */
+/* Pieces that a flow is lifted in: where cables side by side are one in the smaller network, its trees are
+ * too heavy for each. */
 static int pieces_of(const banyan_flow_tree *flow, double sum, int most)
 {
     int pieces = (int)(flow->weight / sum * most * (1 + 1e-9));

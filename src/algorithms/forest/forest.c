@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/forest/forest.c: trees packed so that the narrowest part of the network is never idle.
  *
- *     share 5/8      share 3/8       every byte is summed up its tree, and the sum comes down the same tree at
- *         2              0           once: links work both ways all the time. Together the trees fill just the
- *       / | \           / \          links that limit any all-reduce whatever, so no schedule can be faster.
- *      0  1  3         1   2
+ *     share 5/8      share 3/8       every byte is summed up its tree, and the sum comes down the same tree
+ *         2              0           at once: links work both ways all the time. Together the trees fill just
+ *       / | \           / \          the links that limit any all-reduce whatever, so no schedule can be
+ *      0  1  3         1   2         faster.
  *                          |
  *                          3
  *

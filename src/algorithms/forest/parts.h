@@ -39,8 +39,8 @@ banyan_status banyan_forest_contract(const banyan_topology *topology, const bany
                                      banyan_error *err);
 
 /* The smaller network's flows, which reach this rate in the graph's units, as pairs of this one, each flow in
- * at most that many pieces (1: whole); perhaps none. *total is what they reach, in the graph's units. full, per
- * arc, or NULL: which inner cables turned out to be too narrow. */
+ * at most that many pieces (1: whole); perhaps none. *total is what they reach, in the graph's units. full,
+ * per arc, or NULL: which inner cables turned out to be too narrow. */
 banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
                                  const banyan_flows *small, double rate, int most_pieces, unsigned char *full,
                                  banyan_flows *flows, double *total, banyan_error *err);

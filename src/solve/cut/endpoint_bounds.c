@@ -2,12 +2,16 @@
 /* solve/cut/endpoint_bounds.c: bounds that hold for each pair of an in-tree and an out-tree with one root, n
  * active nodes:
  *
- *   cut    it leaves every set of nodes with active ones inside and outside, so at most the narrowest cut: 2 n maximum flows
- *   ends   its 2 (n - 1) edges each leave an active node and enter one, so at most what leaves (enters) all of them over that
- *   parts  the same with p sets of nodes in the place of active nodes, one inside each at least: such as wide arcs join
+ *   cut    it leaves every set of nodes with active ones inside and outside, so at most the narrowest cut:
+ *          2 n maximum flows
+ *   ends   its 2 (n - 1) edges each leave an active node and enter one, so at most what leaves (enters)
+ *          all of them over that
+ *   parts  the same with p sets of nodes in the place of active nodes, one inside each at least: such as
+ *          wide arcs join
  *   cells  where workers are behind switches, prices that are alike in each cell (solve/cut/pods.h)
- *   sides  where all cables join one half of the nodes to the other: a node but the root sends one edge up and gets one down, so
- *          n - 1 edges of the pair run from the one half to the other, and as many back
+ *   sides  where all cables join one half of the nodes to the other: a node but the root sends one edge up
+ *          and gets one down, so n - 1 edges of the pair run from the one half to the other, and as many
+ *          back
  *
  * A narrow cut leaves room elsewhere: pairs of equal weight fill it. Where ends or sides are the least,
  * everything is full, and pairs of falling weights fit best; of the wider direction between halves just as

@@ -3,8 +3,9 @@
  * there are many others that allow hardly more, and trees that heed the one alone soon lack cables in the
  * others. With k active nodes these are, for each of them, v:
  *
- *     what leaves v, and what enters it;                        every pair of trees, up and down, does so once
- *     v and all idle nodes are one part, the others one each:   every pair crosses 2 (k - 1) times
+ *     what leaves v, and what enters it:      every pair of trees, up and down, does so once
+ *     v and all idle nodes are one part,
+ *     the others one each:                    every pair crosses 2 (k - 1) times
  *     the v narrowest active nodes one part each, the rest one: every pair crosses 2 v times
  *
  * and where few pairs are cabled and asymmetric links, partitions at random (solve/cut/soft_partitions.h).

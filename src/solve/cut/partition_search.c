@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/partition_search.c: a sweep, then single steps.
  *
- *      o--o | o--o       Every tree joins k parts by k - 1 cables at least, if each part has an active node. Where
- *      |  | | |  |       all nodes are active the worst partition is found exactly (solve/cut/strength.h); with idle
- *      ----------+---    nodes, which may go to any part, it is a multiway cut, and hard. But the prices of a
- *      o--o | o--o       linear program tell nearly where it runs.
+ *      o--o | o--o       Every tree joins k parts by k - 1 cables at least, if each part has an active node.
+ *      |  | | |  |       Where all nodes are active the worst partition is found exactly
+ *      ----------+---    (solve/cut/strength.h); with idle nodes, which may go to any part, it is a multiway
+ *      o--o | o--o       cut, and hard. But the prices of a linear program tell nearly where it runs.
  *
  * Sweep: nodes are joined over cables in the order of their prices, as Kruskal does; of all partitions on the
  * way the best one is kept. Steps: a node goes over to another part or founds one of its own, two parts are

@@ -2,10 +2,11 @@
 /* solve/cut/pods.c: what trees cost at the least, cell by cell. In an in-tree whoever is not the root sends
  * once, and somebody takes what it sends:
  *
- *      (a a a i)  (a a a)       From each cell but the root's at least one sends to another cell, the others to whomever is
- *          \  \     |           cheapest, here or there. An idle worker in a tree sends, too, so it is one more; but
- *       ---- switches ----      one in a cell is as good as many. Each cell decides for itself whether it has one, and
- *                               may send to any cell's if there is one at all.
+ *      (a a a i)  (a a a)       From each cell but the root's at least one sends to another cell, the others
+ *          \  \     |           to whomever is cheapest, here or there. An idle worker in a tree sends, too,
+ *       ---- switches ----      so it is one more; but one in a cell is as good as many. Each cell decides
+ *                               for itself whether it has one, and may send to any cell's if there is one at
+ *                               all.
  *
  * Somebody sends to the root itself, and somebody into its cell, even if others take for less: what that
  * costs more comes on top.

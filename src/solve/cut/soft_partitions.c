@@ -2,11 +2,11 @@
 /* solve/cut/soft_partitions.c: a bound is often proven by a partition with one active node in each part, and
  * each idle node in some part:
  *
- *     a - - i - - b        Every tree crosses between parts at least once less than there are parts. If i is in the part of a,
- *           |              its arcs to a are free, if in that of b those to b, and it matters little which, as it has but
- *           c              some arcs of all. So a tree had better not depend on where i is: it has all of i's arcs
- *                          (a star), or none. Prices of one partition do not say so, those of a mean over
- *                          many do.
+ *     a - - i - - b        Every tree crosses between parts at least once less than there are parts. If i is
+ *           |              in the part of a, its arcs to a are free, if in that of b those to b, and it
+ *           c              matters little which, as it has but some arcs of all. So a tree had better not
+ *                          depend on where i is: it has all of i's arcs (a star), or none. Prices of one
+ *                          partition do not say so, those of a mean over many do.
  *
  * Each idle node is in each part at random, the more likely the wider the arcs that join it there (a mean
  * field); an arc costs as much as it is likely to cross. Whatever the chances are, this is a mean over

@@ -2,7 +2,8 @@
 /* solve/cut/split.c: out-trees with root weights r fit into capacities x just when into every set S of nodes
  * as much can enter as is summed outside (Edmonds 1973, Frank 1978); in-trees alike with what can leave S:
  *
- *     maximise sum of r    subject to    r(outside S) <= x(into S)    r(outside S) <= (c - x)(out of S)    for all S
+ *     maximise    sum of r
+ *     subject to  r(outside S) <= x(into S)  and  r(outside S) <= (c - x)(out of S)  for all S
  *
  * Where some nodes only forward, a tree's branches cannot meet there. Trees fit just when, besides, no more
  * of x leaves such a node than enters it, and of the reduce's part no more enters than leaves: then its arcs
@@ -28,6 +29,8 @@
 #include "core/alloc.h"
 #include "solve/cut/entropy_split.h"
 #include "solve/cut/split_parts.h"
+#include "solve/net/effort.h"
+#include "solve/net/work.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/pack/tree_columns.h"
 
@@ -148,10 +151,23 @@ static banyan_status make_program(banyan_divider *d, banyan_error *err)
     return status;
 }
 
+/* Where a sum can be made. Under even prices a tree costs the same from any of its nodes: one active node is
+ * enough. */
+static void list_roots(banyan_divider *d)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    const banyan_graph *graph = d->graph;
+    int is_even = d->fixed && banyan_graph_has_even_prices(graph, d->fixed);
+
+    for (int v = 0; v < graph->node_count; v++)
+        if (is_even ? v == graph->active[0]
+                    : (graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
+            d->root_node[d->root_count++] = v;
+}
+
 static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, const int64_t *fixed,
                                   banyan_error *err)
 {
-    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
@@ -179,9 +195,7 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
     for (int i = 0; i < d->x_count && !d->has_parts; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
-    for (int v = 0; v < graph->node_count; v++)
-        if ((graph->role[v] & both) == both && graph->out_first[v] < graph->out_first[v + 1])
-            d->root_node[d->root_count++] = v;
+    list_roots(d);
     status = banyan_graph_make_flow(d->graph, 1, &d->flow, err);
     return status ? status : make_program(d, err);
 }
@@ -336,6 +350,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
 {
     banyan_status status = solve_program(d, out, err);
     double share = 0.5, lowest = out->bound_value;
+    banyan_work begin = banyan_work_now();
     int idle = 0;
 
     if (d->has_parts) /* with nothing summed anywhere, any answer works */
@@ -343,7 +358,8 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
 
     while (!status && out->bound_value > enough &&
            out->bound_value - d->good > tolerance * out->bound_value && out->rounds < round_limit &&
-           (patience == 0 || idle < patience)) {
+           (patience == 0 || idle < patience) &&
+           (!d->fixed || banyan_work_since(&begin).visits < BANYAN_CUT_VISITS)) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -492,23 +508,32 @@ static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *pr
     return most > 0 && rest > 0 ? (banyan_wide)ceill(rest / most * (1 - 1e-15L)) : 0;
 }
 
+/* Cuts that prove as much of the prices as is hoped for, or all that they can. */
+static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                         banyan_divider *d, banyan_error *err)
+{
+    banyan_wide value = banyan_tree_packing_value(graph, price, 1);
+    banyan_split division = {0};
+    banyan_status status = divider_init(d, graph, price, err);
+
+    if (!status)
+        status = first_cuts(d, err);
+    if (!status)
+        status =
+            close_in(d, CHECKED, MOST_ROUNDS, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
+                     hoped > 0 ? (double)value / (double)hoped / d->unit * HOPED : 0, &division, err);
+    return status;
+}
+
 banyan_status banyan_split_find_check(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                       banyan_wide *out, banyan_error *err)
 {
     int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
     banyan_wide worth = 0, least = 0, value = banyan_tree_packing_value(graph, price, 1);
-    banyan_split division = {0};
-    banyan_divider d;
-    banyan_status status = divider_init(&d, graph, price, err);
+    banyan_divider d = {0};
+    banyan_status status =
+        needed ? find_cuts_of_prices(graph, price, hoped, &d, err) : banyan_fail_memory(err);
 
-    if (!status && !needed)
-        status = banyan_fail_memory(err);
-    if (!status)
-        status = first_cuts(&d, err);
-    if (!status)
-        status =
-            close_in(&d, CHECKED, MOST_ROUNDS, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
-                     hoped > 0 ? (double)value / (double)hoped / d.unit * HOPED : 0, &division, err);
     if (!status)
         status = banyan_split_find_prove_by_cuts(&d, needed, &worth, &least, err);
     if (!status) { /* the cuts prove a bound by themselves; the prices are worth as much as that */
@@ -520,6 +545,51 @@ banyan_status banyan_split_find_check(const banyan_graph *graph, const int64_t *
     banyan_free(needed);
     divider_fini(&d);
     return status;
+}
+
+/* Columns of limits stand before those of cuts. */
+static banyan_status take_proof(banyan_divider *d, banyan_split_proof *out, banyan_error *err)
+{
+    size_t nodes = (size_t)d->graph->node_count, limits = (size_t)(d->first_cut - d->first_limit);
+    banyan_status status = banyan_split_find_whole(d, &out->weight, err);
+
+    out->limit = banyan_alloc(2 * nodes, sizeof *out->limit);
+    if (!status && !out->limit)
+        status = banyan_fail_memory(err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < 2 * nodes; i++)
+        out->limit[i] = d->potential[i] < 0 ? 0 : out->weight[d->potential[i] - d->first_limit];
+    memmove(out->weight, out->weight + limits, d->cut_count * sizeof *out->weight);
+    out->count = d->cut_count;
+    out->node_count = d->graph->node_count;
+    out->cuts = d->cuts;
+    d->cuts = NULL;
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_split_find_proof(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                      banyan_split_proof *out, banyan_error *err)
+{
+    banyan_divider d = {0};
+    banyan_status status;
+
+    *out = (banyan_split_proof){0};
+    status = find_cuts_of_prices(graph, price, hoped, &d, err);
+    if (!status)
+        status = take_proof(&d, out, err);
+    if (status)
+        banyan_split_proof_fini(out);
+    divider_fini(&d);
+    return status;
+}
+
+void banyan_split_proof_fini(banyan_split_proof *proof)
+{
+    banyan_free(proof->cuts);
+    banyan_free(proof->weight);
+    banyan_free(proof->limit);
+    *proof = (banyan_split_proof){0};
 }
 
 void banyan_split_fini(banyan_split *division)

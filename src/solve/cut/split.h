@@ -36,6 +36,21 @@ banyan_status banyan_split_find_soon(const banyan_graph *graph, double tolerance
 banyan_status banyan_split_find_check(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                       banyan_wide *out, banyan_error *err);
 
+/* The cuts and limits of nodes that prove it, in whole numbers. */
+typedef struct {
+    size_t count;
+    int node_count;
+    unsigned char *cuts; /* by cut: 1 if the reduce must leave it, 0 if the broadcast must enter it, then the
+                            nodes inside */
+    int64_t *weight;     /* by cut */
+    int64_t *limit;      /* [reduce * node_count + v] */
+} banyan_split_proof;
+
+/* The same; the cuts may ask for a little more than the prices. */
+banyan_status banyan_split_find_proof(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                      banyan_split_proof *out, banyan_error *err);
+void banyan_split_proof_fini(banyan_split_proof *proof);
+
 void banyan_split_fini(banyan_split *division);
 
 #endif

@@ -52,6 +52,10 @@ static inline int banyan_split_find_most_copies(const banyan_graph *graph, int v
     return banyan_split_find_forwards(graph, v, reduce) ? 1 : graph->active_count - 1;
 }
 
+/* Weights of the program's limits and cuts as whole numbers, small ones if they are such; the caller frees
+ * them. */
+banyan_status banyan_split_find_whole(const banyan_divider *divider, int64_t **out, banyan_error *err);
+
 /* What the weights of the program's cuts prove where nodes help that are not active: every pair of trees
  * crosses each cut, so it costs no less than the cuts that a root is outside of weigh together (*least), if
  * each arc costs what the cuts over it do (price; all capacity is then worth *worth). Whole numbers, so it

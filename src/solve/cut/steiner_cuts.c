@@ -2,8 +2,9 @@
 /* solve/cut/steiner_cuts.c: a family of cuts, weighed, each between a root and some active node; every tree
  * crosses each.
  *
- *     maximise sum of w(S)   subject to   sum of w(S) over the cuts S that an arc enters <= y(cable)   both ways
- *                                         sum of capacity(cable) y(cable) <= 1
+ *     maximise    sum of w(S)
+ *     subject to  sum of w(S) over the cuts S that an arc enters <= y(cable), both ways
+ *                 sum of capacity(cable) y(cable) <= 1
  *
  * A tree costs at least the sum of w under the prices y, all cables together are worth 1: no packing weighs
  * more than 1 / sum of w. The program over the cuts known so far gives capacities to directions (the prices

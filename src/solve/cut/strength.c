@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/strength.c: Newton steps on the worst partition.
  *
- * For a guess p/q we look for the partition with the least  q·cross - p·(parts - 1)  (solve/cut/worst_partition.h). If that is negative, the
- * partition's own quotient is the next guess: it falls each time, and seldom more than thrice. */
+ * For a guess p/q we look for the partition with the least  q·cross - p·(parts - 1)
+ * (solve/cut/worst_partition.h). If that is negative, the partition's own quotient is the next guess: it
+ * falls each time, and seldom more than thrice. */
 #include "solve/cut/strength.h"
 
 #include <string.h>

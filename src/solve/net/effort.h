@@ -7,6 +7,10 @@
 
 #define BANYAN_TARGET_SHARE 0.99 /* of the bound that few trees should reach: what we promise */
 
+/* Visits (solve/net/work.h) of one program over cuts: one or two seconds. What it has found by then is
+ * taken. */
+#define BANYAN_CUT_VISITS 100000000
+
 enum {
     BANYAN_FEW_TREES =
         256, /* up to that many are looked for as that many; more come of a linear program as they will */

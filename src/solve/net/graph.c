@@ -196,6 +196,15 @@ int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price
     return 1;
 }
 
+void banyan_graph_make_even_prices(const banyan_graph *graph, int64_t *price)
+{
+    if (!graph->symmetric || banyan_graph_has_even_prices(graph, price))
+        return;
+    for (int i = 0; i < graph->arc_count; i++)
+        if (banyan_graph_cable(graph, i) == i)
+            price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
+}
+
 int banyan_graph_all_active(const banyan_graph *graph)
 {
     for (int v = 0; v < graph->node_count; v++)

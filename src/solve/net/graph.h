@@ -55,6 +55,10 @@ void banyan_graph_destroy(banyan_graph *graph); /* accepts NULL */
 /* Symmetric, and each cable has the same price in both directions. */
 int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price);
 
+/* Gives both directions of each cable what they cost together, which proves as much: a tree is used up and
+ * down. Only where links are symmetric; nothing changes where prices are even. */
+void banyan_graph_make_even_prices(const banyan_graph *graph, int64_t *price);
+
 /* The least price of an arc between two nodes; -1: there is none. */
 int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *price, int src, int dst);
 

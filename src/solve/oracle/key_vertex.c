@@ -2,12 +2,13 @@
 /* solve/oracle/key_vertex.c: a rooted tree answers what a flip is worth by walks on it (after Uchoa and
  * Werneck 2010).
  *
- *   a ---- o ---- b      v joins by its cheapest cable. Each further cable, v-b, closes a circle with the way from
- *    \           /       a to b in the tree: the most expensive stretch on it goes, if it costs more. A stretch runs
- *     `-- v -- -´        between nodes that must stay: active ones, and those with three cables or more.
+ *   a ---- o ---- b      v joins by its cheapest cable. Each further cable, v-b, closes a circle with the way
+ *    \           /       from a to b in the tree: the most expensive stretch on it goes, if it costs more. A
+ *     `-- v -- -´        stretch runs between nodes that must stay: active ones, and those with three cables
+ *                        or more.
  *
- *   x --- v --- y        v leaves, with the stretches that end at it: the parts are joined again by the cheapest
- *    `- - - - - ´        cables between them, which are looked for around all parts but the largest.
+ *   x --- v --- y        v leaves, with the stretches that end at it: the parts are joined again by the
+ *    `- - - - - ´        cheapest cables between them, which are looked for around all parts but the largest.
  *
  * Where v has many cables, as where all pairs are cabled, all of them are looked at in one pass over the
  * tree, from its leaves on (Chin and Houck 1978), and no stretch counts for more than its most expensive

@@ -3,11 +3,11 @@
  * of the network that holds some but not all active nodes. Such parts are found as in Kruskal's algorithm:
  * cables are taken from the widest on, and the nodes that they join looked at as one each time.
  *
- *   g0 -12- h0 -12- g1                Between nodes that add a byte comes over a cable at most twice each way, to be summed
- *           |                         and as a sum. Behind a node that only forwards, workers form a chain, so it is
- *           1     no rate above 1     twice as well; and one of them bears besides what all other cables bring there.
- *           |                         Cables are wide if they bear as much in all.
- *          net
+ *   g0 -12- h0 -12- g1                Between nodes that add a byte comes over a cable at most twice each
+ *           |                         way, to be summed and as a sum. Behind a node that only forwards,
+ *           1     no rate above 1     workers form a chain, so it is twice as well; and one of them bears
+ *           |                         besides what all other cables bring there. Cables are wide if they bear
+ *          net                        as much in all.
  *
  * The cables of a switch that leads nowhere else, as in a machine, may be wide together though each is not:
  * for each byte some worker there takes what all others have, or sends them the sum, and they can take turns.

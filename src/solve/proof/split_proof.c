@@ -8,8 +8,7 @@
 
 #include "core/alloc.h"
 
-/* Weights of the program's columns behind the arcs' as whole numbers, small ones if they are such. */
-static banyan_status make_whole(const banyan_divider *d, int64_t **out, banyan_error *err)
+banyan_status banyan_split_find_whole(const banyan_divider *d, int64_t **out, banyan_error *err)
 {
     const double *value = banyan_lp_values(d->lp) + d->first_limit;
     int count = d->first_cut - d->first_limit + (int)d->cut_count;
@@ -76,7 +75,7 @@ banyan_status banyan_split_find_prove_by_cuts(const banyan_divider *d, int64_t *
 {
     const banyan_graph *graph = d->graph;
     int64_t *whole;
-    banyan_status status = make_whole(d, &whole, err);
+    banyan_status status = banyan_split_find_whole(d, &whole, err);
 
     *worth = 0;
     *least = -1;

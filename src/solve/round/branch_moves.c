@@ -2,13 +2,15 @@
 /* solve/round/branch_moves.c: local search on trees with a direction that may branch at any node, active or
  * not.
  *
- *        root              A branch over an arc that bears too much is cut off at the next node above that is active or has
- *        /  \              other branches: idle nodes between, which served it alone, leave the tree. Then it is
- *       A    i - - i       grafted on by the cheapest way to what is left of its tree, perhaps over other idle nodes,
- *       |x          \      which join. In every second round it may be joined by any of its nodes: then the way from there
- *       i            v     to its top turns round. Trees towards their roots are the same, backwards.
- *       |x
- *       v                  An arc's price grows exponentially with what it bears. That alone would level all arcs by
+ *        root              A branch over an arc that bears too much is cut off at the next node above that is
+ *        /  \              active or has other branches: idle nodes between, which served it alone, leave the
+ *       A    i - - i       tree. Then it is grafted on by the cheapest way to what is left of its tree,
+ *       |x          \      perhaps over other idle nodes, which join. In every second round it may be joined
+ *       i            v     by any of its nodes: then the way from there to its top turns round. Trees towards
+ *       |x                 their roots are the same, backwards.
+ *       v
+ *
+ * An arc's price grows exponentially with what it bears. That alone would level all arcs by
  * ways that are too long, for idle nodes let trees have more edges than need be. So prices learn: what is
  * too full after a round costs more from then on, and the others less, as the prices of a linear program
  * would; with them, prices need not be steep. And a part of each price is that of the proof, however

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/branch_stars.c: idle nodes join trees, and leave them, with all their branches at once.
  *
- *        p                     p       An idle node is worth its arcs where several hang on it; by the first alone a tree only gets
- *      /   \                   |       longer. So branches that move one by one seldom bring it in, and seldom out. Here it
- *     a     b     <=>          i       joins by the arc above which it gains most, with all neighbours that hang on it more
- *      \     \               / | \     cheaply than where they are; or it leaves, and each branch goes to the neighbour that
- *       c     d             a  c  d    has it most cheaply, if that is a gain in all.
+ *        p                     p       An idle node is worth its arcs where several hang on it; by the first
+ *      /   \                   |       alone a tree only gets longer. So branches that move one by one seldom
+ *     a     b     <=>          i       bring it in, and seldom out. Here it joins by the arc above which it
+ *      \     \               / | \     gains most, with all neighbours that hang on it more cheaply than
+ *       c     d             a  c  d    where they are; or it leaves, and each branch goes to the neighbour
+ *                                      that has it most cheaply, if that is a gain in all.
  *
  * Cost: for each idle node of each tree, a way to the root from some of its neighbours' neighbours. */
 #include "solve/round/branch_parts.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/branch_swaps.c: arcs are levelled finely by two trees at a time.
  *
- *      q     p        A node v hangs on p in tree A and on q in tree B. Where its arc to p bears too much and A is heavier than B,
- *       \   /         they swap: then that arc bears less by what A weighs more than B, and the one to q as much more. A
- *        \ /          tree that moves alone changes an arc's load by all it weighs, which is often more than there is
- *         v           room for; differences of two weights are as small as one likes.
+ *      q     p        A node v hangs on p in tree A and on q in tree B. Where its arc to p bears too much and
+ *       \   /         A is heavier than B, they swap: then that arc bears less by what A weighs more than B,
+ *        \ /          and the one to q as much more. A tree that moves alone changes an arc's load by all it
+ *         v           weighs, which is often more than there is room for; differences of two weights are as
+ *                     small as one likes.
  *
  * Loads beyond the limits count by their squares, so what is too much spreads over an arc's neighbours, and
  * theirs, until there is room. Nodes stay in their trees. Cost: at an arc that bears too much, all pairs of

@@ -2,9 +2,10 @@
 /* solve/round/exchange_chains.c: augmenting chains, as in matroid partition (Edmonds 1965), for trees whose
  * edges may be paths.
  *
- *      x is too full          tree A can leave x if it takes y instead, but y is full; tree B can leave y if it
- *      A: x -> y              takes z, which has room. So A and B both exchange an edge, x bears one tree less and
- *      B:      y -> z         z one more. A search in breadth over cables finds the shortest such chain.
+ *      x is too full          tree A can leave x if it takes y instead, but y is full; tree B can leave y if
+ *      A: x -> y              it takes z, which has room. So A and B both exchange an edge, x bears one tree
+ *      B:      y -> z         less and z one more. A search in breadth over cables finds the shortest such
+ *                             chain.
  *
  * To leave a cable, the tree is cut open there; idle nodes that only passed on come out with the edge. From
  * the one part we go on, over cables with room and through nodes outside the tree, until the other part is

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/rebalance.c: two steps in turn, of which neither does alone:
  *
- *     edges     with the weights as they are, edges move off arcs that bear too much (solve/round/subtree_moves.h), or, where idle nodes help
- *               and none only forwards, branches do (solve/round/branch_moves.h)
+ *     edges     with the weights as they are, edges move off arcs that bear too much
+ *               (solve/round/subtree_moves.h), or, where idle nodes help and none only forwards, branches
+ *               do (solve/round/branch_moves.h)
  *     weights   with the trees as they are, a linear program weighs the pairs
  *
  * Edges cannot move where an arc bears a few heavy trees, for nowhere is there that much room; but other

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/subtree_moves.c: local search on trees with a direction.
  *
- *        root                An edge over an arc that bears too much is taken out, and the node below it, with all that hangs
- *        /  \                there, is hung on whatever node of its tree has the cheapest way to it. An arc's price
- *       A    B               grows exponentially with what it bears, so the sum of all prices falls with every move and
- *       |x  ,                the search ends. Where that does not help, one of the node's children comes up: it
- *       v - '                is hung elsewhere, and the node on it. Trees towards their roots are the same, backwards.
+ *        root                An edge over an arc that bears too much is taken out, and the node below it,
+ *        /  \                with all that hangs there, is hung on whatever node of its tree has the cheapest
+ *       A    B               way to it. An arc's price grows exponentially with what it bears, so the sum of
+ *       |x  ,                all prices falls with every move and the search ends. Where that does not help,
+ *       v - '                one of the node's children comes up: it is hung elsewhere, and the node on it.
+ *                            Trees towards their roots are the same, backwards.
  *
  * First edges over arcs that are too full move; when none can, those over arcs that are nearly so, to make
  * room. Cost: O(nodes + arcs) an attempt, less where workers have few links. */

@@ -5,7 +5,8 @@
  * game of its own: it is offered one weight after the other, and takes it or not; what it has left in the end
  * it loses. Whoever knows all weights plays that best by
  *
- *     loss(t, left) = the less of  loss(t + 1, left)  and  fee(t) + loss(t + 1, left - weight(t)),   loss(end, left) = left
+ *     loss(t, left)   = the less of  loss(t + 1, left)  and  fee(t) + loss(t + 1, left - weight(t))
+ *     loss(end, left) = left
  *
  * where fees see to it that of all cables as many want a weight as a tree takes: where more do it rises. A
  * tree cannot have just the cables that want it, but it is the cheapest one with what it makes them lose as

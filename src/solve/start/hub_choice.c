@@ -4,9 +4,10 @@
  * can do, and all that those of idle workers can, is its service: children in in-trees are served by the
  * links towards it, in out-trees by those from it.
  *
- *        hub ──── hub                 Each tree takes its share of all service from as few hubs as possible, each of which
- *       / | \    / | \                gives all that it has to one tree, or nearly so: an idle hub costs a tree an edge
- *      w  w  w  w  w  w               more. Behind a switch whose links to others are narrow every tree has hubs of its own.
+ *        hub ──── hub                 Each tree takes its share of all service from as few hubs as possible,
+ *       / | \    / | \                each of which gives all that it has to one tree, or nearly so: an idle
+ *      w  w  w  w  w  w               hub costs a tree an edge more. Behind a switch whose links to others
+ *                                     are narrow every tree has hubs of its own.
  *
  * All links at workers bear that many idle hubs a tree and no more. Where groups are small one would serve
  * too few in its own: then it serves others, too, first those of groups that have little service. */

@@ -2,12 +2,12 @@
 /* solve/start/star_trees.c: in a network in which idle nodes have cables to most active ones, their best use
  * is to be the middle of stars: n cables for n active nodes, one more than a tree without them takes.
  *
- *      a   b             each idle node in the middle of a star as heavy as its narrowest cable, where nodes without a
- *       \ /              cable to it hang elsewhere; then trees over what is left of the idle nodes' cables, one by one,
- *        h               the widest cables first; what is left of the cables between active nodes is for spanning
- *       / \              trees, which the strength of that part counts.
- *      c   d
- *                        Often that is the optimum, as where all pairs of some machines' GPUs are cabled.
+ *      a   b             each idle node in the middle of a star as heavy as its narrowest cable, where nodes
+ *       \ /              without a cable to it hang elsewhere; then trees over what is left of the idle
+ *        h               nodes' cables, one by one, the widest cables first; what is left of the cables
+ *       / \              between active nodes is for spanning trees, which the strength of that part counts.
+ *      c   d             Often that is the optimum, as where all pairs of some machines' GPUs are cabled.
+ *
  *
  * Cost: a tree search for each tree. */
 #include "solve/start/star_trees.h"
