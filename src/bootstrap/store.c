@@ -2,7 +2,11 @@
 /* bootstrap/store.c: the meeting place.
  *
  *     rank r ── handshake, hello ──> store      rank r ── CARD (time-out, what is left of it, card) ──> store
- *     store ── CARDS (all of them) ──> everybody, or FAILED (status, sentence) */
+ *     store ── CARDS (all of them, strangers) ──> everybody, or FAILED (status, sentence)
+ *     rank r ── GOT ──> store
+ *
+ * Who loses its connection before it has the cards comes again; so the store stays until all have said that
+ * they have them, unless who started it knows that they have. */
 #include "bootstrap/store.h"
 
 #include <errno.h>
@@ -24,10 +28,10 @@
 #include "transport/listener.h"
 #include "transport/transport.h"
 
-enum { CARD = 1, CARDS, FAILED };
+enum { CARD = 1, CARDS, FAILED, GOT };
 enum { CARD_MESSAGE = 8 + BANYAN_CARD_BYTES };
 #define RETRY_NS 20000000 /* before a lost connection is made again */
-enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES };
+enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT };
 
 typedef struct {
     banyan_channel channel;
@@ -45,9 +49,9 @@ struct banyan_store {
     int size; /* 0: nobody has come */
     size_t guest_count, guest_capacity;
     guest *guests;
-    int card_count, told_count;
-    unsigned char *cards; /* by rank */
-    char *has_come;       /* by rank */
+    int card_count, told_count, got_count;
+    unsigned char *cards;     /* by rank */
+    char *has_come, *has_got; /* by rank */
     banyan_status status;
     banyan_error reason;
 };
@@ -98,10 +102,11 @@ static void open_book(banyan_store *store, int size)
     banyan_status status;
     long spare = 0;
 
-    store->cards = banyan_alloc((size_t)size, BANYAN_CARD_BYTES);
+    store->cards = banyan_alloc((size_t)size * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT, 1);
     store->has_come = banyan_alloc((size_t)size, 1);
+    store->has_got = banyan_alloc((size_t)size, 1);
     store->size = size;
-    if (!store->cards || !store->has_come) {
+    if (!store->cards || !store->has_come || !store->has_got) {
         refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
         return;
     }
@@ -200,21 +205,29 @@ static void take_card(banyan_store *store, guest *g, const unsigned char *body, 
     store->card_count++;
 }
 
+static void note_got(banyan_store *store, const guest *g)
+{
+    store->got_count += g->is_told && !store->has_got[g->rank];
+    store->has_got[g->rank] |= (char)g->is_told;
+}
+
 static void serve_guest(banyan_store *store, guest *g)
 {
     const unsigned char *body;
     size_t bytes;
     int type;
 
-    if (banyan_channel_fill(&g->channel, NULL)) {
-        forget(store, g);
-        return;
-    }
+    banyan_status status = banyan_channel_fill(&g->channel, NULL);
+
     while (g->channel.fd >= 0 && banyan_channel_next(&g->channel, &type, &body, &bytes))
         if (type == CARD)
             take_card(store, g, body, bytes);
+        else if (type == GOT)
+            note_got(store, g);
         else
             forget(store, g);
+    if (status && g->channel.fd >= 0)
+        forget(store, g);
 }
 
 static void name_missing(banyan_store *store)
@@ -233,16 +246,19 @@ static void name_missing(banyan_store *store)
 static void tell(banyan_store *store, guest *g)
 {
     unsigned char failure[4 + sizeof store->reason.text];
-    size_t length = strlen(store->reason.text);
+    size_t length = strlen(store->reason.text), bytes = (size_t)store->size * BANYAN_CARD_BYTES;
 
-    if (g->channel.fd < 0 || g->is_told)
+    if (g->channel.fd < 0 || g->is_told || (!store->status && !g->has_card))
         return;
     banyan_put32(failure, (uint32_t)store->status);
     memcpy(failure + 4, store->reason.text, length);
     if (store->status)
         banyan_channel_put(&g->channel, FAILED, failure, 4 + length, NULL);
     else
-        banyan_channel_put(&g->channel, CARDS, store->cards, (size_t)store->size * BANYAN_CARD_BYTES, NULL);
+        banyan_channel_put(
+            &g->channel, CARDS, store->cards,
+            bytes + strlen(banyan_listener_describe_strangers(store->listener, (char *)store->cards + bytes)),
+            NULL);
     banyan_channel_flush(&g->channel, NULL);
     g->is_told = 1;
     store->told_count++;
@@ -299,6 +315,7 @@ static void destroy(banyan_store *store)
     banyan_free(store->guests);
     banyan_free(store->cards);
     banyan_free(store->has_come);
+    banyan_free(store->has_got);
     banyan_free(store);
 }
 
@@ -311,6 +328,19 @@ static void linger(banyan_store *store)
            banyan_clock_ns() < store->deadline_ns) {
         attend(store);
         tell_all(store);
+    }
+}
+
+static void see_off(banyan_store *store)
+{
+    store->deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 1000000;
+    tell_all(store);
+    send_rest(store);
+    while (!atomic_load(&store->is_ending) && store->got_count < store->size &&
+           banyan_clock_ns() < store->deadline_ns) {
+        attend(store);
+        tell_all(store);
+        send_rest(store);
     }
 }
 
@@ -330,7 +360,7 @@ static void *serve(void *argument)
     if (store->status)
         linger(store);
     else if (store->size && store->card_count == store->size)
-        tell_all(store);
+        see_off(store);
     send_rest(store);
     /* Whoever comes last frees it: we, or who stops it. */
     if (atomic_exchange(&store->is_over, 1))
@@ -394,19 +424,29 @@ void banyan_store_leave(banyan_store *store)
 }
 
 static banyan_status read_cards(const unsigned char *body, size_t bytes, int size, banyan_card *cards,
-                                banyan_error *err)
+                                char strangers[BANYAN_STRANGERS_TEXT], banyan_error *err)
 {
+    size_t of_cards = (size_t)size * BANYAN_CARD_BYTES;
     banyan_status status = BANYAN_SUCCESS;
 
-    if (bytes != (size_t)size * BANYAN_CARD_BYTES)
+    if (bytes < of_cards || bytes - of_cards >= BANYAN_STRANGERS_TEXT)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent %zu bytes of cards",
                            bytes);
     for (int i = 0; i < size && !status; i++)
         status = banyan_card_read(body + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+    memcpy(strangers, body + of_cards, bytes - of_cards);
+    strangers[bytes - of_cards] = '\0';
     return status;
 }
 
-static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int timeout_ms,
+/* Where it does not arrive, the store stays longer than it has to, and nothing else. */
+static void say_got(banyan_channel *channel)
+{
+    if (!banyan_channel_put(channel, GOT, NULL, 0, NULL))
+        banyan_channel_flush(channel, NULL);
+}
+
+static banyan_status talk(banyan_channel *channel, const banyan_card *mine, banyan_store_visit *visit,
                           int64_t deadline_ns, banyan_card *cards, banyan_error *err)
 {
     int64_t left_ms = (deadline_ns - banyan_clock_ns()) / 1000000;
@@ -416,7 +456,7 @@ static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int 
     int type = 0;
     banyan_status status;
 
-    banyan_put32(message, (uint32_t)timeout_ms);
+    banyan_put32(message, (uint32_t)visit->timeout_ms);
     banyan_put32(message + 4, left_ms > 0 ? (uint32_t)left_ms : 0);
     banyan_card_write(mine, message + 8);
     status = banyan_channel_put(channel, CARD, message, sizeof message, err);
@@ -428,15 +468,18 @@ static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int 
         banyan_error_prefix(err, "the place where ranks meet");
         return status;
     }
-    if (type == CARDS)
-        return read_cards(body, bytes, mine->size, cards, err);
+    if (type == CARDS) {
+        status = read_cards(body, bytes, mine->size, cards, visit->strangers, err);
+        say_got(channel);
+        return status;
+    }
     if (type != FAILED || bytes < 4)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent rubbish");
     return banyan_fail(err, (banyan_status)(banyan_get32(body) & 0xff), "%.*s", (int)(bytes - 4),
                        (const char *)body + 4);
 }
 
-static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, int64_t deadline_ns,
+static banyan_status visit_once(banyan_store_visit *visit, int *has_met, int64_t deadline_ns,
                                 banyan_card *mine, banyan_card *cards, banyan_error *err)
 {
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_STORE, mine->rank, mine->size, 0, 1};
@@ -447,8 +490,9 @@ static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, i
     int fd;
 
     snprintf(other, sizeof other, "the meeting place at %s", banyan_address_format(&visit->address, text));
-    status = *has_met ? banyan_dial_once(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err)
-                      : banyan_dial(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err);
+    status = *has_met
+                 ? banyan_dial_again(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err)
+                 : banyan_dial(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err);
     if (status)
         return status;
     banyan_socket_local(fd, &local);
@@ -457,12 +501,12 @@ static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, i
         status = visit->prepare(visit->context, &local, mine, err);
     *has_met = 1;
     if (!status)
-        status = talk(&channel, mine, visit->timeout_ms, deadline_ns, cards, err);
+        status = talk(&channel, mine, visit, deadline_ns, cards, err);
     banyan_channel_fini(&channel);
     return status;
 }
 
-banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
+banyan_status banyan_store_exchange(banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
                                     banyan_error *err)
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)visit->timeout_ms * 1000000;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/store.h: where ranks meet that know nothing but an address and a secret: everybody brings a card
- * and gets everybody's. One thread serves it until all have come, or the time-out that they brought has
- * passed.
- */
+ * and gets everybody's. One thread serves it until all have them, or the time-out that they brought has
+ * passed. */
 #ifndef BANYAN_BOOTSTRAP_STORE_H
 #define BANYAN_BOOTSTRAP_STORE_H
 
 #include "bootstrap/card.h"
+#include "transport/listener.h"
 
 typedef struct banyan_store banyan_store;
 
@@ -21,8 +21,9 @@ void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees i
 
 /* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the
  * first connection is made: prepare, which is called once, may complete it with what it learns from this
- * side's address of the connection. A connection that is lost while the others are awaited is made again, as
- * long as somebody listens there. */
+ * side's address of the connection. A connection that is lost before the cards have come is made again, as
+ * long as somebody listens there. strangers gets what has come to the meeting place besides the ranks, as
+ * banyan_listener_describe_strangers says it. */
 typedef struct {
     banyan_address address;
     const banyan_secret *secret;
@@ -30,9 +31,10 @@ typedef struct {
     void *context;
     banyan_status (*prepare)(void *context, const banyan_address *local, banyan_card *card,
                              banyan_error *err);
+    char strangers[BANYAN_STRANGERS_TEXT];
 } banyan_store_visit;
 
-banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
+banyan_status banyan_store_exchange(banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
                                     banyan_error *err);
 
 /* «2, 4-6» of those ranks for which is_named is set; returns the buffer. */

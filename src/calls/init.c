@@ -93,6 +93,8 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
     meeting.visit.timeout_ms = setup.timeout_ms;
     banyan_auth_secret_derive(secret, "group", 0, &group_secret);
     status = join(rank, size, &group_secret, (banyan_meeting){&meeting, meet_at_store}, &setup, out, err);
+    if (!status && rank == 0 && *meeting.visit.strangers)
+        BANYAN_INFO((*out)->group->setup.log, INIT, "at the meeting place: %s", meeting.visit.strangers + 2);
     banyan_auth_forget(&group_secret, sizeof group_secret);
     return status;
 }
