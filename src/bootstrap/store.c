@@ -375,6 +375,7 @@ banyan_status banyan_store_start(const banyan_address *address, int low_port, in
     banyan_store *store = banyan_alloc(1, sizeof *store);
     banyan_door_handler handler = {store, ask, take};
     banyan_status status = BANYAN_SUCCESS;
+    int error;
 
     *out = NULL;
     if (!store)
@@ -388,9 +389,10 @@ banyan_status banyan_store_start(const banyan_address *address, int low_port, in
     if (!status)
         status = banyan_listener_create(address, low_port, high_port, secret, timeout_ms, &handler,
                                         &store->listener, err);
-    if (!status && pthread_create(&store->thread, NULL, serve, store) != 0)
-        status =
-            banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start a thread for the place where ranks meet");
+    error = status ? 0 : pthread_create(&store->thread, NULL, serve, store);
+    if (error)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                             "cannot start a thread for the place where ranks meet: %s", strerror(error));
     if (status)
         destroy(store);
     else

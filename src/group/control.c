@@ -389,7 +389,7 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)timeout_ms * 1000000;
     banyan_status status = BANYAN_SUCCESS;
-    int fd = -1;
+    int fd = -1, error;
 
     control->rank = rank;
     control->size = size;
@@ -411,8 +411,11 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
         banyan_control_take_member(control, 0, fd);
     else if (control->size == 1)
         banyan_control_become_ready(control);
-    if (!status && pthread_create(&control->thread, NULL, banyan_control_watch_over, control) != 0)
-        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start the thread that watches over the group");
+    error = status ? 0 : pthread_create(&control->thread, NULL, banyan_control_watch_over, control);
+    if (error)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                             "rank %d cannot start the thread that watches over the group: %s", rank,
+                             strerror(error));
     if (status)
         return status;
     control->has_thread = 1;
