@@ -10,13 +10,18 @@
 
 typedef struct banyan_store banyan_store;
 
+/* Ranks to which one rank hands all cards on. More mean fewer steps, and more to send in each: with 16, a
+ * thousand ranks have theirs after three, of which each sends 8 MB at most. */
+#define BANYAN_STORE_CHILDREN 16
+
 /* Listens on the address. Nobody within patience_ms ends it. timeout_ms is for handshakes, until the first
  * rank brings its own. */
 banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
                                  const banyan_secret *secret, int patience_ms, int timeout_ms,
                                  banyan_store **out, banyan_error *err);
 const banyan_address *banyan_store_address(const banyan_store *store);
-void banyan_store_stop(banyan_store *store);  /* ends it at once, accepts NULL */
+size_t banyan_store_sent_bytes(const banyan_store *store); /* so far, without headers; from any thread */
+void banyan_store_stop(banyan_store *store);               /* ends it at once, accepts NULL */
 void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
 
 /* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the
@@ -28,6 +33,7 @@ typedef struct {
     banyan_address address;
     const banyan_secret *secret;
     int timeout_ms;
+    int low_port, high_port; /* for those who hand cards on; 0: any */
     void *context;
     banyan_status (*prepare)(void *context, const banyan_address *local, banyan_card *card,
                              banyan_error *err);

@@ -74,6 +74,17 @@ static banyan_status join(int rank, int size, const banyan_secret *secret, banya
     return banyan_comm_wrap(setup, world, out, err);
 }
 
+static banyan_status read_ports(banyan_store_visit *visit, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status)
+        status = banyan_listen_ports(settings, &visit->low_port, &visit->high_port, err);
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 static banyan_status join_at(const banyan_address *address, const banyan_secret *secret, int rank, int size,
                              const banyan_config *config, int may_relay, banyan_comm **out, banyan_error *err)
 {
@@ -86,6 +97,8 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
         status = check_rank(rank, size, err);
     if (!status && !may_relay)
         status = refuse_relays(&setup, err);
+    if (!status)
+        status = read_ports(&meeting.visit, err);
     if (status) {
         banyan_setup_fini(&setup);
         return status;
