@@ -157,6 +157,7 @@ static void become_rank(const show *s, int rank, const int *output, int trouble,
     }
     set_environment(s->job, rank);
     if (!s->job->net || !run_net_enter(s->job->net, host_of(s->job, rank), &problem)) {
+        signal(SIGXFSZ, SIG_DFL);
         execvp(s->job->command[0], s->job->command);
         cannot_start(s->job, errno, &problem);
     }

@@ -48,6 +48,12 @@ clang_build() {
     build clang
 }
 
+# What the fuzz targets have in their corpora; make fuzz looks for more.
+fuzz_targets() {
+    needs clang
+    scripts/fuzz.sh 0
+}
+
 analysis() {
     command -v cppcheck > /dev/null || needs clang-tidy
     [ -e build/$plain/compile_commands.json ] || cmake --preset $plain --log-level=NOTICE > /dev/null
@@ -107,6 +113,7 @@ everything() {
 stage "layout (make check-format)" layout
 stage "clang, all warnings are errors" clang_build
 [ $result = passed ] || plain=release
+stage "fuzz targets: their corpora" fuzz_targets
 stage "static analysis (make analyse)" analysis
 stage "the commands that the documents show" documents
 stage "little address space" address_space

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/store.c: the meeting place.
  *
- *     rank r ── handshake, hello ──> store      rank r ── CARD (time-out, what is left of it, card) ──> store
- *     store ── CARDS (all of them) ──> everybody, or FAILED (status, sentence) */
+ *     rank r ── handshake, hello ──> store      rank r ── CARD (time-out, left of it, port, card) ──> store
+ *     store ── CARDS (all of them, strangers) ──> ranks 0 to 16, or FAILED (status, sentence) ──> everybody
+ *     store ── PARENT (its port and card) ──> other ranks     rank r ── FETCH ──> its parent ── CARDS ──> it
+ *     rank r ── GOT ──> store
+ *
+ * All cards of n ranks are 512 n bytes: the store sends them to few, and each of those hands them on to its
+ * children, ranks 16 r + 1 to 16 r + 16, through a store of its own that has nothing else to do. So no rank
+ * sends more than 17 times all cards, and with a thousand ranks the last has them in the third step. A rank
+ * whose parent cannot be reached asks the store itself (FETCH).
+ *
+ * Who loses its connection before it has the cards comes again; so the store stays until all have said that
+ * they have them, unless who started it knows that they have. */
 #include "bootstrap/store.h"
 
 #include <errno.h>
@@ -24,14 +34,15 @@
 #include "transport/listener.h"
 #include "transport/transport.h"
 
-enum { CARD = 1, CARDS, FAILED };
-enum { CARD_MESSAGE = 8 + BANYAN_CARD_BYTES };
+enum { CARD = 1, CARDS, FAILED, GOT, PARENT, FETCH };
+enum { CARD_HEAD = 12, CARD_MESSAGE = CARD_HEAD + BANYAN_CARD_BYTES, PARENT_MESSAGE = 4 + BANYAN_CARD_BYTES };
 #define RETRY_NS 20000000 /* before a lost connection is made again */
-enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES };
+enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT };
 
 typedef struct {
     banyan_channel channel;
     int rank, has_card, is_told;
+    int wants_all; /* its parent cannot be reached, or we are its parent */
 } guest;
 
 struct banyan_store {
@@ -45,9 +56,15 @@ struct banyan_store {
     int size; /* 0: nobody has come */
     size_t guest_count, guest_capacity;
     guest *guests;
-    int card_count, told_count;
-    unsigned char *cards; /* by rank */
-    char *has_come;       /* by rank */
+    int card_count, told_count, got_count;
+    int is_parent; /* only hands on what it is given */
+    int wanted;    /* ranks that are to get the cards from here, or to say that they have them */
+    _Atomic int is_filled;
+    _Atomic size_t sent_bytes;
+    size_t card_bytes;        /* of all, and what is said of strangers; of a parent */
+    unsigned char *cards;     /* by rank */
+    uint32_t *ports;          /* by rank: where it hands them on */
+    char *has_come, *has_got; /* by rank */
     banyan_status status;
     banyan_error reason;
 };
@@ -98,15 +115,18 @@ static void open_book(banyan_store *store, int size)
     banyan_status status;
     long spare = 0;
 
-    store->cards = banyan_alloc((size_t)size, BANYAN_CARD_BYTES);
+    store->cards = banyan_alloc((size_t)size * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT, 1);
     store->has_come = banyan_alloc((size_t)size, 1);
+    store->has_got = banyan_alloc((size_t)size, 1);
+    store->ports = banyan_alloc((size_t)size, sizeof *store->ports);
     store->size = size;
-    if (!store->cards || !store->has_come) {
+    store->wanted = store->is_parent ? store->wanted : size;
+    if (!store->cards || !store->has_come || !store->has_got || !store->ports) {
         refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
         return;
     }
-    status = banyan_descriptors_reserve(size, size + BANYAN_LISTENER_UNPROVEN, "the place where ranks meet",
-                                        &spare, &why);
+    status = banyan_descriptors_reserve(store->wanted, store->wanted + BANYAN_LISTENER_UNPROVEN,
+                                        "the place where ranks meet", &spare, &why);
     if (status)
         refuse(store, status, why.text);
     else if (spare < BANYAN_LISTENER_UNPROVEN)
@@ -181,7 +201,8 @@ static void take_card(banyan_store *store, guest *g, const unsigned char *body, 
 
     if (store->status)
         return;
-    if (bytes != CARD_MESSAGE || g->has_card || banyan_card_read(body + 8, &card, NULL)) {
+    if (bytes != CARD_MESSAGE || g->has_card || store->is_parent ||
+        banyan_card_read(body + CARD_HEAD, &card, NULL)) {
         banyan_channel_fini(&g->channel);
         return;
     }
@@ -195,9 +216,25 @@ static void take_card(banyan_store *store, guest *g, const unsigned char *body, 
         return;
     }
     note_timeout(store, (int)(banyan_get32(body) & INT32_MAX), (int)(banyan_get32(body + 4) & INT32_MAX));
-    memcpy(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, body + 8, BANYAN_CARD_BYTES);
+    memcpy(store->cards + (size_t)g->rank * BANYAN_CARD_BYTES, body + CARD_HEAD, BANYAN_CARD_BYTES);
+    store->ports[g->rank] = banyan_get32(body + 8);
     store->has_come[g->rank] = 1;
     store->card_count++;
+}
+
+/* Who has no parent, or a parent that it cannot reach. */
+static void note_fetch(banyan_store *store, guest *g)
+{
+    store->told_count -= g->is_told;
+    g->is_told = 0;
+    g->wants_all = 1;
+    g->has_card |= store->is_parent;
+}
+
+static void note_got(banyan_store *store, const guest *g)
+{
+    store->got_count += g->is_told && !store->has_got[g->rank];
+    store->has_got[g->rank] |= (char)g->is_told;
 }
 
 static void serve_guest(banyan_store *store, guest *g)
@@ -206,15 +243,19 @@ static void serve_guest(banyan_store *store, guest *g)
     size_t bytes;
     int type;
 
-    if (banyan_channel_fill(&g->channel, NULL)) {
-        forget(store, g);
-        return;
-    }
+    banyan_status status = banyan_channel_fill(&g->channel, NULL);
+
     while (g->channel.fd >= 0 && banyan_channel_next(&g->channel, &type, &body, &bytes))
         if (type == CARD)
             take_card(store, g, body, bytes);
+        else if (type == FETCH)
+            note_fetch(store, g);
+        else if (type == GOT)
+            note_got(store, g);
         else
             forget(store, g);
+    if (status && g->channel.fd >= 0)
+        forget(store, g);
 }
 
 static void name_missing(banyan_store *store)
@@ -229,21 +270,61 @@ static void name_missing(banyan_store *store)
     refuse(store, BANYAN_TIMEOUT, sentence);
 }
 
-/* Everybody's cards, or why there are none. */
-static void tell(banyan_store *store, guest *g)
+static void send(banyan_store *store, guest *g, int type, const void *body, size_t bytes)
+{
+    atomic_fetch_add(&store->sent_bytes, bytes);
+    banyan_channel_put(&g->channel, type, body, bytes, NULL);
+    banyan_channel_flush(&g->channel, NULL);
+}
+
+static void send_failure(banyan_store *store, guest *g)
 {
     unsigned char failure[4 + sizeof store->reason.text];
     size_t length = strlen(store->reason.text);
 
-    if (g->channel.fd < 0 || g->is_told)
-        return;
     banyan_put32(failure, (uint32_t)store->status);
     memcpy(failure + 4, store->reason.text, length);
+    send(store, g, FAILED, failure, 4 + length);
+}
+
+static void send_cards(banyan_store *store, guest *g)
+{
+    size_t bytes = (size_t)store->size * BANYAN_CARD_BYTES;
+
+    if (!store->is_parent)
+        store->card_bytes =
+            bytes + strlen(banyan_listener_describe_strangers(store->listener, (char *)store->cards + bytes));
+    send(store, g, CARDS, store->cards, store->card_bytes);
+}
+
+static int parent_of(int rank)
+{
+    return (rank - 1) / BANYAN_STORE_CHILDREN;
+}
+
+/* 0: the rank gets its cards here. */
+static int send_parent(banyan_store *store, guest *g)
+{
+    unsigned char body[PARENT_MESSAGE];
+    int parent = g->rank > BANYAN_STORE_CHILDREN ? parent_of(g->rank) : 0;
+
+    if (!parent || g->wants_all || !store->ports[parent])
+        return 0;
+    banyan_put32(body, store->ports[parent]);
+    memcpy(body + 4, store->cards + (size_t)parent * BANYAN_CARD_BYTES, BANYAN_CARD_BYTES);
+    send(store, g, PARENT, body, sizeof body);
+    return 1;
+}
+
+/* Everybody's cards, or where to get them, or why there are none. */
+static void tell(banyan_store *store, guest *g)
+{
+    if (g->channel.fd < 0 || g->is_told || (!store->status && !g->has_card))
+        return;
     if (store->status)
-        banyan_channel_put(&g->channel, FAILED, failure, 4 + length, NULL);
-    else
-        banyan_channel_put(&g->channel, CARDS, store->cards, (size_t)store->size * BANYAN_CARD_BYTES, NULL);
-    banyan_channel_flush(&g->channel, NULL);
+        send_failure(store, g);
+    else if (!send_parent(store, g))
+        send_cards(store, g);
     g->is_told = 1;
     store->told_count++;
 }
@@ -272,6 +353,7 @@ static void attend(banyan_store *store)
     int64_t left_ms = (store->deadline_ns - banyan_clock_ns()) / 1000000 + 1;
     struct pollfd *polled = banyan_alloc(store->guest_count + 2, sizeof *polled);
     size_t count = store->guest_count;
+    uint64_t rings;
 
     if (!polled) {
         refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
@@ -282,6 +364,8 @@ static void attend(banyan_store *store)
     for (size_t i = 0; i < count; i++)
         polled[2 + i] = (struct pollfd){.fd = store->guests[i].channel.fd, .events = POLLIN};
     poll(polled, (nfds_t)(count + 2), left_ms < 1 ? 0 : left_ms > 500 ? 500 : (int)left_ms);
+    if (polled[1].revents && read(store->wake, &rings, sizeof rings) < 0)
+        rings = 0; /* somebody has rung and been heard */
     banyan_listener_progress(store->listener);
     for (size_t i = 0; i < count; i++)
         if (polled[2 + i].revents && store->guests[i].channel.fd >= 0)
@@ -298,7 +382,9 @@ static void destroy(banyan_store *store)
         close(store->wake);
     banyan_free(store->guests);
     banyan_free(store->cards);
+    banyan_free(store->ports);
     banyan_free(store->has_come);
+    banyan_free(store->has_got);
     banyan_free(store);
 }
 
@@ -314,10 +400,31 @@ static void linger(banyan_store *store)
     }
 }
 
-static void *serve(void *argument)
+static void see_off(banyan_store *store)
 {
-    banyan_store *store = argument;
+    store->deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 1000000;
+    tell_all(store);
+    send_rest(store);
+    while (!atomic_load(&store->is_ending) && store->got_count < store->wanted &&
+           banyan_clock_ns() < store->deadline_ns) {
+        attend(store);
+        tell_all(store);
+        send_rest(store);
+    }
+}
 
+/* Of a parent: until it has something to hand on. */
+static void await_cards(banyan_store *store)
+{
+    while (!atomic_load(&store->is_ending) && !atomic_load(&store->is_filled) &&
+           banyan_clock_ns() < store->deadline_ns)
+        attend(store);
+    if (atomic_load(&store->is_filled))
+        see_off(store);
+}
+
+static void gather_cards(banyan_store *store)
+{
     while (!atomic_load(&store->is_ending) && !store->status &&
            (!store->size || store->card_count < store->size)) {
         attend(store);
@@ -330,7 +437,17 @@ static void *serve(void *argument)
     if (store->status)
         linger(store);
     else if (store->size && store->card_count == store->size)
-        tell_all(store);
+        see_off(store);
+}
+
+static void *serve(void *argument)
+{
+    banyan_store *store = argument;
+
+    if (store->is_parent)
+        await_cards(store);
+    else
+        gather_cards(store);
     send_rest(store);
     /* Whoever comes last frees it: we, or who stops it. */
     if (atomic_exchange(&store->is_over, 1))
@@ -338,17 +455,21 @@ static void *serve(void *argument)
     return NULL;
 }
 
-banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
-                                 const banyan_secret *secret, int patience_ms, int timeout_ms,
-                                 banyan_store **out, banyan_error *err)
+/* children: 0, or of how many it is the parent in a group of size ranks. */
+static banyan_status start(const banyan_address *address, int low_port, int high_port,
+                           const banyan_secret *secret, int children, int size, int patience_ms,
+                           int timeout_ms, banyan_store **out, banyan_error *err)
 {
     banyan_store *store = banyan_alloc(1, sizeof *store);
     banyan_door_handler handler = {store, ask, take};
     banyan_status status = BANYAN_SUCCESS;
+    int error;
 
     *out = NULL;
     if (!store)
         return banyan_fail_memory(err);
+    store->is_parent = children > 0;
+    store->wanted = children;
     store->deadline_ns = banyan_clock_ns() + (int64_t)patience_ms * 1000000;
     store->timeout_ms = timeout_ms;
     store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -358,14 +479,29 @@ banyan_status banyan_store_start(const banyan_address *address, int low_port, in
     if (!status)
         status = banyan_listener_create(address, low_port, high_port, secret, timeout_ms, &handler,
                                         &store->listener, err);
-    if (!status && pthread_create(&store->thread, NULL, serve, store) != 0)
-        status =
-            banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start a thread for the place where ranks meet");
+    if (!status && store->is_parent)
+        open_book(store, size);
+    error = status ? 0 : pthread_create(&store->thread, NULL, serve, store);
+    if (error)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                             "cannot start a thread for the place where ranks meet: %s", strerror(error));
     if (status)
         destroy(store);
     else
         *out = store;
     return status;
+}
+
+banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
+                                 const banyan_secret *secret, int patience_ms, int timeout_ms,
+                                 banyan_store **out, banyan_error *err)
+{
+    return start(address, low_port, high_port, secret, 0, 0, patience_ms, timeout_ms, out, err);
+}
+
+size_t banyan_store_sent_bytes(const banyan_store *store)
+{
+    return atomic_load(&store->sent_bytes);
 }
 
 const banyan_address *banyan_store_address(const banyan_store *store)
@@ -394,51 +530,165 @@ void banyan_store_leave(banyan_store *store)
 }
 
 static banyan_status read_cards(const unsigned char *body, size_t bytes, int size, banyan_card *cards,
-                                banyan_error *err)
+                                char strangers[BANYAN_STRANGERS_TEXT], banyan_error *err)
 {
+    size_t of_cards = (size_t)size * BANYAN_CARD_BYTES;
     banyan_status status = BANYAN_SUCCESS;
 
-    if (bytes != (size_t)size * BANYAN_CARD_BYTES)
+    if (bytes < of_cards || bytes - of_cards >= BANYAN_STRANGERS_TEXT)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent %zu bytes of cards",
                            bytes);
     for (int i = 0; i < size && !status; i++)
         status = banyan_card_read(body + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+    memcpy(strangers, body + of_cards, bytes - of_cards);
+    strangers[bytes - of_cards] = '\0';
     return status;
 }
 
-static banyan_status talk(banyan_channel *channel, const banyan_card *mine, int timeout_ms,
-                          int64_t deadline_ns, banyan_card *cards, banyan_error *err)
+/* ---- A rank's visit. */
+
+/* What a visit keeps over the connections that it makes. */
+typedef struct {
+    banyan_store_visit *visit;
+    int64_t deadline_ns;
+    int has_met;
+    banyan_store *own; /* for this rank's children; NULL: it has none */
+} journey;
+
+static int count_children(const banyan_card *mine)
 {
-    int64_t left_ms = (deadline_ns - banyan_clock_ns()) / 1000000;
+    int first = mine->rank * BANYAN_STORE_CHILDREN + 1, count = mine->size - first;
+
+    return mine->rank == 0 || count < 0 ? 0 : count < BANYAN_STORE_CHILDREN ? count : BANYAN_STORE_CHILDREN;
+}
+
+/* A rank that cannot hand cards on says so by port 0, and its children get theirs from the store. */
+static void open_own(journey *j, const banyan_card *mine, const banyan_address *local)
+{
+    banyan_address address = *local;
+
+    address.port = 0;
+    if (!j->own && count_children(mine) && local->family)
+        start(&address, j->visit->low_port, j->visit->high_port, j->visit->secret, count_children(mine),
+              mine->size, j->visit->timeout_ms, j->visit->timeout_ms, &j->own, NULL);
+}
+
+/* All cards have come: children may have them. */
+static void fill_own(banyan_store *own, const unsigned char *body, size_t bytes)
+{
+    uint64_t one = 1;
+
+    if (own->status)
+        return;
+    memcpy(own->cards, body, bytes);
+    own->card_bytes = bytes;
+    atomic_store(&own->is_filled, 1);
+    if (write(own->wake, &one, sizeof one) < 0)
+        return; /* the counter is full: awake already */
+}
+
+/* Where it does not arrive, the store stays longer than it has to, and nothing else. */
+static void say_got(banyan_channel *channel)
+{
+    if (!banyan_channel_put(channel, GOT, NULL, 0, NULL))
+        banyan_channel_flush(channel, NULL);
+}
+
+static banyan_status take_cards(journey *j, const banyan_card *mine, const unsigned char *body, size_t bytes,
+                                banyan_card *cards, banyan_error *err)
+{
+    banyan_status status = read_cards(body, bytes, mine->size, cards, j->visit->strangers, err);
+
+    if (!status && j->own)
+        fill_own(j->own, body, bytes);
+    return status;
+}
+
+/* From the parent, which may have them only a little later. */
+static banyan_status fetch(journey *j, const banyan_card *mine, const unsigned char *body, size_t bytes,
+                           banyan_card *cards)
+{
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_STORE, mine->rank, mine->size, 0, 1};
+    int64_t now_ns = banyan_clock_ns(), until_ns = now_ns + (j->deadline_ns - now_ns) / 2;
+    banyan_card parent;
+    banyan_channel channel;
+    banyan_status status;
+    int fd, type = 0;
+
+    if (bytes != PARENT_MESSAGE || banyan_card_read(body + 4, &parent, NULL))
+        return BANYAN_REMOTE_ERROR;
+    parent.address.port = (uint16_t)banyan_get32(body);
+    status = banyan_dial_again(&parent.address, j->visit->secret, &hello, "a parent", until_ns, &fd, NULL);
+    if (status)
+        return status;
+    banyan_channel_init(&channel, fd, MOST_MESSAGE);
+    status = banyan_channel_put(&channel, FETCH, NULL, 0, NULL);
+    if (!status)
+        status = banyan_channel_send_all(&channel, until_ns, NULL);
+    if (!status)
+        status = banyan_channel_wait_message(&channel, until_ns, &type, &body, &bytes, NULL);
+    if (!status)
+        status = type == CARDS ? take_cards(j, mine, body, bytes, cards, NULL) : BANYAN_REMOTE_ERROR;
+    if (!status)
+        say_got(&channel);
+    banyan_channel_fini(&channel);
+    return status;
+}
+
+static banyan_status send_card(banyan_channel *channel, const journey *j, const banyan_card *mine,
+                               banyan_error *err)
+{
+    int64_t left_ms = (j->deadline_ns - banyan_clock_ns()) / 1000000;
     unsigned char message[CARD_MESSAGE];
+    banyan_status status;
+
+    banyan_put32(message, (uint32_t)j->visit->timeout_ms);
+    banyan_put32(message + 4, left_ms > 0 ? (uint32_t)left_ms : 0);
+    banyan_put32(message + 8, j->own ? banyan_store_address(j->own)->port : 0);
+    banyan_card_write(mine, message + CARD_HEAD);
+    status = banyan_channel_put(channel, CARD, message, sizeof message, err);
+    return status ? status : banyan_channel_send_all(channel, j->deadline_ns, err);
+}
+
+static banyan_status talk(banyan_channel *channel, journey *j, const banyan_card *mine, banyan_card *cards,
+                          banyan_error *err)
+{
     const unsigned char *body = NULL;
     size_t bytes = 0;
     int type = 0;
-    banyan_status status;
+    banyan_status status = send_card(channel, j, mine, err);
 
-    banyan_put32(message, (uint32_t)timeout_ms);
-    banyan_put32(message + 4, left_ms > 0 ? (uint32_t)left_ms : 0);
-    banyan_card_write(mine, message + 8);
-    status = banyan_channel_put(channel, CARD, message, sizeof message, err);
     if (!status)
-        status = banyan_channel_send_all(channel, deadline_ns, err);
-    if (!status)
-        status = banyan_channel_wait_message(channel, deadline_ns, &type, &body, &bytes, err);
+        status = banyan_channel_wait_message(channel, j->deadline_ns, &type, &body, &bytes, err);
+    if (!status && type == PARENT) {
+        if (!fetch(j, mine, body, bytes, cards)) {
+            say_got(channel);
+            return BANYAN_SUCCESS;
+        }
+        status = banyan_channel_put(channel, FETCH, NULL, 0, err);
+        if (!status)
+            status = banyan_channel_send_all(channel, j->deadline_ns, err);
+        if (!status)
+            status = banyan_channel_wait_message(channel, j->deadline_ns, &type, &body, &bytes, err);
+    }
     if (status) {
         banyan_error_prefix(err, "the place where ranks meet");
         return status;
     }
-    if (type == CARDS)
-        return read_cards(body, bytes, mine->size, cards, err);
+    if (type == CARDS) {
+        status = take_cards(j, mine, body, bytes, cards, err);
+        say_got(channel);
+        return status;
+    }
     if (type != FAILED || bytes < 4)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent rubbish");
     return banyan_fail(err, (banyan_status)(banyan_get32(body) & 0xff), "%.*s", (int)(bytes - 4),
                        (const char *)body + 4);
 }
 
-static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, int64_t deadline_ns,
-                                banyan_card *mine, banyan_card *cards, banyan_error *err)
+static banyan_status visit_once(journey *j, banyan_card *mine, banyan_card *cards, banyan_error *err)
 {
+    banyan_store_visit *visit = j->visit;
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_STORE, mine->rank, mine->size, 0, 1};
     char text[BANYAN_ADDRESS_TEXT], other[BANYAN_ADDRESS_TEXT + 40];
     banyan_address local = {0};
@@ -447,34 +697,34 @@ static banyan_status visit_once(const banyan_store_visit *visit, int *has_met, i
     int fd;
 
     snprintf(other, sizeof other, "the meeting place at %s", banyan_address_format(&visit->address, text));
-    status = *has_met ? banyan_dial_once(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err)
-                      : banyan_dial(&visit->address, visit->secret, &hello, other, deadline_ns, &fd, err);
+    status = j->has_met
+                 ? banyan_dial_again(&visit->address, visit->secret, &hello, other, j->deadline_ns, &fd, err)
+                 : banyan_dial(&visit->address, visit->secret, &hello, other, j->deadline_ns, &fd, err);
     if (status)
         return status;
     banyan_socket_local(fd, &local);
     banyan_channel_init(&channel, fd, MOST_MESSAGE);
-    if (!*has_met && visit->prepare)
+    if (!j->has_met && visit->prepare)
         status = visit->prepare(visit->context, &local, mine, err);
-    *has_met = 1;
     if (!status)
-        status = talk(&channel, mine, visit->timeout_ms, deadline_ns, cards, err);
+        open_own(j, mine, mine->address.family ? &mine->address : &local);
+    j->has_met = 1;
+    if (!status)
+        status = talk(&channel, j, mine, cards, err);
     banyan_channel_fini(&channel);
     return status;
 }
 
-banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
-                                    banyan_error *err)
+static banyan_status visit(journey *j, banyan_card *mine, banyan_card *cards, banyan_error *err)
 {
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)visit->timeout_ms * 1000000;
     struct timespec pause = {.tv_nsec = RETRY_NS};
     banyan_status status = BANYAN_PEER_LOST, lost = BANYAN_SUCCESS;
     banyan_error why = {""};
-    int has_met = 0;
 
-    while (status == BANYAN_PEER_LOST && (!lost || banyan_clock_ns() + RETRY_NS < deadline_ns)) {
+    while (status == BANYAN_PEER_LOST && (!lost || banyan_clock_ns() + RETRY_NS < j->deadline_ns)) {
         if (lost)
             nanosleep(&pause, NULL);
-        status = visit_once(visit, &has_met, deadline_ns, mine, cards, &why);
+        status = visit_once(j, mine, cards, &why);
         /* Where we have been before and are refused now, nobody is any more: what was lost is what there is
          * to tell. */
         if (lost && status == BANYAN_SYSTEM_ERROR)
@@ -483,5 +733,18 @@ banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card
             banyan_fail(err, status, "%s", why.text);
         lost = status;
     }
+    return status;
+}
+
+banyan_status banyan_store_exchange(banyan_store_visit *given, banyan_card *mine, banyan_card *cards,
+                                    banyan_error *err)
+{
+    journey j = {.visit = given, .deadline_ns = banyan_clock_ns() + (int64_t)given->timeout_ms * 1000000};
+    banyan_status status = visit(&j, mine, cards, err);
+
+    if (status)
+        banyan_store_stop(j.own);
+    else if (j.own)
+        banyan_store_leave(j.own); /* children fetch theirs while we go on */
     return status;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/store.h: where ranks meet that know nothing but an address and a secret: everybody brings a card
- * and gets everybody's. One thread serves it until all have come, or the time-out that they brought has
- * passed.
- */
+ * and gets everybody's. One thread serves it until all have them, or the time-out that they brought has
+ * passed. */
 #ifndef BANYAN_BOOTSTRAP_STORE_H
 #define BANYAN_BOOTSTRAP_STORE_H
 
 #include "bootstrap/card.h"
+#include "transport/listener.h"
 
 typedef struct banyan_store banyan_store;
+
+/* Ranks to which one rank hands all cards on. More mean fewer steps, and more to send in each: with 16, a
+ * thousand ranks have theirs after three, of which each sends 8 MB at most. */
+#define BANYAN_STORE_CHILDREN 16
 
 /* Listens on the address. Nobody within patience_ms ends it. timeout_ms is for handshakes, until the first
  * rank brings its own. */
@@ -16,23 +20,27 @@ banyan_status banyan_store_start(const banyan_address *address, int low_port, in
                                  const banyan_secret *secret, int patience_ms, int timeout_ms,
                                  banyan_store **out, banyan_error *err);
 const banyan_address *banyan_store_address(const banyan_store *store);
-void banyan_store_stop(banyan_store *store);  /* ends it at once, accepts NULL */
+size_t banyan_store_sent_bytes(const banyan_store *store); /* so far, without headers; from any thread */
+void banyan_store_stop(banyan_store *store);               /* ends it at once, accepts NULL */
 void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
 
 /* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the
  * first connection is made: prepare, which is called once, may complete it with what it learns from this
- * side's address of the connection. A connection that is lost while the others are awaited is made again, as
- * long as somebody listens there. */
+ * side's address of the connection. A connection that is lost before the cards have come is made again, as
+ * long as somebody listens there. strangers gets what has come to the meeting place besides the ranks, as
+ * banyan_listener_describe_strangers says it. */
 typedef struct {
     banyan_address address;
     const banyan_secret *secret;
     int timeout_ms;
+    int low_port, high_port; /* for those who hand cards on; 0: any */
     void *context;
     banyan_status (*prepare)(void *context, const banyan_address *local, banyan_card *card,
                              banyan_error *err);
+    char strangers[BANYAN_STRANGERS_TEXT];
 } banyan_store_visit;
 
-banyan_status banyan_store_exchange(const banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
+banyan_status banyan_store_exchange(banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
                                     banyan_error *err);
 
 /* «2, 4-6» of those ranks for which is_named is set; returns the buffer. */

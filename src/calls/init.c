@@ -74,6 +74,17 @@ static banyan_status join(int rank, int size, const banyan_secret *secret, banya
     return banyan_comm_wrap(setup, world, out, err);
 }
 
+static banyan_status read_ports(banyan_store_visit *visit, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status)
+        status = banyan_listen_ports(settings, &visit->low_port, &visit->high_port, err);
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 static banyan_status join_at(const banyan_address *address, const banyan_secret *secret, int rank, int size,
                              const banyan_config *config, int may_relay, banyan_comm **out, banyan_error *err)
 {
@@ -86,6 +97,8 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
         status = check_rank(rank, size, err);
     if (!status && !may_relay)
         status = refuse_relays(&setup, err);
+    if (!status)
+        status = read_ports(&meeting.visit, err);
     if (status) {
         banyan_setup_fini(&setup);
         return status;
@@ -93,6 +106,8 @@ static banyan_status join_at(const banyan_address *address, const banyan_secret 
     meeting.visit.timeout_ms = setup.timeout_ms;
     banyan_auth_secret_derive(secret, "group", 0, &group_secret);
     status = join(rank, size, &group_secret, (banyan_meeting){&meeting, meet_at_store}, &setup, out, err);
+    if (!status && rank == 0 && *meeting.visit.strangers)
+        BANYAN_INFO((*out)->group->setup.log, INIT, "at the meeting place: %s", meeting.visit.strangers + 2);
     banyan_auth_forget(&group_secret, sizeof group_secret);
     return status;
 }

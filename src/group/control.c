@@ -259,7 +259,7 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
         return banyan_fail_memory(err);
     control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
-    control->status_door.fd = -1;
+    control->status_door.fd = control->new_hub_fd = -1;
     control->outbox_end = &control->outbox;
     init_lock(control);
     status = fill_arrays(control, err);
@@ -320,19 +320,34 @@ void banyan_control_name_relays(banyan_control *control, int rank_count)
     control->rank_count = rank_count;
 }
 
-static banyan_status dial_hub(banyan_control *control, int64_t deadline_ns, banyan_error *err)
+static banyan_status dial_hub(banyan_control *control, int is_again, int64_t deadline_ns, int *fd,
+                              banyan_error *err)
 {
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_CONTROL, control->rank, control->size, 0, 1};
     char other[160], text[BANYAN_ADDRESS_TEXT];
-    banyan_status status;
-    int fd;
 
     snprintf(other, sizeof other, "rank 0 on %.64s at %s", control->cards[0].host,
              banyan_address_format(&control->cards[0].address, text));
-    status = banyan_dial(&control->cards[0].address, &control->secret, &hello, other, deadline_ns, &fd, err);
-    if (!status)
-        banyan_control_take_member(control, 0, fd);
-    return status;
+    return is_again ? banyan_dial_again(&control->cards[0].address, &control->secret, &hello, other,
+                                        deadline_ns, fd, err)
+                    : banyan_dial(&control->cards[0].address, &control->secret, &hello, other, deadline_ns,
+                                  fd, err);
+}
+
+/* The connection ended before all had joined. With the lock held, which is open while we dial. */
+static void return_to_hub(banyan_control *control, int64_t deadline_ns)
+{
+    banyan_status status;
+    int fd = -1;
+
+    control->is_hub_away = 0;
+    pthread_mutex_unlock(&control->lock);
+    status = dial_hub(control, 1, deadline_ns, &fd, NULL);
+    if (status)
+        banyan_control_lose_hub(control);
+    pthread_mutex_lock(&control->lock);
+    control->new_hub_fd = fd;
+    wake(control);
 }
 
 static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_ns, banyan_error *err)
@@ -345,7 +360,10 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
         return banyan_fail_memory(err);
     pthread_mutex_lock(&control->lock);
     while (!control->is_ready && !control->status && !is_late)
-        is_late = !wait_for_change(control, deadline_ns);
+        if (control->is_hub_away)
+            return_to_hub(control, deadline_ns);
+        else
+            is_late = !wait_for_change(control, deadline_ns);
     /* All were there: what has happened since is for the first call to say. */
     if (control->status && !control->is_ready)
         status = banyan_fail(err, control->status, "%s", control->reason.text);
@@ -371,6 +389,7 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)timeout_ms * 1000000;
     banyan_status status = BANYAN_SUCCESS;
+    int fd = -1, error;
 
     control->rank = rank;
     control->size = size;
@@ -387,11 +406,16 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
     open_status(control);
     control->awake_ns = banyan_clock_ns();
     if (control->rank != 0)
-        status = dial_hub(control, deadline_ns, err);
+        status = dial_hub(control, 0, deadline_ns, &fd, err);
+    if (fd >= 0)
+        banyan_control_take_member(control, 0, fd);
     else if (control->size == 1)
         banyan_control_become_ready(control);
-    if (!status && pthread_create(&control->thread, NULL, banyan_control_watch_over, control) != 0)
-        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start the thread that watches over the group");
+    error = status ? 0 : pthread_create(&control->thread, NULL, banyan_control_watch_over, control);
+    if (error)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR,
+                             "rank %d cannot start the thread that watches over the group: %s", rank,
+                             strerror(error));
     if (status)
         return status;
     control->has_thread = 1;
@@ -450,6 +474,8 @@ void banyan_control_destroy(banyan_control *control)
         banyan_free(control->joiners);
         control->joiners = next;
     }
+    if (control->new_hub_fd >= 0)
+        close(control->new_hub_fd);
     banyan_listener_destroy(control->listener);
     banyan_control_drop_answers(control);
     if (control->epoll >= 0)

@@ -33,6 +33,7 @@ struct letter {
 
 typedef struct {
     banyan_channel channel; /* fd -1: none */
+    int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
     uint32_t events;
     int64_t told_ns; /* when it last told its state; 0: never */
@@ -73,6 +74,8 @@ struct banyan_control {
     /* guarded by lock: */
     letter *outbox, **outbox_end;
     int is_stopping, is_ready;
+    int is_hub_away; /* our connection to it ended before all had joined */
+    int new_hub_fd;  /* the next one, for the thread; -1: none */
     banyan_status status;
     banyan_error reason;
     int is_final; /* no better words for it will come (banyan_control_failure) */
@@ -107,6 +110,7 @@ void banyan_control_drop_answers(banyan_control *control);
 /* control_thread.c */
 void *banyan_control_watch_over(void *argument);
 void banyan_control_become_ready(banyan_control *control);
+void banyan_control_lose_hub(banyan_control *control);
 void banyan_control_take_member(banyan_control *control, int rank, int fd);
 banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello);
 void banyan_control_take_at_door(void *context, const banyan_hello *hello, int fd);

@@ -54,7 +54,7 @@ static void end_group(banyan_control *control, banyan_status status, int lost, c
 
 /* Where rank 0 has gone, all lose it and say the same. But it may be we who are cut off: others must not take
  * our word for it that it has gone. Who was away itself has more to say. */
-static void lose_hub(banyan_control *control)
+void banyan_control_lose_hub(banyan_control *control)
 {
     const banyan_card *card = &control->cards[0];
     char sentence[300], spread[300];
@@ -72,23 +72,34 @@ static void lose_hub(banyan_control *control)
     end_group(control, BANYAN_PEER_LOST, 0, sentence, was_away ? sentence : spread);
 }
 
-static void lose_member(banyan_control *control, int rank, banyan_status status, const char *why)
+/* Until all have joined, nothing is lost with a connection that ends: who lives makes it again. */
+static int may_return(banyan_control *control, int rank, banyan_status status)
 {
-    member *m = &control->members[rank];
+    int may_return;
+
+    pthread_mutex_lock(&control->lock);
+    may_return =
+        status == BANYAN_PEER_LOST && !control->is_ready && !control->status && !control->is_stopping;
+    if (may_return) {
+        control->joined[rank] = 0;
+        control->is_hub_away = rank == 0;
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    if (may_return && control->rank == 0) {
+        control->connected--;
+        control->members[rank].away_ns = banyan_clock_ns();
+    }
+    return may_return;
+}
+
+static void name_lost(banyan_control *control, int rank, banyan_status status, const char *why)
+{
     const banyan_card *card = &control->cards[rank];
     char sentence[400];
-    int has_left;
 
-    epoll_ctl(control->epoll, EPOLL_CTL_DEL, m->channel.fd, NULL);
-    banyan_channel_fini(&m->channel);
-    pthread_mutex_lock(&control->lock);
-    has_left = control->left[rank];
-    control->silent[rank] = 0;
-    pthread_mutex_unlock(&control->lock);
-    if (has_left)
-        return;
     if (control->rank != 0 && status == BANYAN_PEER_LOST) {
-        lose_hub(control);
+        banyan_control_lose_hub(control);
         return;
     }
     snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
@@ -96,6 +107,27 @@ static void lose_member(banyan_control *control, int rank, banyan_status status,
              rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
              status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
     end_group(control, status, rank, sentence, sentence);
+}
+
+static void close_member(banyan_control *control, int rank)
+{
+    member *m = &control->members[rank];
+
+    epoll_ctl(control->epoll, EPOLL_CTL_DEL, m->channel.fd, NULL);
+    banyan_channel_fini(&m->channel);
+}
+
+static void lose_member(banyan_control *control, int rank, banyan_status status, const char *why)
+{
+    int has_left;
+
+    close_member(control, rank);
+    pthread_mutex_lock(&control->lock);
+    has_left = control->left[rank];
+    control->silent[rank] = 0;
+    pthread_mutex_unlock(&control->lock);
+    if (!has_left && !may_return(control, rank, status))
+        name_lost(control, rank, status, why);
 }
 
 static void hear_abort(banyan_control *control, const unsigned char *body, size_t bytes)
@@ -329,7 +361,7 @@ static int empty_outbox(banyan_control *control)
 {
     letter *l, *next;
     uint64_t rings;
-    int is_stopping;
+    int is_stopping, hub_fd;
 
     if (read(control->wake, &rings, sizeof rings) < 0)
         rings = 0;
@@ -338,7 +370,11 @@ static int empty_outbox(banyan_control *control)
     control->outbox = NULL;
     control->outbox_end = &control->outbox;
     is_stopping = control->is_stopping;
+    hub_fd = control->new_hub_fd;
+    control->new_hub_fd = -1;
     pthread_mutex_unlock(&control->lock);
+    if (hub_fd >= 0)
+        banyan_control_take_member(control, 0, hub_fd);
     for (; l; l = next) {
         next = l->next;
         deliver(control, l);
@@ -365,6 +401,16 @@ static void miss_silent(banyan_control *control, int64_t now_ns)
         if (m->channel.fd >= 0 && now_ns - m->heard_ns > 3 * control->beat_ns)
             set_silent(control, i, 1, now_ns);
     }
+}
+
+/* At the hub: who has not made its connection again for as long as a rank may be silent. */
+static void give_up_away(banyan_control *control, int64_t now_ns)
+{
+    for (int i = 0; i < control->size; i++)
+        if (control->members[i].away_ns && now_ns - control->members[i].away_ns > 3 * control->beat_ns) {
+            control->members[i].away_ns = 0;
+            name_lost(control, i, BANYAN_PEER_LOST, "the connection to it ended before all had joined");
+        }
 }
 
 static int wait_ms(const banyan_control *control, int64_t now_ns, int64_t next_beat_ns)
@@ -422,6 +468,7 @@ void *banyan_control_watch_over(void *argument)
                 banyan_control_go_on_answering(control);
         if (is_due && count < MOST_EVENTS) {
             miss_silent(control, now_ns);
+            give_up_away(control, now_ns);
             is_due = 0;
         }
         banyan_listener_progress(control->listener);
@@ -437,7 +484,7 @@ banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hell
     switch (hello->purpose) {
     case BANYAN_HELLO_CONTROL:
         if (control->rank != 0 || hello->size != control->size || hello->from < 1 ||
-            hello->from >= control->size || control->members[hello->from].channel.fd >= 0)
+            hello->from >= control->size || control->connected == control->size - 1)
             return BANYAN_INVALID_ARGUMENT;
         return BANYAN_SUCCESS;
     case BANYAN_HELLO_DATA:
@@ -455,7 +502,12 @@ void banyan_control_take_member(banyan_control *control, int rank, int fd)
 {
     member *m = &control->members[rank];
 
+    if (m->channel.fd >= 0) { /* the end of that one has not been noticed here yet */
+        close_member(control, rank);
+        control->connected--;
+    }
     banyan_channel_init(&m->channel, fd, BANYAN_CHANNEL_LIMIT);
+    m->away_ns = 0;
     pthread_mutex_lock(&control->lock);
     control->joined[rank] = 1;
     pthread_mutex_unlock(&control->lock);

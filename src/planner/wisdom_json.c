@@ -53,6 +53,12 @@ static int take_string(const banyan_json *item, const char *field, char *out, si
     return 1;
 }
 
+/* As banyan_digest_format writes it: nothing else can be written back as it was. */
+static int take_digest(const banyan_json *item, const char *field, char out[17])
+{
+    return take_string(item, field, out, 17) && strspn(out, "0123456789abcdef") == 16;
+}
+
 static int take_size(const banyan_json *item, const char *field, size_t *out)
 {
     int64_t value;
@@ -87,9 +93,9 @@ static banyan_status read_entry(const banyan_json *item, size_t index, banyan_wi
 
     if (banyan_json_kind(item) != BANYAN_JSON_OBJECT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "entry %zu should be an object", index);
-    if (!take_string(item, "topology", out->topology, sizeof out->topology))
+    if (!take_digest(item, "topology", out->topology))
         return wrong(err, index, "topology");
-    if (!take_string(item, "active", out->active, sizeof out->active))
+    if (!take_digest(item, "active", out->active))
         return wrong(err, index, "active");
     if (!take_string(item, "collective", collective, sizeof collective) ||
         (found = banyan_collective_find(collective)) < 0)
@@ -123,12 +129,15 @@ static banyan_status read_entries(const banyan_json *root, banyan_wisdom *out, b
 {
     const banyan_json *array;
     const char *format = "";
+    int64_t version = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     if (banyan_json_kind(root) != BANYAN_JSON_OBJECT ||
         !banyan_json_get_string(banyan_json_field(root, "format"), &format) ||
         strcmp(format, "banyan-wisdom") != 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"format\" should be \"banyan-wisdom\"");
+    if (!banyan_json_get_integer(banyan_json_field(root, "version"), &version) || version != 1)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"version\" should be 1");
     array = banyan_json_field(root, "entries");
     if (!array || banyan_json_kind(array) != BANYAN_JSON_ARRAY)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"entries\" should be an array");

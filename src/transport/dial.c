@@ -30,6 +30,7 @@ typedef struct {
     int64_t begun_ns, deadline_ns;
     int64_t silence_ns; /* that ends a try */
     int tries;
+    int is_again; /* somebody listened there: where nobody does now, nobody will */
     banyan_handshake_reach furthest;
     int64_t furthest_ns;  /* how long that try took */
     banyan_status answer; /* the last one that rules the connection out, */
@@ -123,8 +124,8 @@ static void note_try(dialing *d, banyan_status status, banyan_handshake_reach re
 
 static int is_worth_another_try(const dialing *d, banyan_status status)
 {
-    return status == BANYAN_SYSTEM_ERROR || status == BANYAN_PEER_LOST || status == BANYAN_TIMEOUT ||
-           (d->answer && d->answer_count < ANSWERS_TO_BELIEVE);
+    return (status == BANYAN_SYSTEM_ERROR && !d->is_again) || status == BANYAN_PEER_LOST ||
+           status == BANYAN_TIMEOUT || (d->answer && d->answer_count < ANSWERS_TO_BELIEVE);
 }
 
 static banyan_status fail_late(const dialing *d, const banyan_error *last, banyan_error *err)
@@ -142,32 +143,48 @@ static banyan_status fail_late(const dialing *d, const banyan_error *last, banya
         words[d->furthest], (double)d->furthest_ns * 1e-9, last->text);
 }
 
+static banyan_status dial_until(dialing *d, int *out, banyan_error *err)
+{
+    struct timespec pause = {.tv_nsec = RETRY_NS};
+    banyan_error last = {""};
+
+    d->begun_ns = banyan_clock_ns();
+    d->silence_ns = (d->deadline_ns - d->begun_ns) / FIRST_SILENCE_SHARE;
+    for (;;) {
+        int64_t now_ns = banyan_clock_ns();
+        banyan_handshake_reach reached;
+        banyan_status status = try_once(d, &reached, out, &last);
+
+        if (!status)
+            return BANYAN_SUCCESS;
+        note_try(d, status, reached, banyan_clock_ns() - now_ns);
+        if (!is_worth_another_try(d, status))
+            return banyan_fail(err, status, "%s", last.text);
+        if (banyan_clock_ns() + RETRY_NS >= d->deadline_ns)
+            return fail_late(d, &last, err);
+        d->silence_ns *= status == BANYAN_TIMEOUT ? 2 : 1;
+        nanosleep(&pause, NULL);
+    }
+}
+
 banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
                           const char *other, int64_t deadline_ns, int *out, banyan_error *err)
+{
+    dialing d = {.to = to, .secret = secret, .hello = hello, .other = other, .deadline_ns = deadline_ns};
+
+    return dial_until(&d, out, err);
+}
+
+banyan_status banyan_dial_again(const banyan_address *to, const banyan_secret *secret,
+                                const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
+                                banyan_error *err)
 {
     dialing d = {.to = to,
                  .secret = secret,
                  .hello = hello,
                  .other = other,
-                 .begun_ns = banyan_clock_ns(),
-                 .deadline_ns = deadline_ns};
-    struct timespec pause = {.tv_nsec = RETRY_NS};
-    banyan_error last = {""};
+                 .deadline_ns = deadline_ns,
+                 .is_again = 1};
 
-    d.silence_ns = (deadline_ns - d.begun_ns) / FIRST_SILENCE_SHARE;
-    for (;;) {
-        int64_t now_ns = banyan_clock_ns();
-        banyan_handshake_reach reached;
-        banyan_status status = try_once(&d, &reached, out, &last);
-
-        if (!status)
-            return BANYAN_SUCCESS;
-        note_try(&d, status, reached, banyan_clock_ns() - now_ns);
-        if (!is_worth_another_try(&d, status))
-            return banyan_fail(err, status, "%s", last.text);
-        if (banyan_clock_ns() + RETRY_NS >= deadline_ns)
-            return fail_late(&d, &last, err);
-        d.silence_ns *= status == BANYAN_TIMEOUT ? 2 : 1;
-        nanosleep(&pause, NULL);
-    }
+    return dial_until(&d, out, err);
 }

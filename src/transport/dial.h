@@ -20,4 +20,9 @@ banyan_status banyan_dial_once(const banyan_address *to, const banyan_secret *se
 banyan_status banyan_dial(const banyan_address *to, const banyan_secret *secret, const banyan_hello *hello,
                           const char *other, int64_t deadline_ns, int *out, banyan_error *err);
 
+/* The same where somebody has listened before: if nobody does any more, that is the end (SYSTEM_ERROR). */
+banyan_status banyan_dial_again(const banyan_address *to, const banyan_secret *secret,
+                                const banyan_hello *hello, const char *other, int64_t deadline_ns, int *out,
+                                banyan_error *err);
+
 #endif

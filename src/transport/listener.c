@@ -35,6 +35,7 @@ struct banyan_listener {
     int is_paused; /* the doors are not watched until somebody leaves, or until: */
     int64_t paused_until_ns;
     _Atomic int wrong_secret_count, unproven_count, shortage_count, shortage;
+    _Atomic int idle_count; /* that have had their tenure and proven nothing */
     visitor visitors[BANYAN_LISTENER_UNPROVEN];
 };
 
@@ -151,6 +152,7 @@ const char *banyan_listener_describe_strangers(const banyan_listener *listener,
 {
     int wrong = atomic_load(&listener->wrong_secret_count), unproven = atomic_load(&listener->unproven_count);
     int shortages = atomic_load(&listener->shortage_count), error = atomic_load(&listener->shortage);
+    int idle = atomic_load(&listener->idle_count);
     size_t used = 0;
 
     buffer[0] = '\0';
@@ -161,6 +163,10 @@ const char *banyan_listener_describe_strangers(const banyan_listener *listener,
         used += (size_t)snprintf(buffer + used, BANYAN_STRANGERS_TEXT - used,
                                  "; %d connection%s proved nothing and %s turned away", unproven,
                                  unproven > 1 ? "s" : "", unproven > 1 ? "were" : "was");
+    if (idle)
+        used += (size_t)snprintf(buffer + used, BANYAN_STRANGERS_TEXT - used,
+                                 "; %d connection%s open that %s proven nothing", idle,
+                                 idle > 1 ? "s are" : " is", idle > 1 ? "have" : "has");
     if (shortages)
         snprintf(buffer + used, BANYAN_STRANGERS_TEXT - used, "; connections could not be accepted: %s%s",
                  strerror(error), banyan_socket_advice(error));
@@ -355,9 +361,17 @@ static void open_door(banyan_listener *listener, int door)
 
 static void close_late(banyan_listener *listener, int64_t now_ns)
 {
-    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN && listener->visitor_count; i++)
-        if (listener->visitors[i].fd >= 0 && now_ns - listener->visitors[i].since_ns >= listener->timeout_ns)
-            turn_away(listener, &listener->visitors[i]);
+    int idle = 0;
+
+    for (int i = 0; i < BANYAN_LISTENER_UNPROVEN && listener->visitor_count; i++) {
+        visitor *v = &listener->visitors[i];
+
+        if (v->fd >= 0 && now_ns - v->since_ns >= listener->timeout_ns)
+            turn_away(listener, v);
+        else if (v->fd >= 0 && now_ns - v->since_ns >= tenure_ns(listener))
+            idle += !banyan_handshake_is_proven(&v->handshake);
+    }
+    atomic_store(&listener->idle_count, idle);
 }
 
 void banyan_listener_progress(banyan_listener *listener)

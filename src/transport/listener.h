@@ -62,10 +62,10 @@ int banyan_listener_descriptor(const banyan_listener *listener);
 void banyan_listener_progress(banyan_listener *listener);
 int64_t banyan_listener_deadline_ns(const banyan_listener *listener);
 
-#define BANYAN_STRANGERS_TEXT 240
+#define BANYAN_STRANGERS_TEXT 300
 
-/* Who was not let in, to stand behind a sentence: '; 1 connection came with another secret; 437 proved
- * nothing', or "". */
+/* Who was not let in, to stand behind a sentence: '; 1 connection came with another secret; 437 connections
+ * proved nothing and were turned away; 256 are open that have proven nothing', or "". */
 const char *banyan_listener_describe_strangers(const banyan_listener *listener,
                                                char buffer[BANYAN_STRANGERS_TEXT]);
 

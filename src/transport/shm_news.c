@@ -50,7 +50,8 @@ static void knock(shm_endpoint *endpoint, int member)
     if (fd < 0) {
         pid_t pid = member == endpoint->base.member ? getpid() : peer->segment.pid;
 
-        fd = banyan_shm_open_descriptor(pid, header->knock_fd, O_WRONLY | O_NONBLOCK);
+        /* Also for reading: where we are the last to have it, a write must not raise SIGPIPE. */
+        fd = banyan_shm_open_descriptor(pid, header->knock_fd, O_RDWR | O_NONBLOCK);
         if (fd < 0)
             return; /* it has ended; it looks by itself every 100 ms if it has not */
         if (!atomic_compare_exchange_strong(&peer->knock_fd, &none, fd + 1)) {

@@ -242,6 +242,7 @@ banyan_status banyan_socket_connect(const banyan_address *to, const banyan_inter
 banyan_status banyan_socket_connected(int socket, const banyan_address *to, banyan_error *err)
 {
     socklen_t length = sizeof errno;
+    banyan_status status;
     int error = 0;
 
     if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
@@ -249,7 +250,8 @@ banyan_status banyan_socket_connected(int socket, const banyan_address *to, bany
     if (!error)
         return BANYAN_SUCCESS;
     errno = error;
-    return fail_system(err, "connect to", to);
+    status = fail_system(err, "connect to", to);
+    return error == ECONNRESET ? BANYAN_PEER_LOST : status;
 }
 
 void banyan_socket_tune(int socket, size_t buffer_bytes)

@@ -66,7 +66,7 @@ const char *banyan_socket_advice(int error);
 banyan_status banyan_socket_connect(const banyan_address *to, const banyan_interface *through, int *out,
                                     banyan_error *err);
 
-/* Whether a connection that was begun has been made. */
+/* Whether a connection that was begun has been made. PEER_LOST: it was, and has been reset since. */
 banyan_status banyan_socket_connected(int socket, const banyan_address *to, banyan_error *err);
 
 /* No waiting for more bytes, keep-alive, and an end to connections whose peer answers no more. buffer_bytes 0

@@ -98,6 +98,8 @@ static void note_written(banyan_tcp_link *link, banyan_tcp_frame *frame, size_t 
         banyan_tcp_out *out = link->peer->out[frame->stream];
         uint64_t *written = &out->written[link->index];
 
+        link->has_carried = 1;
+
         *written = banyan_tcp_after(out, link->index, *written, after - before);
     }
 }
@@ -326,6 +328,7 @@ banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_er
         if (count < 0)
             break;
         total += (size_t)count;
+        link->has_carried = 1;
         status = distribute(link, (size_t)count, has_changed, err);
         if ((size_t)count < wanted)
             break;

@@ -92,6 +92,7 @@ typedef struct {
     int64_t begun_ns, retry_ns; /* the first try, and the next */
     int is_blocked;             /* the socket is full: waiting until it is writable */
     int said_bye, heard_bye;
+    int has_carried; /* data has left or something has come: it cannot be made again */
     banyan_tcp_frame frames[BANYAN_TCP_FRAMES];
     int first_frame, frame_count;
     int next_stream;

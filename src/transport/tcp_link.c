@@ -2,7 +2,9 @@
 /* transport/tcp_link.c: the life of a connection: begun by the member with the smaller number or handed over
  * by the door, shaken hands on, open, ended.
  *
- * A connection that ends without a word makes its peer suspect; what becomes of that is tcp.c's. */
+ * A connection that ends without a word makes its peer suspect; what becomes of that is tcp.c's. But as long
+ * as nothing has come on it, and nothing but credit has left, nothing is lost with it: it is made again, and
+ * the credit is sent again. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,6 +157,41 @@ static void lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_stat
     banyan_tcp_abort(&e->base, status, sentence);
 }
 
+static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
+                            const banyan_error *why);
+
+static void forget_frames(banyan_tcp_link *link)
+{
+    banyan_tcp_peer *peer = link->peer;
+
+    link->frame_count = link->is_blocked = link->patience = 0;
+    for (int i = 0; i < peer->out_count; i++)
+        peer->out[i]->placed[link->index] = peer->out[i]->written[link->index];
+    for (int i = 0; i < peer->in_count && link->index == 0; i++) {
+        peer->credits_due += !peer->in[i]->is_credit_due;
+        peer->in[i]->is_credit_due = 1;
+    }
+}
+
+/* Ends a connection that has carried nothing: who made it makes the next one. */
+static void renew_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const banyan_error *why)
+{
+    forget_frames(link);
+    close_socket(e, link);
+    link->state = BANYAN_LINK_NONE;
+    if (link->peer->is_active)
+        fail_connecting(e, link, BANYAN_PEER_LOST, why);
+}
+
+static void drop_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
+                      const banyan_error *why)
+{
+    if (status == BANYAN_PEER_LOST && !link->has_carried && !e->is_withdrawn)
+        renew_link(e, link, why);
+    else
+        lose_link(e, link, status, why->text);
+}
+
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
     banyan_error why;
@@ -164,7 +201,7 @@ void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
         return;
     status = banyan_tcp_write(link, &e->has_changed, &why);
     if (status)
-        lose_link(e, link, status, why.text);
+        drop_link(e, link, status, &why);
     else if (link->is_blocked)
         watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
 }
@@ -241,6 +278,8 @@ static void seat_guest(banyan_tcp_endpoint *e, const banyan_tcp_guest *guest)
     banyan_tcp_peer *peer = is_welcome(e, &guest->hello) ? banyan_tcp_make_peer(e, guest->hello.from) : NULL;
     banyan_tcp_link *link = peer ? &peer->links[guest->hello.index] : NULL;
 
+    if (link && link->state == BANYAN_LINK_OPEN && !link->has_carried)
+        renew_link(e, link, NULL); /* its end has not been noticed here yet */
     if (!link || link->state != BANYAN_LINK_NONE) {
         close(guest->fd);
         return;
@@ -375,7 +414,7 @@ void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         status = banyan_tcp_read(link, &e->has_changed, &why);
     if (status) {
-        lose_link(e, link, status, why.text);
+        drop_link(e, link, status, &why);
         e->has_changed = 1;
         return;
     }

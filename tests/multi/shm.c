@@ -372,6 +372,40 @@ TEST(a_late_knock_disturbs_one_sleep_and_no_more)
     check_all_ended_well(&p, "late knock");
 }
 
+/* Whoever has knocked at a member before has its pipe open, and may be the last one that has. */
+static void knock_at_the_dead(child *self, void *argument)
+{
+    banyan_endpoint *endpoint = open_in(self, BANYAN_SHM_BEST, 0);
+    shm_endpoint *e = (shm_endpoint *)endpoint;
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    (void)argument;
+    REQUIRE(!shm->connect(endpoint, 1 - self->member, 1, 1, 0, NULL), "connect");
+    for (int i = 0; i < 2; i++) {
+        if (self->member == 1)
+            atomic_store(&e->own.header->polls, 1);
+        meet(self);
+        if (self->member == 1 && i)
+            kill(getpid(), SIGKILL);
+        while (i && !banyan_shm_is_lost(&e->peers[1]))
+            nanosleep(&pause, NULL);
+        if (self->member == 0)
+            banyan_shm_ring(e, 1);
+        if (!i)
+            meet(self);
+    }
+    shm->close(endpoint);
+}
+
+TEST(a_knock_at_a_member_that_has_died_does_no_harm)
+{
+    processes p = {.member_count = 2, .body = knock_at_the_dead, .seconds = 30};
+
+    run_processes(&p);
+    assert_int_equal(p.ends[0], 0);
+    assert_true(WIFSIGNALED(p.ends[1]) && WTERMSIG(p.ends[1]) == SIGKILL);
+}
+
 /* ---- running out of memory ---- */
 
 static void open_with_little_memory(child *self, void *argument)
@@ -524,6 +558,7 @@ int main(void)
         cmocka_unit_test(processes_of_different_users_do_not_meet_and_both_hear_why),
         cmocka_unit_test(a_member_can_sleep_in_poll_and_is_woken),
         cmocka_unit_test(a_late_knock_disturbs_one_sleep_and_no_more),
+        cmocka_unit_test(a_knock_at_a_member_that_has_died_does_no_harm),
         cmocka_unit_test(every_allocation_may_fail_and_the_others_hear_of_it),
         cmocka_unit_test(an_abort_from_another_thread_wakes_all_and_the_first_one_counts),
         cmocka_unit_test(wrong_openings_are_refused_with_a_sentence),

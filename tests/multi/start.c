@@ -98,23 +98,25 @@ TEST(a_slow_handshake_is_not_a_wrong_one)
     run_through_network(start_in_long_time);
 }
 
-/* Greeting 40, proof 32, verdict 8 bytes; answer 72, hello 24, confirmation 4 bytes. Who has sent its
- * confirmation has a connection, which may be lost like any other. */
-static void cut_until(int most)
+/* Greeting 40, proof 32, verdict 8 bytes; answer 72, hello 24, confirmation 4 bytes. */
+enum { HANDSHAKE_THERE = 100, HANDSHAKE_BACK = 80 };
+
+static void cut_until(int most_there, int most_back)
 {
-    static const int there[] = {0, 7, 8, 40, 71, 72, 95, 96, 99, 100}, back[] = {0, 8, 39, 40, 71, 72, 79};
+    static const int there[] = {0, 7, 8, 40, 71, 72, 95, 96, 99, 100, 600};
+    static const int back[] = {0, 8, 39, 40, 71, 72, 79, 80, 100, 1500};
 
     network = forwarder_create();
-    for (size_t i = 0; i < sizeof there / sizeof *there && there[i] < most; i++)
+    for (size_t i = 0; i < sizeof there / sizeof *there && there[i] < most_there; i++)
         forwarder_add(network, CUT, 0, there[i]);
-    for (size_t i = 0; i < sizeof back / sizeof *back; i++)
+    for (size_t i = 0; i < sizeof back / sizeof *back && back[i] < most_back; i++)
         forwarder_add(network, CUT, 1, back[i]);
     forwarder_add(network, FORWARD, 0, 0);
 }
 
 TEST(a_handshake_that_is_cut_anywhere_is_tried_again)
 {
-    cut_until(120); /* into the card: the visit is made again */
+    cut_until(620, 1600); /* into the card, and into the cards of all: the visit is made again */
     run_through_network(start_in_long_time);
 }
 
@@ -187,13 +189,13 @@ static int start_data_through(job_rank *self)
 
 TEST(a_control_connection_that_is_cut_anywhere_is_tried_again)
 {
-    cut_until(96);
+    cut_until(HANDSHAKE_THERE, HANDSHAKE_BACK);
     run_through_network(start_control_through);
 }
 
 TEST(a_data_connection_that_is_cut_anywhere_is_tried_again)
 {
-    cut_until(96);
+    cut_until(HANDSHAKE_THERE, HANDSHAKE_BACK);
     run_through_network(start_data_through);
 }
 
@@ -293,9 +295,33 @@ static void strangers_leave(pid_t process)
     waitpid(process, NULL, 0);
 }
 
+/* The log goes to a file that is gone when the process ends. */
+static int log_to_file(void)
+{
+    char path[] = "/tmp/banyan-start-XXXXXX", open_file[40];
+    int fd = mkstemp(path);
+
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
+    unlink(path);
+    setenv("BANYAN_DEBUG", "INFO", 1);
+    setenv("BANYAN_DEBUG_FILE", open_file, 1);
+    return fd;
+}
+
+/* That strangers were turned away there. */
+static int has_logged(int fd, const char *where)
+{
+    char log[8192] = "";
+    const char *line = pread(fd, log, sizeof log - 1, 0) > 0 ? strstr(log, where) : NULL;
+
+    close(fd);
+    return line && strstr(line, "proved nothing and were turned away");
+}
+
 /* At the place where the ranks meet. */
 static int start_behind_strangers(job_rank *self)
 {
+    int log = log_to_file();
     char sentence[512] = "";
     banyan_config config = make_config(CALL_MS, sentence, sizeof sentence);
     banyan_comm *comm = NULL;
@@ -313,10 +339,11 @@ static int start_behind_strangers(job_rank *self)
     EXPECT(!status, "%s: %s", banyan_status_string(status), sentence);
     EXPECT(!sum_ranks(comm, &sum) && sum == 6, "%s", banyan_last_error(comm));
     banyan_comm_destroy(comm);
+    EXPECT(has_logged(log, "at the meeting place: ") == (self->rank == 0), "rank %d logs it", self->rank);
     return 0;
 }
 
-TEST(strangers_at_the_meeting_place_do_not_keep_ranks_out)
+TEST(strangers_at_the_meeting_place_do_not_keep_ranks_out_and_are_logged)
 {
     job_run(RANKS, start_behind_strangers);
 }
@@ -369,17 +396,10 @@ static banyan_status exchange_and_be_crowded(void *context, const void *mine, si
 
 static int start_with_strangers_everywhere(job_rank *self)
 {
-    char path[] = "/tmp/banyan-start-XXXXXX", log[4096] = "";
-    int how, fd = mkstemp(path);
+    int log = log_to_file(), how = start_by_exchange(self, exchange_and_be_crowded, CALL_MS);
 
-    setenv("BANYAN_DEBUG", "INFO", 1);
-    setenv("BANYAN_DEBUG_FILE", path, 1);
-    how = start_by_exchange(self, exchange_and_be_crowded, CALL_MS);
     strangers_leave(own_strangers);
-    EXPECT(read(fd, log, sizeof log - 1) > 0 && strstr(log, "proved nothing and were turned away"), "%s",
-           log);
-    close(fd);
-    unlink(path);
+    EXPECT(has_logged(log, "at the port of rank"), "no strangers in the log");
     return how;
 }
 
@@ -441,7 +461,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_control_connection_that_is_cut_anywhere_is_tried_again),
         cmocka_unit_test(a_data_connection_that_is_cut_anywhere_is_tried_again),
         cmocka_unit_test(a_start_that_fails_says_how_far_it_got),
-        cmocka_unit_test(strangers_at_the_meeting_place_do_not_keep_ranks_out),
+        cmocka_unit_test(strangers_at_the_meeting_place_do_not_keep_ranks_out_and_are_logged),
         cmocka_unit_test(a_start_that_fails_counts_the_strangers),
         cmocka_unit_test(strangers_at_the_ports_of_ranks_do_not_keep_ranks_out),
         cmocka_unit_test(a_soft_limit_of_descriptors_is_raised),

@@ -141,7 +141,8 @@ TEST(a_rank_gets_in_when_all_places_are_taken_by_idle_strangers)
     assert_true(is_closed(fds[0])); /* the oldest */
     assert_false(is_closed(fds[CROWD - 1]));
     assert_non_null(strstr(banyan_listener_describe_strangers(p.listener, text),
-                           "1 connection proved nothing and was turned away"));
+                           "1 connection proved nothing and was turned away; 255 connections are open that "
+                           "have proven nothing"));
     close(fd);
     crowd_out(fds);
     banyan_listener_destroy(p.listener);
@@ -293,9 +294,33 @@ TEST(strangers_make_room_when_descriptors_run_out)
     banyan_listener_destroy(p.listener);
 }
 
+/* A network that resets a connection as soon as it is made is not a port that nobody listens at. */
+TEST(a_connection_that_is_reset_at_once_is_lost_and_not_refused)
+{
+    banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}}, at;
+    struct linger now = {.l_onoff = 1};
+    banyan_error err = {""};
+    int door, there, here;
+
+    assert_int_equal(banyan_socket_listen(&local, 0, 0, &door, &at, NULL), 0);
+    assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
+    assert_true(banyan_socket_wait(door, POLLIN, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
+    there = accept(door, NULL, NULL);
+    assert_true(there >= 0 && !setsockopt(there, SOL_SOCKET, SO_LINGER, &now, sizeof now));
+    close(there);
+    assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_PEER_LOST);
+    close(here);
+    close(door);
+    assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
+    assert_true(banyan_socket_wait(here, POLLOUT, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
+    assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_SYSTEM_ERROR);
+    close(here);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_that_is_reset_at_once_is_lost_and_not_refused),
         cmocka_unit_test(a_rank_gets_in_when_all_places_are_taken_by_idle_strangers),
         cmocka_unit_test(a_slow_rank_is_not_turned_away_for_the_crowd_of_another_address),
         cmocka_unit_test(nobody_is_turned_away_before_its_tenure),

@@ -250,16 +250,21 @@ TEST(wisdom_writes_what_it_read)
 TEST(says_what_is_wrong_in_wisdom)
 {
 #define HEAD "{\"format\":\"banyan-wisdom\",\"version\":1,\"entries\":["
-#define KEYS "{\"topology\":\"a\",\"active\":\"b\",\"collective\":\"allreduce\",\"root\":0,"
+#define NETWORK "{\"topology\":\"0123456789abcdef\","
+#define KEYS NETWORK "\"active\":\"fedcba9876543210\",\"collective\":\"allreduce\",\"root\":0,"
     static const struct {
         const char *text, *says;
     } cases[] = {
         {"{", "line 1"},
         {"{\"format\":\"x\"}", "\"format\" should be"},
-        {"{\"format\":\"banyan-wisdom\"}", "\"entries\" should be an array"},
+        {"{\"format\":\"banyan-wisdom\"}", "\"version\" should be 1"},
+        {"{\"format\":\"banyan-wisdom\",\"version\":2}", "\"version\" should be 1"},
+        {"{\"format\":\"banyan-wisdom\",\"version\":1}", "\"entries\" should be an array"},
         {HEAD "7]}", "entry 0 should be an object"},
         {HEAD "{}]}", "entry 0: \"topology\""},
         {HEAD "{\"topology\":\"0123456789abcdef0\"}]}", "entry 0: \"topology\""},
+        {HEAD "{\"topology\":\"012345678\"}]}", "entry 0: \"topology\""},
+        {HEAD NETWORK "\"active\":\"0123456789abcde\\b\"}]}", "entry 0: \"active\""},
         {HEAD KEYS "\"min_bytes\":-1}]}", "\"min_bytes\""},
         {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":4}]}", "\"max_bytes\""},
         {HEAD KEYS "\"min_bytes\":5,\"max_bytes\":9,\"type\":\"float33\"}]}", "entry 0: \"type\""},
