@@ -131,8 +131,9 @@ typedef struct {
  * memory. */
 BANYAN_API banyan_status banyan_comm_init_all(banyan_comm **comms, int size, const banyan_config *config);
 
-/* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it,
- * at the latest when the time-out has passed. On failure *comm is NULL. Besides the statuses of init_all:
+/* Groups whose ranks are processes, on one host or many. Each of these returns when all ranks have called it;
+ * the meeting, the connections to rank 0 and the opening of transports take a time-out each at the most. On
+ * failure *comm is NULL. Besides the statuses of init_all:
  *
  * TIMEOUT            the sentence names the ranks that did not come
  * MISMATCH           ranks disagree on their number, a setting or the secret; both are named, and both values
