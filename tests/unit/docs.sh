@@ -73,7 +73,7 @@ is_parameter() {
 }
 
 check_examples() {
-    local place
+    local place example
     place=$(mktemp -d)
     awk -v place="$place" '/^```json/ {n++; on = 1; next} /^```/ {on = 0} on {print > (place "/topology" n ".json")}' \
         docs/formats/topology.md
