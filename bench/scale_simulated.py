@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All-reduce of 64 MiB at 256 to 16,384 ranks by simulation: what is planned, how long it would take, what planning costs.
 
-    bench/scale_simulated.py measure build/release/banyan [FAMILY...]    writes bench/results/scale_simulated.csv
-    bench/scale_simulated.py page                                       writes docs/images/scale-simulated.svg and the
-                                                                        table in docs/scale.md, from that file
+    bench/scale_simulated.py measure build/release/banyan [FAMILY|SPEC...]    writes bench/results/scale_simulated.csv
+    bench/scale_simulated.py page                     writes docs/images/scale-simulated.svg and the table in docs/scale.md
 
 Each network is taken whole and with failures: one rank dead, one cable lost, one cable at half its speed. For each,
 `banyan plan` chooses the algorithm, `banyan sim` runs it in the fluid model, and `banyan bound` says what no algorithm can
@@ -90,18 +89,18 @@ def store(rows):
         writer.writerows(rows)
 
 
-def measure_all(banyan, families):
+def measure_all(banyan, wanted):
     commit = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True).strip()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
-    for family in families:
-        specs, failures = FAMILIES[family]
-        for spec in specs:
+    for family, (specs, failures) in FAMILIES.items():
+        for spec in specs if not wanted or family in wanted else [spec for spec in specs if spec in wanted]:
             for damage in ("", failures):
                 row = measure(banyan, family, spec, damage)
                 row.update(commit=commit, machine=machine, date=datetime.date.today().isoformat())
                 kept = [old for old in stored() if (old["spec"], old["failures"]) != (spec, str(row["failures"]))]
                 store(kept + [row])
-                print(spec, damage, row["algorithm"], row["simulated_s"], "s simulated,", row["plan_cpu_s"], "s to plan")
+                print(spec, damage, row["algorithm"], row["simulated_s"], "s simulated,", row["plan_cpu_s"], "s to plan",
+                      flush=True)
 
 
 def ticks(low, high):
@@ -169,7 +168,7 @@ def write_page():
 
 if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] == "measure":
-        measure_all(sys.argv[2], sys.argv[3:] or list(FAMILIES))
+        measure_all(sys.argv[2], sys.argv[3:])
     elif sys.argv[1:] == ["page"]:
         write_page()
     else:
