@@ -10,6 +10,7 @@ Each network is taken whole and with failures: one rank dead, one cable lost, on
 beat. CPU time and memory are those of the whole `banyan plan` process: choosing, proving, predicting."""
 import csv
 import datetime
+import fcntl
 import json
 import math
 import os
@@ -89,6 +90,14 @@ def store(rows):
         writer.writerows(rows)
 
 
+def add(row):
+    """In place of an older row of the same network; several of these scripts may run at once."""
+    with open(__file__) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = [old for old in stored() if (old["spec"], old["failures"]) != (row["spec"], str(row["failures"]))]
+        store(kept + [row])
+
+
 def measure_all(banyan, wanted):
     commit = subprocess.check_output(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True).strip()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
@@ -97,8 +106,7 @@ def measure_all(banyan, wanted):
             for damage in ("", failures):
                 row = measure(banyan, family, spec, damage)
                 row.update(commit=commit, machine=machine, date=datetime.date.today().isoformat())
-                kept = [old for old in stored() if (old["spec"], old["failures"]) != (spec, str(row["failures"]))]
-                store(kept + [row])
+                add(row)
                 print(spec, damage, row["algorithm"], row["simulated_s"], "s simulated,", row["plan_cpu_s"], "s to plan",
                       flush=True)
 
@@ -128,6 +136,7 @@ def chart(left, top, title, low, high, column, rows):
             line = [row for row in rows if row["family"] == family and row["failures"] == failures]
             points = " ".join(f"{x(row):.1f},{y(float(row[column])):.1f}" for row in line)
             out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+            out += [f'<circle cx="{x(row):.1f}" cy="{y(float(row[column])):.1f}" r="3" fill="{colour}"/>' for row in line]
     return out
 
 
@@ -139,6 +148,8 @@ def draw(rows):
     for i, (title, low, high, column) in enumerate(panels):
         out += chart(70 + i % 2 * 460, 40 + i // 2 * 290, title, low, high, column, rows)
     for i, (colour, family) in enumerate(zip(COLOURS, FAMILIES)):
+        if all(row["family"] != family for row in rows):
+            continue
         out.append(f'<line x1="{70 + i * 140}" x2="{94 + i * 140}" y1="620" y2="620" stroke="{colour}" stroke-width="2"/>')
         out.append(f'<text x="{100 + i * 140}" y="624">{family}</text>')
     out.append('<text x="70" y="646">horizontal: ranks; dashed: one rank dead, one cable lost, one at half its speed</text>')
