@@ -22,16 +22,25 @@ import sys
 import tempfile
 
 BASES = {
-    8: ["dgx1", "ring:8", "torus:2x4", "mesh:2x4", "switch:8", "hosts:2x4", "hosts:2+3+3", "full:8", "fattree:2x4", "rs:8", "rg:8"],
+    8: ["dgx1", "ring:8", "torus:2x4", "mesh:2x4", "switch:8", "hosts:2x4", "hosts:2+3+3", "full:8", "fattree:2x4", "rs:8", "rg:8",
+        "spark:8", "kautz:8x2", "hyperx:2x2x2", "dgxh100", "mi300x", "rails:1x2x4"],
     16: ["torus:4x4", "mesh:4x4", "switch:16", "fattree:4x4", "fattree:4x4:4", "dgxa100:2", "hosts:4x4", "hosts:3+5+8",
-         "bigraph:4x4", "full:16", "abci:16", "racks:2x4x2", "rs:16", "rg:16", "rd:16"],
+         "bigraph:4x4", "full:16", "abci:16", "racks:2x4x2", "rs:16", "rg:16", "rd:16", "spark:16", "kautz:16x3", "dragonfly:4x2x2", "dragonfly+:4x2x2x2", "hyperx:4x4",
+         "dgxh100:2", "dgxb200:2", "mi300x:2", "rails:1x2x8"],
     32: ["torus:4x8", "torus:2x4x4", "mesh:4x8", "switch:32", "dgxa100:4", "hosts:4x8", "racks:2x4x4", "full:32", "abci:32",
-         "rs:32", "rg:32", "rd:32"],
+         "rs:32", "rg:32", "rd:32", "kautz:32x3", "dragonfly:4x4x2", "dragonfly+:4x2x2x4", "hyperx:4x4:2", "slimfly:3x2",
+         "dgxh100:4", "dgxb200:4", "mi300x:4", "rails:2x2x8"],
     64: ["torus:8x8", "torus:4x4x4", "mesh:8x8", "switch:64", "fattree:8x8", "fattree:8x8:4", "dgxa100:8", "hosts:8x8",
-         "racks:4x4x4", "bigraph:8x8", "full:64", "abci:64", "rs:64", "rg:64", "rd:64"],
+         "racks:4x4x4", "bigraph:8x8", "full:64", "abci:64", "rs:64", "rg:64", "rd:64", "kautz:64x4", "tpuv4:4x4x4",
+         "dragonfly:8x4x2", "dragonfly+:4x4x4x4", "hyperx:4x4:4", "slimfly:3x4", "dgxh100:8", "dgxb200:8", "nvl72", "mi300x:8",
+         "rails:2x4x8"],
     256: ["torus:16x16", "torus:8x8x4", "mesh:16x16", "switch:256", "fattree:16x16", "fattree:16x16:4", "dgxa100:32",
-          "hosts:32x8", "racks:8x8x4", "bigraph:16x16", "abci:256", "rs:256", "rg:256"],
-    1024: ["torus:32x32", "mesh:32x32", "switch:1024", "fattree:32x32:4", "dgxa100:128", "hosts:128x8", "abci:1024"],
+          "hosts:32x8", "racks:8x8x4", "bigraph:16x16", "abci:256", "rs:256", "rg:256", "kautz:256x4", "tpuv4:8x8x4",
+          "dragonfly:8x8x4", "dragonfly+:8x8x4x4", "hyperx:8x8:4", "slimfly:5", "dgxh100:32", "dgxb200:32", "nvl72:4", "mi300x:32",
+          "rails:1x32x8"],
+    1024: ["torus:32x32", "mesh:32x32", "switch:1024", "fattree:32x32:4", "dgxa100:128", "hosts:128x8", "abci:1024",
+           "kautz:1024x4", "tpuv4:16x8x8", "dragonfly:16x8x8", "dragonfly+:16x8x8x8", "hyperx:8x8:16", "slimfly:11x4",
+           "dgxh100:128", "dgxb200:128", "nvl72:14", "mi300x:128", "rails:4x32x8"],
 }
 DAMAGES = {
     "plain": "as it is",

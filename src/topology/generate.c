@@ -17,10 +17,15 @@
 #include "topology/generator.h"
 
 static const banyan_generator *const generators[] = {
-    &banyan_generator_ring,  &banyan_generator_line,   &banyan_generator_full,    &banyan_generator_torus,
-    &banyan_generator_mesh,  &banyan_generator_switch, &banyan_generator_fattree, &banyan_generator_bigraph,
-    &banyan_generator_dgx1,  &banyan_generator_dgx2,   &banyan_generator_dgxa100, &banyan_generator_hosts,
-    &banyan_generator_racks, &banyan_generator_abci,   &banyan_generator_pcie,
+    &banyan_generator_ring,      &banyan_generator_line,           &banyan_generator_full,
+    &banyan_generator_torus,     &banyan_generator_mesh,           &banyan_generator_kautz,
+    &banyan_generator_switch,    &banyan_generator_fattree,        &banyan_generator_bigraph,
+    &banyan_generator_dragonfly, &banyan_generator_dragonfly_plus, &banyan_generator_hyperx,
+    &banyan_generator_slimfly,   &banyan_generator_dgx1,           &banyan_generator_dgx2,
+    &banyan_generator_dgxa100,   &banyan_generator_dgxh100,        &banyan_generator_dgxb200,
+    &banyan_generator_mi300x,    &banyan_generator_nvl72,          &banyan_generator_rails,
+    &banyan_generator_spark,     &banyan_generator_tpuv4,          &banyan_generator_hosts,
+    &banyan_generator_racks,     &banyan_generator_abci,           &banyan_generator_pcie,
 };
 enum { GENERATOR_COUNT = sizeof generators / sizeof *generators };
 
@@ -44,6 +49,9 @@ static const option options[] = {
     {"local_latency", DURATION, BANYAN_GENERATOR_LOCAL, FIELD(local_latency_s), 0},
     {"rack_gbps", BANDWIDTH, BANYAN_GENERATOR_RACK, FIELD(rack_bytes_per_s), 1e9 / 8},
     {"rack_GBps", BANDWIDTH, BANYAN_GENERATOR_RACK, FIELD(rack_bytes_per_s), 1e9},
+    {"global_gbps", BANDWIDTH, BANYAN_GENERATOR_GLOBAL, FIELD(global_bytes_per_s), 1e9 / 8},
+    {"global_GBps", BANDWIDTH, BANYAN_GENERATOR_GLOBAL, FIELD(global_bytes_per_s), 1e9},
+    {"global_latency", DURATION, BANYAN_GENERATOR_GLOBAL, FIELD(global_latency_s), 0},
     {"multicast", SWITCHED, BANYAN_GENERATOR_SWITCH, FIELD(can_multicast), 0},
     {"reduce", SWITCHED, BANYAN_GENERATOR_SWITCH, FIELD(can_reduce), 0},
 };
@@ -97,6 +105,33 @@ void banyan_generator_add_workers(banyan_topology_builder *builder, int count)
 {
     for (int i = 0; i < count; i++)
         banyan_topology_add_worker_f(builder, -1, "g%d", i);
+}
+
+void banyan_generator_add_box(banyan_topology_builder *builder, const char *prefix, int number,
+                              int first_worker, int count)
+{
+    char name[16];
+    int host;
+
+    banyan_generator_name(name, prefix, number);
+    host = banyan_topology_add_host(builder, name);
+    for (int i = 0; i < count; i++)
+        banyan_topology_add_worker_f(builder, host, "g%d", first_worker + i);
+}
+
+int banyan_generator_whole_tail(const banyan_generator_request *request, banyan_topology_builder *builder,
+                                int fallback)
+{
+    double tail = request->shape.tail;
+
+    if (!request->shape.has_tail)
+        return fallback;
+    if (tail == floor(tail) && tail <= BANYAN_GENERATOR_MOST_WORKERS)
+        return (int)tail;
+    banyan_topology_builder_fail(builder, BANYAN_INVALID_ARGUMENT,
+                                 "%s: %.15g is not a whole number between 1 and %d", request->spec, tail,
+                                 BANYAN_GENERATOR_MOST_WORKERS);
+    return 0;
 }
 
 int banyan_generator_add_switch(const banyan_generator_request *request, banyan_topology_builder *builder,
@@ -224,17 +259,25 @@ static banyan_status read_switched(const option *what, const char *value, int *o
     return BANYAN_SUCCESS;
 }
 
+/* The option by which the field was set, or NULL. */
+static const char *given_as(const reading *read, size_t field)
+{
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (read->seen >> i & 1 && options[i].field == field)
+            return options[i].name;
+    return NULL;
+}
+
 static banyan_status set_option(reading *read, const option *what, const char *value, banyan_error *err)
 {
     void *field = (char *)&read->request.settings + what->field;
+    const char *earlier = given_as(read, what->field);
 
     if (what->needs & ~read->generator->options)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option %s", read->generator->info.name,
                            what->name);
-    for (int i = 0; i < OPTION_COUNT; i++)
-        if (read->seen >> i & 1 && options[i].field == what->field)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: %s was given already", what->name,
-                               options[i].name);
+    if (earlier)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: %s was given already", what->name, earlier);
     read->seen |= 1U << (what - options);
     switch (what->kind) {
     case BANDWIDTH:
@@ -279,6 +322,19 @@ static banyan_status read_option(reading *read, char *piece, banyan_error *err)
     return unknown_option(read, piece, err);
 }
 
+/* Racks and global cables are as the network where neither an option nor the generator says otherwise. */
+static void take_from_network(reading *read)
+{
+    banyan_generator_settings *settings = &read->request.settings;
+
+    if (!(settings->rack_bytes_per_s > 0))
+        settings->rack_bytes_per_s = settings->bytes_per_s;
+    if (!(settings->global_bytes_per_s > 0))
+        settings->global_bytes_per_s = settings->bytes_per_s;
+    if (!given_as(read, FIELD(global_latency_s)))
+        settings->global_latency_s = settings->latency_s;
+}
+
 static banyan_status read_spec(reading *read, banyan_error *err)
 {
     char *piece, *comma;
@@ -298,8 +354,8 @@ static banyan_status read_spec(reading *read, banyan_error *err)
             *comma = 0;
         status = read_option(read, piece, err);
     }
-    if (!(read->request.settings.rack_bytes_per_s > 0))
-        read->request.settings.rack_bytes_per_s = read->request.settings.bytes_per_s;
+    if (!status)
+        take_from_network(read);
     return status;
 }
 

@@ -4,31 +4,15 @@
  *   dgx1     8 GPUs in NVIDIA's hybrid cube mesh: two fully joined fours, and four cables between them. Each
  *            GPU has six NVLinks of 25 GB/s each way; where two run side by side the cable has 50 GB/s.
  *   dgx2     16 GPUs on NVSwitches that act as one: 6 NVLinks of 25 GB/s, 150 GB/s a GPU.
- *   dgxa100  boxes of 8 GPUs on NVSwitches with 300 GB/s a GPU, and one 200 Gb/s adapter (25 GB/s) a GPU into
- *            one InfiniBand switch.
  *   abci     ABCI's first machine (Ueno and Yokota, «Exhaustive study of hierarchical AllReduce patterns»,
  *            CCGRID 2019): nodes of four V100, each pair joined by two NVLinks (50 GB/s), two GPUs on a PCIe
  *            switch (gen 3, 16 lanes: 15.75 GB/s) with one EDR adapter (12.5 GB/s). 32 of a rack's 34 nodes
  *            are used; in a rack there is full bisection, between racks a third of it: 34 x 25 / 3 GB/s. */
 #include "topology/generator.h"
 
-#define GBYTES(x) ((x)*1e9)
 #define BOX_GPUS 8
 #define ABCI_NODE 4
 #define ABCI_RACK (32 * ABCI_NODE)
-
-static int add_box(banyan_topology_builder *builder, const char *prefix, int number, int first_worker,
-                   int count)
-{
-    char name[16];
-    int host;
-
-    banyan_generator_name(name, prefix, number);
-    host = banyan_topology_add_host(builder, name);
-    for (int i = 0; i < count; i++)
-        banyan_topology_add_worker_f(builder, host, "g%d", first_worker + i);
-    return host;
-}
 
 static void build_dgx1(const banyan_generator_request *request, banyan_topology_builder *builder)
 {
@@ -37,7 +21,7 @@ static void build_dgx1(const banyan_generator_request *request, banyan_topology_
     } cables[] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, {4, 5, 1}, {4, 6, 1},
                   {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, {0, 4, 2}, {1, 5, 2}, {2, 6, 1}, {3, 7, 1}};
 
-    add_box(builder, "dgx", 0, 0, BOX_GPUS);
+    banyan_generator_add_box(builder, "dgx", 0, 0, BOX_GPUS);
     for (size_t i = 0; i < sizeof cables / sizeof *cables; i++)
         banyan_topology_add_cable(builder, cables[i].a, cables[i].b,
                                   cables[i].nvlinks * request->settings.bytes_per_s,
@@ -48,33 +32,12 @@ static void build_dgx2(const banyan_generator_request *request, banyan_topology_
 {
     int middle;
 
-    add_box(builder, "dgx", 0, 0, 2 * BOX_GPUS);
+    banyan_generator_add_box(builder, "dgx", 0, 0, 2 * BOX_GPUS);
     middle = banyan_generator_add_switch(request, builder, "nvsw", 0);
     for (int i = 0; i < 2 * BOX_GPUS; i++)
         banyan_topology_add_cable(builder, i, middle, request->settings.bytes_per_s,
                                   request->settings.latency_s);
     banyan_topology_set_policy(builder, BANYAN_ROUTES_UPDOWN);
-}
-
-static void build_dgxa100(const banyan_generator_request *request, banyan_topology_builder *builder)
-{
-    const banyan_generator_settings *settings = &request->settings;
-    int boxes = request->shape.part_count ? banyan_shape_value(&request->shape, 0, 0) : 1;
-    double workers = (double)boxes * BOX_GPUS;
-    int ib;
-
-    if (!banyan_generator_fits(request, builder, workers, 4 * workers))
-        return;
-    for (int box = 0; box < boxes; box++)
-        add_box(builder, "dgx", box, box * BOX_GPUS, BOX_GPUS);
-    for (int box = 0; box < boxes; box++)
-        banyan_generator_add_switch(request, builder, "nvsw", box);
-    ib = banyan_generator_add_switch(request, builder, "ib", -1);
-    for (int i = 0; i < (int)workers; i++) {
-        banyan_topology_add_cable(builder, i, (int)workers + i / BOX_GPUS, settings->local_bytes_per_s,
-                                  settings->local_latency_s);
-        banyan_topology_add_cable(builder, i, ib, settings->bytes_per_s, settings->latency_s);
-    }
 }
 
 /* One node: NVLink between its GPUs, its PCIe switches (two GPUs each) and their adapters into the rack. */
@@ -88,7 +51,7 @@ static void join_abci_node(const banyan_generator_request *request, banyan_topol
             banyan_topology_add_cable(builder, first + a, first + b, settings->local_bytes_per_s,
                                       settings->local_latency_s);
     for (int a = 0; a < count; a++)
-        banyan_topology_add_cable(builder, first + a, first_pcie + (first + a) / 2, GBYTES(15.75),
+        banyan_topology_add_cable(builder, first + a, first_pcie + (first + a) / 2, BANYAN_GBYTES(15.75),
                                   settings->local_latency_s);
     for (int p = first / 2; p < (first + count + 1) / 2; p++)
         banyan_topology_add_cable(builder, first_pcie + p, rack, settings->bytes_per_s, settings->latency_s);
@@ -103,8 +66,8 @@ static void build_abci(const banyan_generator_request *request, banyan_topology_
     if (!banyan_generator_fits(request, builder, workers, 6.0 * workers + 2.0 * bridges + 2.0 * racks))
         return;
     for (int first = 0; first < workers; first += ABCI_NODE)
-        add_box(builder, "n", first / ABCI_NODE, first,
-                first + ABCI_NODE < workers ? ABCI_NODE : workers - first);
+        banyan_generator_add_box(builder, "n", first / ABCI_NODE, first,
+                                 first + ABCI_NODE < workers ? ABCI_NODE : workers - first);
     for (int p = 0; p < bridges; p++)
         banyan_generator_add_switch(request, builder, "p", p);
     for (int r = 0; r < racks; r++)
@@ -122,29 +85,15 @@ static void build_abci(const banyan_generator_request *request, banyan_topology_
 
 const banyan_generator banyan_generator_dgx1 = {
     .info = {"dgx1", "dgx1", "DGX-1V hybrid cube mesh: 8 GPUs, 25 GB/s an NVLink (gbps changes it), 1 us"},
-    .defaults = {.bytes_per_s = GBYTES(25), .latency_s = BANYAN_DEFAULT_LATENCY_S},
+    .defaults = {.bytes_per_s = BANYAN_GBYTES(25), .latency_s = BANYAN_DEFAULT_LATENCY_S},
     .build = build_dgx1,
 };
 
 const banyan_generator banyan_generator_dgx2 = {
     .info = {"dgx2", "dgx2", "DGX-2: 16 GPUs at 150 GB/s on one NVSwitch nvsw0, 1 us"},
     .options = BANYAN_GENERATOR_SWITCH,
-    .defaults = {.bytes_per_s = GBYTES(150), .latency_s = BANYAN_DEFAULT_LATENCY_S},
+    .defaults = {.bytes_per_s = BANYAN_GBYTES(150), .latency_s = BANYAN_DEFAULT_LATENCY_S},
     .build = build_dgx2,
-};
-
-const banyan_generator banyan_generator_dgxa100 = {
-    .info = {"dgxa100", "dgxa100[:N]",
-             "N boxes of 8 A100, 300 GB/s a GPU on the box's NVSwitch nvsw0.. (local_gbps), 25 GB/s a GPU on "
-             "the switch ib (gbps), 1 us"},
-    .least_parts = 0,
-    .most_parts = 1,
-    .options = BANYAN_GENERATOR_LOCAL | BANYAN_GENERATOR_SWITCH,
-    .defaults = {.bytes_per_s = GBYTES(25),
-                 .latency_s = BANYAN_DEFAULT_LATENCY_S,
-                 .local_bytes_per_s = GBYTES(300),
-                 .local_latency_s = BANYAN_DEFAULT_LATENCY_S},
-    .build = build_dgxa100,
 };
 
 const banyan_generator banyan_generator_abci = {
@@ -154,10 +103,10 @@ const banyan_generator banyan_generator_abci = {
     .least_parts = 1,
     .most_parts = 1,
     .options = BANYAN_GENERATOR_LOCAL | BANYAN_GENERATOR_RACK | BANYAN_GENERATOR_SWITCH,
-    .defaults = {.bytes_per_s = GBYTES(12.5),
+    .defaults = {.bytes_per_s = BANYAN_GBYTES(12.5),
                  .latency_s = BANYAN_DEFAULT_LATENCY_S,
-                 .local_bytes_per_s = GBYTES(50),
+                 .local_bytes_per_s = BANYAN_GBYTES(50),
                  .local_latency_s = BANYAN_DEFAULT_LATENCY_S,
-                 .rack_bytes_per_s = GBYTES(34 * 25.0 / 3)},
+                 .rack_bytes_per_s = BANYAN_GBYTES(34 * 25.0 / 3)},
     .build = build_abci,
 };

@@ -36,10 +36,11 @@ int banyan_shape_value(const banyan_shape *shape, int part, int i);
 int banyan_shape_part_length(const banyan_shape *shape, int part);
 
 typedef struct {
-    double bytes_per_s, latency_s;             /* the network */
-    double local_bytes_per_s, local_latency_s; /* inside a host */
-    double rack_bytes_per_s;                   /* from a rack to the rest */
-    int can_multicast, can_reduce;             /* of every switch */
+    double bytes_per_s, latency_s;               /* the network */
+    double local_bytes_per_s, local_latency_s;   /* inside a host */
+    double rack_bytes_per_s;                     /* from a rack to the rest */
+    double global_bytes_per_s, global_latency_s; /* between groups of routers, or cubes of chips */
+    int can_multicast, can_reduce;               /* of every switch */
 } banyan_generator_settings;
 
 typedef struct {
@@ -49,7 +50,12 @@ typedef struct {
 } banyan_generator_request;
 
 /* Which options a generator understands; «gbps» and «latency» are understood by all. */
-enum { BANYAN_GENERATOR_LOCAL = 1, BANYAN_GENERATOR_RACK = 2, BANYAN_GENERATOR_SWITCH = 4 };
+enum {
+    BANYAN_GENERATOR_LOCAL = 1,
+    BANYAN_GENERATOR_RACK = 2,
+    BANYAN_GENERATOR_SWITCH = 4,
+    BANYAN_GENERATOR_GLOBAL = 8
+};
 
 typedef struct {
     banyan_generator_info info;
@@ -64,7 +70,11 @@ typedef struct {
 extern const banyan_generator banyan_generator_ring, banyan_generator_line, banyan_generator_full,
     banyan_generator_torus, banyan_generator_mesh, banyan_generator_switch, banyan_generator_fattree,
     banyan_generator_bigraph, banyan_generator_dgx1, banyan_generator_dgx2, banyan_generator_dgxa100,
-    banyan_generator_hosts, banyan_generator_racks, banyan_generator_abci, banyan_generator_pcie;
+    banyan_generator_hosts, banyan_generator_racks, banyan_generator_abci, banyan_generator_pcie,
+    banyan_generator_dgxh100, banyan_generator_dgxb200, banyan_generator_mi300x, banyan_generator_nvl72,
+    banyan_generator_rails, banyan_generator_spark, banyan_generator_tpuv4, banyan_generator_dragonfly,
+    banyan_generator_dragonfly_plus, banyan_generator_hyperx, banyan_generator_slimfly,
+    banyan_generator_kautz;
 
 /* For builds. Returns 0 after telling the builder that the network would be too large. Counts are doubles, so
  * that no product of sizes can overflow. */
@@ -76,6 +86,15 @@ void banyan_generator_name(char out[16], const char *prefix, int number);
 
 /* g0, g1, ... without a host. */
 void banyan_generator_add_workers(banyan_topology_builder *builder, int count);
+
+/* One machine, a host called after the prefix and the number, with its workers g<first>... */
+void banyan_generator_add_box(banyan_topology_builder *builder, const char *prefix, int number,
+                              int first_worker, int count);
+
+/* The shape's number after the second colon where it must be a whole one; the fallback where none was given,
+ * and 0 after telling the builder that it is not whole. */
+int banyan_generator_whole_tail(const banyan_generator_request *request, banyan_topology_builder *builder,
+                                int fallback);
 
 /* A switch with the abilities that the options gave. */
 int banyan_generator_add_switch(const banyan_generator_request *request, banyan_topology_builder *builder,
@@ -90,6 +109,7 @@ banyan_status banyan_damage_apply(const banyan_topology *topology, const char *o
 banyan_status banyan_topology_deal(const banyan_topology *topology, banyan_topology **out, banyan_error *err);
 
 #define BANYAN_GBPS(x) ((x)*1e9 / 8)
+#define BANYAN_GBYTES(x) ((x)*1e9)
 #define BANYAN_DEFAULT_LATENCY_S 1e-6
 
 #endif

@@ -52,6 +52,38 @@ TEST(rates_of_the_reference_networks_are_met_with_proof)
     for_each_reference(check_rates);
 }
 
+/* n workers that can each send and receive b bytes a second reach b n / (2 (n - 1)), unless a cable is
+ * narrower. */
+TEST(a_cap_per_host_below_the_sum_of_its_ports_bounds_the_rate_and_is_reached)
+{
+    static const struct {
+        const char *spec;
+        double wanted;
+    } networks[] = {
+        {"spark:2", 25e9},
+        {"spark:3", 26e9 * 3 / 4},
+        {"spark:4", 26e9 * 4 / 6},
+        {"spark:3,local_GBps=60", 50e9 * 3 / 4},
+        {"spark:8,local_GBps=10", 10e9 * 8 / 14},
+        {"kautz:12x3", 37.5e9 * 12 / 22},
+        {"tpuv4:4x4x4", 300e9 * 64 / 126},
+        {"dgxh100:2", 500e9 * 16 / 30},
+        {"mi300x", (7 * 64e9 + 50e9) * 8 / 14},
+    };
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        banyan_topology *topology;
+        banyan_bound bound;
+
+        assert_int_equal(banyan_topology_load(networks[i].spec, &topology, NULL), BANYAN_SUCCESS);
+        bound = find_bound(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD);
+        CHECK_RATE(networks[i].spec, "all-reduce", bound.allreduce.bytes_per_s, networks[i].wanted);
+        CHECK_RATE(networks[i].spec, "the packing", bound.reached_bytes_per_s, networks[i].wanted);
+        banyan_bound_fini(&bound);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* 32 workers behind 5 switches, three of them idle. Under prices that are off by a program's tolerance one
  * tree seems worth a column again and again; the bound is then some other, 23 % too high. */
 TEST(a_tree_that_comes_again_does_not_end_the_search)
@@ -506,6 +538,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_of_the_reference_networks_are_met_with_proof),
+        cmocka_unit_test(a_cap_per_host_below_the_sum_of_its_ports_bounds_the_rate_and_is_reached),
         cmocka_unit_test(a_tree_that_comes_again_does_not_end_the_search),
         cmocka_unit_test(stages_one_after_the_other_and_overlapped_match_the_reference),
         cmocka_unit_test(the_certificate_is_told_in_words),

@@ -73,12 +73,15 @@ is_parameter() {
 }
 
 check_examples() {
-    local place
+    local place example
     place=$(mktemp -d)
-    sed -n '/^```json/,/^```/p' docs/formats/topology.md | sed '/^```/d' > "$place/topology.json"
+    awk -v place="$place" '/^```json/ {n++; on = 1; next} /^```/ {on = 0} on {print > (place "/topology" n ".json")}' \
+        docs/formats/topology.md
     sed -n '/^```json/,/^```/p' docs/formats/schedule.md | sed '/^```/d' > "$place/schedule.json"
-    "$banyan" topo check "$place/topology.json" > "$place/log" 2>&1 ||
-        complain "docs/formats/topology.md: the example is refused: $(cat "$place/log")"
+    for example in "$place"/topology*.json; do
+        "$banyan" topo check "$example" > "$place/log" 2>&1 ||
+            complain "docs/formats/topology.md: an example is refused: $(cat "$place/log")"
+    done
     "$banyan" verify "$place/schedule.json" > "$place/log" 2>&1 ||
         complain "docs/formats/schedule.md: the example is refused: $(cat "$place/log")"
     rm -r "$place"

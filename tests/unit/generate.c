@@ -93,6 +93,35 @@ static const struct {
     {"abci:256", 256, 131, 1540, 64, "r1", 65, 6400 + 8 * 850 / 3.},
     {"pcie:4x4:10", 16, 4, 92, 4, "nic2", 7, 430},
     {"pcie:4x4", 16, 4, 92, 4, "g9", 4, 400},
+    {"kautz:12x3", 12, 0, 36, 0, "g7", 3, 300},
+    {"kautz:9x3", 9, 0, 24, 0, "g2", 2, 200},
+    {"dragonfly:9x4x2", 72, 36, 144 + 108 + 72, 0, "r35", 7, 700},
+    {"dragonfly:3x2x1", 6, 6, 24, 0, "r0", 3, 300},
+    {"dragonfly:3x2x1:4", 6, 6, 42, 0, "r1", 6, 600},
+    {"dragonfly:1x4x2", 8, 4, 28, 0, "r0", 5, 500},
+    {"dragonfly:33x16x8:2,global_gbps=50", 4224, 528, 8448 + 7920 + 1056, 0, "r527", 25, 2400},
+    {"dragonfly+:5x2x2x2", 20, 20, 40 + 40 + 20, 0, "s9", 4, 400},
+    {"dragonfly+:2x4x2x3:5", 24, 12, 48 + 32 + 20, 0, "s3", 9, 900},
+    {"hyperx:3x4:2", 24, 12, 48 + 12 * 5, 0, "s11", 7, 700},
+    {"hyperx:2x2x2", 8, 8, 16 + 24, 0, "s5", 4, 400},
+    {"hyperx:1", 1, 1, 2, 0, "s0", 1, 100},
+    {"slimfly:5", 200, 50, 400 + 350, 0, "r49", 11, 1100},
+    {"slimfly:7x1", 98, 98, 196 + 98 * 11, 0, "r0", 12, 1200},
+    {"dgxh100", 8, 2, 32, 1, "g0", 2, 8 * 500},
+    {"dgxh100:2", 16, 3, 64, 2, "ib", 16, 6400},
+    {"dgxb200:2", 16, 3, 64, 2, "nvsw1", 8, 8 * 8 * 900},
+    {"nvl72", 72, 2, 288, 18, "nvsw0", 72, 72 * 8 * 900},
+    {"nvl72:2", 144, 3, 576, 36, "g143", 2, 8 * 950},
+    {"mi300x:2", 16, 1, 112 + 32, 2, "g15", 8, 8 * (7 * 64 + 50)},
+    {"rails:1x2x2", 4, 2 + 2 + 2, 8 + 8 + 8, 2, "l1", 4, 1600},
+    {"rails:4x32x8:2", 1024, 128 + 32 + 16, 4096 + 1024, 128, "l31", 48, 48 * 400},
+    {"rails:2x3x4:2", 24, 6 + 8 + 2, 96 + 32, 6, "s1", 8, 8 * 400 * 0.75},
+    {"spark:1", 1, 2, 2, 1, "g0", 1, 208},
+    {"spark:2", 2, 4, 6, 2, "tx0", 1, 200},
+    {"spark:3", 3, 6, 12, 3, "tx2", 2, 400},
+    {"spark:4", 4, 8, 16, 4, "rx3", 1, 208},
+    {"tpuv4:8x4x4", 128, 0, 768, 0, "g0", 6, 8 * 300},
+    {"tpuv4:4x4x8,global_GBps=25", 128, 0, 768, 0, "g0", 6, 8 * 225},
 };
 enum { TABLE_COUNT = sizeof table / sizeof *table };
 
@@ -129,10 +158,11 @@ TEST(every_generator_of_the_list_is_in_the_table_of_this_test)
     assert_null(banyan_generator_at(banyan_generator_count()));
 }
 
-TEST(workers_come_first_are_named_in_order_and_every_link_has_its_way_back)
+TEST(workers_come_first_are_named_in_order_and_every_link_of_a_cable_has_its_way_back)
 {
     for (int i = 0; i < TABLE_COUNT; i++) {
         banyan_topology *t = generate(table[i].spec);
+        int is_one_way = !strncmp(table[i].spec, "kautz", 5) || !strncmp(table[i].spec, "spark", 5);
         char name[32];
 
         for (int v = 0; v < t->worker_count; v++) {
@@ -147,6 +177,8 @@ TEST(workers_come_first_are_named_in_order_and_every_link_has_its_way_back)
         for (int l = 0; l < t->link_count; l++) {
             int back = banyan_topology_find_link(t, t->links[l].dst, t->links[l].src);
 
+            if (is_one_way)
+                continue;
             assert_true(back >= 0 && t->links[back].bytes_per_s == t->links[l].bytes_per_s);
             assert_true(t->links[l].latency_s == 1e-6);
         }
@@ -191,6 +223,117 @@ TEST(machines_have_the_published_speeds)
     assert_true(between(abci, "p1", "r0") == 12.5e9 && between(abci, "g2", "p1") == 15.75e9);
     banyan_topology_destroy(dgx1);
     banyan_topology_destroy(abci);
+}
+
+/* Hops to the farthest of the `count` nodes from `first` on, over those alone; -1: one is not reached. */
+static int eccentricity(const banyan_topology *t, int from, int first, int count)
+{
+    int distance[1024], queue[1024], head = 0, tail = 0;
+
+    assert_true(count <= 1024);
+    for (int v = 0; v < count; v++)
+        distance[v] = -1;
+    distance[from - first] = 0;
+    queue[tail++] = from;
+    while (head < tail) {
+        int v = queue[head++];
+
+        for (int i = t->out_first[v]; i < t->out_first[v + 1]; i++) {
+            int to = t->links[t->out_link[i]].dst;
+
+            if (to >= first && to < first + count && distance[to - first] < 0) {
+                distance[to - first] = distance[v - first] + 1;
+                queue[tail++] = to;
+            }
+        }
+    }
+    return tail < count ? -1 : distance[queue[tail - 1] - first];
+}
+
+TEST(low_diameter_networks_have_the_diameters_of_their_papers)
+{
+    static const struct {
+        const char *spec;
+        int diameter; /* between switches where there are any, else between workers */
+    } networks[] = {
+        {"slimfly:3x1", 2},  {"slimfly:5x1", 2},        {"slimfly:7x1", 2},  {"slimfly:11x1", 2},
+        {"slimfly:13x1", 2}, {"slimfly:17x1", 2},       {"slimfly:19x1", 2}, {"hyperx:3x4", 2},
+        {"hyperx:3x4x5", 3}, {"dragonfly:9x4x1", 3},    {"kautz:12x2", 3},   {"kautz:12x3", 2},
+        {"kautz:320x4", 4},  {"dragonfly:13x3x1:8", 3}, {"kautz:100x3", 5},  {"dragonfly+:5x2x2x1", 4},
+    };
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        banyan_topology *t = generate(networks[i].spec);
+        int switches = t->node_count - t->worker_count;
+        int first = switches ? t->worker_count : 0, count = switches ? switches : t->worker_count, most = 0;
+
+        for (int v = first; v < first + count; v++) {
+            int hops = eccentricity(t, v, first, count);
+
+            assert_true(hops >= 0);
+            most = hops > most ? hops : most;
+        }
+        if (most != networks[i].diameter)
+            fail_msg("%s has diameter %d", networks[i].spec, most);
+        banyan_topology_destroy(t);
+    }
+}
+
+TEST(every_pair_of_groups_of_a_dragonfly_has_as_many_global_cables)
+{
+    banyan_topology *t = generate("dragonfly:7x4x2:5,global_gbps=400,global_latency=3us");
+    int cables[7][7] = {{0}};
+
+    for (int l = 0; l < t->link_count; l++)
+        if (t->links[l].bytes_per_s == 50e9) {
+            assert_true(is_near(t->links[l].latency_s, 3e-6));
+            cables[(t->links[l].src - 56) / 4][(t->links[l].dst - 56) / 4]++;
+        }
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 7; j++)
+            assert_int_equal(cables[i][j], i == j ? 0 : 20 / 6);
+    for (int r = 56; r < t->node_count; r++) /* two workers, three routers of the group, at most 5 global */
+        assert_true(t->out_first[r + 1] - t->out_first[r] <= 2 + 3 + 5);
+    banyan_topology_destroy(t);
+}
+
+TEST(gpus_of_one_place_share_a_rail)
+{
+    banyan_topology *t = generate("rails:2x3x4");
+
+    assert_true(between(t, "g1", "l1") == 50e9 && between(t, "g5", "l1") == 50e9);
+    assert_true(between(t, "g9", "l1") == 50e9 && between(t, "g13", "l5") == 50e9);
+    assert_true(between(t, "g13", "l1") == 0 && between(t, "g13", "nvsw3") == 450e9);
+    assert_true(between(t, "l7", "s2") == 50e9 && degree(t, "s0") == 8);
+    banyan_topology_destroy(t);
+}
+
+TEST(cables_between_cubes_and_round_the_torus_are_optical)
+{
+    banyan_topology *t = generate("tpuv4:4x4x8,global_gbps=200,global_latency=2us,latency=500ns");
+    int link =
+        banyan_topology_find_link(t, banyan_topology_find_node(t, "g3"), banyan_topology_find_node(t, "g4"));
+
+    assert_true(between(t, "g2", "g3") == 50e9 && between(t, "g3", "g4") == 25e9);
+    assert_true(between(t, "g7", "g0") == 25e9 && between(t, "g96", "g0") == 25e9);
+    assert_true(between(t, "g0", "g32") == 50e9 && between(t, "g0", "g24") == 25e9);
+    assert_true(is_near(t->links[link].latency_s, 2e-6) && t->grid.wraps[2] && t->grid.extent[2] == 8);
+    assert_int_equal(t->policy, BANYAN_ROUTES_GRID);
+    banyan_topology_destroy(t);
+    t = generate("tpuv4:4x4x4,latency=500ns");
+    for (int l = 0; l < t->link_count; l++)
+        assert_true(is_near(t->links[l].latency_s, 500e-9));
+    banyan_topology_destroy(t);
+}
+
+TEST(a_spark_forwards_nothing_past_its_worker)
+{
+    banyan_topology *t = generate("spark:3");
+
+    assert_true(between(t, "tx0", "rx1") == 25e9 && between(t, "tx0", "rx2") == 25e9);
+    assert_true(between(t, "g0", "tx0") == 26e9 && between(t, "rx0", "g0") == 26e9);
+    assert_true(degree(t, "rx1") == 1 && degree(t, "g1") == 1);
+    banyan_topology_destroy(t);
 }
 
 TEST(a_leaf_has_its_share_of_the_spines_also_where_that_does_not_divide)
@@ -269,6 +412,33 @@ TEST(a_string_that_is_wrong_gets_a_sentence_that_says_where)
         {"racks:999x999x999", "racks:999x999x999 would have 997002999 workers"},
         {"dgxa100:9000", "dgxa100:9000 would have 72000 workers"},
         {"pcie:3000x1", "pcie:3000x1 would have 9003000 links"},
+        {"dgxb200:9000", "dgxb200:9000 would have 72000 workers"},
+        {"nvl72:911", "nvl72:911 would have 65592 workers"},
+        {"mi300x:8193", "mi300x:8193 would have 65544 workers"},
+        {"rails:65536x65536x65536", "workers; the most is 65536"},
+        {"rails:4x4", "does not have the form rails:UxBxG[:F]"},
+        {"rails:8x32x8:1e-9", "links; the most is 4194304"},
+        {"spark:2x2", "does not have the form spark:N"},
+        {"tpuv4:4x4x6", "tpuv4:4x4x6: 6 is not a multiple of 4, the edge of a cube"},
+        {"tpuv4:4x4", "does not have the form tpuv4:AxBxC"},
+        {"tpuv4:400x400x400", "would have 64000000 workers"},
+        {"torus:4x4,global_gbps=1", "torus has no option global_gbps"},
+        {"dragonfly:9x4x2:1.5", "dragonfly:9x4x2:1.5: 1.5 is not a whole number between 1 and 65536"},
+        {"dragonfly:10x4x2:2", "4 routers with 2 global cables each do not reach 9 other groups"},
+        {"dragonfly:2x65536x1:65536", "would have 131072 workers"},
+        {"dragonfly:2x300x1:65536", "links; the most is 4194304"},
+        {"dragonfly+:2x2x2", "does not have the form dragonfly+:GxLxSxP[:H]"},
+        {"dragonfly+:2x2x65536x1:65536", "links; the most is 4194304"},
+        {"hyperx:4x4:0.5", "hyperx:4x4:0.5: 0.5 is not a whole number"},
+        {"hyperx:2049", "hyperx:2049 would have 4200450 links"},
+        {"hyperx:65536x65536:65536", "workers; the most is 65536"},
+        {"slimfly:9", "slimfly:9: 9 is not an odd prime"},
+        {"slimfly:2", "slimfly:2: 2 is not an odd prime"},
+        {"slimfly:1", "slimfly:1: 1 is not an odd prime"},
+        {"slimfly:191x1", "slimfly:191x1 would have 72962 workers"},
+        {"kautz:4x4", "kautz:4x4: a worker has 4 links out, and only 3 others to reach"},
+        {"kautz:65536x65", "kautz:65536x65 would have 4259840 links"},
+        {"kautz:8", "does not have the form kautz:NxD"},
         {"hosts:3x2+2", "hosts:3x2+2: a list of 2 sizes for 3 hosts"},
         {"racks:3x2+2x4", "a list of 2 sizes for 3 racks"},
         {"racks:2x2x1+2+3", "a list of 3 sizes for 4 hosts"},
@@ -464,8 +634,14 @@ TEST(loads_files_and_generators_by_one_name)
 
 TEST(survives_the_failure_of_each_allocation)
 {
-    static const char *const specs[] = {"torus:2x3,down=g0-g1", "hosts:2+3,degrade=h0:0.5,gbps=1", "dgx1",
-                                        "abci:130", "hosts:2+3,down=h7"};
+    static const char *const specs[] = {"torus:2x3,down=g0-g1",
+                                        "hosts:2+3,degrade=h0:0.5,gbps=1",
+                                        "dgx1",
+                                        "abci:130",
+                                        "dragonfly:3x2x1",
+                                        "spark:3",
+                                        "slimfly:3x1",
+                                        "hosts:2+3,down=h7"};
 
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int calls = 0;; calls++) {
@@ -477,7 +653,7 @@ TEST(survives_the_failure_of_each_allocation)
             banyan_alloc_fail_after(-1);
             assert_true(!status == !!topology);
             banyan_topology_destroy(topology);
-            if (status != BANYAN_SYSTEM_ERROR && (i < 4 || calls > 200))
+            if (status != BANYAN_SYSTEM_ERROR && (i < 7 || calls > 200))
                 break;
         }
 }
@@ -487,9 +663,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_generator_has_the_nodes_links_and_capacities_of_its_drawing),
         cmocka_unit_test(every_generator_of_the_list_is_in_the_table_of_this_test),
-        cmocka_unit_test(workers_come_first_are_named_in_order_and_every_link_has_its_way_back),
+        cmocka_unit_test(workers_come_first_are_named_in_order_and_every_link_of_a_cable_has_its_way_back),
         cmocka_unit_test(grids_and_trees_know_how_to_route),
         cmocka_unit_test(machines_have_the_published_speeds),
+        cmocka_unit_test(low_diameter_networks_have_the_diameters_of_their_papers),
+        cmocka_unit_test(every_pair_of_groups_of_a_dragonfly_has_as_many_global_cables),
+        cmocka_unit_test(gpus_of_one_place_share_a_rail),
+        cmocka_unit_test(cables_between_cubes_and_round_the_torus_are_optical),
+        cmocka_unit_test(a_spark_forwards_nothing_past_its_worker),
         cmocka_unit_test(a_leaf_has_its_share_of_the_spines_also_where_that_does_not_divide),
         cmocka_unit_test(options_set_speeds_latencies_and_abilities),
         cmocka_unit_test(a_string_that_is_wrong_gets_a_sentence_that_says_where),
