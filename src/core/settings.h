@@ -44,7 +44,7 @@
       "whose GPUs are used; auto: those that are there; emulated: the host's memory instead, for tests")     \
     X(GPU_PATH, CHOICE, "auto", "auto|staged",                                                               \
       "how vectors on GPUs travel; auto: from GPU to GPU where all ranks can; staged: through the host")     \
-    X(GPU_CHUNK, BYTES, "1MiB", "65536..268435456",                                                          \
+    X(GPU_CHUNK, BYTES, "4MiB", "65536..268435456",                                                          \
       "what goes through the host at a time where vectors on GPUs are staged; rank 0's counts")              \
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
     X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \

@@ -43,7 +43,18 @@ typedef struct {
     int is_wait;
     uint64_t address; /* the device's, see register_memory */
     uint32_t value;
+    int is_relaxed; /* a write that says nothing about what the stream has done before, but other words */
 } banyan_device_word;
+
+/* A reduction of which more is known only when the stream gets there. */
+typedef struct {
+    banyan_datatype type;
+    int rank_count;
+    int most_pieces;
+    size_t elements;    /* about as many */
+    uint64_t reduction; /* where it will be written, as register_memory gives addresses */
+    void *scratch;      /* room for one on the device */
+} banyan_device_task;
 
 struct banyan_device_table {
     const char *name;
@@ -93,11 +104,10 @@ struct banyan_device_table {
                          banyan_error *err);
     void (*unmap)(banyan_device *device, void *mapped);
 
-    /* Makes the kernel of a datatype ready, which may block; then runs it. reduction is an address as
-     * register_memory gives it, read when the stream gets there; elements is about how many there are. */
+    /* Makes the kernel of a datatype ready, which may block; then runs it. */
     banyan_status (*prepare)(banyan_device *device, banyan_datatype type, banyan_error *err);
-    banyan_status (*reduce)(banyan_device *device, void *stream, banyan_datatype type, int rank_count,
-                            size_t elements, uint64_t reduction, banyan_error *err);
+    banyan_status (*reduce)(banyan_device *device, void *stream, const banyan_device_task *task,
+                            banyan_error *err);
 
     /* Whether what is given to the stream now is not done but recorded, to be done many times later. */
     int (*is_capturing)(banyan_device *device, void *stream);

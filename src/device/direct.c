@@ -292,10 +292,11 @@ static banyan_status copy_out(banyan_direct *direct, const banyan_direct_call *c
     return status;
 }
 
+/* The first write of a list says that all before it on the stream is done and visible; the others only follow it. */
 static int add_word(const banyan_direct *direct, banyan_device_word *list, int at, int is_wait, int rank,
                     const void *word, uint32_t value)
 {
-    list[at] = (banyan_device_word){is_wait, banyan_direct_address(direct, rank, word), value};
+    list[at] = (banyan_device_word){is_wait, banyan_direct_address(direct, rank, word), value, at > 0};
     return at + 1;
 }
 
@@ -322,27 +323,35 @@ static int add_end(const banyan_direct *direct, const banyan_direct_slot *own, c
     return p->is_graph ? count : add_word(direct, list, count, 0, rank, &own->passed, p->generation);
 }
 
-/* At a leader: the kernel, and word to the others that it has run. */
+/* At a leader: the kernel, once all are there. */
 static banyan_status put_kernel(banyan_direct *direct, const banyan_direct_call *call, const posting *p,
                                 void *stream, banyan_device_word *list, int count, banyan_error *err)
 {
     const banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, p->slot);
     int rank = direct->options.rank;
+    banyan_device_task task = {.type = call->type,
+                               .rank_count = direct->options.size,
+                               .most_pieces = p->plan->order.interval_count,
+                               .elements = call->count / (size_t)direct->leader_count + 1,
+                               .reduction = banyan_direct_address(direct, rank, &own->reduction),
+                               .scratch = (banyan_device_reduction *)direct->scratch + p->slot};
     banyan_status status;
 
     count = add_word(direct, list, count, 1, rank, &own->go, 1);
-    count = add_word(direct, list, count, 0, rank, &own->go, 0);
     status = direct->table->words(direct->device, stream, list, count, err);
-    if (!status)
-        status = direct->table->reduce(direct->device, stream, call->type, direct->options.size,
-                                       call->count / (size_t)direct->leader_count + 1,
-                                       banyan_direct_address(direct, rank, &own->reduction), err);
-    count = 0;
+    return status ? status : direct->table->reduce(direct->device, stream, &task, err);
+}
+
+static int add_results(const banyan_direct *direct, const banyan_direct_slot *own, const posting *p,
+                       banyan_device_word *list)
+{
+    int rank = direct->options.rank, count = 0;
+
     for (int i = 0; i < direct->options.size; i++)
         if (i != rank)
             count = add_word(direct, list, count, 0, i,
                              &banyan_direct_slot_of(direct, i, p->slot)->done[direct->number], 1);
-    return status ? status : direct->table->words(direct->device, stream, list, count, err);
+    return add_word(direct, list, count, 0, rank, &own->go, 0);
 }
 
 static banyan_status put_on_stream(banyan_direct *direct, const banyan_direct_call *call, const posting *p,
@@ -355,7 +364,7 @@ static banyan_status put_on_stream(banyan_direct *direct, const banyan_direct_ca
 
     if (!status && direct->number >= 0) {
         status = put_kernel(direct, call, p, stream, list, count, err);
-        count = 0;
+        count = add_results(direct, own, p, list);
     }
     count = add_end(direct, own, p, list, count);
     if (!status && count)

@@ -87,7 +87,7 @@ struct banyan_direct {
     banyan_direct_local local[BANYAN_DIRECT_SLOTS];
     banyan_direct_plan *plans;
     banyan_direct_window *windows;
-    void *trial; /* memory that others have mapped to see whether they can */
+    void *scratch; /* on the device, a reduction for each slot; others have it mapped to see whether they can */
     _Atomic uint32_t live_count, graph_count; /* calls made */
     _Atomic int is_dead, is_stopping;
     pthread_t thread;

@@ -14,8 +14,6 @@
 #include "core/alloc.h"
 #include "device/direct_internal.h"
 
-#define TRIAL_BYTES ((size_t)1 << 16)
-
 /* What a rank says of itself. */
 typedef struct {
     uint32_t is_able;
@@ -40,6 +38,7 @@ static banyan_direct_slot *map_region(int fd)
 /* 0: this rank cannot take part. */
 static int make_own(banyan_direct *direct, card *mine)
 {
+    size_t scratch = BANYAN_DIRECT_SLOTS * sizeof(banyan_device_reduction);
     int rank = direct->options.rank;
     struct stat facts;
 
@@ -54,8 +53,8 @@ static int make_own(banyan_direct *direct, card *mine)
                                        &direct->addresses[rank], NULL))
         return 0;
     direct->is_registered[rank] = 1;
-    if (direct->table->alloc(direct->device, TRIAL_BYTES, &direct->trial, NULL) ||
-        direct->table->share(direct->device, direct->trial, TRIAL_BYTES, &mine->trial, NULL))
+    if (direct->table->alloc(direct->device, scratch, &direct->scratch, NULL) ||
+        direct->table->share(direct->device, direct->scratch, scratch, &mine->trial, NULL))
         return 0;
     mine->fd = direct->fd;
     mine->process = (uint64_t)getpid();
@@ -161,7 +160,7 @@ void banyan_direct_part(banyan_direct *direct)
             munmap(direct->slots[i], region_bytes());
     }
     if (direct->device)
-        direct->table->free(direct->device, direct->trial);
+        direct->table->free(direct->device, direct->scratch);
     if (direct->fd >= 0)
         close(direct->fd);
 }

@@ -34,7 +34,8 @@ enum {
     BANYAN_DRIVER_NOT_READY = 600, /* the same in both */
     BANYAN_DRIVER_WAIT = 1,
     BANYAN_DRIVER_WRITE = 2,
-    BANYAN_DRIVER_WAIT_EQUAL = 1
+    BANYAN_DRIVER_WAIT_EQUAL = 1,
+    BANYAN_DRIVER_NO_BARRIER = 1 /* of a write: it need not wait until earlier work is visible */
 };
 
 /* X(field, needed, arguments, CUDA's name, CUDA version of this form, name before cuGetProcAddress, HIP's name).

@@ -338,15 +338,12 @@ static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan
     return BANYAN_SUCCESS;
 }
 
-static banyan_status reduce(banyan_device *device, void *given, banyan_datatype type, int rank_count,
-                            size_t elements, uint64_t reduction, banyan_error *err)
+static banyan_status reduce(banyan_device *device, void *given, const banyan_device_task *task, banyan_error *err)
 {
     step o = {.kind = REDUCE,
-              .type = type,
-              .reduction = (const banyan_device_reduction *)(uintptr_t)reduction};
+              .type = task->type,
+              .reduction = (const banyan_device_reduction *)(uintptr_t)task->reduction};
 
-    (void)rank_count;
-    (void)elements;
     return add(device, given, &o, err);
 }
 

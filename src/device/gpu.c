@@ -5,6 +5,7 @@
 #include "device/gpu.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@ enum {
     MAX_WORDS = 4 * BANYAN_DEVICE_MAX_RANKS,
     KNOWN = 64, /* allocations whose handles are remembered */
     BLOCK = 256,
+    BLOCKS_PER_SM = 8,
+    FEW_BLOCKS = 4, /* may each read the host's memory */
     NOT_BLOCKING = 1, /* flag of streams: not in order with the default stream */
     NO_TIMES = 2,     /* flag of events */
     LAZY_PEER = 1,    /* flag of mapping */
@@ -36,10 +39,13 @@ typedef struct {
     void *context;
     pthread_mutex_t lock;
     /* guarded by lock: */
-    void *functions[BANYAN_BFLOAT16 + 1][2]; /* loads 2 or 4 inputs at once */
+    void *functions[BANYAN_BFLOAT16 + 1][3]; /* loads 2 or 4 inputs at once; brings the reduction */
     banyan_device_share known[KNOWN];
     int known_count, next_known;
 } gpu;
+
+/* Smaller allocations share a block of the device's memory, and another process can map a block only once. */
+#define OWN_BLOCK ((size_t)2 << 20)
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static gpu *cuda_devices[MAX_DEVICES], *hip_devices[MAX_DEVICES];
@@ -92,7 +98,7 @@ static int count_of(const banyan_driver *driver)
 {
     int count = 0;
 
-    if (!driver->library || driver->init(0) || driver->device_count(&count))
+    if (!driver->library || driver->init(0) || driver->device_count(&count)) /* also in a fork of one that used it */
         return 0;
     return count < MAX_DEVICES ? count : MAX_DEVICES;
 }
@@ -151,7 +157,9 @@ static banyan_status open_in(gpu **devices, const banyan_driver *driver, const b
     *out = NULL;
     if (ordinal < 0 || ordinal >= count)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "there is no %s device %d: %s", table->name, ordinal,
-                           driver->problem[0] ? driver->problem : count ? "there are fewer" : "there is none");
+                           driver->problem[0] ? driver->problem
+                           : count          ? "there are fewer"
+                                            : "the driver finds none (a fork of a process that has used it never does)");
     pthread_mutex_lock(&devices_lock);
     if (!devices[ordinal]) {
         gpu *g = banyan_alloc(1, sizeof *g);
@@ -215,7 +223,7 @@ static banyan_status alloc_memory(banyan_device *device, size_t bytes, void **ou
     if (status)
         return status;
     mode = relax(g);
-    error = g->driver->alloc(&address, bytes ? bytes : 1);
+    error = g->driver->alloc(&address, (bytes / OWN_BLOCK + 1) * OWN_BLOCK);
     restore(g, mode);
     leave(g);
     if (error) {
@@ -374,7 +382,8 @@ static banyan_status words(banyan_device *device, void *stream, const banyan_dev
         steps[i] = (banyan_driver_word){.operation = list[i].is_wait ? BANYAN_DRIVER_WAIT : BANYAN_DRIVER_WRITE,
                                         .address = list[i].address,
                                         .value = list[i].value,
-                                        .flags = list[i].is_wait ? BANYAN_DRIVER_WAIT_EQUAL : 0};
+                                        .flags = list[i].is_wait ? BANYAN_DRIVER_WAIT_EQUAL
+                                                 : list[i].is_relaxed ? BANYAN_DRIVER_NO_BARRIER : 0};
     CALL(g, "a hand-over in a stream", g->driver->words(stream, (unsigned)count, steps, 0));
 }
 
@@ -415,7 +424,7 @@ static banyan_status look_up(const gpu *g, const void *memory, banyan_device_sha
     if (!begin)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "address %p is not memory of %s device %d", memory,
                            g->head.table->name, g->head.ordinal);
-    if (!is_ipc)
+    if (!is_ipc || bytes < OWN_BLOCK)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "that memory was allocated in a way that cannot be shared");
     *out = (banyan_device_share){
         .base = begin, .allocation = id, .bytes = bytes, .process = (uint64_t)getpid()};
@@ -506,14 +515,15 @@ static void unmap(banyan_device *device, void *mapped)
 /* ---- The kernel. */
 
 /* With the lock held, in the context. */
-static int load(gpu *g, banyan_datatype type, void *functions[2])
+static int load(gpu *g, banyan_datatype type, void *functions[3])
 {
+    static const char *const names[] = {"2", "4", "fetch"};
     void *module;
     char name[64];
     int mode = relax(g), error = g->driver->module_load(&module, banyan_device_ptx(type));
 
-    for (int i = 0; i < 2 && !error; i++) {
-        snprintf(name, sizeof name, "banyan_reduce_%s_%d", banyan_datatype_string(type), i ? 4 : 2);
+    for (int i = 0; i < 3 && !error; i++) {
+        snprintf(name, sizeof name, "banyan_reduce_%s_%s", banyan_datatype_string(type), names[i]);
         error = g->driver->function(&functions[i], module, name);
     }
     restore(g, mode);
@@ -529,7 +539,7 @@ static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan
     if (!g->driver->module_load || !g->driver->function || !g->driver->launch)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the driver runs no PTX");
     pthread_mutex_lock(&g->lock);
-    if (!g->functions[type][1]) {
+    if (!g->functions[type][2]) {
         status = enter(g, err);
         if (!status) {
             error = load(g, type, g->functions[type]);
@@ -540,17 +550,35 @@ static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan
     return error ? fail(g, error, "compiling the reduce kernel", err) : status;
 }
 
-static banyan_status reduce(banyan_device *device, void *stream, banyan_datatype type, int rank_count,
-                            size_t elements, uint64_t reduction, banyan_error *err)
+static int launch(const gpu *g, void *function, size_t blocks, void *stream, void **arguments)
+{
+    return g->driver->launch(function, (unsigned)blocks, 1, 1, BLOCK, 1, 1, 0, stream, arguments, NULL);
+}
+
+static int start(gpu *g, void *stream, const banyan_device_task *task)
+{
+    size_t units = task->elements * banyan_datatype_bytes(task->type) / 16 + 2, blocks = (units + BLOCK - 1) / BLOCK,
+           most = (size_t)(g->sm_count > 0 ? g->sm_count : 64) * BLOCKS_PER_SM;
+    uint64_t from = task->reduction, scratch = (uint64_t)(uintptr_t)task->scratch;
+    uint32_t used = (uint32_t)((offsetof(banyan_device_reduction, pieces) +
+                                (size_t)task->most_pieces * sizeof(banyan_device_piece)) / 16);
+    int error = 0;
+
+    if (blocks > FEW_BLOCKS) {
+        error = launch(g, g->functions[task->type][2], 1, stream, (void *[]){&scratch, &from, &used});
+        from = scratch;
+    }
+    return error ? error
+                 : launch(g, g->functions[task->type][task->rank_count > 2], blocks < most ? blocks : most, stream,
+                          (void *[]){&from, &used});
+}
+
+static banyan_status reduce(banyan_device *device, void *stream, const banyan_device_task *task,
+                            banyan_error *err)
 {
     gpu *g = gpu_of(device);
-    size_t units = elements * banyan_datatype_bytes(type) / 16 + 2, blocks = (units + BLOCK - 1) / BLOCK,
-           most = (size_t)(g->sm_count > 0 ? g->sm_count : 64) * 8;
-    void *arguments[] = {&reduction};
 
-    CALL(g, "starting the reduce kernel",
-         g->driver->launch(g->functions[type][rank_count > 2], (unsigned)(blocks < most ? blocks : most), 1, 1,
-                           BLOCK, 1, 1, 0, stream, arguments, NULL));
+    CALL(g, "starting the reduce kernel", start(g, stream, task));
 }
 
 #define COMMON                                                                                               \

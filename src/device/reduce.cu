@@ -254,32 +254,25 @@ static __device__ bool is_aligned_alike(const banyan_device_reduction &r)
     return true;
 }
 
-/* What the host has written is read anew in every launch. */
-static __device__ void fetch(banyan_device_reduction *into, const banyan_device_reduction *from)
+/* What the host has written is read anew in every launch. A read of the host's memory takes a microsecond or two, and
+ * reads of many blocks follow one another: there are few, and they are wide. */
+static __device__ void fetch(uint4 *into, const uint4 *from, uint32_t units)
 {
-    const volatile uint32_t *words = (const volatile uint32_t *)from;
-    uint32_t *copy = (uint32_t *)into;
-    const uint32_t head = (uint32_t)((sizeof *into - sizeof into->pieces) / 4);
-    uint32_t count;
-
-    for (uint32_t i = threadIdx.x; i < head; i += blockDim.x)
-        copy[i] = words[i];
-    __syncthreads();
-    count = head + into->piece_count * (uint32_t)(sizeof *into->pieces / 4);
-    for (uint32_t i = head + threadIdx.x; i < count; i += blockDim.x)
-        copy[i] = words[i];
+    for (uint32_t i = threadIdx.x; i < units; i += blockDim.x)
+        into[i] = __ldcv(from + i);
     __syncthreads();
 }
 
-template <typename E, int AT_ONCE> static __device__ void reduce(const banyan_device_reduction *from)
+template <typename E, int AT_ONCE>
+static __device__ void reduce(const banyan_device_reduction *from, uint32_t units)
 {
-    __shared__ banyan_device_reduction r;
+    __shared__ __align__(16) banyan_device_reduction r;
     const uint64_t width = sizeof(typename E::bits), unit = 16 / width;
     uint64_t begin, end, lead, first, step = (uint64_t)gridDim.x * blockDim.x;
     uint32_t piece = 0;
     bool is_alike;
 
-    fetch(&r, from);
+    fetch((uint4 *)&r, (const uint4 *)from, units);
     if (!r.piece_count)
         return;
     begin = r.pieces[0].begin;
@@ -311,16 +304,23 @@ template <typename E, int AT_ONCE> static __device__ void reduce(const banyan_de
     }
 }
 
+/* units: of 16 bytes, how much of the reduction is used. */
 #define KERNEL(name, element)                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                        \
-        banyan_reduce_##name##_2(const banyan_device_reduction *from)                                        \
+        banyan_reduce_##name##_2(const banyan_device_reduction *from, uint32_t units)                        \
     {                                                                                                        \
-        reduce<element, 2>(from);                                                                            \
+        reduce<element, 2>(from, units);                                                                     \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(256)                                                        \
-        banyan_reduce_##name##_4(const banyan_device_reduction *from)                                        \
+        banyan_reduce_##name##_4(const banyan_device_reduction *from, uint32_t units)                        \
     {                                                                                                        \
-        reduce<element, 4>(from);                                                                            \
+        reduce<element, 4>(from, units);                                                                     \
+    }                                                                                                        \
+    /* Before a kernel of many blocks: brings the reduction to the device. */                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                        \
+        banyan_reduce_##name##_fetch(uint4 *into, const uint4 *from, uint32_t units)                         \
+    {                                                                                                        \
+        fetch(into, from, units);                                                                            \
     }
 
 /* scripts/make-ptx.sh asks for one datatype at a time, so that a program compiles what it needs alone. */

@@ -18,6 +18,7 @@ typedef unsigned long long uint64_t;
 #include <stdint.h>
 #endif
 
+/* Both structures are multiples of 16 bytes. */
 #define BANYAN_DEVICE_MAX_RANKS 16  /* inputs, and outputs, of one call */
 #define BANYAN_DEVICE_MAX_PIECES 64 /* intervals with an order of their own */
 #define BANYAN_DEVICE_STACK 5       /* any order of MAX_RANKS inputs fits: its larger side goes first */
@@ -26,6 +27,7 @@ typedef struct {
     uint64_t begin, end; /* elements */
     uint64_t combines;   /* four bits for each push, the first push in the lowest */
     uint8_t order[BANYAN_DEVICE_MAX_RANKS]; /* which input each push takes */
+    uint64_t unused;
 } banyan_device_piece;
 
 typedef struct {

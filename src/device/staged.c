@@ -170,7 +170,7 @@ banyan_status banyan_staged_begin(banyan_staged *staged, void *stream, int *tick
     status = staged->table->record(staged->device, stream, staged->begun[*ticket], err);
     if (!status && staged->table->words)
         status = staged->table->words(staged->device, stream,
-                                      (banyan_device_word[]){{1, word, 1}, {0, word, 0}}, 2, err);
+                                      (banyan_device_word[]){{1, word, 1, 0}, {0, word, 0, 1}}, 2, err);
     if (status)
         atomic_fetch_add(&staged->free_tickets, 1);
     else
@@ -276,7 +276,7 @@ static banyan_status run_chunks(banyan_staged *staged, pass *p, banyan_error *er
 /* Behind the last copy, or at once when there was a failure. */
 static banyan_status free_stream(banyan_staged *staged, int ticket, banyan_status status, banyan_error *err)
 {
-    banyan_device_word word = {0, staged->word_address + (uint64_t)ticket * sizeof *staged->words, 1};
+    banyan_device_word word = {0, staged->word_address + (uint64_t)ticket * sizeof *staged->words, 1, 0};
 
     if (!staged->table->words)
         return status ? status : staged->table->synchronize(staged->device, staged->storing, err);

@@ -185,9 +185,21 @@ static int on_two_devices(job_rank *self)
     return compare_many(self, self->rank % 2, self->rank % 2, 0, "two devices");
 }
 
+/* Asked in a process of its own: a driver that has been asked does not survive a fork. */
+static int count_devices(void)
+{
+    pid_t process = fork();
+    int how = 0;
+
+    if (!process)
+        _exit(banyan_device_count());
+    waitpid(process, &how, 0);
+    return WEXITSTATUS(how);
+}
+
 TEST(ranks_on_several_devices_share_the_work_and_get_the_bits_of_the_host)
 {
-    if (banyan_device_count() < 2)
+    if (count_devices() < 2)
         skip();
     job_run(4, on_two_devices);
 }
