@@ -86,10 +86,12 @@ static banyan_status choose_device(const cli_arguments *arguments, bench_setting
     if (!set->gpu)
         return BANYAN_SUCCESS;
     if (strcmp(set->gpu, "cuda") && strcmp(set->gpu, "hip") && strcmp(set->gpu, "emulated"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--device %.40s is not cuda, hip or emulated", set->gpu);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--device %.40s is not cuda, hip or emulated",
+                           set->gpu);
     if (set->task.collective != BANYAN_COLLECTIVE_ALLREDUCE || !strcmp(set->transport, "memory"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "--device is for all-reduce between processes, not for other collectives or threads");
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "--device is for all-reduce between processes, not for other collectives or threads");
     setenv("BANYAN_GPU", set->gpu, 1);
     return BANYAN_SUCCESS;
 }

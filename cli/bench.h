@@ -18,10 +18,10 @@ typedef struct {
     bench_format format;
     const char *transport; /* «memory»: ranks are threads of this process */
     int is_shared;         /* vectors lie in memory of banyan_mem_alloc */
-    const char *gpu;       /* «cuda», «hip», «emulated»: vectors lie on such devices; NULL: they do not */
-    int device;            /* this rank's, or BANYAN_HOST */
-    int is_staged;         /* all vectors on devices go through the host */
-    banyan_comm *own;      /* NULL: ranks are threads; else this process's rank */
+    const char *gpu;  /* cuda, hip or emulated: vectors lie on such devices; NULL: they do not */
+    int device;       /* this rank's, or BANYAN_HOST */
+    int is_staged;    /* all vectors on devices go through the host */
+    banyan_comm *own; /* NULL: ranks are threads; else this process's rank */
     int rank;
 } bench_settings;
 
@@ -43,11 +43,12 @@ banyan_status bench_measure(const bench_settings *set, banyan_comm **comms, size
 /* bench_measure.c: what the devices can do at best, of all ranks together. Every rank calls it. */
 typedef struct {
     char name[64];
-    int device_count;          /* that the ranks are on */
-    double copy_bytes_per_s;   /* of one device's memory, read and written */
-    double host_bytes_per_s;   /* between one device and the host, each way at a time */
-    double launch_s, launch_all_s; /* an empty kernel, started and waited for: alone, and by all ranks at once */
-    double roof_bytes_per_s;   /* what algbw cannot exceed */
+    int device_count;        /* that the ranks are on */
+    double copy_bytes_per_s; /* of one device's memory, read and written */
+    double host_bytes_per_s; /* between one device and the host, each way at a time */
+    double launch_s,
+        launch_all_s;        /* an empty kernel, started and waited for: alone, and by all ranks at once */
+    double roof_bytes_per_s; /* what algbw cannot exceed */
 } bench_roofs;
 
 banyan_status bench_open_device(bench_settings *set, banyan_error *err);

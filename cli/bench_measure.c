@@ -62,7 +62,8 @@ static banyan_status measure_alone(const bench_settings *set, banyan_device *dev
     return status;
 }
 
-/* Each rank's vector is read and written once: by its device's memory, or over its device's way to the host. */
+/* Each rank's vector is read and written once: by its device's memory, or over its device's way to the
+ * host. */
 static double roof_of(const bench_settings *set, const bench_roofs *r)
 {
     double sharers = (double)set->task.ranks / r->device_count;
@@ -119,7 +120,8 @@ static banyan_status call(const worker *w, const void *send, void *recv, size_t 
         return banyan_reduce(send, recv, count, set->task.type, set->task.op, set->task.root, w->comm);
     default:
         if (w->device)
-            return banyan_allreduce_on(send, recv, count, set->task.type, set->task.op, w->comm, set->device, w->stream);
+            return banyan_allreduce_on(send, recv, count, set->task.type, set->task.op, w->comm, set->device,
+                                       w->stream);
         return banyan_allreduce(send, recv, count, set->task.type, set->task.op, w->comm);
     }
 }

@@ -18,7 +18,8 @@ static void print_roofs(const bench_table *t)
     const bench_roofs *r = t->roofs;
 
     printf("# device: %s, %s; %d of them\n", t->set->gpu, r->name, r->device_count);
-    printf("# measured: memory copies %.1f GB/s read and written, host %.2f GB/s each way at a time, empty kernel "
+    printf("# measured: memory copies %.1f GB/s read and written, host %.2f GB/s each way at a time, empty "
+           "kernel "
            "%.1f us on one rank, %.1f us on all at once\n",
            r->copy_bytes_per_s / 1e9, r->host_bytes_per_s / 1e9, r->launch_s * 1e6, r->launch_all_s * 1e6);
     printf("# roof: algbw %.2f GB/s, by %s\n", r->roof_bytes_per_s / 1e9,

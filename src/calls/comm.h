@@ -23,8 +23,8 @@ struct banyan_comm {
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (calls/request.c); NULL: none yet */
     pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
     banyan_comm_device *device;
-    uint64_t child_count;            /* groups that were made from this one */
-    int is_bound; /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
+    uint64_t child_count; /* groups that were made from this one */
+    int is_bound;         /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
 };
 
 /* comm.c: a handle on a world that has been joined; takes setup and world over, also on failure. */
@@ -69,7 +69,7 @@ typedef struct {
     void *recv;
     const banyan_segment *segments;
     size_t segment_count;
-    int ticket; /* of a staged call (device/staged.h) */
+    int ticket; /* of a staged call (device/staging.h) */
 } banyan_buffers;
 
 /* The elements of all segments; SIZE_MAX when they are too many to count. */
@@ -88,8 +88,8 @@ banyan_status banyan_comm_allreduce(const banyan_buffers *buffers, const banyan_
 banyan_status banyan_comm_all_gather(const banyan_buffers *buffers, const banyan_call *call,
                                      banyan_comm *comm);
 
-/* request.c: a call that nobody asks about any more goes behind the asynchronous ones; with is_waited_for it is
- * waited for. Its failure is the group's. */
+/* request.c: a call that nobody asks about any more goes behind the asynchronous ones; with is_waited_for
+ * it is waited for. Its failure is the group's. */
 banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function function,
                                    const banyan_buffers *buffers, const banyan_call *call, int is_waited_for);
 

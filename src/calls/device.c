@@ -2,21 +2,21 @@
 /* calls/device.c: calls on vectors that lie on GPUs, in the order of a stream.
  *
  * The first such call of a communicator settles with all ranks how they go: from GPU to GPU (device/direct.h)
- * where all have one and reach each other's memory, else through the host (device/staged.h), by the thread of
- * asynchronous calls. A rank whose vectors are the host's takes part as well. */
+ * where all have one and reach each other's memory, else through the host (device/staging.h), by the
+ * thread of asynchronous calls. A rank whose vectors are the host's takes part as well. */
 #include <string.h>
 
 #include "calls/call.h"
 #include "core/alloc.h"
 #include "core/settings.h"
 #include "device/direct.h"
-#include "device/staged.h"
+#include "device/staging.h"
 
 struct banyan_comm_device {
     int ordinal;
-    banyan_device *device; /* NULL: this rank's vectors are the host's */
-    banyan_direct *direct; /* NULL: all calls are staged */
-    banyan_staged *staged; /* made when first needed */
+    banyan_device *device;  /* NULL: this rank's vectors are the host's */
+    banyan_direct *direct;  /* NULL: all calls are staged */
+    banyan_staging *staged; /* made when first needed */
     size_t chunk_bytes;
     pthread_mutex_t lock; /* one call after the other gets its ticket and its place in the queue */
 };
@@ -104,7 +104,7 @@ static void destroy(banyan_comm_device *on)
     if (!on)
         return;
     banyan_direct_destroy(on->direct);
-    banyan_staged_destroy(on->staged);
+    banyan_staging_destroy(on->staged);
     pthread_mutex_destroy(&on->lock);
     banyan_free(on);
 }
@@ -146,9 +146,10 @@ static banyan_status get(banyan_comm *comm, int ordinal, banyan_comm_device **ou
         status = create(comm, ordinal);
         pthread_mutex_unlock(&comm->lock);
     } else if (comm->device->ordinal != ordinal) {
-        status = banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT,
-                             "rank %d: the vector is on device %d, but this communicator's were on %d (-1: the host)",
-                             comm->rank, ordinal, comm->device->ordinal);
+        status = banyan_fail(
+            &comm->err, BANYAN_INVALID_ARGUMENT,
+            "rank %d: the vector is on device %d, but this communicator's were on %d (-1: the host)",
+            comm->rank, ordinal, comm->device->ordinal);
     }
     *out = comm->device;
     pthread_mutex_unlock(&comm->device_lock);
@@ -190,13 +191,13 @@ static banyan_status post(banyan_comm *comm, banyan_comm_device *on, const banya
 /* The worker's part of a staged call. */
 static banyan_status run_staged(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
 {
-    banyan_staged_call staged = {.send = buffers->send,
-                                 .recv = buffers->recv,
-                                 .count = call->count,
-                                 .type = call->type,
-                                 .op = call->op,
-                                 .ticket = buffers->ticket};
-    banyan_status status = banyan_staged_run(comm->device->staged, &staged, &comm->err);
+    banyan_staging_call staged = {.send = buffers->send,
+                                  .recv = buffers->recv,
+                                  .count = call->count,
+                                  .type = call->type,
+                                  .op = call->op,
+                                  .ticket = buffers->ticket};
+    banyan_status status = banyan_staging_run(comm->device->staged, &staged, &comm->err);
 
     if (status)
         banyan_comm_end(comm, status, comm->err.text);
@@ -216,24 +217,23 @@ static banyan_status stage(banyan_comm *comm, banyan_comm_device *on, const bany
 {
     banyan_buffers given = *buffers;
     int is_waited_for = !on->device || !on->device->table->words;
-    banyan_status status =
-        banyan_calls_check(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV);
+    banyan_status status = banyan_calls_check(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV);
 
     if (!status)
         status = check_alive(comm);
     if (!status && !on->staged) {
-        banyan_staged_options options = {.rank = comm->rank,
-                                         .device = on->device,
-                                         .chunk_bytes = on->chunk_bytes,
-                                         .timeout_ms = comm->group->setup.timeout_ms,
-                                         .context = comm,
-                                         .allreduce = allreduce_host};
+        banyan_staging_options options = {.rank = comm->rank,
+                                          .device = on->device,
+                                          .chunk_bytes = on->chunk_bytes,
+                                          .timeout_ms = comm->group->setup.timeout_ms,
+                                          .context = comm,
+                                          .allreduce = allreduce_host};
 
-        status = banyan_staged_create(&options, &on->staged, &comm->err);
+        status = banyan_staging_create(&options, &on->staged, &comm->err);
     }
     if (status || !call->count)
         return status;
-    status = banyan_staged_begin(on->staged, stream, &given.ticket, &comm->err);
+    status = banyan_staging_begin(on->staged, stream, &given.ticket, &comm->err);
     return status ? status : banyan_worker_submit(comm, run_staged, &given, call, is_waited_for);
 }
 

@@ -23,7 +23,7 @@ typedef struct {
     const banyan_device_table *table;
     int ordinal;
     char name[64];
-    unsigned char uuid[16]; /* the same in every process that sees this device */
+    unsigned char uuid[16];    /* the same in every process that sees this device */
     double memory_bytes_per_s; /* as the device says; 0: it does not */
 } banyan_device;
 
@@ -43,7 +43,6 @@ typedef struct {
     int is_wait;
     uint64_t address; /* the device's, see register_memory */
     uint32_t value;
-    int is_relaxed; /* a write that says nothing about what the stream has done before, but other words */
 } banyan_device_word;
 
 /* A reduction of which more is known only when the stream gets there. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/direct.c: what a call puts on the caller's stream. Live calls use the slots 0..31 in turn; a call that
- * is captured in a graph gets one of the others for good, since the graph may be launched at any time. */
+/* device/direct.c: what a call puts on the caller's stream. Live calls use the slots 0..31 in turn; a call
+ * that is captured in a graph gets one of the others for good, since the graph may be launched at any
+ * time. */
 #include "device/direct.h"
 
 #include <stdio.h>
@@ -79,7 +80,8 @@ static int wait_until_passed(const banyan_direct *direct, uint32_t call)
 
 static int drain(const banyan_direct *direct)
 {
-    uint32_t live = atomic_load(&direct->live_count), first = live > BANYAN_DIRECT_LIVE ? live - BANYAN_DIRECT_LIVE : 0;
+    uint32_t live = atomic_load(&direct->live_count),
+             first = live > BANYAN_DIRECT_LIVE ? live - BANYAN_DIRECT_LIVE : 0;
 
     for (uint32_t call = first; call != live; call++)
         if (!wait_until_passed(direct, call))
@@ -190,8 +192,8 @@ static banyan_status make_window(banyan_direct *direct, size_t bytes, int is_kep
 }
 
 /* The largest window serves all live calls, one after the other; what is too small stays until the end. */
-static banyan_status find_window(banyan_direct *direct, size_t bytes, int is_graph, banyan_direct_window **out,
-                                 banyan_error *err)
+static banyan_status find_window(banyan_direct *direct, size_t bytes, int is_graph,
+                                 banyan_direct_window **out, banyan_error *err)
 {
     size_t wanted = (bytes + 255) / 256 * 256;
 
@@ -229,13 +231,15 @@ static banyan_status choose_slot(banyan_direct *direct, void *stream, posting *p
     p->slot = (int)(live % BANYAN_DIRECT_LIVE);
     p->generation = live_generation(live);
     if (live >= BANYAN_DIRECT_LIVE && !wait_until_passed(direct, live - BANYAN_DIRECT_LIVE))
-        return banyan_fail(err, BANYAN_TIMEOUT, "rank %d: its stream has not done what it was given %d calls ago",
+        return banyan_fail(err, BANYAN_TIMEOUT,
+                           "rank %d: its stream has not done what it was given %d calls ago",
                            direct->options.rank, BANYAN_DIRECT_LIVE);
     return BANYAN_SUCCESS;
 }
 
 /* Where the others find the two vectors: where they are, or in a window. */
-static banyan_status locate(banyan_direct *direct, const banyan_direct_call *call, posting *p, banyan_error *err)
+static banyan_status locate(banyan_direct *direct, const banyan_direct_call *call, posting *p,
+                            banyan_error *err)
 {
     banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, p->slot);
     size_t bytes = call->count * banyan_datatype_bytes(call->type);
@@ -251,7 +255,8 @@ static banyan_status locate(banyan_direct *direct, const banyan_direct_call *cal
         return status;
     status = find_window(direct, bytes, p->is_graph, &p->window, err);
     if (!status)
-        status = direct->table->share(direct->device, p->window->memory, 2 * p->window->bytes, &own->send, err);
+        status =
+            direct->table->share(direct->device, p->window->memory, 2 * p->window->bytes, &own->send, err);
     if (status)
         return status;
     own->recv = own->send;
@@ -260,8 +265,8 @@ static banyan_status locate(banyan_direct *direct, const banyan_direct_call *cal
     return BANYAN_SUCCESS;
 }
 
-static banyan_status copy_in(banyan_direct *direct, const banyan_direct_call *call, const posting *p, void *stream,
-                             banyan_error *err)
+static banyan_status copy_in(banyan_direct *direct, const banyan_direct_call *call, const posting *p,
+                             void *stream, banyan_error *err)
 {
     banyan_direct_window *w = p->window;
     banyan_status status = BANYAN_SUCCESS;
@@ -292,11 +297,10 @@ static banyan_status copy_out(banyan_direct *direct, const banyan_direct_call *c
     return status;
 }
 
-/* The first write of a list says that all before it on the stream is done and visible; the others only follow it. */
 static int add_word(const banyan_direct *direct, banyan_device_word *list, int at, int is_wait, int rank,
                     const void *word, uint32_t value)
 {
-    list[at] = (banyan_device_word){is_wait, banyan_direct_address(direct, rank, word), value, at > 0};
+    list[at] = (banyan_device_word){is_wait, banyan_direct_address(direct, rank, word), value};
     return at + 1;
 }
 

@@ -36,8 +36,8 @@ typedef struct {
 } banyan_direct_options;
 
 typedef struct {
-    uint64_t number; /* among the group's calls */
-    uint64_t digest; /* of the plan */
+    uint64_t number;                 /* among the group's calls */
+    uint64_t digest;                 /* of the plan */
     const banyan_schedule *schedule; /* must outlive the direct way */
     const void *send;
     void *recv;
@@ -46,8 +46,8 @@ typedef struct {
     banyan_op op;
 } banyan_direct_call;
 
-/* Every rank calls it. *out is NULL after success, on all ranks alike, where some rank has no device or cannot
- * reach another's memory. */
+/* Every rank calls it. *out is NULL after success, on all ranks alike, where some rank has no device or
+ * cannot reach another's memory. */
 banyan_status banyan_direct_create(const banyan_direct_options *options, banyan_direct **out,
                                    banyan_error *err);
 

@@ -44,7 +44,7 @@ typedef struct {
     const banyan_schedule *schedule;
     _Atomic uint32_t generation; /* of the call that has been put on a stream; 0: none yet */
     uint32_t prepared;           /* of the call that the reduction is written for */
-    uint32_t finished; /* live calls, at a leader: of the last that was let go */
+    uint32_t finished;           /* live calls, at a leader: of the last that was let go */
     int64_t waiting_since_ns;    /* the stream has been seen waiting from then on; 0: it has not, */
     uint32_t waiting_served;     /* when the leader had served so many */
 } banyan_direct_local;
@@ -79,15 +79,16 @@ struct banyan_direct {
     banyan_device *device;
     const banyan_device_table *table;
     int leader_count, leaders[BANYAN_DEVICE_MAX_RANKS]; /* ranks */
-    int number;                                          /* among the leaders, or -1 */
+    int number;                                         /* among the leaders, or -1 */
     int fd;
-    banyan_direct_slot *slots[BANYAN_DEVICE_MAX_RANKS];    /* by rank, BANYAN_DIRECT_SLOTS each */
-    uint64_t addresses[BANYAN_DEVICE_MAX_RANKS];           /* by rank: the same as the device calls it */
+    banyan_direct_slot *slots[BANYAN_DEVICE_MAX_RANKS]; /* by rank, BANYAN_DIRECT_SLOTS each */
+    uint64_t addresses[BANYAN_DEVICE_MAX_RANKS];        /* by rank: the same as the device calls it */
     int is_registered[BANYAN_DEVICE_MAX_RANKS];
     banyan_direct_local local[BANYAN_DIRECT_SLOTS];
     banyan_direct_plan *plans;
     banyan_direct_window *windows;
-    void *scratch; /* on the device, a reduction for each slot; others have it mapped to see whether they can */
+    void *
+        scratch; /* on the device, a reduction for each slot; others have it mapped to see whether they can */
     _Atomic uint32_t live_count, graph_count; /* calls made */
     _Atomic int is_dead, is_stopping;
     pthread_t thread;

@@ -2,8 +2,8 @@
 /* device/direct_meet.c: how the ranks of a host find each other's words and memory.
  *
  * Each rank makes its slots in a memfd, says which process and descriptor that is, and shares a little of its
- * device's memory for a trial. Leaders map everything of everybody, others only their own. If anything of that
- * fails anywhere, all ranks hear of it and there is no direct way. */
+ * device's memory for a trial. Leaders map everything of everybody, others only their own. If anything of
+ * that fails anywhere, all ranks hear of it and there is no direct way. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -14,10 +14,10 @@
 #include "core/relax.h"
 #include "device/direct_internal.h"
 
-#define SPIN_NS 2000000      /* since something happened */
-#define PAUSE_NS 20000       /* between looks after that */
-#define WATCH_NS 5000000     /* between looks at time-outs and failures */
-#define SLEEP_NS 100000000   /* with nothing under way */
+#define SPIN_NS 2000000    /* since something happened */
+#define PAUSE_NS 20000     /* between looks after that */
+#define WATCH_NS 5000000   /* between looks at time-outs and failures */
+#define SLEEP_NS 100000000 /* with nothing under way */
 
 static uint32_t generation_of(const banyan_direct *direct, int slot)
 {
@@ -34,7 +34,8 @@ static int has_come(const banyan_direct *direct, int rank, int slot, uint32_t ge
 
 /* ---- Where everybody's memory is. */
 
-static char *find_mapping(banyan_direct *direct, int rank, const banyan_device_share *share, banyan_error *err)
+static char *find_mapping(banyan_direct *direct, int rank, const banyan_device_share *share,
+                          banyan_error *err)
 {
     banyan_direct_mapping *m;
     void *mapped;
@@ -47,7 +48,8 @@ static char *find_mapping(banyan_direct *direct, int rank, const banyan_device_s
             return m->mapped;
     }
     if (direct->mapping_count == BANYAN_DIRECT_KNOWN) {
-        banyan_fail(err, BANYAN_UNSUPPORTED, "more than %d allocations of GPU memory have been used with this communicator",
+        banyan_fail(err, BANYAN_UNSUPPORTED,
+                    "more than %d allocations of GPU memory have been used with this communicator",
                     BANYAN_DIRECT_KNOWN);
         return NULL;
     }
@@ -70,15 +72,14 @@ static banyan_status compare(const banyan_direct *direct, int slot, int rank, ba
 
     if (is_same_call(own, other))
         return BANYAN_SUCCESS;
-    return banyan_fail(err, BANYAN_MISMATCH,
-                       "call %llu differs: rank %d calls allreduce(count %llu, %s, %s), rank %d calls "
-                       "allreduce(count %llu, %s, %s)%s",
-                       (unsigned long long)own->number, direct->options.rank, (unsigned long long)own->count,
-                       banyan_datatype_string((banyan_datatype)own->type), banyan_op_string((banyan_op)own->op),
-                       rank, (unsigned long long)other->count,
-                       banyan_datatype_string((banyan_datatype)other->type),
-                       banyan_op_string((banyan_op)other->op),
-                       own->digest == other->digest ? "" : " with another plan");
+    return banyan_fail(
+        err, BANYAN_MISMATCH,
+        "call %llu differs: rank %d calls allreduce(count %llu, %s, %s), rank %d calls "
+        "allreduce(count %llu, %s, %s)%s",
+        (unsigned long long)own->number, direct->options.rank, (unsigned long long)own->count,
+        banyan_datatype_string((banyan_datatype)own->type), banyan_op_string((banyan_op)own->op), rank,
+        (unsigned long long)other->count, banyan_datatype_string((banyan_datatype)other->type),
+        banyan_op_string((banyan_op)other->op), own->digest == other->digest ? "" : " with another plan");
 }
 
 static banyan_status write_reduction(banyan_direct *direct, int slot, banyan_error *err)
@@ -144,8 +145,8 @@ static int serve_all(banyan_direct *direct)
 
     for (uint32_t i = direct->oldest; i != live; i++)
         moved |= try_slot(direct, (int)(i % BANYAN_DIRECT_LIVE));
-    while (direct->oldest != live &&
-           direct->local[direct->oldest % BANYAN_DIRECT_LIVE].finished == direct->oldest / BANYAN_DIRECT_LIVE + 1)
+    while (direct->oldest != live && direct->local[direct->oldest % BANYAN_DIRECT_LIVE].finished ==
+                                         direct->oldest / BANYAN_DIRECT_LIVE + 1)
         direct->oldest++;
     for (uint32_t i = 0; i < graphs; i++)
         moved |= try_slot(direct, BANYAN_DIRECT_LIVE + (int)i);
@@ -174,10 +175,11 @@ static void time_out(const banyan_direct *direct, int slot)
             how = "reach it on its stream";
         }
     }
-    snprintf(sentence, sizeof sentence,
-             "rank %d waited %d ms on its stream in call %llu, allreduce(count %llu, %s, %s), for rank %d to %s",
-             o->rank, o->timeout_ms, (unsigned long long)own->number, (unsigned long long)own->count,
-             banyan_datatype_string((banyan_datatype)own->type), banyan_op_string((banyan_op)own->op), late, how);
+    snprintf(
+        sentence, sizeof sentence,
+        "rank %d waited %d ms on its stream in call %llu, allreduce(count %llu, %s, %s), for rank %d to %s",
+        o->rank, o->timeout_ms, (unsigned long long)own->number, (unsigned long long)own->count,
+        banyan_datatype_string((banyan_datatype)own->type), banyan_op_string((banyan_op)own->op), late, how);
     o->abort(o->context, BANYAN_TIMEOUT, sentence);
 }
 
@@ -186,8 +188,7 @@ static void watch_slot(banyan_direct *direct, int slot, int64_t now_ns)
 {
     banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, slot);
     banyan_direct_local *local = &direct->local[slot];
-    uint32_t served =
-        atomic_load(&banyan_direct_slot_of(direct, direct->leaders[0], slot)->served);
+    uint32_t served = atomic_load(&banyan_direct_slot_of(direct, direct->leaders[0], slot)->served);
 
     if (!generation_of(direct, slot) || !atomic_load(&own->arrived[0])) {
         local->waiting_since_ns = 0;

@@ -34,12 +34,11 @@ enum {
     BANYAN_DRIVER_NOT_READY = 600, /* the same in both */
     BANYAN_DRIVER_WAIT = 1,
     BANYAN_DRIVER_WRITE = 2,
-    BANYAN_DRIVER_WAIT_EQUAL = 1,
-    BANYAN_DRIVER_NO_BARRIER = 1 /* of a write: it need not wait until earlier work is visible */
+    BANYAN_DRIVER_WAIT_EQUAL = 1
 };
 
-/* X(field, needed, arguments, CUDA's name, CUDA version of this form, name before cuGetProcAddress, HIP's name).
- * HIP's is NULL where it has no such call, or one that differs. */
+/* X(field, needed, arguments, CUDA's name, CUDA version of this form, name before cuGetProcAddress, HIP's
+ * name). HIP's is NULL where it has no such call, or one that differs. */
 #define BANYAN_DRIVER_MAP(X)                                                                                 \
     X(init, 1, (unsigned flags), "cuInit", 2000, "cuInit", "hipInit")                                        \
     X(version, 1, (int *version), "cuDriverGetVersion", 2020, "cuDriverGetVersion", "hipDriverGetVersion")   \
@@ -49,8 +48,8 @@ enum {
     X(device_get, 1, (int *device, int ordinal), "cuDeviceGet", 2000, "cuDeviceGet", "hipDeviceGet")         \
     X(device_name, 1, (char *name, int length, int device), "cuDeviceGetName", 2000, "cuDeviceGetName",      \
       "hipDeviceGetName")                                                                                    \
-    X(device_uuid, 1, (banyan_driver_uuid *uuid, int device), "cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2", \
-      "hipDeviceGetUuid")                                                                                    \
+    X(device_uuid, 1, (banyan_driver_uuid * uuid, int device), "cuDeviceGetUuid", 11040,                     \
+      "cuDeviceGetUuid_v2", "hipDeviceGetUuid")                                                              \
     X(attribute, 1, (int *value, int attribute, int device), "cuDeviceGetAttribute", 2000,                   \
       "cuDeviceGetAttribute", NULL)                                                                          \
     X(context_retain, 1, (void **context, int device), "cuDevicePrimaryCtxRetain", 7000,                     \
@@ -58,14 +57,14 @@ enum {
     X(context_push, 1, (void *context), "cuCtxPushCurrent", 4000, "cuCtxPushCurrent_v2",                     \
       "hipCtxPushCurrent")                                                                                   \
     X(context_pop, 1, (void **context), "cuCtxPopCurrent", 4000, "cuCtxPopCurrent_v2", "hipCtxPopCurrent")   \
-    X(alloc, 1, (uint64_t *address, size_t bytes), "cuMemAlloc", 3020, "cuMemAlloc_v2", "hipMalloc")         \
+    X(alloc, 1, (uint64_t * address, size_t bytes), "cuMemAlloc", 3020, "cuMemAlloc_v2", "hipMalloc")        \
     X(free, 1, (uint64_t address), "cuMemFree", 3020, "cuMemFree_v2", "hipFree")                             \
     X(host_register, 1, (void *memory, size_t bytes, unsigned flags), "cuMemHostRegister", 6050,             \
       "cuMemHostRegister_v2", "hipHostRegister")                                                             \
     X(host_unregister, 1, (void *memory), "cuMemHostUnregister", 4000, "cuMemHostUnregister",                \
       "hipHostUnregister")                                                                                   \
-    X(host_address, 1, (uint64_t *address, void *memory, unsigned flags), "cuMemHostGetDevicePointer", 3020, \
-      "cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer")                                             \
+    X(host_address, 1, (uint64_t * address, void *memory, unsigned flags), "cuMemHostGetDevicePointer",      \
+      3020, "cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer")                                       \
     X(pointer_attributes, 0, (unsigned count, int *attributes, void **values, uint64_t address),             \
       "cuPointerGetAttributes", 7000, "cuPointerGetAttributes", NULL)                                        \
     X(stream_create, 1, (void **stream, unsigned flags, int priority), "cuStreamCreateWithPriority", 5050,   \
@@ -89,10 +88,10 @@ enum {
       "cuStreamWaitEvent", "hipStreamWaitEvent")                                                             \
     X(words, 0, (void *stream, unsigned count, banyan_driver_word *words, unsigned flags),                   \
       "cuStreamBatchMemOp", 11070, NULL, NULL)                                                               \
-    X(share, 0, (banyan_driver_handle *handle, uint64_t address), "cuIpcGetMemHandle", 4010,                 \
+    X(share, 0, (banyan_driver_handle * handle, uint64_t address), "cuIpcGetMemHandle", 4010,                \
       "cuIpcGetMemHandle", "hipIpcGetMemHandle")                                                             \
-    X(map, 0, (uint64_t *address, banyan_driver_handle handle, unsigned flags), "cuIpcOpenMemHandle", 11000, \
-      "cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle")                                                        \
+    X(map, 0, (uint64_t * address, banyan_driver_handle handle, unsigned flags), "cuIpcOpenMemHandle",       \
+      11000, "cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle")                                                 \
     X(unmap, 0, (uint64_t address), "cuIpcCloseMemHandle", 4010, "cuIpcCloseMemHandle",                      \
       "hipIpcCloseMemHandle")                                                                                \
     X(module_load, 0, (void **module, const void *image), "cuModuleLoadData", 2000, "cuModuleLoadData",      \

@@ -338,7 +338,8 @@ static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan
     return BANYAN_SUCCESS;
 }
 
-static banyan_status reduce(banyan_device *device, void *given, const banyan_device_task *task, banyan_error *err)
+static banyan_status reduce(banyan_device *device, void *given, const banyan_device_task *task,
+                            banyan_error *err)
 {
     step o = {.kind = REDUCE,
               .type = task->type,
@@ -481,7 +482,8 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "address %p is not memory of emulated device %d",
                              memory, device->ordinal);
     } else if (atomic_load(&refuses_to_share)) {
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "that memory was allocated in a way that cannot be shared");
+        status =
+            banyan_fail(err, BANYAN_UNSUPPORTED, "that memory was allocated in a way that cannot be shared");
     } else {
         *out = (banyan_device_share){.base = (uint64_t)(uintptr_t)a->begin,
                                      .allocation = a->number,
@@ -493,7 +495,8 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
     return status;
 }
 
-static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out, banyan_error *err)
+static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out,
+                         banyan_error *err)
 {
     allocation *made = banyan_alloc(1, sizeof *made);
     void *begin = MAP_FAILED;

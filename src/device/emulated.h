@@ -7,7 +7,8 @@
 
 typedef struct banyan_emulated_graph banyan_emulated_graph;
 
-/* What the stream is given between begin and end is kept and not done; launch does it, any number of times. */
+/* What the stream is given between begin and end is kept and not done; launch does it, any number of
+ * times. */
 void banyan_emulated_capture_begin(void *stream);
 banyan_emulated_graph *banyan_emulated_capture_end(void *stream);
 banyan_status banyan_emulated_launch(banyan_emulated_graph *graph, void *stream, banyan_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/gpu.c: GPUs by their vendor's driver (device/driver.h), in the primary context, which is the one that
- * PyTorch and every program of the runtime library use. HIP has what a staged call needs; streams that hand
- * over to one another, and the kernel, are CUDA's alone. */
+/* device/gpu.c: GPUs by their vendor's driver (device/driver.h), in the primary context, which is the one
+ * that PyTorch and every program of the runtime library use. HIP has what a staged call needs; streams
+ * that hand over to one another, and the kernel, are CUDA's alone. */
 #include "device/gpu.h"
 
 #include <pthread.h>
@@ -20,17 +20,25 @@ enum {
     KNOWN = 64, /* allocations whose handles are remembered */
     BLOCK = 256,
     BLOCKS_PER_SM = 8,
-    FEW_BLOCKS = 4, /* may each read the host's memory */
-    NOT_BLOCKING = 1, /* flag of streams: not in order with the default stream */
-    NO_TIMES = 2,     /* flag of events */
-    LAZY_PEER = 1,    /* flag of mapping */
+    FEW_BLOCKS = 4,     /* may each read the host's memory */
+    NOT_BLOCKING = 1,   /* flag of streams: not in order with the default stream */
+    NO_TIMES = 2,       /* flag of events */
+    LAZY_PEER = 1,      /* flag of mapping */
     REGISTER_FLAGS = 3, /* for all contexts, and with an address on the device */
-    COPY_DEFAULT = 4, /* HIP: finds out by itself what the two memories are */
-    RELAXED = 2       /* a thread may allocate while a stream is being captured */
+    COPY_DEFAULT = 4,   /* HIP: finds out by itself what the two memories are */
+    RELAXED = 2         /* a thread may allocate while a stream is being captured */
 };
 
 /* Numbers of CUDA's attributes. */
-enum { SM_COUNT = 16, MEMORY_KHZ = 36, BUS_BITS = 37, BUFFER_ID = 7, IS_IPC = 10, RANGE_BEGIN = 11, RANGE_BYTES = 12 };
+enum {
+    SM_COUNT = 16,
+    MEMORY_KHZ = 36,
+    BUS_BITS = 37,
+    BUFFER_ID = 7,
+    IS_IPC = 10,
+    RANGE_BEGIN = 11,
+    RANGE_BYTES = 12
+};
 
 typedef struct {
     banyan_device head;
@@ -98,7 +106,8 @@ static int count_of(const banyan_driver *driver)
 {
     int count = 0;
 
-    if (!driver->library || driver->init(0) || driver->device_count(&count)) /* also in a fork of one that used it */
+    if (!driver->library || driver->init(0) ||
+        driver->device_count(&count)) /* also in a fork of one that used it */
         return 0;
     return count < MAX_DEVICES ? count : MAX_DEVICES;
 }
@@ -158,8 +167,9 @@ static banyan_status open_in(gpu **devices, const banyan_driver *driver, const b
     if (ordinal < 0 || ordinal >= count)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "there is no %s device %d: %s", table->name, ordinal,
                            driver->problem[0] ? driver->problem
-                           : count          ? "there are fewer"
-                                            : "the driver finds none (a fork of a process that has used it never does)");
+                           : count
+                               ? "there are fewer"
+                               : "the driver finds none (a fork of a process that has used it never does)");
     pthread_mutex_lock(&devices_lock);
     if (!devices[ordinal]) {
         gpu *g = banyan_alloc(1, sizeof *g);
@@ -228,8 +238,8 @@ static banyan_status alloc_memory(banyan_device *device, size_t bytes, void **ou
     leave(g);
     if (error) {
         fail(g, error, "allocating", err);
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s device %d has no memory for %zu bytes", device->table->name,
-                           device->ordinal, bytes);
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s device %d has no memory for %zu bytes",
+                           device->table->name, device->ordinal, bytes);
     }
     *out = (void *)(uintptr_t)address;
     return BANYAN_SUCCESS;
@@ -338,7 +348,8 @@ static void event_destroy(banyan_device *device, banyan_device_event *event)
     leave(g);
 }
 
-static banyan_status record(banyan_device *device, void *stream, banyan_device_event *event, banyan_error *err)
+static banyan_status record(banyan_device *device, void *stream, banyan_device_event *event,
+                            banyan_error *err)
 {
     gpu *g = gpu_of(device);
 
@@ -379,11 +390,11 @@ static banyan_status words(banyan_device *device, void *stream, const banyan_dev
     if (count > MAX_WORDS)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR, "%d words at once", count);
     for (int i = 0; i < count; i++)
-        steps[i] = (banyan_driver_word){.operation = list[i].is_wait ? BANYAN_DRIVER_WAIT : BANYAN_DRIVER_WRITE,
-                                        .address = list[i].address,
-                                        .value = list[i].value,
-                                        .flags = list[i].is_wait ? BANYAN_DRIVER_WAIT_EQUAL
-                                                 : list[i].is_relaxed ? BANYAN_DRIVER_NO_BARRIER : 0};
+        steps[i] =
+            (banyan_driver_word){.operation = list[i].is_wait ? BANYAN_DRIVER_WAIT : BANYAN_DRIVER_WRITE,
+                                 .address = list[i].address,
+                                 .value = list[i].value,
+                                 .flags = list[i].is_wait ? BANYAN_DRIVER_WAIT_EQUAL : 0};
     CALL(g, "a hand-over in a stream", g->driver->words(stream, (unsigned)count, steps, 0));
 }
 
@@ -425,9 +436,10 @@ static banyan_status look_up(const gpu *g, const void *memory, banyan_device_sha
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "address %p is not memory of %s device %d", memory,
                            g->head.table->name, g->head.ordinal);
     if (!is_ipc || bytes < OWN_BLOCK)
-        return banyan_fail(err, BANYAN_UNSUPPORTED, "that memory was allocated in a way that cannot be shared");
-    *out = (banyan_device_share){
-        .base = begin, .allocation = id, .bytes = bytes, .process = (uint64_t)getpid()};
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "that memory was allocated in a way that cannot be shared");
+    *out =
+        (banyan_device_share){.base = begin, .allocation = id, .bytes = bytes, .process = (uint64_t)getpid()};
     return BANYAN_SUCCESS;
 }
 
@@ -451,8 +463,8 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
     if (status)
         return status;
     if ((uint64_t)(uintptr_t)memory - out->base + bytes > out->bytes)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%zu bytes at %p reach beyond their allocation", bytes,
-                           memory);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%zu bytes at %p reach beyond their allocation",
+                           bytes, memory);
     pthread_mutex_lock(&g->lock);
     known = find_known(g, out);
     if (known) {
@@ -479,7 +491,8 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
     return status;
 }
 
-static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out, banyan_error *err)
+static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out,
+                         banyan_error *err)
 {
     gpu *g = gpu_of(device);
     banyan_driver_handle handle;
@@ -557,11 +570,13 @@ static int launch(const gpu *g, void *function, size_t blocks, void *stream, voi
 
 static int start(gpu *g, void *stream, const banyan_device_task *task)
 {
-    size_t units = task->elements * banyan_datatype_bytes(task->type) / 16 + 2, blocks = (units + BLOCK - 1) / BLOCK,
+    size_t units = task->elements * banyan_datatype_bytes(task->type) / 16 + 2,
+           blocks = (units + BLOCK - 1) / BLOCK,
            most = (size_t)(g->sm_count > 0 ? g->sm_count : 64) * BLOCKS_PER_SM;
     uint64_t from = task->reduction, scratch = (uint64_t)(uintptr_t)task->scratch;
     uint32_t used = (uint32_t)((offsetof(banyan_device_reduction, pieces) +
-                                (size_t)task->most_pieces * sizeof(banyan_device_piece)) / 16);
+                                (size_t)task->most_pieces * sizeof(banyan_device_piece)) /
+                               16);
     int error = 0;
 
     if (blocks > FEW_BLOCKS) {
@@ -569,8 +584,8 @@ static int start(gpu *g, void *stream, const banyan_device_task *task)
         from = scratch;
     }
     return error ? error
-                 : launch(g, g->functions[task->type][task->rank_count > 2], blocks < most ? blocks : most, stream,
-                          (void *[]){&from, &used});
+                 : launch(g, g->functions[task->type][task->rank_count > 2], blocks < most ? blocks : most,
+                          stream, (void *[]){&from, &used});
 }
 
 static banyan_status reduce(banyan_device *device, void *stream, const banyan_device_task *task,

@@ -18,7 +18,8 @@ const banyan_device_table *banyan_device_table_at(int i)
     return tables[i];
 }
 
-/* What BANYAN_GPU names; for auto the first of the real ones that has a device. NULL: none, and err says so. */
+/* What BANYAN_GPU names; for auto the first of the real ones that has a device. NULL: none, and err says
+ * so. */
 static const banyan_device_table *choose(banyan_error *err)
 {
     const banyan_device_table *found = NULL;

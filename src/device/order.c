@@ -65,14 +65,16 @@ int banyan_device_order_derive(const banyan_sums *sums, banyan_device_order *out
         return 0;
     *out = (banyan_device_order){.rank_count = sums->ranks};
     for (int piece = 0; piece < pieces; piece++) {
-        banyan_device_piece made = {0}, *last = out->interval_count ? &out->intervals[out->interval_count - 1] : NULL;
+        banyan_device_piece made = {0},
+                            *last = out->interval_count ? &out->intervals[out->interval_count - 1] : NULL;
         expression e = {.ranks = sums->ranks, .out = &made};
 
         build(&e, sums, piece);
         write_postfix(&e, 2 * sums->ranks - 2);
         if (need_of(&e, 2 * sums->ranks - 2) > BANYAN_DEVICE_STACK)
             return 0;
-        if (!last || last->combines != made.combines || memcmp(last->order, made.order, sizeof made.order) != 0) {
+        if (!last || last->combines != made.combines ||
+            memcmp(last->order, made.order, sizeof made.order) != 0) {
             if (out->interval_count == BANYAN_DEVICE_MAX_PIECES)
                 return 0;
             out->intervals[out->interval_count++] = made;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/ptx.h: the reduce kernel as text that CUDA's driver compiles (device/ptx/, made of device/reduce.cu). */
+/* device/ptx.h: the reduce kernel as text that CUDA's driver compiles (device/ptx/, made of
+ * device/reduce.cu). */
 #ifndef BANYAN_DEVICE_PTX_H
 #define BANYAN_DEVICE_PTX_H
 

@@ -24,8 +24,8 @@ typedef unsigned long long uint64_t;
 #define BANYAN_DEVICE_STACK 5       /* any order of MAX_RANKS inputs fits: its larger side goes first */
 
 typedef struct {
-    uint64_t begin, end; /* elements */
-    uint64_t combines;   /* four bits for each push, the first push in the lowest */
+    uint64_t begin, end;                    /* elements */
+    uint64_t combines;                      /* four bits for each push, the first push in the lowest */
     uint8_t order[BANYAN_DEVICE_MAX_RANKS]; /* which input each push takes */
     uint64_t unused;
 } banyan_device_piece;

@@ -111,7 +111,8 @@ banyan_status banyan_device_measure_roofs(banyan_device *device, size_t bytes, b
     return status;
 }
 
-banyan_status banyan_device_measure_launch(banyan_device *device, int times, double *seconds, banyan_error *err)
+banyan_status banyan_device_measure_launch(banyan_device *device, int times, double *seconds,
+                                           banyan_error *err)
 {
     workshop w = {.device = device, .table = device->table, .bytes = PAGE};
     banyan_status status;

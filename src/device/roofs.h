@@ -15,6 +15,7 @@ banyan_status banyan_device_measure_roofs(banyan_device *device, size_t bytes, b
                                           banyan_error *err);
 
 /* An empty kernel is started and waited for: the mean time of that, where the device has kernels; else 0. */
-banyan_status banyan_device_measure_launch(banyan_device *device, int times, double *seconds, banyan_error *err);
+banyan_status banyan_device_measure_launch(banyan_device *device, int times, double *seconds,
+                                           banyan_error *err);
 
 #endif

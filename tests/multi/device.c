@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/device.c: calls on vectors that lie on a device. On a machine without a GPU the device is an emulated
- * one; scripts/gpu-suite.sh runs the same tests with BANYAN_GPU=cuda. */
+/* tests/multi/device.c: calls on vectors that lie on a device. On a machine without a GPU the device is an
+ * emulated one; scripts/gpu-suite.sh runs the same tests with BANYAN_GPU=cuda. */
 #include "core/random.h"
 #include "device/emulated.h"
 #include "jobs.h"
@@ -33,7 +33,8 @@ static int open_fixture(job_rank *self, fixture *f, int ordinal, int timeout_ms)
     EXPECT(!banyan_device_open(ordinal, &f->device, &err), "open: %s", err.text);
     EXPECT(!banyan_comm_init_exchange(&f->comm, self->memory->size, self->rank, job_exchange, self, &config),
            "init");
-    EXPECT(!banyan_comm_init_exchange(&f->host_comm, self->memory->size, self->rank, job_exchange, self, &config),
+    EXPECT(!banyan_comm_init_exchange(&f->host_comm, self->memory->size, self->rank, job_exchange, self,
+                                      &config),
            "init");
     for (int i = 0; i < STREAMS; i++)
         EXPECT(!f->device->table->stream_create(f->device, &f->streams[i], &err), "stream: %s", err.text);
@@ -62,7 +63,8 @@ static void close_fixture(fixture *f)
 }
 
 /* On the stream, and waited for. */
-static banyan_status move(fixture *f, int stream, void *into, const void *from, size_t bytes, banyan_error *err)
+static banyan_status move(fixture *f, int stream, void *into, const void *from, size_t bytes,
+                          banyan_error *err)
 {
     banyan_status status = f->device->table->copy(f->device, f->streams[stream], into, from, bytes, err);
 
@@ -123,8 +125,8 @@ static int call_and_compare(job_rank *self, fixture *f, const random_call *c, in
 {
     size_t width = banyan_datatype_bytes(c->type), bytes = c->count * width;
     char *send = (device == BANYAN_HOST ? f->host[0] : f->memory[0]) + c->send_at * width,
-         *recv = (device == BANYAN_HOST ? f->host[1] : f->memory[1]) + c->recv_at * width, *expected = malloc(bytes),
-         *result = malloc(bytes);
+         *recv = (device == BANYAN_HOST ? f->host[1] : f->memory[1]) + c->recv_at * width,
+         *expected = malloc(bytes), *result = malloc(bytes);
     banyan_error err = {""};
     banyan_status status;
 
@@ -135,16 +137,19 @@ static int call_and_compare(job_rank *self, fixture *f, const random_call *c, in
     EXPECT(!status, "%s", banyan_last_error(f->host_comm));
     if (device != BANYAN_HOST)
         EXPECT(!move(f, c->stream, f->memory[0], f->host[0], f->bytes, &err), "%s", err.text);
-    status = banyan_allreduce_on(send, recv, c->count, c->type, c->op, f->comm, device, f->streams[c->stream]);
+    status =
+        banyan_allreduce_on(send, recv, c->count, c->type, c->op, f->comm, device, f->streams[c->stream]);
     EXPECT(!status, "%s: %s", what, banyan_last_error(f->comm));
     if (device != BANYAN_HOST)
         EXPECT(!move(f, c->stream, result, recv, bytes, &err), "%s", err.text);
     else
         memcpy(result, recv, bytes);
     for (size_t i = 0; i < bytes; i++)
-        EXPECT(result[i] == expected[i], "%s, %s %s, count %zu, offsets %zu and %zu, %s: byte %zu is %02x, not %02x",
-               what, banyan_datatype_string(c->type), banyan_op_string(c->op), c->count, c->send_at, c->recv_at,
-               c->in_place ? "in place" : "out of place", i, (unsigned char)result[i], (unsigned char)expected[i]);
+        EXPECT(result[i] == expected[i],
+               "%s, %s %s, count %zu, offsets %zu and %zu, %s: byte %zu is %02x, not %02x", what,
+               banyan_datatype_string(c->type), banyan_op_string(c->op), c->count, c->send_at, c->recv_at,
+               c->in_place ? "in place" : "out of place", i, (unsigned char)result[i],
+               (unsigned char)expected[i]);
     free(expected);
     free(result);
     return 0;
@@ -318,8 +323,8 @@ static int launch_graphs(job_rank *self)
         EXPECT(!move(&f, 0, f.memory[0], host, COUNT * sizeof *host, &err), "%s", err.text);
         EXPECT(!banyan_emulated_launch(graph, f.streams[0], &err), "%s", err.text);
         if (time % 5 == 0) /* calls outside of the graph go on beside it */
-            EXPECT(!banyan_allreduce_on(f.memory[1], f.memory[1], COUNT, BANYAN_FLOAT32, BANYAN_AVG, f.comm, 0,
-                                        f.streams[0]),
+            EXPECT(!banyan_allreduce_on(f.memory[1], f.memory[1], COUNT, BANYAN_FLOAT32, BANYAN_AVG, f.comm,
+                                        0, f.streams[0]),
                    "%s", banyan_last_error(f.comm));
         EXPECT(!move(&f, 0, result, f.memory[1], COUNT * sizeof *result, &err), "%s", err.text);
         for (int i = 0; i < COUNT; i++)
@@ -367,12 +372,16 @@ static int lose_rank_1(job_rank *self)
     EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
     if (self->rank == 1)
         kill(getpid(), SIGKILL);
-    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]);
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
     EXPECT(!status || status == BANYAN_PEER_LOST, "%s", banyan_last_error(f.comm));
     EXPECT(wait_for_failure(&f) == BANYAN_PEER_LOST, "not lost");
-    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text); /* nothing waits for ever */
-    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]);
-    EXPECT(status == BANYAN_PEER_LOST && strstr(banyan_last_error(f.comm), "rank 1"), "%s", banyan_last_error(f.comm));
+    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s",
+           err.text); /* nothing waits for ever */
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
+    EXPECT(status == BANYAN_PEER_LOST && strstr(banyan_last_error(f.comm), "rank 1"), "%s",
+           banyan_last_error(f.comm));
     close_fixture(&f);
     return 0;
 }
@@ -411,7 +420,8 @@ static int come_late(job_rank *self)
 
     if (open_fixture(self, &f, 0, 1500))
         return 1;
-    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]),
+    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                f.streams[0]),
            "%s", banyan_last_error(f.comm));
     EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
     if (self->rank != 2)
@@ -420,9 +430,10 @@ static int come_late(job_rank *self)
     EXPECT(!status, "%s", banyan_last_error(f.comm));
     EXPECT(wait_for_failure(&f) == BANYAN_TIMEOUT, "no time-out");
     EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
-    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]);
-    EXPECT(status == BANYAN_TIMEOUT && strstr(banyan_last_error(f.comm), "for rank 2 to make that call"), "%s",
-           banyan_last_error(f.comm));
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
+    EXPECT(status == BANYAN_TIMEOUT && strstr(banyan_last_error(f.comm), "for rank 2 to make that call"),
+           "%s", banyan_last_error(f.comm));
     close_fixture(&f);
     return 0;
 }
@@ -441,15 +452,18 @@ static int differ(job_rank *self)
 
     if (open_fixture(self, &f, 0, CALL_MS))
         return 1;
-    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]),
+    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                f.streams[0]),
            "%s", banyan_last_error(f.comm));
-    status = banyan_allreduce_on(f.memory[0], f.memory[1], count, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]);
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], count, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
     EXPECT(!status || status == BANYAN_MISMATCH, "%s", banyan_last_error(f.comm));
     EXPECT(wait_for_failure(&f) == BANYAN_MISMATCH, "no mismatch");
     EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
-    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]);
-    EXPECT(status == BANYAN_MISMATCH && strstr(banyan_last_error(f.comm), "rank 2 calls allreduce(count 900"), "%s",
-           banyan_last_error(f.comm));
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
+    EXPECT(status == BANYAN_MISMATCH && strstr(banyan_last_error(f.comm), "rank 2 calls allreduce(count 900"),
+           "%s", banyan_last_error(f.comm));
     close_fixture(&f);
     return 0;
 }
@@ -469,10 +483,11 @@ static int ask_for_too_much(job_rank *self)
         return 1;
     EXPECT(banyan_mem_alloc_on(&memory, (size_t)1 << 50, 0) == BANYAN_SYSTEM_ERROR && !memory, "2^50 bytes?");
     EXPECT(banyan_mem_alloc_on(&memory, 100, 99) == BANYAN_UNSUPPORTED, "device 99?");
-    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0, f.streams[0]),
+    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                f.streams[0]),
            "%s", banyan_last_error(f.comm));
-    EXPECT(banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, BANYAN_HOST,
-                               NULL) == BANYAN_INVALID_ARGUMENT,
+    EXPECT(banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm,
+                               BANYAN_HOST, NULL) == BANYAN_INVALID_ARGUMENT,
            "another device");
     EXPECT(banyan_allreduce_on(f.memory[0], f.memory[1], 1000, (banyan_datatype)77, BANYAN_SUM, f.comm, 0,
                                f.streams[0]) == BANYAN_INVALID_ARGUMENT,

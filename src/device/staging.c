@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/staged.c: chunks through page-locked slots, with one stream for each direction. Slots lie in memory
+/* device/staging.c: chunks through page-locked slots, with one stream for each direction. Slots lie in memory
  * that the ranks of a host reach in place (transport/shared.h), so that nothing is copied between processes.
  *
- * The caller's stream waits for a word that is written behind the last copy. Where the device has no words, the
- * call waits for the copies itself, and whoever began it waits for the call. */
-#include "device/staged.h"
+ * The caller's stream waits for a word that is written behind the last copy. Where the device has no
+ * words, the call waits for the copies itself, and whoever began it waits for the call. */
+#include "device/staging.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -23,8 +23,8 @@ typedef struct {
     int is_used;
 } chunk_slot;
 
-struct banyan_staged {
-    banyan_staged_options options;
+struct banyan_staging {
+    banyan_staging_options options;
     banyan_device *device;
     const banyan_device_table *table;
     void *fetching, *storing; /* streams */
@@ -32,15 +32,15 @@ struct banyan_staged {
     size_t memory_bytes;
     int is_registered;
     chunk_slot slots[SLOTS];
-    int next_slot; /* of the next chunk */
-    _Atomic uint32_t *words;  /* by ticket. 1: the stream may go on; it takes that back */
+    int next_slot;           /* of the next chunk */
+    _Atomic uint32_t *words; /* by ticket. 1: the stream may go on; it takes that back */
     uint64_t word_address;
     banyan_device_event *begun[TICKETS];
     _Atomic uint32_t free_tickets;
     uint32_t tickets_given;
 };
 
-static banyan_status create_streams(banyan_staged *staged, banyan_error *err)
+static banyan_status create_streams(banyan_staging *staged, banyan_error *err)
 {
     banyan_status status = staged->table->stream_create(staged->device, &staged->fetching, err);
 
@@ -56,7 +56,7 @@ static banyan_status create_streams(banyan_staged *staged, banyan_error *err)
     return status;
 }
 
-static banyan_status create_memory(banyan_staged *staged, banyan_error *err)
+static banyan_status create_memory(banyan_staging *staged, banyan_error *err)
 {
     size_t chunk = staged->options.chunk_bytes;
     uint64_t address;
@@ -79,9 +79,10 @@ static banyan_status create_memory(banyan_staged *staged, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_staged_create(const banyan_staged_options *options, banyan_staged **out, banyan_error *err)
+banyan_status banyan_staging_create(const banyan_staging_options *options, banyan_staging **out,
+                                    banyan_error *err)
 {
-    banyan_staged *staged = banyan_alloc(1, sizeof *staged);
+    banyan_staging *staged = banyan_alloc(1, sizeof *staged);
     banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
@@ -97,13 +98,13 @@ banyan_status banyan_staged_create(const banyan_staged_options *options, banyan_
             status = create_memory(staged, err);
     }
     if (status)
-        banyan_staged_destroy(staged);
+        banyan_staging_destroy(staged);
     else
         *out = staged;
     return status;
 }
 
-void banyan_staged_destroy(banyan_staged *staged)
+void banyan_staging_destroy(banyan_staging *staged)
 {
     if (!staged)
         return;
@@ -135,7 +136,7 @@ void banyan_staged_destroy(banyan_staged *staged)
 
 /* ---- The caller's side. */
 
-static banyan_status wait_for_ticket(banyan_staged *staged, banyan_error *err)
+static banyan_status wait_for_ticket(banyan_staging *staged, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = 50000};
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
@@ -151,7 +152,7 @@ static banyan_status wait_for_ticket(banyan_staged *staged, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_staged_begin(banyan_staged *staged, void *stream, int *ticket, banyan_error *err)
+banyan_status banyan_staging_begin(banyan_staging *staged, void *stream, int *ticket, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     uint64_t word;
@@ -170,7 +171,7 @@ banyan_status banyan_staged_begin(banyan_staged *staged, void *stream, int *tick
     status = staged->table->record(staged->device, stream, staged->begun[*ticket], err);
     if (!status && staged->table->words)
         status = staged->table->words(staged->device, stream,
-                                      (banyan_device_word[]){{1, word, 1, 0}, {0, word, 0, 1}}, 2, err);
+                                      (banyan_device_word[]){{1, word, 1}, {0, word, 0}}, 2, err);
     if (status)
         atomic_fetch_add(&staged->free_tickets, 1);
     else
@@ -181,7 +182,7 @@ banyan_status banyan_staged_begin(banyan_staged *staged, void *stream, int *tick
 /* ---- The chunks. */
 
 typedef struct {
-    const banyan_staged_call *call;
+    const banyan_staging_call *call;
     size_t elements; /* of a chunk */
     size_t chunk_count, fetched;
     int first_slot;
@@ -194,12 +195,12 @@ static size_t chunk_elements(const pass *p, size_t chunk)
     return left < p->elements ? left : p->elements;
 }
 
-static chunk_slot *slot_of(banyan_staged *staged, const pass *p, size_t chunk)
+static chunk_slot *slot_of(banyan_staging *staged, const pass *p, size_t chunk)
 {
     return &staged->slots[((size_t)p->first_slot + chunk) % SLOTS];
 }
 
-static banyan_status fetch(banyan_staged *staged, pass *p, banyan_error *err)
+static banyan_status fetch(banyan_staging *staged, pass *p, banyan_error *err)
 {
     chunk_slot *slot = slot_of(staged, p, p->fetched);
     size_t width = banyan_datatype_bytes(p->call->type);
@@ -220,7 +221,7 @@ static banyan_status fetch(banyan_staged *staged, pass *p, banyan_error *err)
 
 /* No deadline: before it is ready comes what the caller has given his stream, which may take as long as it
  * takes; the group's failure ends the wait elsewhere, in the all-reduce. */
-static banyan_status wait_for(banyan_staged *staged, banyan_device_event *event, banyan_error *err)
+static banyan_status wait_for(banyan_staging *staged, banyan_device_event *event, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = 20000};
     banyan_status status;
@@ -235,9 +236,9 @@ static banyan_status wait_for(banyan_staged *staged, banyan_device_event *event,
     return status;
 }
 
-static banyan_status run_chunk(banyan_staged *staged, pass *p, size_t chunk, banyan_error *err)
+static banyan_status run_chunk(banyan_staging *staged, pass *p, size_t chunk, banyan_error *err)
 {
-    const banyan_staged_call *call = p->call;
+    const banyan_staging_call *call = p->call;
     size_t width = banyan_datatype_bytes(call->type), at = chunk * p->elements * width,
            elements = chunk_elements(p, chunk);
     chunk_slot *slot = slot_of(staged, p, chunk);
@@ -258,12 +259,13 @@ static banyan_status run_chunk(banyan_staged *staged, pass *p, size_t chunk, ban
     return status;
 }
 
-static banyan_status run_chunks(banyan_staged *staged, pass *p, banyan_error *err)
+static banyan_status run_chunks(banyan_staging *staged, pass *p, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
     if (staged->device)
-        status = staged->table->wait_event(staged->device, staged->fetching, staged->begun[p->call->ticket], err);
+        status =
+            staged->table->wait_event(staged->device, staged->fetching, staged->begun[p->call->ticket], err);
     for (size_t chunk = 0; chunk < p->chunk_count && !status; chunk++) {
         while (staged->device && !status && p->fetched < p->chunk_count && p->fetched < chunk + SLOTS - 1)
             status = fetch(staged, p, err);
@@ -274,9 +276,9 @@ static banyan_status run_chunks(banyan_staged *staged, pass *p, banyan_error *er
 }
 
 /* Behind the last copy, or at once when there was a failure. */
-static banyan_status free_stream(banyan_staged *staged, int ticket, banyan_status status, banyan_error *err)
+static banyan_status free_stream(banyan_staging *staged, int ticket, banyan_status status, banyan_error *err)
 {
-    banyan_device_word word = {0, staged->word_address + (uint64_t)ticket * sizeof *staged->words, 1, 0};
+    banyan_device_word word = {0, staged->word_address + (uint64_t)ticket * sizeof *staged->words, 1};
 
     if (!staged->table->words)
         return status ? status : staged->table->synchronize(staged->device, staged->storing, err);
@@ -287,7 +289,7 @@ static banyan_status free_stream(banyan_staged *staged, int ticket, banyan_statu
     return status;
 }
 
-banyan_status banyan_staged_run(banyan_staged *staged, const banyan_staged_call *call, banyan_error *err)
+banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_call *call, banyan_error *err)
 {
     pass p = {.call = call,
               .elements = staged->options.chunk_bytes / banyan_datatype_bytes(call->type),
