@@ -18,10 +18,10 @@ typedef struct {
     bench_format format;
     const char *transport; /* «memory»: ranks are threads of this process */
     int is_shared;         /* vectors lie in memory of banyan_mem_alloc */
-    const char *gpu;  /* cuda, hip or emulated: vectors lie on such devices; NULL: they do not */
-    int device;       /* this rank's, or BANYAN_HOST */
-    int is_staged;    /* all vectors on devices go through the host */
-    banyan_comm *own; /* NULL: ranks are threads; else this process's rank */
+    const char *gpu;       /* cuda, hip or emulated: vectors lie on such devices; NULL: they do not */
+    int device;            /* this rank's, or BANYAN_HOST */
+    int is_staged;         /* all vectors on devices go through the host */
+    banyan_comm *own;      /* NULL: ranks are threads; else this process's rank */
     int rank;
 } bench_settings;
 
