@@ -75,6 +75,27 @@ static banyan_status choose_transport(const cli_arguments *arguments, bench_sett
     return BANYAN_SUCCESS;
 }
 
+/* Whether and where vectors lie on devices; what the environment says of them is the library's to read. */
+static banyan_status choose_device(const cli_arguments *arguments, bench_settings *set, banyan_error *err)
+{
+    const char *path = banyan_environment("BANYAN_GPU_PATH");
+
+    set->gpu = cli_get(arguments, "device");
+    set->device = BANYAN_HOST;
+    set->is_staged = path && !strcmp(path, "staged");
+    if (!set->gpu)
+        return BANYAN_SUCCESS;
+    if (strcmp(set->gpu, "cuda") && strcmp(set->gpu, "hip") && strcmp(set->gpu, "emulated"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--device %.40s is not cuda, hip or emulated",
+                           set->gpu);
+    if (set->task.collective != BANYAN_COLLECTIVE_ALLREDUCE || !strcmp(set->transport, "memory"))
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "--device is for all-reduce between processes, not for other collectives or threads");
+    setenv("BANYAN_GPU", set->gpu, 1);
+    return BANYAN_SUCCESS;
+}
+
 /* Makes the communicators, runs all sizes and prints the table. */
 static int run_table(const cli_arguments *arguments, bench_settings *set, banyan_config *config,
                      int is_launched, const banyan_unique_id *id)
@@ -83,6 +104,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     const char *algorithm = config->algorithm ? config->algorithm : "auto";
     bench_table t = {.set = set, .topology = topology, .algorithm = algorithm, .json = BANYAN_TEXT_EMPTY};
     banyan_comm *comms[BENCH_MOST_RANKS];
+    bench_roofs roofs;
     banyan_error err = {""};
     banyan_status status;
     time_t now = time(NULL);
@@ -104,8 +126,17 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
                 ? bench_bound(config->topology, set->task.ranks,
                               banyan_collective_name((banyan_collective)set->task.collective))
                 : NAN;
-        bench_table_begin(&t);
-        status = run_sizes(&t, comms, &err);
+        if (set->gpu) {
+            status = bench_open_device(set, &err);
+            if (!status)
+                status = bench_measure_roofs(set, &roofs, &err);
+            t.roofs = &roofs;
+            t.bound_bytes_per_s = roofs.roof_bytes_per_s;
+        }
+        if (!status)
+            bench_table_begin(&t);
+        if (!status)
+            status = run_sizes(&t, comms, &err);
         for (int r = 0; r < set->task.ranks && !set->own; r++)
             banyan_comm_destroy(comms[r]);
         banyan_comm_destroy(set->own);
@@ -157,6 +188,8 @@ static int run(const cli_arguments *arguments)
         status = count_workers(config.topology, &workers, &err);
     if (!status)
         status = bench_read_settings(arguments, is_launched ? size : workers, &set, &err);
+    if (!status)
+        status = choose_device(arguments, &set, &err);
     if (!status && is_launched && set.task.ranks != size)
         status = banyan_fail(&err, BANYAN_INVALID_ARGUMENT, "--ranks %d, but the launcher started %d",
                              set.task.ranks, size);

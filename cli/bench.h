@@ -18,6 +18,9 @@ typedef struct {
     bench_format format;
     const char *transport; /* «memory»: ranks are threads of this process */
     int is_shared;         /* vectors lie in memory of banyan_mem_alloc */
+    const char *gpu;       /* cuda, hip or emulated: vectors lie on such devices; NULL: they do not */
+    int device;            /* this rank's, or BANYAN_HOST */
+    int is_staged;         /* all vectors on devices go through the host */
     banyan_comm *own;      /* NULL: ranks are threads; else this process's rank */
     int rank;
 } bench_settings;
@@ -37,11 +40,26 @@ banyan_status bench_read_settings(const cli_arguments *arguments, int workers, b
 banyan_status bench_measure(const bench_settings *set, banyan_comm **comms, size_t bytes, int in_place,
                             bench_measurement *out, banyan_error *err);
 
+/* bench_measure.c: what the devices can do at best, of all ranks together. Every rank calls it. */
+typedef struct {
+    char name[64];
+    int device_count;        /* that the ranks are on */
+    double copy_bytes_per_s; /* of one device's memory, read and written */
+    double host_bytes_per_s; /* between one device and the host, each way at a time */
+    double launch_s,
+        launch_all_s;        /* an empty kernel, started and waited for: alone, and by all ranks at once */
+    double roof_bytes_per_s; /* what algbw cannot exceed */
+} bench_roofs;
+
+banyan_status bench_open_device(bench_settings *set, banyan_error *err);
+banyan_status bench_measure_roofs(const bench_settings *set, bench_roofs *out, banyan_error *err);
+
 /* bench_table.c: at rank 0; others only count. */
 typedef struct {
     const bench_settings *set;
     const char *topology, *algorithm;
     double bound_bytes_per_s; /* NaN: not known */
+    const bench_roofs *roofs; /* NULL: vectors are the host's */
     banyan_text json;
     double bus_sum;
     double best_share; /* of the bound, and at which size */

@@ -2,11 +2,17 @@
 /* cli/bench_measure.c: the calls themselves: filled, checked once, warmed up, timed. Ranks are threads of
  * this process, or this process is one of them. */
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "core/settings.h"
+#include "device/roofs.h"
 #include "schedule/schedule.h"
+
+#define ROOF_BYTES ((size_t)256 << 20) /* of what is copied to find the roof */
 
 /* What the ranks share, and what each of them is told. */
 typedef struct {
@@ -20,11 +26,83 @@ typedef struct {
     const job *job;
     banyan_comm *comm;
     int rank;
+    banyan_device *device; /* NULL: vectors are the host's */
+    void *stream;
     double seconds;
     long wrong;
     banyan_status status;
     banyan_error err;
 } worker;
+
+/* ---- Vectors on devices. */
+
+banyan_status bench_open_device(bench_settings *set, banyan_error *err)
+{
+    const char *local = banyan_environment("BANYAN_LOCAL_RANK");
+    int count = banyan_device_count(), rank = local && *local ? atoi(local) : set->rank;
+    banyan_device *device;
+
+    set->device = count ? rank % count : 0;
+    return banyan_device_open(set->device, &device, err);
+}
+
+static banyan_status measure_alone(const bench_settings *set, banyan_device *device, bench_roofs *out,
+                                   banyan_error *err)
+{
+    int is_real = strcmp(device->table->name, "emulated") != 0;
+    banyan_device_roofs roofs = {0};
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (set->rank == 0)
+        status = banyan_device_measure_roofs(device, is_real ? ROOF_BYTES : ROOF_BYTES / 64, &roofs, err);
+    if (!status && set->rank == 0)
+        status = banyan_device_measure_launch(device, is_real ? 2000 : 200, &out->launch_s, err);
+    out->copy_bytes_per_s = roofs.copy_bytes_per_s;
+    out->host_bytes_per_s = roofs.host_bytes_per_s;
+    return status;
+}
+
+/* Each rank's vector is read and written once: by its device's memory, or over its device's way to the
+ * host. */
+static double roof_of(const bench_settings *set, const bench_roofs *r)
+{
+    double sharers = (double)set->task.ranks / r->device_count;
+
+    return set->is_staged ? r->host_bytes_per_s / sharers : r->copy_bytes_per_s / (2 * sharers);
+}
+
+banyan_status bench_measure_roofs(const bench_settings *set, bench_roofs *out, banyan_error *err)
+{
+    banyan_device *device;
+    double launch_s = 0;
+    int64_t highest = set->device;
+    banyan_status status = banyan_device_open(set->device, &device, err);
+
+    *out = (bench_roofs){.device_count = 1};
+    if (status)
+        return status;
+    memcpy(out->name, device->name, sizeof out->name);
+    status = measure_alone(set, device, out, err);
+    if (!status)
+        status = banyan_barrier(set->own);
+    if (!status)
+        status = banyan_device_measure_launch(device, 500, &launch_s, err);
+    if (!status)
+        status = banyan_allreduce(&launch_s, &launch_s, 1, BANYAN_FLOAT64, BANYAN_MAX, set->own);
+    if (!status)
+        status = banyan_allreduce(&highest, &highest, 1, BANYAN_INT64, BANYAN_MAX, set->own);
+    out->launch_all_s = launch_s;
+    out->device_count = (int)highest + 1;
+    out->roof_bytes_per_s = roof_of(set, out);
+    return status;
+}
+
+static banyan_status copy_and_wait(worker *w, void *into, const void *from, size_t bytes)
+{
+    banyan_status status = w->device->table->copy(w->device, w->stream, into, from, bytes, &w->err);
+
+    return status ? status : w->device->table->synchronize(w->device, w->stream, &w->err);
+}
 
 static banyan_status call(const worker *w, const void *send, void *recv, size_t count)
 {
@@ -41,6 +119,9 @@ static banyan_status call(const worker *w, const void *send, void *recv, size_t 
     case BANYAN_COLLECTIVE_REDUCE:
         return banyan_reduce(send, recv, count, set->task.type, set->task.op, set->task.root, w->comm);
     default:
+        if (w->device)
+            return banyan_allreduce_on(send, recv, count, set->task.type, set->task.op, w->comm, set->device,
+                                       w->stream);
         return banyan_allreduce(send, recv, count, set->task.type, set->task.op, w->comm);
     }
 }
@@ -55,7 +136,26 @@ static void place(const worker *w, char *vector, size_t share_bytes, char **send
     *recv = collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ? own : vector;
 }
 
-static void measure_rank(worker *w, char *vector, char *result, size_t count)
+static void fill(worker *w, char *vector, char *host, size_t count)
+{
+    const bench_task *task = &w->job->set->task;
+
+    bench_fill(task, w->rank, w->device ? host : vector, count);
+    if (w->device)
+        w->status = copy_and_wait(w, vector, host, count * banyan_datatype_bytes(task->type));
+}
+
+static long count_wrong(worker *w, char *recv, char *host, size_t count)
+{
+    const bench_task *task = &w->job->set->task;
+
+    if (w->device)
+        w->status = copy_and_wait(w, host, recv, count * banyan_datatype_bytes(task->type));
+    return w->status ? 0 : bench_count_wrong(task, w->rank, w->device ? host : recv, count);
+}
+
+/* host: as long as the vector, where that lies on a device. */
+static void measure_rank(worker *w, char *vector, char *result, char *host, size_t count)
 {
     const bench_settings *set = w->job->set;
     size_t share_bytes = count / (size_t)set->task.ranks * banyan_datatype_bytes(set->task.type);
@@ -65,20 +165,26 @@ static void measure_rank(worker *w, char *vector, char *result, size_t count)
     place(w, vector, share_bytes, &send, &recv);
     if (!w->job->in_place)
         recv = result;
-    bench_fill(&set->task, w->rank, vector, count);
+    fill(w, vector, host, count);
     if (w->job->start)
         pthread_barrier_wait(w->job->start);
-    if (set->is_checked) {
+    if (set->is_checked && !w->status) {
         w->status = call(w, send, recv, count);
-        w->wrong = w->status ? 0 : bench_count_wrong(&set->task, w->rank, recv, count);
+        w->wrong = w->status ? 0 : count_wrong(w, recv, host, count);
     }
     for (int i = 0; !w->status && i < set->warmups; i++)
         w->status = call(w, send, recv, count);
+    if (!w->status && w->device)
+        w->status = w->device->table->synchronize(w->device, w->stream, &w->err);
     if (!w->status)
         w->status = banyan_barrier(w->comm);
     begin_s = banyan_clock_s();
     for (int i = 0; !w->status && i < set->iterations; i++)
         w->status = call(w, send, recv, count);
+    if (!w->status && w->device)
+        w->status = w->device->table->synchronize(w->device, w->stream, &w->err);
+    if (!w->status && w->device)
+        banyan_comm_get_async_error(w->comm, &w->status);
     w->seconds = (banyan_clock_s() - begin_s) / set->iterations;
 }
 
@@ -86,6 +192,8 @@ static char *allocate(const bench_settings *set, size_t count, size_t width)
 {
     void *memory = NULL;
 
+    if (set->gpu)
+        return banyan_mem_alloc_on(&memory, count * width, set->device) ? NULL : memory;
     if (!set->is_shared)
         return banyan_alloc(count, width);
     return banyan_mem_alloc(&memory, count * width) ? NULL : memory;
@@ -93,10 +201,19 @@ static char *allocate(const bench_settings *set, size_t count, size_t width)
 
 static void give_back(const bench_settings *set, char *memory)
 {
-    if (set->is_shared)
+    if (set->gpu)
+        banyan_mem_free_on(memory, set->device);
+    else if (set->is_shared)
         banyan_mem_free(memory);
     else
         banyan_free(memory);
+}
+
+static banyan_status open_stream(worker *w)
+{
+    banyan_status status = banyan_device_open(w->job->set->device, &w->device, &w->err);
+
+    return status ? status : w->device->table->stream_create(w->device, &w->stream, &w->err);
 }
 
 static void *run_rank(void *context)
@@ -104,19 +221,25 @@ static void *run_rank(void *context)
     worker *w = context;
     const bench_settings *set = w->job->set;
     size_t width = banyan_datatype_bytes(set->task.type), count = w->job->bytes / width;
-    char *vector = allocate(set, count + 1, width), *result = allocate(set, count + 1, width);
+    char *vector = allocate(set, count + 1, width), *result = allocate(set, count + 1, width),
+         *host = set->gpu ? banyan_alloc(count + 1, width) : NULL;
 
-    if (!vector || !result) {
+    if (set->gpu)
+        w->status = open_stream(w);
+    if (!vector || !result || (set->gpu && !host) || w->status) {
         w->status = banyan_fail(&w->err, BANYAN_SYSTEM_ERROR,
                                 "rank %d: no memory for two buffers of %zu bytes", w->rank, w->job->bytes);
         if (w->job->start)
             pthread_barrier_wait(w->job->start);
         banyan_comm_abort(w->comm);
     } else {
-        measure_rank(w, vector, result, count);
-        if (w->status)
+        measure_rank(w, vector, result, host, count);
+        if (w->status && *banyan_last_error(w->comm))
             banyan_fail(&w->err, w->status, "%s", banyan_last_error(w->comm));
     }
+    if (w->device)
+        w->device->table->stream_destroy(w->device, w->stream);
+    banyan_free(host);
     give_back(set, vector);
     give_back(set, result);
     return NULL;

@@ -28,6 +28,8 @@ const cli_option bench_options[] = {
      "shm, tcp, ucx, mpi or auto: ranks are processes; memory: they are threads of this one (default: auto)"},
     {"local_register", 'R', "0|1",
      "1: buffers of banyan_mem_alloc, which ranks of a host reach in place; 0: private ones (default: 1)"},
+    {"device", 0, "NAME",
+     "cuda, hip or emulated: vectors lie on such devices, shared by the ranks of a host"},
     {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};

@@ -13,6 +13,19 @@ static double bus_factor(const bench_settings *set)
     return cli_bus_factor(banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks);
 }
 
+static void print_roofs(const bench_table *t)
+{
+    const bench_roofs *r = t->roofs;
+
+    printf("# device: %s, %s; %d of them\n", t->set->gpu, r->name, r->device_count);
+    printf("# measured: memory copies %.1f GB/s read and written, host %.2f GB/s each way at a time, empty "
+           "kernel "
+           "%.1f us on one rank, %.1f us on all at once\n",
+           r->copy_bytes_per_s / 1e9, r->host_bytes_per_s / 1e9, r->launch_s * 1e6, r->launch_all_s * 1e6);
+    printf("# roof: algbw %.2f GB/s, by %s\n", r->roof_bytes_per_s / 1e9,
+           t->set->is_staged ? "the way to the host" : "the device's memory");
+}
+
 static void print_nccl_head(const bench_table *t)
 {
     const bench_settings *set = t->set;
@@ -22,8 +35,11 @@ static void print_nccl_head(const bench_table *t)
            banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks,
            set->own ? "processes, transport " : "threads of one process", set->own ? set->transport : "",
            t->topology, t->algorithm);
-    printf("# buffers: %s\n",
-           set->is_shared ? "banyan_mem_alloc, which ranks of a host reach in place" : "private");
+    if (t->roofs)
+        print_roofs(t);
+    else
+        printf("# buffers: %s\n",
+               set->is_shared ? "banyan_mem_alloc, which ranks of a host reach in place" : "private");
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");

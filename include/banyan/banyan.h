@@ -269,6 +269,28 @@ BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
 BANYAN_API banyan_status banyan_mem_alloc(void **memory, size_t bytes);
 BANYAN_API banyan_status banyan_mem_free(void *memory);
 
+/* Vectors on GPUs (docs/gpu.md). A device is a number that the vendor's driver gives it, from 0 on. */
+#define BANYAN_HOST (-1) /* instead of a device: the vector is in the host's memory */
+
+/* Memory of a device; of banyan_mem_alloc for BANYAN_HOST. UNSUPPORTED: there is no such device.
+ * SYSTEM_ERROR: it has not so much memory. */
+BANYAN_API banyan_status banyan_mem_alloc_on(void **memory, size_t bytes, int device);
+BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
+
+/* An all-reduce in the order of a stream (a CUstream or cudaStream_t; NULL: the default one): it begins when
+ * the stream has done what it was given before, and what the stream is given afterwards waits for the result.
+ * It returns at once, also while the stream is being captured into a graph, which may then be launched any
+ * number of times. Both vectors lie on the device. A rank whose vectors are in the host's memory passes
+ * BANYAN_HOST, and its call returns when the result is there. All ranks make this call, each with the same
+ * device every time; the first one takes as long as it takes the ranks to come together. Calls of one
+ * communicator on different streams must not wait for one another in a circle.
+ *
+ * What goes wrong later ends the group: the stream goes on, recv holds anything, banyan_comm_get_async_error
+ * and all later calls say what happened. The time-out counts from when this rank's stream gets there.
+ * UNHANDLED_CUDA_ERROR: a call of the driver failed, which the sentence names; the group is dead. */
+BANYAN_API banyan_status banyan_allreduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
+                                             banyan_op op, banyan_comm *comm, int device, void *stream);
+
 /* An all-reduce that goes on while the caller does something else. Requests of one communicator, and blocking
  * calls beside them, are done one after the other in the order in which they were made. The buffers are lent
  * until the request is done. Free every request; freeing waits until it is done. */

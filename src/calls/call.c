@@ -44,13 +44,19 @@ static banyan_status check_buffers(banyan_comm *comm, const banyan_call *call, c
     return banyan_calls_check_overlap(comm, call, buffers, needs);
 }
 
+banyan_status banyan_calls_check(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
+                                 int needs)
+{
+    banyan_status status = check_call(comm, call);
+
+    return status ? status : check_buffers(comm, call, buffers, needs);
+}
+
 banyan_status banyan_calls_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
                                 int needs, banyan_call_entry **entry)
 {
-    banyan_status status = check_call(comm, call), entered;
+    banyan_status status = banyan_calls_check(comm, call, buffers, needs), entered;
 
-    if (!status)
-        status = check_buffers(comm, call, buffers, needs);
     if (status && status != BANYAN_SYSTEM_ERROR)
         return status;
     entered = banyan_group_enter(comm->group, comm->rank, comm->endpoint, call, entry, &comm->err);

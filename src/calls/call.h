@@ -8,7 +8,11 @@
 
 enum { BANYAN_NEEDS_SEND = 1, BANYAN_NEEDS_RECV = 2 };
 
-/* Checks the arguments, of which a wrong one has no effect on anybody, and enters the group's log. */
+/* Whether the arguments make sense; a wrong one has no effect on anybody. */
+banyan_status banyan_calls_check(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
+                                 int needs);
+
+/* The same, and enters the group's log. */
 banyan_status banyan_calls_open(banyan_comm *comm, const banyan_call *call, const banyan_buffers *buffers,
                                 int needs, banyan_call_entry **entry);
 

@@ -74,7 +74,8 @@ static banyan_status reduce_scatter(const banyan_buffers *buffers, const banyan_
     return status;
 }
 
-static banyan_status all_gather(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+banyan_status banyan_comm_all_gather(const banyan_buffers *buffers, const banyan_call *call,
+                                     banyan_comm *comm)
 {
     banyan_part parts[3] = {{0}};
     banyan_run_request memory = {.parts = parts};
@@ -184,7 +185,7 @@ banyan_status banyan_all_gather(const void *send, void *recv, size_t send_count,
 {
     banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLGATHER, .count = send_count, .type = type};
 
-    return call_locked(all_gather, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+    return call_locked(banyan_comm_all_gather, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
 }
 
 banyan_status banyan_broadcast(const void *send, void *recv, size_t count, banyan_datatype type, int root,

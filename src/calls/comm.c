@@ -14,6 +14,7 @@ static void free_handle(banyan_comm *comm)
     banyan_free(comm->scratch);
     banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
+    pthread_mutex_destroy(&comm->device_lock);
     banyan_free(comm);
 }
 
@@ -26,6 +27,7 @@ static banyan_status make_handle(banyan_group *group, int rank, banyan_comm **ou
     if (!comm)
         return banyan_fail_memory(err);
     pthread_mutex_init(&comm->lock, NULL);
+    pthread_mutex_init(&comm->device_lock, NULL);
     comm->group = group;
     comm->rank = rank;
     status = banyan_transport_memory.open(&opening, &comm->endpoint, err);
@@ -59,6 +61,7 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     }
     banyan_world_bind(world, &group->setup);
     pthread_mutex_init(&comm->lock, NULL);
+    pthread_mutex_init(&comm->device_lock, NULL);
     comm->group = group;
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
@@ -121,6 +124,7 @@ banyan_status banyan_comm_destroy(banyan_comm *comm)
         return BANYAN_SUCCESS;
     group = comm->group;
     banyan_worker_stop(comm);
+    banyan_comm_device_destroy(comm);
     banyan_group_part(group, comm->rank, comm->endpoint);
     free_handle(comm);
     if (banyan_group_release(group)) {

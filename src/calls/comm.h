@@ -8,6 +8,7 @@
 #include "probe/probe.h"
 
 typedef struct banyan_worker banyan_worker;
+typedef struct banyan_comm_device banyan_comm_device; /* calls/device.c */
 
 struct banyan_comm {
     banyan_group *group;
@@ -20,8 +21,10 @@ struct banyan_comm {
     size_t part_count;
     banyan_error err;
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (calls/request.c); NULL: none yet */
-    uint64_t child_count;            /* groups that were made from this one */
-    int is_bound; /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
+    pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
+    banyan_comm_device *device;
+    uint64_t child_count; /* groups that were made from this one */
+    int is_bound;         /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
 };
 
 /* comm.c: a handle on a world that has been joined; takes setup and world over, also on failure. */
@@ -66,6 +69,7 @@ typedef struct {
     void *recv;
     const banyan_segment *segments;
     size_t segment_count;
+    int ticket; /* of a staged call (device/staging.h) */
 } banyan_buffers;
 
 /* The elements of all segments; SIZE_MAX when they are too many to count. */
@@ -78,8 +82,21 @@ typedef banyan_status (*banyan_collective_function)(const banyan_buffers *buffer
 int banyan_worker_run(banyan_comm *comm, banyan_collective_function function, const banyan_buffers *buffers,
                       const banyan_call *call, banyan_status *status);
 
-/* collectives.c: the all-reduce itself, with the handle's lock held. */
+/* collectives.c: the calls themselves, with the handle's lock held. */
 banyan_status banyan_comm_allreduce(const banyan_buffers *buffers, const banyan_call *call,
                                     banyan_comm *comm);
+banyan_status banyan_comm_all_gather(const banyan_buffers *buffers, const banyan_call *call,
+                                     banyan_comm *comm);
+
+/* request.c: a call that nobody asks about any more goes behind the asynchronous ones; with is_waited_for
+ * it is waited for. Its failure is the group's. */
+banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function function,
+                                   const banyan_buffers *buffers, const banyan_call *call, int is_waited_for);
+
+/* request.c: until no asynchronous call is under way. */
+void banyan_worker_wait(banyan_comm *comm);
+
+/* device.c: ends what calls on GPUs need; waits for them. */
+void banyan_comm_device_destroy(banyan_comm *comm);
 
 #endif

@@ -23,6 +23,7 @@ struct banyan_request {
     banyan_buffers buffers;
     banyan_call call;
     int is_done;
+    int is_detached; /* nobody asks about it: it is freed when it is done */
     banyan_status status;
 };
 
@@ -55,6 +56,8 @@ static banyan_request *take_next(banyan_worker *worker)
     return request;
 }
 
+static void release(banyan_worker *worker);
+
 static void *work(void *argument)
 {
     banyan_worker *worker = argument;
@@ -62,6 +65,7 @@ static void *work(void *argument)
 
     while ((request = take_next(worker))) {
         banyan_status status;
+        int is_detached = request->is_detached; /* a request of somebody may be gone once it is done */
 
         pthread_mutex_lock(&worker->comm->lock);
         status = request->function(&request->buffers, &request->call, worker->comm);
@@ -72,6 +76,10 @@ static void *work(void *argument)
         worker->pending--;
         pthread_cond_broadcast(&worker->changed);
         pthread_mutex_unlock(&worker->lock);
+        if (is_detached) {
+            banyan_free(request);
+            release(worker);
+        }
     }
     return NULL;
 }
@@ -108,9 +116,12 @@ static void init_worker(banyan_worker *worker, banyan_comm *comm)
 static banyan_status get_worker(banyan_comm *comm, banyan_worker **out)
 {
     banyan_status status = BANYAN_SUCCESS;
-    banyan_worker *worker;
+    banyan_worker *worker = atomic_load(&comm->worker);
     int error;
 
+    *out = worker;
+    if (worker) /* it may hold the lock for as long as a call takes */
+        return BANYAN_SUCCESS;
     pthread_mutex_lock(&comm->lock);
     worker = atomic_load(&comm->worker);
     if (!worker) {
@@ -205,6 +216,37 @@ static banyan_status begin(banyan_comm *comm, banyan_request *request, banyan_re
     pthread_mutex_unlock(&worker->lock);
     *out = request;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function function,
+                                   const banyan_buffers *buffers, const banyan_call *call, int is_waited_for)
+{
+    banyan_request *request = banyan_alloc(1, sizeof *request), *made;
+    banyan_status status;
+
+    if (request)
+        *request = (banyan_request){
+            .function = function, .buffers = *buffers, .call = *call, .is_detached = !is_waited_for};
+    else
+        banyan_fail_memory(&comm->err);
+    status = begin(comm, request, &made);
+    if (status || !is_waited_for)
+        return status;
+    status = banyan_request_wait(made, -1);
+    banyan_request_free(made);
+    return status;
+}
+
+void banyan_worker_wait(banyan_comm *comm)
+{
+    banyan_worker *worker = atomic_load(&comm->worker);
+
+    if (!worker)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    while (worker->pending)
+        pthread_cond_wait(&worker->changed, &worker->lock);
+    pthread_mutex_unlock(&worker->lock);
 }
 
 banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count, banyan_datatype type,

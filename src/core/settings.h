@@ -40,6 +40,12 @@
       "which ranks may go on after a loss: majority of the last group, any or at_least:N")                   \
     X(TRANSPORT, CHOICE, "auto", "auto|shm|tcp|ucx|mpi|shm+tcp|shm+ucx|shm+mpi",                             \
       "what carries bytes between processes; auto: shm within a host, tcp between hosts")                    \
+    X(GPU, CHOICE, "auto", "auto|cuda|hip|emulated|off",                                                     \
+      "whose GPUs are used; auto: those that are there; emulated: the host's memory instead, for tests")     \
+    X(GPU_PATH, CHOICE, "auto", "auto|staged",                                                               \
+      "how vectors on GPUs travel; auto: from GPU to GPU where all ranks can; staged: through the host")     \
+    X(GPU_CHUNK, BYTES, "4MiB", "65536..268435456",                                                          \
+      "what goes through the host at a time where vectors on GPUs are staged; rank 0's counts")              \
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
     X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
     X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \

@@ -214,6 +214,21 @@ class Communicator:
         self._requests.add(made)
         return made
 
+    def allreduce_on_at(self, send, recv, count, datatype, op, device, stream):
+        """In the order of a CUDA stream, given as its address; device: its number, or -1 for memory of the host."""
+        self._check(
+            lib.banyan_allreduce_on(
+                send,
+                recv,
+                count,
+                number_of(DATATYPES, datatype, "datatype"),
+                number_of(OPS, op, "op"),
+                self.handle,
+                device,
+                stream,
+            )
+        )
+
     def barrier(self):
         self._check(lib.banyan_barrier(self.handle))
 

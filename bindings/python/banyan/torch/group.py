@@ -23,6 +23,7 @@ from ..communicator import Communicator
 from ..errors import InvalidArgument, Unsupported
 from .exchange import by_store
 from .pairs import Pairs
+from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
 from .work import Worker
 
@@ -63,6 +64,7 @@ class BanyanGroup(dist.ProcessGroup):
         self._worker = Worker(f"banyan rank {comm.rank}")
         self._store = store
         self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
+        self._lanes = {}  # by device
         self._sequence = 0
         self._name = self._description = ""
         _groups.add(self)
@@ -100,8 +102,18 @@ class BanyanGroup(dist.ProcessGroup):
 
     # Sums.
 
+    def _lane(self, device):
+        """Every rank makes its first call on CUDA tensors at the same place among its calls."""
+        if device not in self._lanes:
+            comm = self.run_in_turn(lambda: self.communicator.split(0, self.rank()))
+            self._lanes[device] = StreamLane(comm, device)
+        return self._lanes[device]
+
     def allreduce(self, tensors, opts=None):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        if fits(tensors):
+            self._sequence += 1
+            return self._lane(tensors[0].device).allreduce(tensors, op)
         flats = [Flat([tensor], is_read=True) for tensor in tensors]
         kinds = [sum_type(flat.memory, op) for flat in flats]
 
@@ -326,6 +338,8 @@ class BanyanGroup(dist.ProcessGroup):
     def close(self, wait=True):
         """Gives the communicator back. Without waiting, one that is in use is left alone."""
         self._pairs.close()
+        for lane in self._lanes.values():
+            lane.close()
         self._worker.stop(wait)
         if not self._worker.is_busy:
             self.communicator.close()

@@ -23,6 +23,12 @@ _lock = threading.Lock()
 _with_outputs = []  # those of them that hold their outputs
 
 
+def remember(work):
+    """Keeps the Python half of a Work that C++ may hold."""
+    with _lock:
+        _recent.append(work)
+
+
 def _let_go_of_outputs():
     """Of works that are done and that only this file holds: the two lists, the loop and the question make four."""
     kept = []

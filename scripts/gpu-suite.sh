@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that needs a GPU, in one run: the tests of tests/multi/device.c on the device, calls on PyTorch's streams and in its graphs, DDP,
+# a killed rank, memory that runs out, and the benchmark beside NCCL and Gloo.
+# Arguments: the build folder (with banyan, libbanyan.so.0 and tests/test_multi_device).
+# PYTHON: an interpreter with torch. Ends with 0 when all that ran was right, 77 where there is no GPU.
+set -u
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+failed=0
+export BANYAN_GPU=cuda BANYAN_LIBRARY=$build/libbanyan.so.0 PYTHONPATH=$source/bindings/python PYTHONUNBUFFERED=1
+export BANYAN_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=lo
+
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null || {
+    echo "skipped: there is no GPU here"
+    exit 77
+}
+
+step() { # SECONDS NAME COMMAND...
+    local limit=$1 name=$2 code
+    shift 2
+    echo "== $name"
+    timeout "$limit" "$@" 2>&1 | cut -c1-240
+    code=${PIPESTATUS[0]}
+    [ "$code" = 0 ] || { echo "-- $name: FAILED ($code)" && failed=1; }
+}
+
+test_program=$build/tests/test_multi_device
+[ -e "$test_program" ] || test_program=$build/test_multi_device
+step 150 "tests on the device" "$test_program"
+for ranks in 2 4 8; do
+    step 60 "$ranks ranks, float32" "$build/banyan" bench --device cuda -n $ranks -b 1K -e 64M -f 16 --iters 100 -w 20 -T 20s
+done
+step 60 "4 ranks, bfloat16" "$build/banyan" bench --device cuda -n 4 -b 64M -e 64M -d bfloat16 --iters 100 -w 20 -T 20s
+for ranks in 2 4 8; do
+    BANYAN_GPU_PATH=staged step 60 "$ranks ranks, staged" "$build/banyan" bench --device cuda -n $ranks -b 64M -e 64M --iters 10 -w 3 -T 20s
+done
+step 200 "PyTorch" "$python" "$source/tests/gpu/torch_streams.py" 4
+step 200 "beside NCCL and Gloo" "$python" "$source/tests/gpu/beside.py" 2 4
+[ $failed = 0 ] && echo "all that ran was right"
+exit $failed

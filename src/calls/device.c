@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls/device.c: calls on vectors that lie on GPUs, in the order of a stream.
+ *
+ * The first such call of a communicator settles with all ranks how they go: from GPU to GPU (device/direct.h)
+ * where all have one and reach each other's memory, else through the host (device/staging.h), by the
+ * thread of asynchronous calls. A rank whose vectors are the host's takes part as well. */
+#include <string.h>
+
+#include "calls/call.h"
+#include "core/alloc.h"
+#include "core/settings.h"
+#include "device/direct.h"
+#include "device/staging.h"
+
+struct banyan_comm_device {
+    int ordinal;
+    banyan_device *device;  /* NULL: this rank's vectors are the host's */
+    banyan_direct *direct;  /* NULL: all calls are staged */
+    banyan_staging *staged; /* made when first needed */
+    size_t chunk_bytes;
+    pthread_mutex_t lock; /* one call after the other gets its ticket and its place in the queue */
+};
+
+/* ---- How the ranks come together. */
+
+static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, banyan_error *err)
+{
+    banyan_comm *comm = context;
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLGATHER, .count = bytes, .type = BANYAN_UINT8};
+    banyan_status status = banyan_comm_all_gather(&(banyan_buffers){.send = mine, .recv = all}, &call, comm);
+
+    return status ? banyan_fail(err, status, "%s", comm->err.text) : BANYAN_SUCCESS;
+}
+
+static banyan_status failure(void *context)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    banyan_comm_get_async_error(context, &status);
+    return status;
+}
+
+static void abort_group(void *context, banyan_status status, const char *sentence)
+{
+    banyan_comm_end(context, status, sentence);
+}
+
+static banyan_status allreduce_host(void *context, const void *send, void *recv, size_t count,
+                                    banyan_datatype type, banyan_op op)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
+
+    return banyan_comm_allreduce(&(banyan_buffers){.send = send, .recv = recv}, &call, context);
+}
+
+/* What each rank says first. */
+typedef struct {
+    uint64_t chunk_bytes;
+    uint32_t wants_staged;
+} wish;
+
+static banyan_status read_wish(wish *out, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (status)
+        return status;
+    out->chunk_bytes = (uint64_t)banyan_settings_integer(settings, BANYAN_SETTING_GPU_CHUNK) / 64 * 64;
+    out->wants_staged = !strcmp(banyan_settings_string(settings, BANYAN_SETTING_GPU_PATH), "staged");
+    banyan_settings_destroy(settings);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status settle(banyan_comm *comm, banyan_comm_device *on)
+{
+    int size = comm->group->setup.size, wants_staged = !comm->group->world;
+    banyan_direct_options options = {.rank = comm->rank,
+                                     .size = size,
+                                     .device = on->device,
+                                     .timeout_ms = comm->group->setup.timeout_ms,
+                                     .context = comm,
+                                     .gather = gather,
+                                     .failure = failure,
+                                     .abort = abort_group};
+    wish mine = {0}, *all = banyan_alloc((size_t)size, sizeof *all);
+    banyan_status status = all ? read_wish(&mine, &comm->err) : banyan_fail_memory(&comm->err);
+
+    if (!status)
+        status = gather(comm, &mine, sizeof mine, all, &comm->err);
+    for (int i = 0; i < size && !status; i++)
+        wants_staged = wants_staged || all[i].wants_staged;
+    if (!status) {
+        on->chunk_bytes = (size_t)all[0].chunk_bytes;
+        if (!wants_staged)
+            status = banyan_direct_create(&options, &on->direct, &comm->err);
+    }
+    banyan_free(all);
+    return status;
+}
+
+static void destroy(banyan_comm_device *on)
+{
+    if (!on)
+        return;
+    banyan_direct_destroy(on->direct);
+    banyan_staging_destroy(on->staged);
+    pthread_mutex_destroy(&on->lock);
+    banyan_free(on);
+}
+
+void banyan_comm_device_destroy(banyan_comm *comm)
+{
+    destroy(comm->device);
+    comm->device = NULL;
+}
+
+/* With the handle's lock held. */
+static banyan_status create(banyan_comm *comm, int ordinal)
+{
+    banyan_comm_device *on = banyan_alloc(1, sizeof *on);
+    banyan_status status = on ? BANYAN_SUCCESS : banyan_fail_memory(&comm->err);
+
+    if (status)
+        return status;
+    pthread_mutex_init(&on->lock, NULL);
+    on->ordinal = ordinal;
+    if (ordinal != BANYAN_HOST)
+        status = banyan_device_open(ordinal, &on->device, &comm->err);
+    if (!status)
+        status = settle(comm, on);
+    if (status)
+        destroy(on);
+    else
+        comm->device = on;
+    return status;
+}
+
+static banyan_status get(banyan_comm *comm, int ordinal, banyan_comm_device **out)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    pthread_mutex_lock(&comm->device_lock);
+    if (!comm->device) {
+        pthread_mutex_lock(&comm->lock);
+        status = create(comm, ordinal);
+        pthread_mutex_unlock(&comm->lock);
+    } else if (comm->device->ordinal != ordinal) {
+        status = banyan_fail(
+            &comm->err, BANYAN_INVALID_ARGUMENT,
+            "rank %d: the vector is on device %d, but this communicator's were on %d (-1: the host)",
+            comm->rank, ordinal, comm->device->ordinal);
+    }
+    *out = comm->device;
+    pthread_mutex_unlock(&comm->device_lock);
+    return status;
+}
+
+/* ---- Calls. */
+
+/* From GPU to GPU; *is_done is 0 where the plan cannot be run so, on all ranks alike. */
+static banyan_status post(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,
+                          const banyan_call *call, void *stream, int *is_done)
+{
+    banyan_call_entry *entry;
+    banyan_direct_call direct = {.send = buffers->send,
+                                 .recv = buffers->recv,
+                                 .count = call->count,
+                                 .type = call->type,
+                                 .op = call->op};
+    banyan_status status =
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+
+    *is_done = !call->count;
+    if (status)
+        return status;
+    if (call->count) {
+        direct.number = entry->number;
+        direct.digest = entry->plan->digest;
+        direct.schedule = entry->plan->schedule;
+        status = banyan_direct_can_run(on->direct, direct.schedule, is_done, &comm->err);
+        if (!status && *is_done)
+            status = banyan_direct_post(on->direct, &direct, stream, &comm->err);
+    }
+    if (status)
+        return banyan_calls_give_up(comm, entry, status);
+    banyan_group_leave(comm->group, entry);
+    return BANYAN_SUCCESS;
+}
+
+/* The worker's part of a staged call. */
+static banyan_status run_staged(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    banyan_staging_call staged = {.send = buffers->send,
+                                  .recv = buffers->recv,
+                                  .count = call->count,
+                                  .type = call->type,
+                                  .op = call->op,
+                                  .ticket = buffers->ticket};
+    banyan_status status = banyan_staging_run(comm->device->staged, &staged, &comm->err);
+
+    if (status)
+        banyan_comm_end(comm, status, comm->err.text);
+    return status;
+}
+
+/* A staged call finds out late that the group is over; those who make another one hear of it at once. */
+static banyan_status check_alive(banyan_comm *comm)
+{
+    if (comm->group->world)
+        return banyan_control_failure(banyan_world_control(comm->group->world), &comm->err);
+    return comm->endpoint->transport->failure(comm->endpoint, &comm->err);
+}
+
+static banyan_status stage(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,
+                           const banyan_call *call, void *stream)
+{
+    banyan_buffers given = *buffers;
+    int is_waited_for = !on->device || !on->device->table->words;
+    banyan_status status = banyan_calls_check(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV);
+
+    if (!status)
+        status = check_alive(comm);
+    if (!status && !on->staged) {
+        banyan_staging_options options = {.rank = comm->rank,
+                                          .device = on->device,
+                                          .chunk_bytes = on->chunk_bytes,
+                                          .timeout_ms = comm->group->setup.timeout_ms,
+                                          .context = comm,
+                                          .allreduce = allreduce_host};
+
+        status = banyan_staging_create(&options, &on->staged, &comm->err);
+    }
+    if (status || !call->count)
+        return status;
+    status = banyan_staging_begin(on->staged, stream, &given.ticket, &comm->err);
+    return status ? status : banyan_worker_submit(comm, run_staged, &given, call, is_waited_for);
+}
+
+static banyan_status call_on(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,
+                             const banyan_call *call, void *stream)
+{
+    int is_done = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (comm->group->setup.size == 1 && on->device && buffers->send != buffers->recv && call->count)
+        return on->device->table->copy(on->device, stream, buffers->recv, buffers->send,
+                                       call->count * banyan_datatype_bytes(call->type), &comm->err);
+    if (on->direct) {
+        banyan_worker_wait(comm);
+        pthread_mutex_lock(&comm->lock);
+        status = post(comm, on, buffers, call, stream, &is_done);
+        pthread_mutex_unlock(&comm->lock);
+    }
+    return status || is_done ? status : stage(comm, on, buffers, call, stream);
+}
+
+banyan_status banyan_allreduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
+                                  banyan_op op, banyan_comm *comm, int device, void *stream)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = type, .op = op};
+    banyan_buffers buffers = {.send = send, .recv = recv};
+    banyan_comm_device *on;
+    banyan_status status;
+
+    if (!comm)
+        return BANYAN_INVALID_ARGUMENT;
+    status = get(comm, device, &on);
+    if (status)
+        return status;
+    pthread_mutex_lock(&on->lock);
+    status = call_on(comm, on, &buffers, &call, stream);
+    pthread_mutex_unlock(&on->lock);
+    return status;
+}
+
+/* ---- Memory. */
+
+banyan_status banyan_mem_alloc_on(void **memory, size_t bytes, int device)
+{
+    banyan_device *opened;
+    banyan_status status;
+
+    if (!memory)
+        return BANYAN_INVALID_ARGUMENT;
+    *memory = NULL;
+    if (device == BANYAN_HOST)
+        return banyan_mem_alloc(memory, bytes);
+    status = banyan_device_open(device, &opened, NULL);
+    return status ? status : opened->table->alloc(opened, bytes, memory, NULL);
+}
+
+banyan_status banyan_mem_free_on(void *memory, int device)
+{
+    banyan_device *opened;
+    banyan_status status;
+
+    if (device == BANYAN_HOST)
+        return banyan_mem_free(memory);
+    status = banyan_device_open(device, &opened, NULL);
+    if (!status)
+        opened->table->free(opened, memory);
+    return status;
+}

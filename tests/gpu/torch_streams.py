@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA tensors through the backend: random calls against sums that torch itself makes, side streams, graphs, DDP, memory
+that is not contiguous, a killed rank. Arguments: how many ranks; they share the GPUs. Run by scripts/gpu-suite.sh."""
+
+import os
+import random
+import signal
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+import banyan.torch  # noqa: F401  registers the backend
+
+
+def tensors_of(size, shape, dtype, seed):
+    """What every rank gives, the same on all ranks."""
+    made = torch.Generator().manual_seed(seed)
+    return [torch.randint(-8, 9, shape, generator=made).to(dtype) for _ in range(size)]
+
+
+def check_random(rank, size, device):
+    choose = random.Random(5)
+    streams = [torch.cuda.Stream(device) for _ in range(3)]
+    for trial in range(80):
+        dtype = choose.choice([torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32])
+        op, how = choose.choice([("SUM", sum), ("MAX", None), ("MIN", None)])
+        count, offset = choose.choice([1, 7, 1000, 65537, 3000001]), choose.randrange(4)
+        given = tensors_of(size, (count,), dtype, trial)
+        stream = streams[trial % 3]
+        with torch.cuda.stream(stream):
+            whole = torch.zeros(count + offset, dtype=dtype, device=device)
+            mine = whole[offset:]
+            mine.copy_(given[rank])
+            work = dist.all_reduce(mine, getattr(dist.ReduceOp, op), async_op=True)
+            work.wait()
+            result = mine.clone()
+        stream.synchronize()
+        expected = torch.stack(given).double()
+        expected = expected.sum(0) if how else expected.amax(0) if op == "MAX" else expected.amin(0)
+        assert torch.equal(result.cpu().double(), expected), f"trial {trial}: {dtype} {op} {count}"
+    print(f"rank {rank}: 80 random calls on 3 streams are right", flush=True)
+
+
+def check_graph(rank, size, device):
+    data = torch.zeros(100000, device=device)
+    dist.all_reduce(data)  # once before, as with any library
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        doubled = data * 2
+        dist.all_reduce(doubled)
+        result = doubled + 1
+        dist.all_reduce(result)
+    for time_ in range(50):
+        data.fill_(float(rank + time_))
+        graph.replay()
+        if time_ % 7 == 0:  # beside the graph
+            dist.all_reduce(data)
+        torch.cuda.synchronize()
+        expected = (2 * sum(r + time_ for r in range(size)) + 1) * size
+        assert torch.equal(result.cpu(), torch.full((100000,), float(expected))), (time_, result[0].item(), expected)
+    print(f"rank {rank}: a graph with two calls was launched 50 times", flush=True)
+    graph.reset()
+
+
+def check_ddp(rank, size, device):
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8)).to(device)
+    alone = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8)).to(device)
+    alone.load_state_dict(model.state_dict())
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    made = torch.Generator().manual_seed(11)
+    for _ in range(3):
+        inputs = torch.randn(size, 16, 64, generator=made).to(device)
+        ddp.zero_grad()
+        alone.zero_grad()
+        ddp(inputs[rank]).square().mean().backward()
+        alone(inputs.flatten(0, 1)).square().mean().backward()
+        for mine, theirs in zip(ddp.parameters(), alone.parameters()):
+            assert torch.allclose(mine.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+    print(f"rank {rank}: DDP's gradients are those of one process", flush=True)
+
+
+def check_other_memory(rank, size, device):
+    strided = torch.full((100, 100), float(rank), device=device).t()[:, :50]
+    dist.all_reduce(strided)
+    assert torch.equal(strided.cpu(), torch.full((100, 50), float(sum(range(size)))))
+    for _ in range(20):  # memory that comes and goes
+        data = torch.full((3 << 20,), float(rank + 1), device=device)
+        dist.all_reduce(data)
+        assert data[-1].item() == sum(range(1, size + 1))
+        del data
+        torch.cuda.empty_cache()
+    print(f"rank {rank}: memory that is not contiguous, or freed and taken again", flush=True)
+
+
+def check_out_of_memory(rank, size, device):
+    try:
+        torch.empty(1 << 50, dtype=torch.uint8, device=device)
+        raise AssertionError("there cannot be so much memory")
+    except torch.cuda.OutOfMemoryError:
+        pass
+    data = torch.ones(10, device=device)
+    dist.all_reduce(data)
+    assert data[0].item() == size
+    print(f"rank {rank}: works on after the GPU was out of memory", flush=True)
+
+
+def check_killed(rank, size, device):
+    data = torch.ones(1 << 20, device=device)
+    dist.all_reduce(data)
+    torch.cuda.synchronize()
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    began = time.time()
+    try:
+        while time.time() - began < 60:
+            dist.all_reduce(data)
+            torch.cuda.synchronize()
+        raise AssertionError("nobody has noticed")
+    except RuntimeError as error:
+        print(f"rank {rank}: after {time.time() - began:.2f} s: {type(error).__name__}: {error}", flush=True)
+
+
+def run(rank, size, port):
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    device = torch.device("cuda", rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    dist.init_process_group("banyan")
+    for check in (check_random, check_other_memory, check_ddp, check_graph, check_out_of_memory, check_killed):
+        check(rank, size, device)
+    os._exit(0)  # the group is dead
+
+
+def main():
+    size = int(sys.argv[1])
+    context = mp.get_context("spawn")
+    ranks = [context.Process(target=run, args=(rank, size, 29611)) for rank in range(size)]
+    for one in ranks:
+        one.start()
+    for one in ranks:
+        one.join(180)
+    codes = [one.exitcode for one in ranks]
+    for one in ranks:
+        if one.exitcode is None:
+            one.kill()
+    print("exit codes", codes)
+    sys.exit(0 if codes == [-9 if rank == 1 else 0 for rank in range(size)] else 1)
+
+
+if __name__ == "__main__":
+    main()
