@@ -7,4 +7,10 @@ target_link_libraries(nccl-net-banyan PRIVATE banyan_objects)
 target_link_options(nccl-net-banyan PRIVATE -Wl,-z,nodelete -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/nccl/nccl.map)
 set_target_properties(nccl-net-banyan PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/nccl/nccl.map)
 add_dependencies(nccl-net-banyan banyan-lp)
-install(TARGETS nccl-net-banyan LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS nccl-net-banyan LIBRARY DESTINATION ${banyan_plugin_dir})
+add_dependencies(libbanyan nccl-net-banyan)
+
+# Times NCCL itself, with or without the plugin; needs NCCL and CUDA only when it runs.
+add_executable(banyan-nccl-test bench/nccl/nccl_test.c)
+target_link_libraries(banyan-nccl-test PRIVATE banyan_flags ${CMAKE_DL_LIBS})
+install(TARGETS banyan-nccl-test RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl/collnet.c: NCCL makes one group per device and deals calls of 32 KiB to 4 MiB to it, up to eight in
- * flight, in the same order on all ranks. They are dealt in turn to lanes, each a communicator with a thread of
- * its own:
+ * flight, in the same order on all ranks. They are dealt in turn to lanes, each a communicator with a thread
+ * of its own:
  *
- *     call   0  1  2  3  4  5  6  7        lane = call mod lanes, so all ranks agree without a word,
- *     lane   0  1  2  3  0  1  2  3        and a call's bits are those of its plan, whatever goes on beside it
+ *     call   0  1  2  3  4  5  6  7        lane = call mod lanes: all ranks agree without a word, and a
+ *     lane   0  1  2  3  0  1  2  3        call's bits are those of its plan, whatever goes on beside it
  *
- * The ranks meet as with banyan_get_unique_id, whose ids are as long as NCCL's handles: every rank makes one when
- * NCCL says listen, since it does not know its rank yet, and all come to that of rank 0.
+ * The ranks meet as with banyan_get_unique_id, whose ids are as long as NCCL's handles: every rank makes one
+ * when NCCL says listen, since it does not know its rank yet, and all come to that of rank 0.
  *
  * A failure in one lane ends all of them: test returns an error, NCCL aborts, and the sentence stands in its
  * log. */

@@ -27,8 +27,8 @@ nccl_result banyan_nccl_collnet_test(void *request, int *is_done, int *bytes);
 nccl_result banyan_nccl_collnet_close(void *comm);
 nccl_result banyan_nccl_collnet_close_listen(void *listening);
 
-/* What this process has done since the plugin was loaded, for tests and scripts that must not believe a right sum
- * alone. */
+/* What this process has done since the plugin was loaded, for tests and scripts that must not believe a right
+ * sum alone. */
 typedef struct {
     uint64_t allreduces, gathers, scatters; /* calls that NCCL made and that were done */
     uint64_t bytes;                         /* of their vectors */

@@ -11,8 +11,8 @@ typedef struct banyan_nccl_lane banyan_nccl_lane;
 
 typedef enum { BANYAN_NCCL_ALLREDUCE, BANYAN_NCCL_GATHER, BANYAN_NCCL_SCATTER } banyan_nccl_kind;
 
-/* One call. Gathering and scattering do the window of a vector of bytes_per_rank bytes per rank: the buffer that
- * holds all ranks' parts begins with the window, the other one with what this rank's part has in the window. */
+/* One call. Gathering and scattering do the window of a vector of bytes_per_rank bytes per rank: the buffer
+ * that holds all ranks' parts begins with the window, the other one with what this rank's part has in it. */
 typedef struct {
     banyan_nccl_kind kind;
     const void *send;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The NCCL plugin, with a host that does what NCCL does: processes, host memory, streams of calls with eight in
- * flight, all versions of the tables, and faults. */
+/* The NCCL plugin, with a host that does what NCCL does: processes, host memory, streams of calls with eight
+ * in flight, all versions of the tables, and faults. */
 #include "multi/jobs.h"
 #include "multi/nccl_host.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/nccl_host.h: plays NCCL's part towards libnccl-net-banyan.so: loads it, takes the tables of one
- * version, and calls them as NCCL does, with host memory. NCCL's own code calls the newest version's functions
- * through small adapters for older ones; so does this. */
+ * version, and calls them as NCCL does, with host memory. */
 #ifndef BANYAN_TESTS_NCCL_HOST_H
 #define BANYAN_TESTS_NCCL_HOST_H
 
@@ -111,8 +110,7 @@ static inline nccl_result nccl_net_init(nccl_plugin *p)
     return NCCL_NET(9)->init(nccl_hear); /* the same place and form in 6 to 9 */
 }
 
-/* The members that both begin with: name, memory kinds and speed are in the same places since version 6 but for
- * the speed. */
+/* The name and the kinds of memory are in the same places in all versions. */
 static inline nccl_result nccl_net_properties(nccl_plugin *p, nccl_properties_v12 *out)
 {
     NCCL_DISPATCH(NCCL_NET, properties(0, (void *)out), properties(0, (void *)out))
