@@ -3,14 +3,15 @@
 # On a machine with a CUDA GPU, torch and NCCL: does torch compute the same with the plugin as without, did the plugin really serve, and how
 # fast is it beside NCCL's own sockets? One GPU is enough: each rank is a node of its own to NCCL (NCCL_HOSTID). Says what it saw, and writes
 # nccl-gpu.json and nccl-gpu.csv into the output folder.
-# Usage: scripts/nccl-gpu.sh BUILD_FOLDER OUTPUT_FOLDER [RANKS...], by default for 2, 3 and 4 ranks. PARTS="jobs speed" chooses; SIZES are those of
-# the speed part.
+# Usage: scripts/nccl-gpu.sh BUILD_FOLDER OUTPUT_FOLDER [RANKS...], by default for 2, 3 and 4 ranks. PARTS="jobs lost speed" chooses; SIZES are those
+# of the speed part; NCCL's variables, such as NCCL_MIN_NCHANNELS, hold for all ways. MPS=1 starts CUDA's MPS, with which kernels of several processes
+# run on the GPU together; without it they take turns of some milliseconds, and these turns are what is measured.
 set -u
 build=$(cd "$1" && pwd)
 out=$2
 shift 2
 ranks=${*:-2 3 4}
-parts=${PARTS:-jobs speed}
+parts=${PARTS:-jobs lost speed}
 sizes=${SIZES:--b 1K -e 64M -f 4}
 here=$(cd "$(dirname "$0")/.." && pwd)
 plugin=$build/libnccl-net-banyan.so
@@ -67,9 +68,22 @@ compare_jobs() {
             python3 "$here/bench/nccl/judge.py" job $kind "$(json_of $kind "jobs-$count-sockets")" \
                 "$(json_of $kind "jobs-$count-banyan")" || failed=1
         done
-        run banyan "$count" 100 "lost-$count-banyan" python3 "$here/bench/nccl/torch_job.py" lost "$plugin"
-        python3 "$here/bench/nccl/judge.py" lost "$count" "$(json_of lost "lost-$count-banyan")" "$out/lost-$count-banyan.0.log" \
-            "$out/lost-$count-banyan.0" || failed=1
+    done
+}
+
+# The last rank is killed in the middle of a long run: rank 0 must end by itself, after ncclCommAbort, and say whom it lost.
+lose_a_rank() {
+    local count begin last
+    for count in $ranks; do
+        begin=$(date +%s.%N)
+        (
+            sleep 6
+            last=$(pgrep -f "banyan-nccl-test -b 1M -e 1M -n 100001 -J $out/lost-$count.$((count - 1))")
+            echo "$last" | tail -1 | xargs -r kill -9
+        ) &
+        run banyan "$count" 100 "lost-$count" bash -c 'exec "$0" -b 1M -e 1M -n 100001 -J "$1.$RANK"' "$build/banyan-nccl-test" "$out/lost-$count"
+        python3 "$here/bench/nccl/judge.py" lost "$count" "$out/lost-$count.0" "$(echo "$(date +%s.%N) - $begin - 6" | bc)" || failed=1
+        wait
     done
 }
 
@@ -92,7 +106,14 @@ compare_speed() {
 [ -e "$plugin" ] || { echo "$plugin is not there"; exit 77; }
 command -v nvidia-smi > /dev/null || { echo "skipped: there is no nvidia-smi"; exit 77; }
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+if [ "${MPS:-0}" = 1 ]; then
+    export CUDA_MPS_PIPE_DIRECTORY=$out/mps CUDA_MPS_LOG_DIRECTORY=$out/mps
+    mkdir -p "$out/mps"
+    nvidia-cuda-mps-control -d || { echo "MPS cannot be started here"; exit 77; }
+    trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
 case " $parts " in *" jobs "*) compare_jobs ;; esac
+case " $parts " in *" lost "*) lose_a_rank ;; esac
 case " $parts " in *" speed "*) compare_speed ;; esac
 [ $failed = 0 ] && echo "all is as it should be"
 exit $failed

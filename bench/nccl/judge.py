@@ -2,7 +2,7 @@
 """Says what scripts/nccl-gpu.sh saw, and whether that is right.
 
 judge.py job KIND SOCKETS BANYAN     two lines of JSON of torch_job.py
-judge.py lost RANKS LINE LOG OUTPUT  the survivors of a killed rank
+judge.py lost RANKS OUTPUT SECONDS   what rank 0 of banyan-nccl-test said when another was killed
 judge.py speed FOLDER RANKS...       tables of banyan-nccl-test; writes nccl-gpu.csv and nccl-gpu.json
 """
 import csv
@@ -47,14 +47,12 @@ def judge_job(kind, theirs, ours):
     return right
 
 
-def judge_lost(ranks, line, log, output):
-    line = read(line)
-    text = "".join(open(f, errors="replace").read() for f in (log, output) if os.path.exists(f))
-    sentence = next((l for l in text.splitlines() if "NET/Banyan" in l and "rank" in l and "WARN" in l), "")
-    right = bool(sentence)
-    print("lost  %s ranks: %s; in NCCL's log: %s: %s" %
-          (ranks, "rank 0 heard %s after %.1f s" % (line["heard"], line["seconds"]) if line else "rank 0 ended with its watchdog",
-           sentence[-220:] or "nothing", "ok" if right else "FAILED"))
+def judge_lost(ranks, output, seconds):
+    lines = open(output, errors="replace").read().splitlines() if os.path.exists(output) else []
+    sentence = next((l for l in lines if "the all-reduce failed" in l), "")
+    right = "NET/Banyan" in "\n".join(lines) and "was lost" in "\n".join(lines) and float(seconds) < 30
+    print("lost  %s ranks: rank 0 ended %.1f s after the kill, with: %s %s: %s" %
+          (ranks, float(seconds), sentence, next((l for l in lines if l.startswith("NET/Banyan")), ""), "ok" if right else "FAILED"))
     return right
 
 

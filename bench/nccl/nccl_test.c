@@ -384,7 +384,7 @@ static void open_device(job *j)
     check_cuda(cuDeviceGet(&device, devices ? j->local % devices : 0), "cuDeviceGet");
     check_cuda(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     check_cuda(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-    check_cuda(cuStreamCreate(&j->stream, 1), "cuStreamCreate");
+    check_cuda(cuStreamCreate(&j->stream, 0), "cuStreamCreate"); /* in order with copies */
 }
 
 int main(int count, char **words)

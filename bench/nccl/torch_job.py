@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a torch job over backend nccl, to see that results are the same with the plugin as without it.
 
-torch_job.py KINDS [PLUGIN]: KINDS are some of ddp, fsdp, types, graph, lost, with commas between. Ranks come from RANK, WORLD_SIZE, MASTER_ADDR and
+torch_job.py KINDS [PLUGIN]: KINDS are some of ddp, fsdp, types and graph, with commas between. Ranks come from RANK, WORLD_SIZE, MASTER_ADDR and
 MASTER_PORT; all use GPU LOCAL_RANK, or the only one. Rank 0 prints one line of JSON for each kind. With PLUGIN, the path of libnccl-net-banyan.so, a
 line has the plugin's own counters: a right sum alone does not prove that it served.
 """
@@ -9,9 +9,7 @@ import ctypes
 import datetime
 import json
 import os
-import signal
 import sys
-import time
 
 import torch
 import torch.distributed as dist
@@ -98,28 +96,9 @@ def types():
     return {"tried": sum(len(ops) for _, ops in cases), "wrong": wrong}
 
 
-def lost():
-    """The last rank dies; the others must hear of it and end in bounded time."""
-    tensor = torch.ones(1 << 22, device="cuda")
-    for _ in range(3):
-        dist.all_reduce(tensor)
-    torch.cuda.synchronize()
-    if RANK == SIZE - 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    begin = time.monotonic()
-    try:
-        work = dist.all_reduce(tensor, async_op=True)
-        work.wait()
-        torch.cuda.synchronize()
-        heard = "nothing"
-    except Exception as error:  # whatever torch makes of NCCL's error
-        heard = type(error).__name__
-    return {"heard": heard, "seconds": time.monotonic() - begin}
-
-
 def do(kind, plugin):
     before = counters(plugin)
-    result = {"ddp": ddp, "fsdp": fsdp, "graph": graph, "types": types, "lost": lost}[kind]()
+    result = {"ddp": ddp, "fsdp": fsdp, "graph": graph, "types": types}[kind]()
     torch.cuda.synchronize()
     after = counters(plugin)
     result.update(kind=kind, ranks=SIZE, counters=after and {k: after[k] - before[k] for k in after})
@@ -135,8 +114,6 @@ def main():
     torch.cuda.synchronize()
     for kind in kinds:
         do(kind, plugin)
-    if "lost" in kinds:
-        os._exit(0)  # the group is dead: nothing is left to wait for
     dist.destroy_process_group()
 
 
