@@ -129,7 +129,7 @@ static void end_group(void *context, banyan_status status, const char *sentence)
     }
     pthread_mutex_unlock(&g->lock);
     for (int i = 0; i < g->lane_count && is_first; i++)
-        banyan_nccl_lane_abort(g->lanes[i]);
+        banyan_nccl_lane_end(g->lanes[i], status, g->sentence);
 }
 
 static banyan_status compare_ranks(banyan_comm *comm, const group *g, banyan_error *err)
@@ -175,8 +175,11 @@ static banyan_status open_lanes(banyan_comm *first, group *g, const banyan_nccl_
     return status;
 }
 
+/* A lane that fails ends all others, so none goes before all have stopped. */
 static void destroy_group(group *g)
 {
+    for (int i = 0; i < g->lane_count; i++)
+        banyan_nccl_lane_stop(g->lanes[i]);
     for (int i = 0; i < g->lane_count; i++)
         banyan_nccl_lane_destroy(g->lanes[i]);
     pthread_mutex_destroy(&g->lock);

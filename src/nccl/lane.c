@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "calls/comm.h"
 #include "core/alloc.h"
 
 enum { MOST_CALLS = 64 };
@@ -128,20 +129,22 @@ int banyan_nccl_lane_put(banyan_nccl_lane *lane, banyan_nccl_call *call)
     return has_room;
 }
 
-void banyan_nccl_lane_abort(banyan_nccl_lane *lane)
+void banyan_nccl_lane_end(banyan_nccl_lane *lane, banyan_status status, const char *sentence)
 {
-    banyan_comm_abort(lane->comm);
+    banyan_comm_end(lane->comm, status, sentence);
 }
 
-void banyan_nccl_lane_destroy(banyan_nccl_lane *lane)
+void banyan_nccl_lane_stop(banyan_nccl_lane *lane)
 {
-    if (!lane)
-        return;
     pthread_mutex_lock(&lane->lock);
     lane->is_ending = 1;
     pthread_cond_signal(&lane->changed);
     pthread_mutex_unlock(&lane->lock);
     pthread_join(lane->thread, NULL);
+}
+
+void banyan_nccl_lane_destroy(banyan_nccl_lane *lane)
+{
     pthread_cond_destroy(&lane->changed);
     pthread_mutex_destroy(&lane->lock);
     banyan_comm_destroy(lane->comm);

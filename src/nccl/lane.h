@@ -35,10 +35,13 @@ banyan_status banyan_nccl_lane_create(banyan_comm *comm, banyan_nccl_failure fai
 /* The call is the lane's until it is done. 0: the lane has too many. */
 int banyan_nccl_lane_put(banyan_nccl_lane *lane, banyan_nccl_call *call);
 
-/* Ends what is under way, on all ranks. */
-void banyan_nccl_lane_abort(banyan_nccl_lane *lane);
+/* Ends what is under way, on all ranks, which are told why. */
+void banyan_nccl_lane_end(banyan_nccl_lane *lane, banyan_status status, const char *sentence);
 
-/* Waits until all calls are done; accepts NULL. */
+/* Waits until all calls are done, after which nothing of the lane runs any more. */
+void banyan_nccl_lane_stop(banyan_nccl_lane *lane);
+
+/* Once it has stopped. */
 void banyan_nccl_lane_destroy(banyan_nccl_lane *lane);
 
 #endif
