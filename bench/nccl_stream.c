@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench/nccl_stream.c: streams of calls as NCCL makes them, through the plugin, and a ring over the plugin's own
- * sends and receives as NCCL's would be, each beside the bound of the network that BANYAN_TOPO names:
+/* bench/nccl_stream.c: streams of calls as NCCL makes them, through the plugin, and a ring over the plugin's
+ * own sends and receives as NCCL's would be, each beside the bound of the network that BANYAN_TOPO names:
  *
- *     banyan run --net racks:2x2x1,gbps=0.4,rack_gbps=0.2 bench_nccl_stream [-b BYTES] [-c CALL_BYTES] [-n TIMES]
+ *     banyan run --nccl --net racks:2x2x1,gbps=0.4,rack_gbps=0.2 bench_nccl_stream [-b BYTES] [-c CALL_BYTES]
+ *                                                                                  [-n TIMES]
  *
- * A vector of BYTES is cut into calls of CALL_BYTES, of which eight are in flight. The ring cuts it into chunks of
- * the same size per rank, and has eight sends and eight receives in flight. Rank 0 prints one line of JSON:
- * medians of rank 0's seconds, and their ratios to the bound. */
+ * A vector of BYTES is cut into calls of CALL_BYTES, of which eight are in flight. The ring cuts it into
+ * chunks of the same size per rank, and has eight sends and eight receives in flight. Rank 0 prints one line
+ * of JSON: medians of rank 0's seconds, and their ratios to the bound. */
 #include <banyan/banyan.h>
 #include <banyan/plan.h>
 #include <stdint.h>
