@@ -2,8 +2,7 @@
 /* bench/nccl_stream.c: streams of calls as NCCL makes them, through the plugin, and a ring over the plugin's
  * own sends and receives as NCCL's would be, each beside the bound of the network that BANYAN_TOPO names:
  *
- *     banyan run --nccl --net racks:2x2x1,gbps=0.4,rack_gbps=0.2 bench_nccl_stream [-b BYTES] [-c CALL_BYTES]
- *                                                                                  [-n TIMES]
+ *     banyan run --nccl --net SPEC bench_nccl_stream [-b BYTES] [-c CALL_BYTES] [-n TIMES]
  *
  * A vector of BYTES is cut into calls of CALL_BYTES, of which eight are in flight. The ring cuts it into
  * chunks of the same size per rank, and has eight sends and eight receives in flight. Rank 0 prints one line

@@ -4,7 +4,7 @@
 # fast is it beside NCCL's own sockets? One GPU is enough: each rank is a node of its own to NCCL (NCCL_HOSTID). Says what it saw, and writes
 # nccl-gpu.json and nccl-gpu.csv into the output folder.
 # Usage: scripts/nccl-gpu.sh BUILD_FOLDER OUTPUT_FOLDER [RANKS...], by default for 2, 3 and 4 ranks. PARTS="jobs lost speed" chooses; SIZES are those
-# of the speed part; NCCL's variables, such as NCCL_MIN_NCHANNELS, hold for all ways. MPS=1 starts CUDA's MPS, with which kernels of several processes
+# of the speed part. MPS=1 starts CUDA's MPS, with which kernels of several processes
 # run on the GPU together; without it they take turns of some milliseconds, and these turns are what is measured.
 set -u
 build=$(cd "$1" && pwd)
@@ -26,12 +26,15 @@ complain() {
     failed=1
 }
 
-# The variables of a way: NCCL's own sockets, the plugin, the plugin over TCP only.
+# The variables of a way: NCCL's own sockets as they are, and with as many channels as the plugin is given; the plugin as `banyan nccl-env` has it, and
+# over TCP only.
 way_environment() {
+    local served="NCCL_NET_PLUGIN=$plugin NCCL_COLLNET_ENABLE=1 NCCL_ALGO=allreduce:collnetchain NCCL_MIN_NCHANNELS=8"
     case $1 in
     sockets) echo NCCL_NET_PLUGIN=none NCCL_NET=Socket ;;
-    banyan) echo NCCL_NET_PLUGIN="$plugin" NCCL_COLLNET_ENABLE=1 NCCL_ALGO=allreduce:collnetchain ;;
-    banyan-tcp) echo NCCL_NET_PLUGIN="$plugin" NCCL_COLLNET_ENABLE=1 NCCL_ALGO=allreduce:collnetchain BANYAN_TRANSPORT=tcp ;;
+    sockets-8) echo NCCL_NET_PLUGIN=none NCCL_NET=Socket NCCL_MIN_NCHANNELS=8 ;;
+    banyan) echo "$served" ;;
+    banyan-tcp) echo "$served BANYAN_TRANSPORT=tcp" ;;
     esac
 }
 
@@ -86,14 +89,15 @@ lose_a_rank() {
 compare_speed() {
     local count way
     for count in $ranks; do
-        for way in sockets banyan banyan-tcp; do
+        for way in sockets sockets-8 banyan banyan-tcp; do
             run $way "$count" 200 "speed-$count-$way" "$build/banyan-nccl-test" $sizes -n "${ITERATIONS:-10}" -w 3 \
                 -J "$out/speed-$count-$way.json" || {
                 complain "$count ranks over $way: $(tail -1 "$out/speed-$count-$way.0")"
                 grep -h WARN "$out/speed-$count-$way."*.log 2> /dev/null | head -5
             }
-            [ $way = sockets ] || grep -h 'NET/Banyan.*served' "$out/speed-$count-$way.0.log" 2> /dev/null | tail -1
-            [ $way = sockets ] || grep -q COLLNET_CHAIN "$out/speed-$count-$way.0.log" || complain "no COLLNET_CHAIN in the log of $way"
+            [ ${way#sockets} != "$way" ] && continue
+            grep -h 'NET/Banyan.*served' "$out/speed-$count-$way.0.log" 2> /dev/null | tail -1
+            grep -q COLLNET_CHAIN "$out/speed-$count-$way.0.log" || complain "no COLLNET_CHAIN in the log of $way"
         done
     done
     python3 "$here/bench/nccl/judge.py" speed "$out" $ranks || failed=1

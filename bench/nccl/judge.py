@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-WAYS = ("sockets", "banyan", "banyan-tcp")
+WAYS = ("sockets", "sockets-8", "banyan", "banyan-tcp")
 
 
 def read(text):
@@ -72,7 +72,7 @@ def judge_speed(folder, counts):
             times = {w: tables[w][size]["in_place"]["time"] / 1e3 for w in WAYS if size in tables[w]}
             rows.append({"ranks": int(count), "bytes": size, **{w + "_ms": round(t, 4) for w, t in times.items()},
                          **{"speedup_" + w: round(times["sockets"] / times[w], 3)
-                            for w in WAYS[1:] if w in times and "sockets" in times}})
+                            for w in WAYS[2:] if w in times and "sockets" in times}})
     names = ["ranks", "bytes"] + [w + "_ms" for w in WAYS] + ["speedup_banyan", "speedup_banyan-tcp"]
     with open(os.path.join(folder, "nccl-gpu.csv"), "w", newline="") as file:
         writer = csv.DictWriter(file, names, restval="")

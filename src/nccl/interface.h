@@ -321,7 +321,7 @@ typedef struct {
     uint32_t bytes;
 } nccl_part_v8;
 
-/* What is gathered or scattered is a vector of bytes_per_rank bytes per rank; a call does the window of it. */
+/* What is gathered or scattered is a vector of bytes_per_rank bytes per rank; a call does a window of it. */
 typedef nccl_result (*nccl_gather)(void *comm, void *send, int part_count, nccl_part *recv_parts,
                                    size_t bytes_per_rank, size_t window_offset, size_t window_bytes,
                                    void *send_memory, void **request);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl/tuner.c: ncclTuner: has NCCL take CollNet's chain for an all-reduce where Banyan's plan is predicted to be
- * faster on the network that BANYAN_TOPO names than NCCL's ring and trees would be there, and leaves
+/* nccl/tuner.c: ncclTuner: has NCCL take CollNet's chain for an all-reduce where Banyan's plan is predicted
+ * to be faster on the network that BANYAN_TOPO names than NCCL's ring and trees would be there, and leaves
  * everything else to NCCL.
  *
  * NCCL's ring follows the order of the nodes and its tree is a double binary tree; both are predicted as
- * schedules of the same names, with the same model. Where BANYAN_TOPO names no network or asks to measure one,
- * nothing is known to predict with, and NCCL decides. Predictions are made once per power of four. */
+ * schedules of the same names, with the same model. Where BANYAN_TOPO names no network or asks to measure
+ * one, nothing is known to predict with, and NCCL decides. Predictions are made once per power of four. */
 #include <banyan/plan.h>
 #include <pthread.h>
 #include <stdio.h>
