@@ -95,7 +95,7 @@ compare_speed() {
                 complain "$count ranks over $way: $(tail -1 "$out/speed-$count-$way.0")"
                 grep -h WARN "$out/speed-$count-$way."*.log 2> /dev/null | head -5
             }
-            [ ${way#sockets} != "$way" ] && continue
+            [ "${way#sockets}" != "$way" ] && continue
             grep -h 'NET/Banyan.*served' "$out/speed-$count-$way.0.log" 2> /dev/null | tail -1
             grep -q COLLNET_CHAIN "$out/speed-$count-$way.0.log" || complain "no COLLNET_CHAIN in the log of $way"
         done
