@@ -16,6 +16,7 @@ typedef struct {
 static int await(nccl_plugin *p, nccl_result (*test)(nccl_plugin *, void *, int *, int *), void *request,
                  double seconds)
 {
+    struct timespec pause = {.tv_nsec = 50000};
     double until_s = banyan_clock_s() + seconds;
     int is_done = 0, bytes = 0;
 
@@ -25,7 +26,7 @@ static int await(nccl_plugin *p, nccl_result (*test)(nccl_plugin *, void *, int 
         if (!is_done && banyan_clock_s() > until_s)
             return -2;
         if (!is_done)
-            sched_yield();
+            nanosleep(&pause, NULL); /* ranks share few cores here */
     }
     return bytes;
 }
@@ -123,7 +124,7 @@ static int reduce_in_every_version(job_rank *self)
         node n;
 
         if (open_node(self, version, &n) || stream_of_calls(self, &n, 20, 8192) ||
-            stream_of_calls(self, &n, 9, 131072) || stream_of_calls(self, &n, 3, 1))
+            stream_of_calls(self, &n, 9, 32768) || stream_of_calls(self, &n, 3, 1))
             return 1;
         done += 32;
         n.plugin.get_counts(counts);
@@ -306,10 +307,13 @@ static int open_ring(job_rank *self, nccl_plugin *p, ring *out)
 /* In turn, as NCCL's proxy thread does: what is sent moves on only while it is asked for. */
 static int await_all(job_rank *self, nccl_plugin *p, void **sends, void **receives, size_t expected)
 {
+    struct timespec pause = {.tv_nsec = 50000};
     double until_s = banyan_clock_s() + 60;
     int left = 2 * FLIGHT;
 
     while (left) {
+        int before = left;
+
         for (int k = 0; k < 2 * FLIGHT; k++) {
             void **request = k < FLIGHT ? &sends[k] : &receives[k - FLIGHT];
             int is_done = 0, bytes = 0;
@@ -321,6 +325,8 @@ static int await_all(job_rank *self, nccl_plugin *p, void **sends, void **receiv
             left -= is_done;
             *request = is_done ? NULL : *request;
         }
+        if (left == before)
+            nanosleep(&pause, NULL);
         EXPECT(banyan_clock_s() < until_s, "%d messages are not through after 60 s", left);
     }
     return 0;
