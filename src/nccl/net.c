@@ -146,7 +146,7 @@ static banyan_status open_listener(listening_end *end, unsigned char *handle, ba
 {
     const banyan_nccl_device *device = banyan_nccl_device_get(err);
     banyan_door_handler handler = {end, ask, take};
-    banyan_secret told, secret;
+    banyan_secret told = {{0}}, secret;
     banyan_status status =
         device ? banyan_auth_random(told.bytes, sizeof told.bytes, err) : BANYAN_INVALID_USAGE;
 
@@ -291,7 +291,7 @@ nccl_result banyan_nccl_net_connect(int device, void *handle, void **sending)
 
     (void)device;
     *sending = NULL;
-    memcpy(&a, bytes + ATTEMPT_AT, sizeof(void *));
+    memcpy(&a, bytes + ATTEMPT_AT, sizeof a);
     if (!a)
         status = begin_attempt(bytes, &a, &err);
     if (!status)
@@ -305,7 +305,7 @@ nccl_result banyan_nccl_net_connect(int device, void *handle, void **sending)
         end_attempt(a);
         a = NULL;
     }
-    memcpy(bytes + ATTEMPT_AT, &a, sizeof(void *));
+    memcpy(bytes + ATTEMPT_AT, &a, sizeof a);
     return status && status != BANYAN_IN_PROGRESS ? complain(status, &err) : NCCL_SUCCESS;
 }
 
