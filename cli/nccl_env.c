@@ -47,7 +47,8 @@ banyan_status nccl_variables(int chooses, nccl_variable each, void *context, ban
         each(context, "NCCL_TUNER_PLUGIN", path);
     else
         each(context, "NCCL_ALGO", "allreduce:collnetchain");
-    each(context, "NCCL_MIN_NCHANNELS", "8"); /* more in flight: NCCL makes one call of up to eight channels */
+    each(context, "NCCL_MIN_NCHANNELS",
+         "8"); /* more in flight: NCCL makes one call of up to eight channels */
     return pass_on(each, context, err);
 }
 
