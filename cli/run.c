@@ -14,6 +14,7 @@
 #include "core/alloc.h"
 #include "core/settings.h"
 #include "core/value.h"
+#include "nccl.h"
 #include "run_job.h"
 
 static const cli_option options[] = {
@@ -21,6 +22,7 @@ static const cli_option options[] = {
     {"hosts", 0, "LIST", "the test network hosts:LIST,gbps=1: so many ranks on each host, 2+3 (needs root)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
+    {"nccl", 0, NULL, "NCCL in these ranks uses Banyan between nodes, as banyan nccl-env says"},
     {"spare", 0, "N", "so many ranks may fail while the others go on (default: 0)"},
     {"timeout", 'T', "TIME", "end the job when it takes longer, with exit code 124"},
     {NULL, 0, NULL, NULL}};
@@ -96,6 +98,13 @@ static banyan_status read_quorum(run_job *job, banyan_error *err)
     return status;
 }
 
+static void ignore_variable(void *context, const char *name, const char *value)
+{
+    (void)context;
+    (void)name;
+    (void)value;
+}
+
 static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
 {
     const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout"),
@@ -106,6 +115,11 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     job->command = arguments->command;
     job->is_tagged = cli_has(arguments, "tag");
     job->is_quiet = cli_has(arguments, "quiet");
+    job->uses_nccl = cli_has(arguments, "nccl");
+    if (job->uses_nccl)
+        status = nccl_variables(0, ignore_variable, NULL, err); /* is the plugin there? */
+    if (status)
+        return status;
     if (!job->command)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see «banyan run --help»");
     status = choose_network(arguments, job, err);
@@ -194,12 +208,12 @@ static int run(const cli_arguments *arguments)
     return status ? cli_fail(arguments, status, &err) : outcome.exit_code;
 }
 
-const cli_verb cli_verb_run = {.name = "run",
-                               .usage =
-                                   "[-n N] [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-                                   "--net SPEC [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-                                   "--hosts LIST [--tag] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
-                               .summary = "starts the ranks of a job here, or in a test network of its own",
-                               .takes_command = 1,
-                               .options = options,
-                               .run = run};
+const cli_verb cli_verb_run = {
+    .name = "run",
+    .usage = "[-n N] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+             "--net SPEC [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+             "--hosts LIST [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
+    .summary = "starts the ranks of a job here, or in a test network of its own",
+    .takes_command = 1,
+    .options = options,
+    .run = run};

@@ -26,6 +26,7 @@
 #include "core/job.h"
 #include "core/settings.h"
 #include "core/text.h"
+#include "nccl.h"
 
 #define GRACE_S 2.0
 #define DRAIN_MS 300 /* for output that outlives its rank */
@@ -102,6 +103,27 @@ static void set_python_path(void)
     banyan_text_fini(&path);
 }
 
+static void set_variable(void *context, const char *name, const char *value)
+{
+    (void)context;
+    setenv(name, value, 0); /* the user's own word counts more */
+}
+
+/* torch's own variables, for programs that know nothing of Banyan. */
+static void set_nccl(const run_job *job, int rank, int local_rank)
+{
+    const char *colon = strrchr(job->root, ':');
+    char host[sizeof job->root];
+
+    nccl_variables(0, set_variable, NULL, NULL);
+    snprintf(host, sizeof host, "%.*s", (int)(colon - job->root), job->root);
+    set_number("RANK", rank);
+    set_number("WORLD_SIZE", job->rank_count);
+    set_number("LOCAL_RANK", local_rank);
+    setenv("MASTER_ADDR", host, 1);
+    set_number("MASTER_PORT", atoi(colon + 1) + 1);
+}
+
 static void set_environment(const run_job *job, int rank)
 {
     int before = 0, together = 0;
@@ -121,6 +143,8 @@ static void set_environment(const run_job *job, int rank)
         setenv(BANYAN_JOB_TOPO, job->spec, 0);
         setenv(BANYAN_JOB_IFNAME, RUN_NET_INTERFACE, 0);
     }
+    if (job->uses_nccl)
+        set_nccl(job, rank, before);
 }
 
 /* Rank 0 gets our input, unless that is a terminal, from which a background group cannot read. */

@@ -149,6 +149,10 @@ typedef struct {
 /* The process that calls it serves the meeting of the ranks, from a thread that ends by itself. */
 BANYAN_API banyan_status banyan_get_unique_id(banyan_unique_id *id);
 
+/* In the process that made it: nobody will come with this id any more, so its thread ends now. SUCCESS also
+ * where it has ended already. */
+BANYAN_API banyan_status banyan_release_unique_id(const banyan_unique_id *id);
+
 BANYAN_API banyan_status banyan_comm_init_rank(banyan_comm **comm, int size, banyan_unique_id id, int rank,
                                                const banyan_config *config);
 

@@ -226,3 +226,28 @@ banyan_status banyan_launch_secret(const banyan_settings *settings, const banyan
         snprintf(buffer, bytes, "job %s at %s", launch->job, launch->root);
     return BANYAN_SUCCESS;
 }
+
+banyan_status banyan_launch_bind_secret(banyan_secret *secret, banyan_error *err)
+{
+    banyan_settings *settings = NULL;
+    banyan_launch none = {.rank = 0};
+    banyan_secret own, both;
+    char text[4096] = "";
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (status)
+        return status;
+    if (*banyan_settings_string(settings, BANYAN_SETTING_SECRET) ||
+        *banyan_settings_string(settings, BANYAN_SETTING_SECRET_FILE)) {
+        status = banyan_launch_secret(settings, &none, text, sizeof text, err);
+        banyan_auth_secret_from_text(text, &own);
+        for (int i = 0; i < BANYAN_AUTH_BYTES; i++)
+            both.bytes[i] = own.bytes[i] ^ secret->bytes[i];
+        banyan_auth_secret_derive(&both, "bound", 0, secret);
+        banyan_auth_forget(text, sizeof text);
+        banyan_auth_forget(&own, sizeof own);
+        banyan_auth_forget(&both, sizeof both);
+    }
+    banyan_settings_destroy(settings);
+    return status;
+}

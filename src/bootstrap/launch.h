@@ -3,6 +3,7 @@
 #ifndef BANYAN_BOOTSTRAP_LAUNCH_H
 #define BANYAN_BOOTSTRAP_LAUNCH_H
 
+#include "core/auth.h"
 #include "core/settings.h"
 
 typedef struct {
@@ -26,5 +27,9 @@ banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_looku
  * away. */
 banyan_status banyan_launch_secret(const banyan_settings *settings, const banyan_launch *launch, char *buffer,
                                    size_t bytes, banyan_error *err);
+
+/* Where BANYAN_SECRET or BANYAN_SECRET_FILE is set, a secret that was told to others becomes one that only
+ * those who have that setting know; else it stays as it is. */
+banyan_status banyan_launch_bind_secret(banyan_secret *secret, banyan_error *err);
 
 #endif

@@ -46,6 +46,7 @@ typedef struct {
 } guest;
 
 struct banyan_store {
+    banyan_store *next_left; /* of the list below */
     banyan_listener *listener;
     int wake;
     pthread_t thread;
@@ -68,6 +69,12 @@ struct banyan_store {
     banyan_status status;
     banyan_error reason;
 };
+
+/* Those of this process that serve although nobody waits for them. */
+static struct {
+    pthread_mutex_t lock;
+    banyan_store *first;
+} left = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *banyan_ranks_format(const char *is_named, int size, char *buffer, size_t bytes)
 {
@@ -373,8 +380,21 @@ static void attend(banyan_store *store)
     banyan_free(polled);
 }
 
+static void forget_left(banyan_store *store)
+{
+    banyan_store **link = &left.first;
+
+    pthread_mutex_lock(&left.lock);
+    while (*link && *link != store)
+        link = &(*link)->next_left;
+    if (*link)
+        *link = store->next_left;
+    pthread_mutex_unlock(&left.lock);
+}
+
 static void destroy(banyan_store *store)
 {
+    forget_left(store);
     for (size_t i = 0; i < store->guest_count; i++)
         banyan_channel_fini(&store->guests[i].channel);
     banyan_listener_destroy(store->listener);
@@ -524,9 +544,31 @@ void banyan_store_stop(banyan_store *store)
 
 void banyan_store_leave(banyan_store *store)
 {
+    pthread_mutex_lock(&left.lock);
+    store->next_left = left.first;
+    left.first = store;
+    pthread_mutex_unlock(&left.lock);
     pthread_detach(store->thread);
     if (atomic_exchange(&store->is_over, 1))
         destroy(store);
+}
+
+void banyan_store_dismiss(const banyan_address *address)
+{
+    uint64_t one = 1;
+
+    pthread_mutex_lock(&left.lock);
+    for (banyan_store *store = left.first; store; store = store->next_left) {
+        const banyan_address *own = banyan_store_address(store);
+
+        if (own->family != address->family || own->port != address->port || own->scope != address->scope ||
+            memcmp(own->bytes, address->bytes, sizeof own->bytes) != 0)
+            continue;
+        atomic_store(&store->is_ending, 1);
+        if (write(store->wake, &one, sizeof one) < 0)
+            break; /* it looks again when its time-out has passed */
+    }
+    pthread_mutex_unlock(&left.lock);
 }
 
 static banyan_status read_cards(const unsigned char *body, size_t bytes, int size, banyan_card *cards,

@@ -24,6 +24,9 @@ size_t banyan_store_sent_bytes(const banyan_store *store); /* so far, without he
 void banyan_store_stop(banyan_store *store);               /* ends it at once, accepts NULL */
 void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
 
+/* Ends the one of this address that was left, if it still serves. */
+void banyan_store_dismiss(const banyan_address *address);
+
 /* A rank's visit. cards has room for size. timeout_ms is for the whole of it. The card is written after the
  * first connection is made: prepare, which is called once, may complete it with what it learns from this
  * side's address of the connection. A connection that is lost before the cards have come is made again, as

@@ -125,8 +125,7 @@ static void write_id(const banyan_address *address, const banyan_secret *secret,
     memcpy(bytes + 36, secret->bytes, sizeof secret->bytes);
 }
 
-static banyan_status read_id(const banyan_unique_id *id, banyan_address *address, banyan_secret *secret,
-                             banyan_error *err)
+static banyan_status parse_id(const banyan_unique_id *id, banyan_address *address, banyan_error *err)
 {
     const unsigned char *bytes = (const unsigned char *)id->bytes;
 
@@ -136,15 +135,23 @@ static banyan_status read_id(const banyan_unique_id *id, banyan_address *address
                                 .port = (uint16_t)banyan_get32(bytes + 12),
                                 .scope = banyan_get32(bytes + 16)};
     memcpy(address->bytes, bytes + 20, 16);
-    memcpy(secret->bytes, bytes + 36, sizeof secret->bytes);
     return BANYAN_SUCCESS;
+}
+
+static banyan_status read_id(const banyan_unique_id *id, banyan_address *address, banyan_secret *secret,
+                             banyan_error *err)
+{
+    banyan_status status = parse_id(id, address, err);
+
+    memcpy(secret->bytes, (const unsigned char *)id->bytes + 36, sizeof secret->bytes);
+    return status ? status : banyan_launch_bind_secret(secret, err);
 }
 
 banyan_status banyan_get_unique_id(banyan_unique_id *id)
 {
     banyan_settings *settings = NULL;
     banyan_interface interface;
-    banyan_secret secret;
+    banyan_secret secret = {{0}}, bound;
     banyan_store *store = NULL;
     banyan_status status;
     int low, high, count;
@@ -160,8 +167,11 @@ banyan_status banyan_get_unique_id(banyan_unique_id *id)
                                          banyan_listen_family(settings), 1, &interface, &count, NULL);
     if (!status)
         status = banyan_auth_random(secret.bytes, sizeof secret.bytes, NULL);
+    bound = secret;
     if (!status)
-        status = banyan_store_start(&interface.address, low, high, &secret, PATIENCE_MS,
+        status = banyan_launch_bind_secret(&bound, NULL);
+    if (!status)
+        status = banyan_store_start(&interface.address, low, high, &bound, PATIENCE_MS,
                                     (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS), &store,
                                     NULL);
     if (!status) {
@@ -170,6 +180,17 @@ banyan_status banyan_get_unique_id(banyan_unique_id *id)
     }
     banyan_settings_destroy(settings);
     banyan_auth_forget(&secret, sizeof secret);
+    banyan_auth_forget(&bound, sizeof bound);
+    return status;
+}
+
+banyan_status banyan_release_unique_id(const banyan_unique_id *id)
+{
+    banyan_address address;
+    banyan_status status = id ? parse_id(id, &address, NULL) : BANYAN_INVALID_ARGUMENT;
+
+    if (!status)
+        banyan_store_dismiss(&address);
     return status;
 }
 

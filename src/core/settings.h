@@ -59,6 +59,7 @@
     X(TCP_WINDOW, BYTES, "0", "0..1073741824",                                                               \
       "what a stream may have under way over TCP, at least 4096; 0: what suits the network")                 \
     X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \
+    X(NCCL_LANES, INTEGER, "4", "1..16", "how many of NCCL's calls go on at a time between the nodes")       \
     X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \
     X(SIZE, INTEGER, "0", "0..1048576", "how many ranks the job has, together with BANYAN_RANK")             \
     X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \

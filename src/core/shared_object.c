@@ -20,14 +20,14 @@
 #define BANYAN_PLUGIN_DIR "lib/banyan" /* under the prefix, wherever that was moved to */
 #endif
 
-static int try_file(const char *folder, const char *relative, const char *name, char *path, size_t size)
+static int try_file(const char *folder, const char *relative, const char *file, char *path, size_t size)
 {
-    int length = snprintf(path, size, "%s%s/banyan-%s.so", folder, relative, name);
+    int length = snprintf(path, size, "%s%s/%s", folder, relative, file);
 
     return length > 0 && (size_t)length < size && banyan_file_exists(path);
 }
 
-static int try_near(char *place, const char *name, char *path, size_t size)
+static int try_near(char *place, const char *file, char *path, size_t size)
 {
     static const char *const relatives[] = {"/banyan", "", "/..", "/../..", ("/../" BANYAN_PLUGIN_DIR)};
     char *slash = strrchr(place, '/');
@@ -36,32 +36,40 @@ static int try_near(char *place, const char *name, char *path, size_t size)
         return 0;
     *slash = '\0';
     for (size_t i = 0; i < sizeof relatives / sizeof *relatives; i++)
-        if (try_file(place, relatives[i], name, path, size))
+        if (try_file(place, relatives[i], file, path, size))
             return 1;
     return 0;
 }
 
-int banyan_shared_object_find(const char *name, const char *folder, char *path, size_t size)
+int banyan_shared_object_find_file(const char *file, char *path, size_t size)
 {
     static const char anchor = 0;
     char place[PATH_MAX];
     Dl_info info;
     ssize_t length;
 
-    if (*folder)
-        return try_file(folder, "", name, path, size);
     if (dladdr(&anchor, &info) && info.dli_fname && strlen(info.dli_fname) < sizeof place) {
         strcpy(place, info.dli_fname);
-        if (try_near(place, name, path, size))
+        if (try_near(place, file, path, size))
             return 1;
     }
     length = readlink("/proc/self/exe", place, sizeof place - 1);
     if (length > 0) {
         place[length] = '\0';
-        if (try_near(place, name, path, size))
+        if (try_near(place, file, path, size))
             return 1;
     }
-    return try_file(BANYAN_PLUGIN_PLACE, "", name, path, size);
+    return try_file(BANYAN_PLUGIN_PLACE, "", file, path, size);
+}
+
+int banyan_shared_object_find(const char *name, const char *folder, char *path, size_t size)
+{
+    char file[64];
+
+    snprintf(file, sizeof file, "banyan-%s.so", name);
+    if (*folder)
+        return try_file(folder, "", file, path, size);
+    return banyan_shared_object_find_file(file, path, size);
 }
 
 banyan_status banyan_shared_object_open(const char *name, const char *folder, const char *needs, int flags,

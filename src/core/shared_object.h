@@ -15,6 +15,9 @@ enum { BANYAN_SHARED_OBJECT_PATH_SIZE = 4096 + 64 };
  * beside the program, and where they were installed. */
 int banyan_shared_object_find(const char *name, const char *folder, char *path, size_t size);
 
+/* The same for a shared object that has another name, which others load: libnccl-net-banyan.so. */
+int banyan_shared_object_find_file(const char *file, char *path, size_t size);
+
 /* UNSUPPORTED: it is not there (the sentence says that it is built where needs is installed), or it cannot be
  * loaded. A loaded one stays loaded. flags: RTLD_LOCAL or RTLD_GLOBAL. */
 banyan_status banyan_shared_object_open(const char *name, const char *folder, const char *needs, int flags,

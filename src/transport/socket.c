@@ -281,6 +281,15 @@ int banyan_socket_local(int socket, banyan_address *out)
     return getsockname(socket, &wide.any, &length) == 0 && narrow(&wide, out);
 }
 
+int banyan_socket_peer(int socket, banyan_address *out)
+{
+    wide_address wide;
+    socklen_t length = sizeof wide;
+
+    memset(&wide, 0, sizeof wide);
+    return getpeername(socket, &wide.any, &length) == 0 && narrow(&wide, out);
+}
+
 int banyan_socket_wait(int socket, short events, int64_t deadline_ns)
 {
     struct pollfd one = {.fd = socket, .events = events};

@@ -73,8 +73,9 @@ banyan_status banyan_socket_connected(int socket, const banyan_address *to, bany
  * leaves the kernel to size the buffers, which fills most links better than any fixed size. */
 void banyan_socket_tune(int socket, size_t buffer_bytes);
 
-/* Our own end of a connection. */
+/* Our own end of a connection, and the other one. */
 int banyan_socket_local(int socket, banyan_address *out);
+int banyan_socket_peer(int socket, banyan_address *out);
 
 /* Waits for poll(2) events until the deadline; 0: it has passed. */
 int banyan_socket_wait(int socket, short events, int64_t deadline_ns);

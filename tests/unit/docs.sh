@@ -41,7 +41,7 @@ check_man_headers() {
 check_verbs() {
     local verb page option
     local verbs help
-    verbs=$("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+    verbs=$("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
     [ -n "$verbs" ] || complain "«banyan --help» lists no verbs"
     for verb in $verbs; do
         page=docs/verbs/banyan-$verb.md
