@@ -25,6 +25,8 @@ cp "$source/scripts/test.sh" "$source/scripts/analyse.sh" "$place/tree/scripts/"
 cp "$source/tests/docs_commands.sh" "$source/tests/test_network.sh" "$place/tree/tests/"
 touch "$place/tree/tests/unit/execute.c"
 echo : > "$place/tree/tests/unit/lp_module.sh"
+echo '#!/bin/sh' > "$place/tree/scripts/fuzz.sh"
+chmod +x "$place/tree/scripts/fuzz.sh"
 for tool in sh bash cat date rm mktemp dirname basename sed awk grep sort uniq wc xargs find timeout tail tee tr touch nproc mkdir; do
     ln -s "$(command -v $tool)" "$place/bin/$tool"
 done
