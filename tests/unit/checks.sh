@@ -84,7 +84,8 @@ pretend gcc <<< ''
 pretend python3 <<< ''
 mkdir -p "$place/tree/build/clang" && cp "$place/bin/banyan" "$place/tree/build/clang/banyan"
 stages || complain "all stages are well, but the whole is not"
-summary "passed layout (make check-format)" "passed clang, all warnings are errors" "passed static analysis (make analyse)" "passed the commands that the documents show" \
+summary "passed layout (make check-format)" "passed clang, all warnings are errors" "passed fuzz targets: their corpora" \
+    "passed static analysis (make analyse)" "passed the commands that the documents show" \
     "passed little address space" "passed plans against stored ones, some of the small networks" \
     "passed TSan: the tests with threads" "passed everything under ASan and UBSan" || complain "the stages that passed are not told"
 
@@ -94,7 +95,7 @@ stages && complain "a mistake that the analysis finds is no failure"
 rm "$place/bin/clang" "$place/bin/clang-format" "$place/bin/clang-tidy" "$place/bin/cppcheck"
 stages || complain "a stage that cannot run here fails"
 summary "skipped layout (make check-format): clang-format is not installed" "skipped clang, all warnings are errors: clang is not installed" \
-    "skipped static analysis (make analyse): clang-tidy is not installed" \
+    "skipped fuzz targets: their corpora: clang is not installed" "skipped static analysis (make analyse): clang-tidy is not installed" \
     "passed the commands that the documents show" "passed little address space" \
     "passed plans against stored ones, some of the small networks" "passed TSan: the tests with threads" "passed everything under ASan and UBSan" ||
     complain "the stages that were skipped are not told"
@@ -103,7 +104,7 @@ pretend ctest <<< 'case "$*" in *tsan*) exit 8 ;; esac'
 sed -i 's/banyan well$/banyan bad/' "$place/tree/page.md"
 stages && complain "stages fail, but the whole does not"
 summary "skipped layout (make check-format): clang-format is not installed" "skipped clang, all warnings are errors: clang is not installed" \
-    "skipped static analysis (make analyse): clang-tidy is not installed" \
+    "skipped fuzz targets: their corpora: clang is not installed" "skipped static analysis (make analyse): clang-tidy is not installed" \
     "failed the commands that the documents show" "passed little address space" \
     "passed plans against stored ones, some of the small networks" "failed TSan: the tests with threads" "passed everything under ASan and UBSan" ||
     complain "a stage that failed is not told, or keeps others from running"
