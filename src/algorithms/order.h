@@ -12,7 +12,7 @@
     }
 
 /* Ranks in the order of the option, or of the default: host after host, along fast direct links where there
- * are some; on a grid along a Hamiltonian cycle where there is one, along a snake otherwise. On success the
+ * are some, so that steps do not meet on cables between switches; on a grid along a Hamiltonian cycle where there is one, along a snake otherwise. On success the
  * caller frees *out, active_count ranks. */
 banyan_status banyan_problem_order(const banyan_problem *problem, int **out, banyan_error *err);
 

@@ -160,7 +160,7 @@ static banyan_status run(const setting *on, const banyan_fluid_options *options,
 /* Rounds said that slices cannot help. But nobody waits for rounds: messages that meet may do better in slices.
  * Whoever sends would choose what is faster, so both are tried. A second run that takes too long is no run. */
 static banyan_status try_slices(const setting *on, const banyan_fluid_options *options,
-                                 banyan_fluid_result *out, banyan_error *err)
+                                banyan_fluid_result *out, banyan_error *err)
 {
     banyan_fluid_options sliced = *options;
     banyan_fluid_result other;
