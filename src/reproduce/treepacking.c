@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/treepacking.c: the evaluation of near-optimal tree packing: Fig. 4 to 7.
  *
- * Machines of 4 or 8 GPUs, every two of a machine joined at 100 Gb/s, which is the paper's default (section
- * VI-A); in Fig. 6 a DGX-1's mesh at 300. A link joins every two GPUs of different machines. The paper does not
- * draw its network; of five ways to join machines this is the only one in which parameter servers reach the
- * optimum at 100 Gb/s, as it says. A model of 1.33 GB is synchronised. Times are those of the paper: bytes over
- * rate, without latency. */
+ * Machines of 4 or 8 GPUs, every two of a machine joined at 100 Gb/s, which is the paper's default
+ * (section VI-A); in Fig. 6 a DGX-1's mesh at 300. A link joins every two GPUs of different machines. The
+ * paper does not draw its network; of five ways to join machines this is the only one in which parameter
+ * servers reach the optimum at 100 Gb/s, as it says. A model of 1.33 GB is synchronised. Times are those
+ * of the paper: bytes over rate, without latency. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static const int vectors[VECTORS][4] = {{1, 1, 1, 1}, {2, 1, 1, 0}, {2, 2, 0, 0}
 
 typedef enum { IN_TWO_STAGES, BY_MACHINE, PIPELINED } counting;
 
-/* Stages follow each other, in Blink and PLink also inside and between machines; NCCL's double tree reduces and
- * broadcasts at once. */
+/* Stages follow each other, in Blink and PLink also inside and between machines; NCCL's double tree
+ * reduces and broadcasts at once. */
 static const struct {
     const char *name;
     counting counts;

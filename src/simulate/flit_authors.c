@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_authors.c: tables in the order of flows, and ports in turn where messages leave the network.
+/* simulate/flit_authors.c: tables in the order of flows, and ports in turn where messages leave the
+ * network.
  *
- * A flow is a tree, or in rings the piece that travels. In a step a free port takes the first entry that is
- * ready, and so another cable in every step; at the other end messages get ports in turn in the
- * same order, whatever cable they come over. What a port still buffers for one cable then holds up the next step's message for
- * another, on both sides.
+ * A flow is a tree, or in rings the piece that travels. In a step a free port takes the first entry that
+ * is ready, and so another cable in every step; at the other end messages get ports in turn in the same
+ * order, whatever cable they come over. What a port still buffers for one cable then holds up the next
+ * step's message for another, on both sides.
  *
- * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, 2021; its
- * simulator is public. */
+ * Paper: J. Huang et al., Communication Algorithm-Architecture Co-Design for Distributed Deep Learning,
+ * 2021; its simulator is public. */
 #include "simulate/flit_authors.h"
 
 #include <stdlib.h>

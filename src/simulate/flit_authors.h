@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_authors.h: what the interface of the MultiTree authors' simulator does unlike ours. Internal to
- * the flit engine. */
+/* simulate/flit_authors.h: what the interface of the MultiTree authors' simulator does unlike ours.
+ * Internal to the flit engine. */
 #ifndef BANYAN_SIMULATE_FLIT_AUTHORS_H
 #define BANYAN_SIMULATE_FLIT_AUTHORS_H
 

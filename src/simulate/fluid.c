@@ -157,8 +157,9 @@ static banyan_status run(const setting *on, const banyan_fluid_options *options,
     return status;
 }
 
-/* Rounds said that slices cannot help. But nobody waits for rounds: messages that meet may do better in slices.
- * Whoever sends would choose what is faster, so both are tried. A second run that takes too long is no run. */
+/* Rounds said that slices cannot help. But nobody waits for rounds: messages that meet may do better in
+ * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long
+ * is no run. */
 static banyan_status try_slices(const setting *on, const banyan_fluid_options *options,
                                 banyan_fluid_result *out, banyan_error *err)
 {
@@ -188,8 +189,9 @@ static int may_try(const setting *on, const banyan_fluid_options *options, const
            result->message_count == on->schedule->transfer_count && result->message_count <= MOST_TRIED;
 }
 
-/* Slices may help where flows meet on a route of their own, and where the schedule took longer than its rounds
- * would take one after the other: then whole messages on links that routes share have got out of step. */
+/* Slices may help where flows meet on a route of their own, and where the schedule took longer than its
+ * rounds would take one after the other: then whole messages on links that routes share have got out of
+ * step. */
 static banyan_status may_gain(const setting *on, const banyan_fluid_result *result, int *out,
                               banyan_error *err)
 {

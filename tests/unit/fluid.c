@@ -274,8 +274,8 @@ TEST(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow)
     banyan_topology_destroy(t);
 }
 
-/* The paper's Eq. 2, twice: 2 (p-1)/p of the vector over the slowest link, on machines of two and three. A ring
- * both ways has routes that cross at the switch, where only slices keep in step. */
+/* The paper's Eq. 2, twice: 2 (p-1)/p of the vector over the slowest link, on machines of two and three. A
+ * ring both ways has routes that cross at the switch, where only slices keep in step. */
 TEST(a_ring_on_uneven_machines_is_as_fast_as_its_slowest_link)
 {
     banyan_topology *t = load("hosts:2+3,gbps=1,latency=50us,local_gbps=80,local_latency=5us");
