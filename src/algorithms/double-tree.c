@@ -7,18 +7,18 @@
  *         1       5               2       6
  *       0   2   4   6           1   3   5   0
  *
- * In a binary tree half of the ranks are leaves, which have no children to serve. Even ranks are the leaves
- * of the first tree, odd ones are leaves of the second, so every rank is inner in one tree at most and sends
- * no more than the whole vector twice: once slices follow one another through the trees, time for bandwidth
- * is that of a ring, in 2 log2(p) hops. Cost: 2 log2(p) a + 2 n b. Broadcast and reduce: the root feeds the
- * heads of both trees over all others.
+ * In a binary tree half of the ranks are leaves, which have no children to serve. Even ranks are the
+ * leaves of the first tree, odd ones are leaves of the second, so every rank is inner in one tree at most
+ * and sends no more than the whole vector twice: once slices follow one another through the trees, time
+ * for bandwidth is that of a ring, in 2 log2(p) hops. Cost: 2 log2(p) a + 2 n b. Broadcast and reduce: the
+ * root feeds the heads of both trees over all others.
  *
- * All-reduce over several hosts has trees of hosts, as NCCL has since its version 2.4: in each host a chain in
- * the ring's order ends at a leader, and leaders make the trees. The two trees have different leaders where
- * several workers of a host have links that leave it.
+ * All-reduce over several hosts has trees of hosts, as NCCL has since its version 2.4: in each host a
+ * chain in the ring's order ends at a leader, and leaders make the trees. The two trees have different
+ * leaders where several workers of a host have links that leave it.
  *
- * Papers: P. Sanders, J. Speck, J. L. Träff, Two-Tree Algorithms for Full Bandwidth Broadcast, Reduction and
- * Scan, 2009; S. Jeaugey, Massively Scale Your Deep Learning Training with NCCL 2.4, 2019. */
+ * Papers: P. Sanders, J. Speck, J. L. Träff, Two-Tree Algorithms for Full Bandwidth Broadcast, Reduction
+ * and Scan, 2009; S. Jeaugey, Massively Scale Your Deep Learning Training with NCCL 2.4, 2019. */
 #include <stdlib.h>
 
 #include "algorithms/algorithms.h"
@@ -204,7 +204,8 @@ static int host_of_last(const banyan_problem *problem, const int *order)
     return problem->topology->nodes[problem->active[order[problem->active_count - 1]]].host;
 }
 
-/* Hosts in the ring's order, which may begin within one. *is_done is 0 where there is one host, or a worker has none. */
+/* Hosts in the ring's order, which may begin within one. *is_done is 0 where there is one host, or a
+ * worker has none. */
 static banyan_status stand_by_host(const banyan_problem *problem, forest *trees, int *is_done,
                                    banyan_error *err)
 {

@@ -4,10 +4,11 @@
  *     u0 .. u3 -> l0 .. l3: steps between switches of one layer pass through the other one and meet there
  *     u0, l0, u1, l1, ..:   every step between switches has a cable of its own
  *
- * A block is a run of ranks of one host or one switch. A ring is as slow as its fullest link, so the cost of an
- * order is the time on that link, and then the sum of squares of the time on all links. Two orders are made
- * better, the one given and that which always goes on to the nearest block, by turning a stretch round (2-opt)
- * and by moving a block elsewhere; the better one wins. Cost: n^2 orders of n steps a pass, n blocks. */
+ * A block is a run of ranks of one host or one switch. A ring is as slow as its fullest link, so the cost
+ * of an order is the time on that link, and then the sum of squares of the time on all links. Two orders
+ * are made better, the one given and that which always goes on to the nearest block, by turning a stretch
+ * round (2-opt) and by moving a block elsewhere; the better one wins. Cost: n^2 orders of n steps a pass,
+ * n blocks. */
 #include "algorithms/order-switches.h"
 
 #include <string.h>

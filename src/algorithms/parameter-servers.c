@@ -3,11 +3,12 @@
  *
  *     server s for share s:   1 -s-> s <-s- 2      then      1 <-s- s -s-> 2
  *
- * All workers send all shares in one round and get all sums in the next, so the network must bear p-1 flows
- * into each server at a time; `direct` is the same in turns. By default every rank serves, and cost is 2 a +
- * 2 (p-1)/p n b where each rank has a port to the full network; with k servers 2 a + 2 (p-1)/k n b.
- * Two ranks without a link between them that are two links apart go by the worker between them that leaves the
- * fuller of its two links least to do: default routes would meet on some links while others are idle.
+ * All workers send all shares in one round and get all sums in the next, so the network must bear p-1
+ * flows into each server at a time; `direct` is the same in turns. By default every rank serves, and cost
+ * is 2 a + 2 (p-1)/p n b where each rank has a port to the full network; with k servers 2 a + 2 (p-1)/k n
+ * b. Two ranks without a link between them that are two links apart go by the worker between them that
+ * leaves the fuller of its two links least to do: default routes would meet on some links while others are
+ * idle.
  *
  * Paper: M. Li et al., Scaling Distributed Machine Learning with the Parameter Server, 2014. */
 #include <math.h>

@@ -33,7 +33,8 @@ static int place_depth(int place, int fan)
     return depth;
 }
 
-/* What two ways up the binary tree lose by sharing a link, in seconds a byte, and the longest latency of a way. */
+/* What two ways up the binary tree lose by sharing a link, in seconds a byte, and the longest latency of a
+ * way. */
 static banyan_status find_sharing(const banyan_problem *problem, const banyan_machines *machines,
                                   double *shared_s, double *latency_s, banyan_error *err)
 {
@@ -72,7 +73,7 @@ static double time_up(double bytes, int levels, double s_per_byte, double latenc
     return levels * (latency_s + slice * s_per_byte) + (bytes - slice) * s_per_byte;
 }
 
-/* The fan of the leaders' tree: 1 where sharing a link costs more than the hops that a chain has beyond it. */
+/* The fan of the leaders' tree: 1 where sharing a link costs more than the further hops of a chain. */
 static banyan_status find_fan(const banyan_problem *problem, const banyan_machines *machines, int *fan,
                               banyan_error *err)
 {
