@@ -131,7 +131,7 @@ static tour_cost improve(const tour *t)
     return cost;
 }
 
-/* From the first block always on to the nearest that is left, by links; the lower number where several are. */
+/* From the first block always on to the nearest that is left, by links; of several the lowest number. */
 static void walk_to_nearest(const tour *t)
 {
     for (int i = 0; i < t->count; i++)

@@ -3,9 +3,10 @@
  *
  * Hosts, and leaf switches where there are none: one after the other, so that each is entered once and
  * left once; where workers are joined to one another directly, along the fastest such links
- * (order-links.c); where steps meet on a cable between switches, in an order that avoids it (order-switches.c).
- * Grids: one dimension is the rows, all others together are the columns, walked as a snake (each step
- * changes one coordinate by one). Row 0 is the way back; the other rows are filled column by column:
+ * (order-links.c); where steps meet on a cable between switches, in an order that avoids it
+ * (order-switches.c). Grids: one dimension is the rows, all others together are the columns, walked as a
+ * snake (each step changes one coordinate by one). Row 0 is the way back; the other rows are filled column
+ * by column:
  *
  *     0 <- 15 <- 14 <- 13       The last column ends in row 1 if columns are even, else in the last row,
  *     1    6  -> 7     12       which row 0 meets where the dimension wraps. So a cycle is found when the
