@@ -22,7 +22,7 @@ static const cli_option options[] = {
     {"slice", 0, "SIZE",
      "transfers travel in messages of this size, or whole (default: chosen for each schedule)"},
     {"service", 0, "KIND",
-     "messages with one route: shared, all at once, or turns, one by one (default: turns where sliced)"},
+     "messages with one route: shared, all at once, or turns, one by one (default: turns)"},
     {"lockstep", 0, NULL, "a round begins when the one before has ended everywhere"},
     {"overhead", 0, "TIME", "what every message costs before its first byte, such as 2us (default: 0)"},
     {"reduce-speed", 0, "RATE", "bytes that a worker adds a second, such as 128GB (default: no limit)"},

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/order.c: the order of a ring, so that neighbours in it are neighbours in the network.
  *
- * Hosts: one after the other, so that each host is entered once and left once; where workers are joined to
- * one another directly, along the fastest such links (order-links.c). Grids: one dimension is the rows, all
- * others together are the columns, walked as a snake (each step changes one coordinate by one). Row 0 is the
- * way back; the other rows are filled column by column:
+ * Hosts, and leaf switches where there are none: one after the other, so that each is entered once and
+ * left once; where workers are joined to one another directly, along the fastest such links
+ * (order-links.c); where steps meet on a cable between switches, in an order that avoids it
+ * (order-switches.c). Grids: one dimension is the rows, all others together are the columns, walked as a
+ * snake (each step changes one coordinate by one). Row 0 is the way back; the other rows are filled column
+ * by column:
  *
  *     0 <- 15 <- 14 <- 13       The last column ends in row 1 if columns are even, else in the last row,
  *     1    6  -> 7     12       which row 0 meets where the dimension wraps. So a cycle is found when the
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 
 #include "algorithms/order-links.h"
+#include "algorithms/order-switches.h"
 #include "core/alloc.h"
 
 /* Row-major position -> place along the snake is not needed, only its inverse: the k-th place of a snake over
@@ -127,27 +130,25 @@ static banyan_status order_by_grid(const banyan_problem *problem, int *order, ba
     return BANYAN_SUCCESS;
 }
 
-/* Hosts in the order of their first rank; a worker without a host stands alone. */
-static banyan_status order_by_host(const banyan_problem *problem, int *order, banyan_error *err)
+/* Homes in the order of their first rank. */
+static banyan_status order_by_home(const banyan_problem *problem, int *order, banyan_error *err)
 {
-    const banyan_node *nodes = problem->topology->nodes;
-    char *taken = banyan_alloc((size_t)problem->active_count, sizeof *taken);
-    int count = 0;
+    int *home = banyan_alloc((size_t)problem->active_count, sizeof *home), count = 0;
 
-    if (!taken)
+    if (!home)
         return banyan_fail_memory(err);
+    for (int rank = 0; rank < problem->active_count; rank++)
+        home[rank] = banyan_order_home(problem->topology, problem->active[rank]);
     for (int first = 0; first < problem->active_count; first++) {
-        int host = nodes[problem->active[first]].host;
+        int here = home[first];
 
-        if (taken[first])
-            continue;
-        for (int rank = first; rank < problem->active_count; rank++)
-            if (rank == first || (host >= 0 && nodes[problem->active[rank]].host == host)) {
+        for (int rank = first; here >= 0 && rank < problem->active_count; rank++)
+            if (home[rank] == here) {
                 order[count++] = rank;
-                taken[rank] = 1;
+                home[rank] = -1;
             }
     }
-    banyan_free(taken);
+    banyan_free(home);
     return BANYAN_SUCCESS;
 }
 
@@ -247,9 +248,11 @@ banyan_status banyan_problem_order(const banyan_problem *problem, int **out, ban
         if (!status && problem->active_count == problem->topology->worker_count)
             status = banyan_order_by_links(problem, order, err); /* round what is down */
     } else {
-        status = order_by_host(problem, order, err);
+        status = order_by_home(problem, order, err);
         if (!status)
             status = banyan_order_by_links(problem, order, err);
+        if (!status)
+            status = banyan_order_by_switches(problem, order, err);
     }
     if (status) {
         banyan_free(order);

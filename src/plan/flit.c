@@ -27,6 +27,7 @@ static const char *const keys[] = {
     NUMBERS(KEY)
 #undef KEY
         "clock",
+    "interface",
     "lockstep",
     "switching",
     "normal",
@@ -117,6 +118,11 @@ static banyan_status set(banyan_flit_settings *s, const char *key, const char *v
     if (!strcmp(key, "lockstep")) {
         status = read_choice(value, "none|estimate|ideal", &choice, err);
         s->lockstep = (banyan_lockstep)choice;
+        return status;
+    }
+    if (!strcmp(key, "interface")) {
+        status = read_choice(value, "cable|authors", &choice, err);
+        s->interface_kind = (banyan_interface_kind)choice;
         return status;
     }
     if (!strcmp(key, "switching")) {

@@ -43,7 +43,7 @@ static banyan_status refuse_fluid_options(const question *asked, const char *mod
     if (!status)
         status = refuse(options->reduce_bytes_per_s > 0, "a reduce speed", model, "fluid", err);
     if (!status)
-        status = refuse(options->service != BANYAN_SERVICE_AUTO, "service", model, "fluid", err);
+        status = refuse(options->service != BANYAN_SERVICE_TURNS, "service", model, "fluid", err);
     return status;
 }
 
@@ -205,7 +205,7 @@ static banyan_status check_schedule(const question *asked, banyan_error *err)
 
 static banyan_status read_service(const char *name, banyan_service *out, banyan_error *err)
 {
-    *out = BANYAN_SERVICE_AUTO;
+    *out = BANYAN_SERVICE_TURNS;
     if (!name)
         return BANYAN_SUCCESS;
     if (strcmp(name, "shared") != 0 && strcmp(name, "turns") != 0)

@@ -13,6 +13,7 @@ typedef struct {
     const char *algorithm;      /* ours */
     banyan_parameter parameter; /* an option of it; key NULL: none */
     banyan_flow_control flow;
+    banyan_interface_kind interface_kind;
 } multitree_rival;
 
 enum {
@@ -22,6 +23,7 @@ enum {
     RIVAL_HDRM,
     RIVAL_MULTITREE,       /* the paper's MULTITREE */
     RIVAL_MULTITREE_MSG,   /* the paper's MULTITREEMSG */
+    RIVAL_MULTITREE_CABLE, /* the same with our interface, a port a cable */
     RIVAL_MULTITREE_SPLIT, /* with the order that reaches the bound */
     RIVAL_BIDIRECTIONAL,
     RIVAL_MULTI_RING,
@@ -35,7 +37,8 @@ extern const multitree_rival multitree_rivals[RIVAL_COUNT];
 typedef struct {
     const char *network; /* «torus:4x4», to which the paper's links are added */
     int rival;
-    int flow; /* a banyan_flow_control, or -1: the rival's own */
+    int flow;           /* a banyan_flow_control, or -1: the rival's own */
+    int interface_kind; /* a banyan_interface_kind, or -1: the rival's own */
     size_t bytes;
     double seconds; /* NAN where the algorithm does not apply there */
     int by_fluid;   /* the fluid engine in lockstep, whole messages, with the same adder */

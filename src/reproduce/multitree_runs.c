@@ -16,19 +16,33 @@
 #define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
 
 const multitree_rival multitree_rivals[RIVAL_COUNT] = {
-    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET},
-    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET},
-    [RIVAL_DOUBLE_TREE] = {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET},
-    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET},
-    [RIVAL_MULTITREE] = {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET},
-    [RIVAL_MULTITREE_MSG] = {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE},
-    [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split", "multitree", {"order", "split"}, BANYAN_FLOW_MESSAGE},
+    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_DOUBLE_TREE] =
+        {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_MULTITREE] =
+        {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_MULTITREE_MSG] =
+        {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_MULTITREE_CABLE] = {"multitree-msg, port a cable",
+                               "multitree",
+                               {"order", "yx"},
+                               BANYAN_FLOW_MESSAGE,
+                               BANYAN_INTERFACE_CABLE},
+    [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split",
+                               "multitree",
+                               {"order", "split"},
+                               BANYAN_FLOW_MESSAGE,
+                               BANYAN_INTERFACE_CABLE},
     [RIVAL_BIDIRECTIONAL] = {"bidirectional-ring, msg",
                              "bidirectional-ring",
                              {NULL, NULL},
-                             BANYAN_FLOW_MESSAGE},
-    [RIVAL_MULTI_RING] = {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE},
-    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE}};
+                             BANYAN_FLOW_MESSAGE,
+                             BANYAN_INTERFACE_CABLE},
+    [RIVAL_MULTI_RING] =
+        {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE},
+    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE}};
 
 const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10, (size_t)128 << 10, (size_t)512 << 10,
                                                  (size_t)1 << 20,  (size_t)4 << 20,   (size_t)16 << 20,
@@ -109,6 +123,8 @@ static banyan_status run_flit(const banyan_schedule *schedule, const banyan_topo
     banyan_status status;
 
     settings.flow = run->flow < 0 ? multitree_rivals[run->rival].flow : (banyan_flow_control)run->flow;
+    settings.interface_kind = run->interface_kind < 0 ? multitree_rivals[run->rival].interface_kind
+                                                      : (banyan_interface_kind)run->interface_kind;
     status = banyan_flit_run(schedule, topology, run->bytes, &settings, NULL, &report, err);
     if (status)
         return status;

@@ -321,9 +321,7 @@ static double shortest_message(const banyan_fluid_engine *e)
 
 static int is_in_turn(const banyan_fluid_engine *e)
 {
-    if (e->options->service == BANYAN_SERVICE_AUTO)
-        return e->message_count > e->schedule->transfer_count;
-    return e->options->service == BANYAN_SERVICE_TURNS;
+    return e->options->service != BANYAN_SERVICE_SHARED;
 }
 
 static int is_cut_alike(const banyan_fluid_engine *e, const banyan_dependency_list *on, size_t transfer)

@@ -30,6 +30,12 @@ typedef enum {
     BANYAN_LOCKSTEP_IDEAL     /* a barrier that costs nothing after each step */
 } banyan_lockstep;
 
+typedef enum {
+    BANYAN_INTERFACE_CABLE,  /* a port a cable, where there are as many */
+    BANYAN_INTERFACE_AUTHORS /* as in the MultiTree authors' simulator: any free port, tables in the order of
+                                flows, and ports in turn where messages leave the network */
+} banyan_interface_kind;
+
 /* 0 in a field marked * means: derived as said. */
 typedef struct {
     double clock_hz; /* *: the fastest link moves a flit a cycle (1 GHz for 16 GB/s) */
@@ -37,12 +43,13 @@ typedef struct {
     int buffer_flits; /* * of one virtual channel: the credit loop of the longest link and a packet's head
                          start, 2 latency + 18 (318 flits for 150 cycles) */
     int flit_bytes;
-    int packet_bytes;      /* payload of a packet or sub-packet */
-    int credit_cycles;     /* a router takes to count a credit that arrived */
-    int ports;             /* * of a network interface: the most links that leave any worker */
-    int any_port;          /* 1: messages take any free port, as in the MultiTree authors' simulator, even
+    int packet_bytes;  /* payload of a packet or sub-packet */
+    int credit_cycles; /* a router takes to count a credit that arrived */
+    int ports;         /* * of a network interface: the most links that leave any worker */
+    int any_port;      /* 1: messages take any free port, as in the MultiTree authors' simulator, even
                                       where every cable could have its own */
-    int interface_packets; /* a port's buffer: what a step may leave behind when the next begins */
+    banyan_interface_kind interface_kind;
+    int interface_packets;         /* a port's buffer: what a step may leave behind when the next begins */
     int adder_bytes, adder_cycles; /* bytes added a cycle (0: adding is free), and the least it takes */
     /* *: how long a packet may wait at a router without moving before we call it starved: what all flits of
      * the job take one by one, and ten million more */

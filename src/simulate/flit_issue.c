@@ -79,8 +79,8 @@ static int is_for_port(const flit_interface *i, int transfer, int port)
     const flit_fabric *f = i->fabric;
     int first_hop = f->path_first[i->job->paths->path_of[transfer]];
 
-    return i->job->settings.any_port || i->port_count < i->router->link_outputs ||
-           f->hops[first_hop].output == port;
+    return i->job->settings.any_port || i->job->settings.interface_kind == BANYAN_INTERFACE_AUTHORS ||
+           i->port_count < i->router->link_outputs || f->hops[first_hop].output == port;
 }
 
 /* Ready sends move to the front of the step's list, so that what is issued leaves the list. */

@@ -5,6 +5,7 @@
 #include "simulate/flit_job.h"
 
 #include "core/alloc.h"
+#include "simulate/flit_authors.h"
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -140,6 +141,8 @@ static banyan_status prepare(flit_job *job, const banyan_topology *topology, siz
         return banyan_fail_memory(err);
     count_waits(job);
     list_sends(job, topology->node_count);
+    if (job->settings.interface_kind == BANYAN_INTERFACE_AUTHORS && !flit_authors_arrange(job))
+        return banyan_fail_memory(err);
     job->left = count;
     while (job->barrier < job->schedule->round_count && !job->round_left[job->barrier])
         job->barrier++;

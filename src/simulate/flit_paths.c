@@ -213,7 +213,12 @@ static void fill_hops(flit_fabric *f, const classing *c, const int *dst, const u
                 lane_range(level * lanes / c->class_count, (level + 1) * lanes / c->class_count - 1),
                 f->link_output[last]};
         }
-        port = is_normal && is_normal[p] && f->normal_port >= 0 ? f->normal_port : ejection_port(f, last);
+        if (is_normal && is_normal[p] && f->normal_port >= 0)
+            port = f->normal_port;
+        else if (f->settings.interface_kind == BANYAN_INTERFACE_AUTHORS)
+            port = p % f->settings.ports; /* flit_authors.h */
+        else
+            port = ejection_port(f, last);
         f->hops[at++] = (flit_hop){lane_range(0, lanes - 1), f->routers[dst[p]].link_outputs + port};
     }
     f->path_first[c->path_count] = at;

@@ -9,6 +9,7 @@
 #include "simulate/engine.h"
 
 #define MOST_SLICES 512   /* of the vector, in such a trial */
+#define OUT_OF_STEP 1.01  /* times what rounds take, and slices are tried */
 #define MOST_TRIED 262144 /* transfers that are tried both whole and in slices */
 
 static banyan_status check_options(const banyan_fluid_options *options, banyan_error *err)
@@ -156,20 +157,19 @@ static banyan_status run(const setting *on, const banyan_fluid_options *options,
     return status;
 }
 
-/* Rounds said that slices cannot help. But nobody waits for rounds: flows that meet may do better in turn, in
- * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long is
- * no run. */
-static banyan_status try_in_turn(const setting *on, const banyan_fluid_options *options,
-                                 banyan_fluid_result *out, banyan_error *err)
+/* Rounds said that slices cannot help. But nobody waits for rounds: messages that meet may do better in
+ * slices. Whoever sends would choose what is faster, so both are tried. A second run that takes too long
+ * is no run. */
+static banyan_status try_slices(const setting *on, const banyan_fluid_options *options,
+                                banyan_fluid_result *out, banyan_error *err)
 {
-    banyan_fluid_options in_turn = *options;
+    banyan_fluid_options sliced = *options;
     banyan_fluid_result other;
     banyan_status status;
 
-    in_turn.slice_bytes =
+    sliced.slice_bytes =
         on->bytes / MOST_SLICES > BANYAN_SLICE_BYTES ? on->bytes / MOST_SLICES : BANYAN_SLICE_BYTES;
-    in_turn.service = BANYAN_SERVICE_TURNS;
-    status = run(on, &in_turn, &other, err);
+    status = run(on, &sliced, &other, err);
     if (status)
         return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
     if (other.timeline->total_s < out->timeline->total_s * (1 - 1e-9)) {
@@ -185,20 +185,36 @@ static banyan_status try_in_turn(const setting *on, const banyan_fluid_options *
 /* Where the choice is ours, all travel whole, and a few messages more do not matter. */
 static int may_try(const setting *on, const banyan_fluid_options *options, const banyan_fluid_result *result)
 {
-    return !options->slice_bytes && !options->lockstep && options->service == BANYAN_SERVICE_AUTO &&
+    return !options->slice_bytes && !options->lockstep && options->service == BANYAN_SERVICE_TURNS &&
            result->message_count == on->schedule->transfer_count && result->message_count <= MOST_TRIED;
+}
+
+/* Slices may help where flows meet on a route of their own, and where the schedule took longer than its
+ * rounds would take one after the other: then whole messages on links that routes share have got out of
+ * step. */
+static banyan_status may_gain(const setting *on, const banyan_fluid_result *result, int *out,
+                              banyan_error *err)
+{
+    double rounds_s = 0;
+    banyan_status status = banyan_slices_find_meeting(on->schedule, on->topology, on->paths, out, err);
+
+    if (status || *out)
+        return status;
+    status = banyan_slices_time_rounds(on->schedule, on->topology, on->paths, on->bytes, &rounds_s, err);
+    *out = !status && result->timeline->total_s > OUT_OF_STEP * rounds_s;
+    return status;
 }
 
 static banyan_status run_as_chosen(const setting *on, const banyan_fluid_options *options,
                                    banyan_fluid_result *out, banyan_error *err)
 {
     banyan_status status = run(on, options, out, err);
-    int flows_meet = 0;
+    int is_worth_trying = 0;
 
     if (!status && may_try(on, options, out))
-        status = banyan_slices_find_meeting(on->schedule, on->topology, on->paths, &flows_meet, err);
-    if (!status && flows_meet)
-        status = try_in_turn(on, options, out, err);
+        status = may_gain(on, out, &is_worth_trying, err);
+    if (!status && is_worth_trying)
+        status = try_slices(on, options, out, err);
     if (status)
         banyan_fluid_fini(out);
     return status;

@@ -2,7 +2,7 @@
 /* simulate/fluid.h: the planner's judge: transfers as fluids that share links max-min fairly.
  *
  * A message leaves as soon as its elements are there, moves at the rate that fair sharing grants along its
- * route (slices of transfers with one route take turns, as they do on a real connection), arrives the route's
+ * route (messages with one route take turns, as they do on a real connection), arrives the route's
  * latency after its last byte has left, and is added or copied in the order that the schedule demands. Nobody
  * waits for rounds unless lockstep is asked for. Switches that can multicast or reduce act like workers whose
  * additions are free. docs/simulation.md tells more. */
@@ -15,9 +15,8 @@
 
 /* How transfers with the same route divide what they get of it. */
 typedef enum {
-    BANYAN_SERVICE_AUTO,   /* in turn where transfers travel in slices, shared where they all travel whole */
-    BANYAN_SERVICE_SHARED, /* all of their messages move at once, equally fast */
-    BANYAN_SERVICE_TURNS   /* one message moves, the others wait; simulate/turns.h says who is next */
+    BANYAN_SERVICE_TURNS, /* one message moves, the others wait; simulate/turns.h says who is next */
+    BANYAN_SERVICE_SHARED /* all of their messages move at once, equally fast */
 } banyan_service;
 
 typedef struct {

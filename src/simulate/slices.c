@@ -22,14 +22,29 @@ typedef struct {
     int round;
 } busy;
 
-/* Adds up the seconds that the fullest link of each round is busy, and finds those of the busiest link. */
+/* Of all rounds, for a vector of one byte: the seconds that the fullest link of each is busy, added up, those
+ * of the busiest link, and the longest latency of each round, added up. */
+typedef struct {
+    double rounds_s, busiest_s, latency_s;
+} round_times;
+
+static double latency_of(const banyan_topology *topology, const banyan_paths *paths, int path)
+{
+    double latency_s = 0;
+
+    for (int j = paths->first[path]; j < paths->first[path + 1]; j++)
+        latency_s += topology->links[paths->link[j]].latency_s;
+    return latency_s;
+}
+
 static banyan_status compare_rounds(const banyan_schedule *schedule, const banyan_topology *topology,
-                                    const banyan_paths *paths, double *rounds_s, double *busiest_s,
-                                    banyan_error *err)
+                                    const banyan_paths *paths, round_times *out, banyan_error *err)
 {
     busy *links = banyan_alloc((size_t)topology->link_count, sizeof *links);
-    double fullest_s = 0;
+    double fullest_s = 0, longest_s = 0;
     int round = -1;
+
+    *out = (round_times){0, 0, 0};
 
     if (!links)
         return banyan_fail_memory(err);
@@ -39,10 +54,12 @@ static banyan_status compare_rounds(const banyan_schedule *schedule, const banya
         int path = paths->path_of[i];
 
         if (t->round != round) {
-            *rounds_s += fullest_s;
-            fullest_s = 0;
+            out->rounds_s += fullest_s;
+            out->latency_s += longest_s;
+            fullest_s = longest_s = 0;
             round = t->round;
         }
+        longest_s = fmax(longest_s, latency_of(topology, paths, path));
         for (int j = paths->first[path]; j < paths->first[path + 1]; j++) {
             busy *link = &links[paths->link[j]];
 
@@ -51,10 +68,11 @@ static banyan_status compare_rounds(const banyan_schedule *schedule, const banya
             link->in_round_s += share / topology->links[paths->link[j]].bytes_per_s;
             link->total_s += share / topology->links[paths->link[j]].bytes_per_s;
             fullest_s = fmax(fullest_s, link->in_round_s);
-            *busiest_s = fmax(*busiest_s, link->total_s);
+            out->busiest_s = fmax(out->busiest_s, link->total_s);
         }
     }
-    *rounds_s += fullest_s;
+    out->rounds_s += fullest_s;
+    out->latency_s += longest_s;
     banyan_free(links);
     return BANYAN_SUCCESS;
 }
@@ -83,13 +101,13 @@ static double count_messages(const banyan_schedule *schedule, double bytes, doub
 static banyan_status choose(const banyan_schedule *schedule, const banyan_topology *topology,
                             const banyan_paths *paths, double bytes, double *out, banyan_error *err)
 {
-    double rounds_s = 0, busiest_s = 0;
-    banyan_status status = compare_rounds(schedule, topology, paths, &rounds_s, &busiest_s, err);
+    round_times times;
+    banyan_status status = compare_rounds(schedule, topology, paths, &times, err);
 
     if (status)
         return status;
     *out = SLICE_BYTES;
-    if (rounds_s <= GAIN * busiest_s)
+    if (times.rounds_s <= GAIN * times.busiest_s)
         *out = fmax(bytes, SLICE_BYTES);
     while (*out < bytes &&
            count_messages(schedule, bytes, *out) > MOST_MESSAGES + (double)schedule->transfer_count)
@@ -126,6 +144,18 @@ banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_to
     *out = slices;
     *total = (size_t)messages;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_slices_time_rounds(const banyan_schedule *schedule, const banyan_topology *topology,
+                                        const banyan_paths *paths, size_t bytes, double *out_s,
+                                        banyan_error *err)
+{
+    round_times times;
+    banyan_status status = compare_rounds(schedule, topology, paths, &times, err);
+
+    if (!status)
+        *out_s = times.rounds_s * (double)bytes + times.latency_s;
+    return status;
 }
 
 banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,

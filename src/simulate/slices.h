@@ -21,6 +21,12 @@ banyan_status banyan_slices_cut(const banyan_schedule *schedule, const banyan_to
                                 const banyan_paths *paths, size_t bytes, size_t slice_bytes,
                                 banyan_slices **out, size_t *total, banyan_error *err);
 
+/* Seconds that the rounds would take one after the other: in each the fullest link, and the longest
+ * latency. */
+banyan_status banyan_slices_time_rounds(const banyan_schedule *schedule, const banyan_topology *topology,
+                                        const banyan_paths *paths, size_t bytes, double *out_s,
+                                        banyan_error *err);
+
 /* Whether flows meet on a path that has its links for itself: whole messages of theirs may get out of step
  * with the rounds, since nobody waits for rounds. */
 banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,

@@ -14,6 +14,7 @@
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"
+#include "topology/routes.h"
 #include "topology/scale.h"
 #include "verify/verify.h"
 
@@ -369,6 +370,43 @@ static void the_default_order_goes_host_by_host(void **state)
     banyan_topology_destroy(net.topology);
 }
 
+/* How many steps of the ring meet on its fullest link. */
+static int most_steps(const char *spec)
+{
+    network net = load(spec, 0);
+    banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLREDUCE);
+    banyan_schedule *schedule = build("ring", &problem);
+    int *steps = calloc((size_t)net.topology->link_count, sizeof *steps), most = 0;
+    banyan_routes *routes;
+
+    assert_int_equal(banyan_routes_create(net.topology, &routes, NULL), BANYAN_SUCCESS);
+    for (size_t i = 0; i < schedule->transfer_count && schedule->transfers[i].round == 0; i++) {
+        const int *links;
+        int count;
+
+        assert_int_equal(banyan_routes_find(routes, schedule->transfers[i].src, schedule->transfers[i].dst,
+                                            &links, &count, NULL),
+                         BANYAN_SUCCESS);
+        for (int j = 0; j < count; j++)
+            most = ++steps[links[j]] > most ? steps[links[j]] : most;
+    }
+    free(steps);
+    banyan_routes_destroy(routes);
+    banyan_schedule_destroy(schedule);
+    banyan_topology_destroy(net.topology);
+    return most;
+}
+
+/* Host by host and switch by switch, two steps would meet on a cable of the BiGraph with 64 workers. */
+static void the_default_order_keeps_steps_apart_on_cables_between_switches(void **state)
+{
+    (void)state;
+    assert_int_equal(most_steps("bigraph:4x8"), 1);
+    assert_int_equal(most_steps("bigraph:4x16"), 1);
+    assert_int_equal(most_steps("bigraph:2x32"), 1);
+    assert_int_equal(most_steps("fattree:8x8:4"), 1);
+}
+
 /* The slowest direct link of the ring, or 0 where a step has none. */
 static double slowest_step(const char *spec)
 {
@@ -660,6 +698,7 @@ int main(void)
         cmocka_unit_test(the_order_option_sets_the_ring),
         cmocka_unit_test(the_default_order_goes_host_by_host),
         cmocka_unit_test(the_default_order_goes_along_fast_direct_links),
+        cmocka_unit_test(the_default_order_keeps_steps_apart_on_cables_between_switches),
         cmocka_unit_test(on_grids_the_default_order_is_a_hamiltonian_cycle_where_there_is_one),
         cmocka_unit_test(wrong_orders_are_refused_with_a_sentence),
         cmocka_unit_test(unknown_options_are_refused_with_a_hint),

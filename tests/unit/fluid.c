@@ -250,7 +250,7 @@ TEST(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow)
     banyan_fluid_result r;
 
     /* Flow 0 has 3 MB and flow 1 has 1 MB for one link, in slices of 1 MB. A third of flow 0 is less than all
-     * of flow 1: so it is 0, 0, then 0 and 1 on a par, and the lower number goes first. Whole, they share. */
+     * of flow 1: so it is 0, 0, then 0 and 1 on a par, and the lower number goes first. */
     banyan_builder_copy(&b, 0, 0, 1, 0, 3, 0);
     banyan_builder_copy(&b, 0, 0, 1, 3, 1, 1);
     s = end(&b);
@@ -259,18 +259,35 @@ TEST(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow)
     near(r.timeline->begin_s[1], 3e-3);
     near(r.timeline->end_s[1], 4e-3);
     banyan_fluid_fini(&r);
-    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE});
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE, .service = BANYAN_SERVICE_SHARED});
     near(r.timeline->end_s[1], 2e-3);
     near(r.timeline->end_s[0], 4e-3);
     banyan_fluid_fini(&r);
     r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = 1000000, .service = BANYAN_SERVICE_SHARED});
     near(r.timeline->end_s[1], 2e-3);
     banyan_fluid_fini(&r);
-    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE, .service = BANYAN_SERVICE_TURNS});
+    r = run(s, t, 4000000, (banyan_fluid_options){.slice_bytes = WHOLE});
     near(r.timeline->end_s[0], 3e-3); /* all of each: on a par */
     near(r.timeline->end_s[1], 4e-3);
     banyan_fluid_fini(&r);
     banyan_schedule_destroy(s);
+    banyan_topology_destroy(t);
+}
+
+/* The paper's Eq. 2, twice: 2 (p-1)/p of the vector over the slowest link, on machines of two and three. A
+ * ring both ways has routes that cross at the switch, where only slices keep in step. */
+TEST(a_ring_on_uneven_machines_is_as_fast_as_its_slowest_link)
+{
+    banyan_topology *t = load("hosts:2+3,gbps=1,latency=50us,local_gbps=80,local_latency=5us");
+
+    for (int ways = 1; ways <= 2; ways++) {
+        banyan_schedule *s = build(t, ways == 1 ? "ring" : "bidirectional-ring");
+        banyan_fluid_result r = run(s, t, 480000000, (banyan_fluid_options){0});
+
+        assert_true(r.timeline->total_s >= 6.144 && r.timeline->total_s < 6.144 * 1.003);
+        banyan_fluid_fini(&r);
+        banyan_schedule_destroy(s);
+    }
     banyan_topology_destroy(t);
 }
 
@@ -565,6 +582,7 @@ int main(void)
         cmocka_unit_test(a_flow_that_is_held_back_leaves_its_share_to_others),
         cmocka_unit_test(a_flow_released_midway_slows_the_others_from_then_on),
         cmocka_unit_test(slices_on_one_link_take_turns_by_what_is_sent_of_each_flow),
+        cmocka_unit_test(a_ring_on_uneven_machines_is_as_fast_as_its_slowest_link),
         cmocka_unit_test(slices_pipeline_a_chain),
         cmocka_unit_test(every_message_pays_its_overhead),
         cmocka_unit_test(workers_add_at_their_speed_one_message_after_the_other),
