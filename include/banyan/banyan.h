@@ -106,7 +106,8 @@ typedef struct {
     const char *topology; /* a file or a generator such as "hosts:2+3"; default: all ranks on one switch */
     const char *active; /* which workers of it are ranks 0, 1, ...: "0,2-4" or names; default: the first ones.
                            The others may relay. */
-    const char *algorithm; /* a name of `banyan list`, or "auto" for the best prediction at each size */
+    const char *algorithm; /* as BANYAN_ALGO: a name of `banyan list`, "auto" for the best prediction at each
+                              size, or one per collective: "allreduce:flexreduce,broadcast:ring" */
     int timeout_ms;        /* no call takes longer; default 30000 */
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */

@@ -3,6 +3,7 @@
 #ifndef BANYAN_BOOTSTRAP_SETUP_H
 #define BANYAN_BOOTSTRAP_SETUP_H
 
+#include "bootstrap/algorithm_choice.h"
 #include "core/log.h"
 #include "core/status.h"
 #include "planner/wisdom.h"
@@ -15,7 +16,8 @@ typedef struct {
     banyan_topology *topology;
     int *active; /* node of rank r */
     int size;
-    char *algorithm;
+    char *algorithm; /* as BANYAN_ALGO, and what it says of each collective */
+    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT];
     char *transport; /* as BANYAN_TRANSPORT */
     char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of bootstrap/quorum.h */
     int quorum;

@@ -13,11 +13,11 @@
 #include "core/text.h"
 #include "planner/wisdom.h"
 
-size_t banyan_group_plan_class(const banyan_setup *setup, size_t bytes)
+size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes)
 {
     size_t class = 1024;
 
-    if (strcmp(setup->algorithm, "auto") != 0)
+    if (setup->choices[collective].is_binding)
         return 0;
     while (class < bytes && class <= SIZE_MAX / 8)
         class *= 4;
@@ -131,21 +131,38 @@ static banyan_status choose_named(const banyan_setup *setup, const banyan_proble
                                   banyan_schedule **out, banyan_error *err)
 {
     banyan_plan chosen;
-    banyan_status status = banyan_plan_choose(setup->algorithm, problem, &chosen, err);
+    const char *name = setup->choices[problem->collective].algorithm->name;
+    banyan_status status = banyan_plan_choose(name, problem, &chosen, err);
 
     if (status)
         return status;
-    if (banyan_group_is_usable(setup, chosen.schedule)) {
+    status = check_parts(chosen.schedule, err);
+    if (!status && !banyan_group_is_usable(setup, chosen.schedule))
+        status = banyan_fail(
+            err, BANYAN_UNSUPPORTED,
+            "algorithm %s leads through nodes that are not ranks, and no process serves them", name);
+    if (!status) {
         *out = chosen.schedule;
         chosen.schedule = NULL;
-    } else {
-        status =
-            banyan_fail(err, BANYAN_UNSUPPORTED,
-                        "algorithm %s leads through nodes that are not ranks, and no process serves them",
-                        setup->algorithm);
     }
     banyan_plan_fini(&chosen);
     return status;
+}
+
+/* The algorithm that was named, or, where it is no more than a preference and cannot serve this, the best
+ * prediction. */
+static banyan_status choose_preferred(const banyan_setup *setup, const banyan_problem *problem,
+                                      banyan_schedule **out, char **why, banyan_error *err)
+{
+    banyan_error reason = {""};
+    banyan_status status = choose_named(setup, problem, out, &reason);
+
+    if (status == BANYAN_UNSUPPORTED && !setup->choices[problem->collective].is_binding) {
+        BANYAN_INFO(setup->log, TUNING, "%s: not by %s: %s", banyan_collective_name(problem->collective),
+                    setup->choices[problem->collective].algorithm->name, reason.text);
+        return choose_best(setup, problem, out, why, err);
+    }
+    return status ? banyan_fail(err, status, "%s", reason.text) : BANYAN_SUCCESS;
 }
 
 /* What wisdom, or whoever forces a plan, says; *out stays NULL where that is of no use here. */
@@ -206,7 +223,7 @@ static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, 
                             banyan_error *err)
 {
     banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, plan->size_class);
-    int is_auto = !strcmp(setup->algorithm, "auto");
+    int is_auto = !setup->choices[plan->collective].algorithm;
     char *why = NULL;
     int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;
     banyan_status status = BANYAN_SUCCESS;
@@ -221,7 +238,7 @@ static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, 
     if (!status && !*out && is_auto)
         status = choose_best(setup, &problem, out, &why, err);
     else if (!status && !*out)
-        status = choose_named(setup, &problem, out, err);
+        status = choose_preferred(setup, &problem, out, &why, err);
     if (!status)
         BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s; %s",
                     banyan_collective_name(plan->collective), plan->size_class,
@@ -288,7 +305,7 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
                                     banyan_collective collective, int root, size_t bytes,
                                     banyan_datatype type, banyan_group_plan **out, banyan_error *err)
 {
-    size_t size_class = banyan_group_plan_class(setup, bytes);
+    size_t size_class = banyan_group_plan_class(setup, collective, bytes);
     banyan_group_plan *plan = banyan_group_plan_find(*plans, collective, root, size_class, type);
     banyan_status status;
 

@@ -379,7 +379,7 @@ static banyan_status get_plan(banyan_world *world, banyan_group_plan **plans, co
                               size_t bytes, const unsigned char *label, banyan_group_plan **out,
                               banyan_error *err)
 {
-    size_t size_class = banyan_group_plan_class(world->setup, bytes);
+    size_t size_class = banyan_group_plan_class(world->setup, call->collective, bytes);
 
     *out = banyan_group_plan_find(*plans, call->collective, call->root, size_class, call->type);
     if (*out)
