@@ -262,6 +262,21 @@ BANYAN_API banyan_status banyan_broadcast(const void *send, void *recv, size_t c
 BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                        banyan_op op, int root, banyan_comm *comm);
 
+/* The root's recv gets size * send_count elements: part r is rank r's send. recv is looked at on the root alone.
+ * In place there when send is recv + rank * send_count elements. */
+BANYAN_API banyan_status banyan_gather(const void *send, void *recv, size_t send_count, banyan_datatype type,
+                                       int root, banyan_comm *comm);
+
+/* Rank r's recv = part r of the root's send, which holds size * recv_count elements and is looked at on the
+ * root alone. In place there when recv is send + rank * recv_count elements. */
+BANYAN_API banyan_status banyan_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type,
+                                        int root, banyan_comm *comm);
+
+/* send and recv hold a part of count elements for every rank: part r of recv = rank r's part for this rank. They
+ * must not overlap. */
+BANYAN_API banyan_status banyan_all_to_all(const void *send, void *recv, size_t count, banyan_datatype type,
+                                           banyan_comm *comm);
+
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
 

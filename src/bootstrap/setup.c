@@ -162,7 +162,7 @@ static banyan_status find_relays(banyan_setup *setup, const char *text, banyan_e
 
 static banyan_status find_algorithms(banyan_setup *setup, const char *text, banyan_error *err)
 {
-    banyan_status status = banyan_algorithm_choices_parse(text, setup->choices, err);
+    banyan_status status = banyan_choices_parse(text, setup->choices, err);
 
     if (status)
         return status;

@@ -3,9 +3,9 @@
 #ifndef BANYAN_BOOTSTRAP_SETUP_H
 #define BANYAN_BOOTSTRAP_SETUP_H
 
-#include "bootstrap/algorithm_choice.h"
 #include "core/log.h"
 #include "core/status.h"
+#include "planner/choice.h"
 #include "planner/wisdom.h"
 #include "topology/topology.h"
 
@@ -17,7 +17,7 @@ typedef struct {
     int *active; /* node of rank r */
     int size;
     char *algorithm; /* as BANYAN_ALGO, and what it says of each collective */
-    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
     char *transport; /* as BANYAN_TRANSPORT */
     char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of bootstrap/quorum.h */
     int quorum;

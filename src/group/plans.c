@@ -24,19 +24,51 @@ size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective coll
     return class;
 }
 
-/* Part r of the public reduce-scatter and all-gather is the r-th equal part of the vector. */
+/* Part r of the public collectives with parts is the r-th equal part of the vector, or of an all-to-all's
+ * row. */
 static banyan_status check_parts(const banyan_schedule *schedule, banyan_error *err)
 {
     __extension__ typedef __int128 wide;
-    wide size = schedule->active_count;
+    wide parts = (wide)banyan_collective_parts(schedule->collective, schedule->active_count);
+    int is_row = schedule->collective == BANYAN_COLLECTIVE_ALLTOALL;
 
-    for (int i = 0; schedule->owner && i < schedule->piece_count; i++)
-        if (schedule->cut[i] * size < schedule->owner[i] * (wide)schedule->whole ||
-            schedule->cut[i + 1] * size > (schedule->owner[i] + 1) * (wide)schedule->whole)
+    for (int i = 0; schedule->owner && i < schedule->piece_count; i++) {
+        wide row = is_row ? banyan_schedule_source(schedule, i) : 0;
+        wide part = row * schedule->active_count + schedule->owner[i];
+
+        if (schedule->cut[i] * parts < part * schedule->whole ||
+            schedule->cut[i + 1] * parts > (part + 1) * schedule->whole)
             return banyan_fail(err, BANYAN_UNSUPPORTED,
                                "algorithm %s does not give each rank an equal part: piece %d is not within "
                                "part %d",
-                               schedule->algorithm ? schedule->algorithm : "?", i, schedule->owner[i]);
+                               schedule->algorithm ? schedule->algorithm : "?", i, (int)part);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* A scatter's root and an all-to-all have no memory for what others pass on (calls/collectives.c). */
+static banyan_status check_memory(const banyan_schedule *schedule, banyan_error *err)
+{
+    int is_scatter = schedule->collective == BANYAN_COLLECTIVE_SCATTER;
+    int root = schedule->active[schedule->root];
+
+    if (!is_scatter && schedule->collective != BANYAN_COLLECTIVE_ALLTOALL)
+        return BANYAN_SUCCESS;
+    for (size_t i = 0; i < schedule->transfer_count; i++) {
+        const banyan_transfer *t = &schedule->transfers[i];
+        int is_passed_on = is_scatter && t->dst == root;
+
+        for (int k = 0; !is_scatter && k < t->piece_count; k++)
+            is_passed_on |=
+                t->src != schedule->active[banyan_schedule_source(schedule, t->first_piece + k)] ||
+                t->dst != schedule->active[schedule->owner[t->first_piece + k]];
+        if (is_passed_on)
+            return banyan_fail(
+                err, BANYAN_UNSUPPORTED,
+                "algorithm %s passes parts of %s on through ranks that have no memory for them",
+                schedule->algorithm ? schedule->algorithm : "?",
+                banyan_collective_name(schedule->collective));
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -252,6 +284,9 @@ static banyan_status complete(banyan_group_plan *plan, banyan_error *err)
 {
     banyan_status status = check_parts(plan->schedule, err);
     char digest[17];
+
+    if (!status)
+        status = check_memory(plan->schedule, err);
 
     banyan_schedule_digest(plan->schedule, digest);
     plan->digest = strtoull(digest, NULL, 16);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/algorithm_choice.c: which algorithm serves which collective (bootstrap/algorithm_choice.h). */
+/* tests/unit/choice.c: which algorithm serves which collective (planner/choice.h). */
 #include "unit/test.h"
 
-#include "bootstrap/algorithm_choice.h"
 #include "group/plans.h"
+#include "planner/choice.h"
 
-static const char *name_of(const banyan_algorithm_choice *choices, int collective)
+static const char *name_of(const banyan_choice *choices, int collective)
 {
     return choices[collective].algorithm ? choices[collective].algorithm->name : "auto";
 }
 
-static void parse(const char *text, banyan_algorithm_choice *choices)
+static void parse(const char *text, banyan_choice *choices)
 {
     banyan_error err;
 
-    if (banyan_algorithm_choices_parse(text, choices, &err))
+    if (banyan_choices_parse(text, choices, &err))
         fail_msg("%s: %s", text, err.text);
 }
 
 TEST(a_name_alone_binds_the_allreduce_and_is_preferred_where_the_algorithm_can)
 {
-    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
 
     parse("double-tree", choices);
     assert_string_equal(name_of(choices, BANYAN_COLLECTIVE_ALLREDUCE), "double-tree");
@@ -32,7 +32,7 @@ TEST(a_name_alone_binds_the_allreduce_and_is_preferred_where_the_algorithm_can)
 
 TEST(each_collective_may_have_its_own_algorithm)
 {
-    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
 
     parse("allreduce:flexreduce,reduce:ring", choices);
     assert_string_equal(name_of(choices, BANYAN_COLLECTIVE_ALLREDUCE), "flexreduce");
@@ -55,11 +55,11 @@ TEST(what_is_not_known_is_named)
         {"zzz:ring", "there is no collective 'zzz'"},
         {"broadcast:flexreduce", "flexreduce cannot do broadcast"},
     };
-    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
     banyan_error err;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(banyan_algorithm_choices_parse(wrong[i][0], choices, &err), BANYAN_INVALID_ARGUMENT);
+        assert_int_equal(banyan_choices_parse(wrong[i][0], choices, &err), BANYAN_INVALID_ARGUMENT);
         assert_string_equal(err.text, wrong[i][1]);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/algorithm_choice.c: reads the items between the commas one by one; each changes one choice, or,
+/* planner/choice.c: reads the items between the commas one by one; each changes one choice, or,
  * where it has no collective, all of them.
  *
  * A name alone binds the all-reduce, which is what algorithms are made for. Of the other collectives many
  * algorithms can do only some, and programs such as PyTorch's DDP call several of them, so there a name is a
  * preference. */
-#include "bootstrap/algorithm_choice.h"
+#include "planner/choice.h"
 
 #include <string.h>
 
@@ -42,17 +42,17 @@ static banyan_status find_algorithm(const char *name, const banyan_algorithm **o
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no algorithm '%s'", name);
 }
 
-static void choose_for_all(const banyan_algorithm *algorithm, banyan_algorithm_choice *out)
+static void choose_for_all(const banyan_algorithm *algorithm, banyan_choice *out)
 {
     for (int i = 0; i < BANYAN_COLLECTIVE_COUNT; i++) {
         int is_binding = i == BANYAN_COLLECTIVE_ALLREDUCE;
         int can = algorithm && (is_binding || algorithm->collectives & (1u << i));
 
-        out[i] = (banyan_algorithm_choice){can ? algorithm : NULL, can && is_binding};
+        out[i] = (banyan_choice){can ? algorithm : NULL, can && is_binding};
     }
 }
 
-static banyan_status read_item(char *item, banyan_algorithm_choice *out, banyan_error *err)
+static banyan_status read_item(char *item, banyan_choice *out, banyan_error *err)
 {
     char *colon = strchr(item, ':');
     const banyan_algorithm *algorithm;
@@ -71,15 +71,14 @@ static banyan_status read_item(char *item, banyan_algorithm_choice *out, banyan_
         return refuse_collective(item, err);
     if (algorithm && !(algorithm->collectives & (1u << collective)))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s cannot do %s", algorithm->name, item);
-    out[collective] = (banyan_algorithm_choice){algorithm, algorithm != NULL};
+    out[collective] = (banyan_choice){algorithm, algorithm != NULL};
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_algorithm_choices_parse(const char *text,
-                                             banyan_algorithm_choice out[BANYAN_COLLECTIVE_COUNT],
-                                             banyan_error *err)
+banyan_status banyan_choices_parse(const char *text, banyan_choice out[BANYAN_COLLECTIVE_COUNT],
+                                   banyan_error *err)
 {
-    banyan_algorithm_choice choices[BANYAN_COLLECTIVE_COUNT] = {{NULL, 0}};
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT] = {{NULL, 0}};
     char item[MAX_ITEM_BYTES + 1];
 
     for (const char *end; text; text = *end ? end + 1 : NULL) {
