@@ -192,6 +192,13 @@ BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key
 BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
                                             banyan_comm **out, const banyan_config *config);
 
+/* A new group of size ranks: those of comm, which keep their ranks, and newcomers, which pass NULL and their rank
+ * (members' is not looked at). All meet by the id as in init_rank; it returns when all have come, at the latest
+ * when the time-out has passed. The old group works on. config NULL: what the old group was told, but for its
+ * network. */
+BANYAN_API banyan_status banyan_comm_grow(banyan_comm *comm, int size, banyan_unique_id id, int rank,
+                                          banyan_comm **out, const banyan_config *config);
+
 /* Gives the handle back (NULL is fine); no call may be running on it. The others can finish what they have
  * begun with this rank; a call that would need it again returns PEER_LOST. The last one frees the group. */
 BANYAN_API banyan_status banyan_comm_destroy(banyan_comm *comm);

@@ -117,6 +117,17 @@ class Communicator:
         )
         return type(self)(handle)
 
+    def grow(self, size, id, **config):
+        """A new group of so many ranks: the members, who keep their ranks, and newcomers, who call
+        `init_rank(size, id, rank)`. One of them has made the id with `unique_id()`. The old one is still to be closed."""
+        holder, handle = ConfigHolder(**config), ctypes.c_void_p()
+        given = UniqueId.from_buffer_copy(id)
+        status = lib.banyan_comm_grow(
+            self.handle, size, given, -1, byref(handle), byref(holder.config) if config else None
+        )
+        check(status, holder.sentence.value or lib.banyan_last_error(self._handle))
+        return type(self)(handle)
+
     # Its end.
 
     @property

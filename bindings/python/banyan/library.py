@@ -124,6 +124,7 @@ _FUNCTIONS = {
     "banyan_comm_init_exchange": (c_int, _COMM_OUT, c_int, c_int, AllgatherFunction, c_void_p, _CONFIG),
     "banyan_comm_split": (c_int, c_void_p, c_int, c_int, _COMM_OUT, _CONFIG),
     "banyan_comm_shrink": (c_int, c_void_p, POINTER(c_int), c_int, _COMM_OUT, _CONFIG),
+    "banyan_comm_grow": (c_int, c_void_p, c_int, UniqueId, c_int, _COMM_OUT, _CONFIG),
     "banyan_comm_destroy": (c_int, c_void_p),
     "banyan_comm_abort": (c_int, c_void_p),
     "banyan_comm_get_async_error": (c_int, c_void_p, POINTER(c_int)),

@@ -185,11 +185,11 @@ public:
         } catch (...) {
             error = std::current_exception();
         }
+        finish(error);
         if (error)
             future_->setError(error);
         else
             future_->markCompleted(c10::IValue(outputs_));
-        finish(error);
     }
 
 private:
@@ -336,7 +336,7 @@ public:
         queue_->stop(false);
         py::gil_scoped_acquire lock;
 
-        python_ = py::none();
+        python_.release().dec_ref(); // under the lock, which the members' own destructors would be without
     }
 
     const std::string getBackendName() const override { return "banyan"; }
@@ -520,7 +520,17 @@ private:
     void check(int status) const
     {
         if (status)
-            throw std::runtime_error(library_.last_error(comm_));
+            raise(status, library_.last_error(comm_));
+    }
+
+    // The exception of banyan.errors that belongs to the status.
+    static void raise(int status, const char *sentence)
+    {
+        py::gil_scoped_acquire lock;
+        py::object error = py::module_::import("banyan.errors").attr("error_of")(status, sentence);
+
+        PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.ptr())), error.ptr());
+        throw py::error_already_set();
     }
 
     WorkPointer start(c10d::OpType type, Tensors outputs, bool is_waited_for, std::function<void()> function)

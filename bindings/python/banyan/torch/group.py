@@ -422,9 +422,14 @@ def communicator(group=None):
     return group_of(group if group is not None else dist.distributed_c10d._get_default_group()).communicator
 
 
+def find_group(group):
+    """The BanyanGroup behind a process group of torch; None where the backend is another."""
+    return group if isinstance(group, BanyanGroup) else native.unwrap(group)
+
+
 def group_of(group):
-    """The BanyanGroup behind a process group of torch."""
-    found = group if isinstance(group, BanyanGroup) else native.unwrap(group)
+    """The same, which must be there."""
+    found = find_group(group)
     if found is None:
         raise InvalidArgument("the process group's backend is not banyan")
     return found

@@ -39,8 +39,14 @@ def module():
 def _load(path):
     loader = importlib.machinery.ExtensionFileLoader(NAME, str(path))
     spec = importlib.util.spec_from_file_location(NAME, str(path), loader=loader)
-    made = importlib.util.module_from_spec(spec)
-    loader.exec_module(made)
+    try:
+        made = importlib.util.module_from_spec(spec)
+        loader.exec_module(made)
+    except ImportError as problem:
+        raise ImportError(
+            f"the C++ backend does not fit this torch ({problem}); run python -m banyan.torch.build again, "
+            "or set BANYAN_TORCH_BACKEND=none"
+        ) from None
     return made
 
 
