@@ -263,8 +263,14 @@ public:
                 dropped.swap(waiting_);
             changed_.notify_all();
         }
-        for (auto &entry : dropped)
+        for (auto &entry : dropped) {
             entry.call->run([] { throw std::runtime_error("the process group has been destroyed"); });
+            if (entry.is_python) {
+                py::gil_scoped_acquire held;
+
+                entry.function = nullptr;
+            }
+        }
         std::unique_lock<std::mutex> lock(mutex_);
 
         while (wait && is_serving_ && server_ != std::this_thread::get_id())
@@ -334,6 +340,10 @@ public:
     ~BanyanBackend() override
     {
         queue_->stop(false);
+        if (!Py_IsInitialized()) { // torch's own tables may outlive Python
+            python_.release();
+            return;
+        }
         py::gil_scoped_acquire lock;
 
         python_.release().dec_ref(); // under the lock, which the members' own destructors would be without
