@@ -192,10 +192,10 @@ BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key
 BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
                                             banyan_comm **out, const banyan_config *config);
 
-/* A new group of size ranks: those of comm, which keep their ranks, and newcomers, which pass NULL and their rank
- * (members' is not looked at). All meet by the id as in init_rank; it returns when all have come, at the latest
- * when the time-out has passed. The old group works on. config NULL: what the old group was told, but for its
- * network. */
+/* A new group of size ranks: those of comm, which keep their ranks, and newcomers, which pass NULL and their
+ * rank (members' is not looked at). All meet by the id as in init_rank; it returns when all have come, at the
+ * latest when the time-out has passed. The old group works on. config NULL: what the old group was told, but
+ * for its network. */
 BANYAN_API banyan_status banyan_comm_grow(banyan_comm *comm, int size, banyan_unique_id id, int rank,
                                           banyan_comm **out, const banyan_config *config);
 
@@ -269,8 +269,8 @@ BANYAN_API banyan_status banyan_broadcast(const void *send, void *recv, size_t c
 BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                        banyan_op op, int root, banyan_comm *comm);
 
-/* The root's recv gets size * send_count elements: part r is rank r's send. recv is looked at on the root alone.
- * In place there when send is recv + rank * send_count elements. */
+/* The root's recv gets size * send_count elements: part r is rank r's send. recv is looked at on the root
+ * alone. In place there when send is recv + rank * send_count elements. */
 BANYAN_API banyan_status banyan_gather(const void *send, void *recv, size_t send_count, banyan_datatype type,
                                        int root, banyan_comm *comm);
 
@@ -279,8 +279,8 @@ BANYAN_API banyan_status banyan_gather(const void *send, void *recv, size_t send
 BANYAN_API banyan_status banyan_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type,
                                         int root, banyan_comm *comm);
 
-/* send and recv hold a part of count elements for every rank: part r of recv = rank r's part for this rank. They
- * must not overlap. */
+/* send and recv hold a part of count elements for every rank: part r of recv = rank r's part for this rank.
+ * They must not overlap. */
 BANYAN_API banyan_status banyan_all_to_all(const void *send, void *recv, size_t count, banyan_datatype type,
                                            banyan_comm *comm);
 

@@ -66,9 +66,8 @@ struct banyan_schedule {
     int64_t whole; /* cut[0] = 0 < cut[1] < ... < cut[piece_count] = whole */
     int piece_count;
     int64_t *cut;
-    int *
-        owner; /* the rank whose piece it is, of collectives with parts: who brings it in all-gather and gather, who
-                   gets it in reduce-scatter, scatter and all-to-all; else NULL */
+    int *owner; /* of collectives with parts: the rank whose piece it is, which brings it in all-gather and
+                   gather and gets it in reduce-scatter, scatter and all-to-all; else NULL */
     int route_count;
     int *route_first; /* links of route i: route_link[route_first[i] .. route_first[i+1]) */
     int *route_link;

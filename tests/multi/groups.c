@@ -314,7 +314,7 @@ TEST(a_request_that_times_out_says_so)
     job_run(2, a_request_fails);
 }
 
-/* Three of four ranks make a group; the fourth joins it, then a lost rank's place is taken by growing again. */
+/* Three of four ranks make a group, and the fourth joins it. */
 static int grows(job_rank *self)
 {
     banyan_comm *world = NULL, *few = NULL, *all = NULL;
