@@ -20,16 +20,24 @@ cat > "$work/setup.py" <<'PY'
 from setuptools import setup
 from setuptools.dist import Distribution
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:
+    from wheel.bdist_wheel import bdist_wheel
+
 
 class Binary(Distribution):
     def has_ext_modules(self):
         return True
 
 
-setup(distclass=Binary)
+class AnyPython(bdist_wheel):
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(distclass=Binary, cmdclass={"bdist_wheel": AnyPython})
 PY
-platform=$("$python" -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')
-printf '[bdist_wheel]\npython_tag=py3\nplat_name=%s\n' "$platform" > "$work/setup.cfg"
 "$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work/made" "$work"
 for wheel in "$work"/made/*.whl; do
     cp "$wheel" "$out"
