@@ -126,6 +126,8 @@ static banyan_status read_names(const cli_arguments *arguments, bench_settings *
         return status;
     if (found_op < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--op %.40s is not sum, prod, max, min or avg", op);
+    if (out->task.collective > BANYAN_COLLECTIVE_REDUCE)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "bench does not measure %s", collective);
     if (out->task.collective < 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--collective %.40s is not a collective",
                            collective);

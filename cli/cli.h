@@ -70,7 +70,7 @@ int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
 #define CLI_PROBLEM_OPTIONS                                                                                  \
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},                        \
         {"collective", 0, "NAME",                                                                            \
-         "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},                   \
+         "allreduce (default), reducescatter, allgather, broadcast, reduce, gather, scatter, alltoall"},     \
         {"root", 0, "RANK", "root of broadcast and reduce (default: 0)"},                                    \
     {                                                                                                        \
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \

@@ -19,10 +19,10 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
         int found = banyan_collective_find(collective);
 
         if (found < 0)
-            return banyan_fail(
-                err, BANYAN_INVALID_ARGUMENT,
-                "--collective %.40s is not allreduce, reducescatter, allgather, broadcast or reduce",
-                collective);
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                               "--collective %.40s is not allreduce, reducescatter, allgather, broadcast, "
+                               "reduce, gather, scatter or alltoall",
+                               collective);
         out->problem.collective = (banyan_collective)found;
     }
     if (root) {
@@ -109,8 +109,7 @@ banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s,
     banyan_status status;
 
     *bytes_per_s = NAN;
-    if (p->active_count > CLI_BOUND_WORKERS || p->collective == BANYAN_COLLECTIVE_BROADCAST ||
-        p->collective == BANYAN_COLLECTIVE_REDUCE)
+    if (p->active_count > CLI_BOUND_WORKERS || p->collective >= BANYAN_COLLECTIVE_BROADCAST)
         return BANYAN_SUCCESS;
     status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
     if (!status && p->collective == BANYAN_COLLECTIVE_ALLREDUCE && problem->effort != BANYAN_EFFORT_PATIENT)

@@ -15,7 +15,8 @@ static const cli_option options[] = {
     {"schedule", 's', "FILE", "simulate the schedule in this file instead"},
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
     {"collective", 0, "NAME",
-     "allreduce, reducescatter, allgather, broadcast or reduce (default: allreduce)"},
+     "allreduce, reducescatter, allgather, broadcast, reduce, gather, scatter or alltoall (default: "
+     "allreduce)"},
     {"root", 0, "RANK", "root of broadcast and reduce (default: 0)"},
     {"bytes", 'b', "SIZES", "sizes of the vector, such as 1MiB,64MiB (default: 64MiB)"},
     {"model", 'm', "NAME", "fluid, walk or flit (default: fluid)"},

@@ -18,9 +18,19 @@ static int *meaning_at(int *state, const banyan_schedule *s, int node, int piece
 
 static int meaning_begins_valid(const banyan_schedule *s, int rank, int piece)
 {
-    if (s->collective == BANYAN_COLLECTIVE_ALLGATHER)
+    switch (s->collective) {
+    case BANYAN_COLLECTIVE_ALLGATHER:
+    case BANYAN_COLLECTIVE_GATHER:
         return s->owner[piece] == rank;
-    return s->collective != BANYAN_COLLECTIVE_BROADCAST || rank == s->root;
+    case BANYAN_COLLECTIVE_BROADCAST:
+    case BANYAN_COLLECTIVE_SCATTER:
+        return rank == s->root;
+    case BANYAN_COLLECTIVE_ALLTOALL: /* a row for each source */
+        return s->cut[piece] * s->active_count >= rank * s->whole &&
+               s->cut[piece] * s->active_count < (rank + 1) * s->whole;
+    default:
+        return 1;
+    }
 }
 
 static void meaning_begin(const banyan_schedule *s, int *state)
@@ -59,6 +69,14 @@ static int meaning_wanted(const banyan_schedule *s, int rank, int piece, int con
         return rank == s->owner[piece] ? contributor < s->active_count : -1;
     case BANYAN_COLLECTIVE_REDUCE:
         return rank == s->root ? contributor < s->active_count : -1;
+    case BANYAN_COLLECTIVE_GATHER:
+        return rank == s->root ? contributor == s->owner[piece] : -1;
+    case BANYAN_COLLECTIVE_SCATTER:
+        return rank == s->owner[piece] ? contributor == s->root : -1;
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        return rank != s->owner[piece]         ? -1
+               : contributor < s->active_count ? meaning_begins_valid(s, contributor, piece)
+                                               : 0;
     default:
         return contributor < s->active_count;
     }

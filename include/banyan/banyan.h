@@ -106,7 +106,8 @@ typedef struct {
     const char *topology; /* a file or a generator such as "hosts:2+3"; default: all ranks on one switch */
     const char *active; /* which workers of it are ranks 0, 1, ...: "0,2-4" or names; default: the first ones.
                            The others may relay. */
-    const char *algorithm; /* a name of `banyan list`, or "auto" for the best prediction at each size */
+    const char *algorithm; /* as BANYAN_ALGO: a name of `banyan list`, "auto" for the best prediction at each
+                              size, or one per collective: "allreduce:flexreduce,broadcast:ring" */
     int timeout_ms;        /* no call takes longer; default 30000 */
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
@@ -191,6 +192,13 @@ BANYAN_API banyan_status banyan_comm_split(banyan_comm *comm, int color, int key
 BANYAN_API banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int exclude_count,
                                             banyan_comm **out, const banyan_config *config);
 
+/* A new group of size ranks: those of comm, which keep their ranks, and newcomers, which pass NULL and their
+ * rank (members' is not looked at). All meet by the id as in init_rank; it returns when all have come, at the
+ * latest when the time-out has passed. The old group works on. config NULL: what the old group was told, but
+ * for its network. */
+BANYAN_API banyan_status banyan_comm_grow(banyan_comm *comm, int size, banyan_unique_id id, int rank,
+                                          banyan_comm **out, const banyan_config *config);
+
 /* Gives the handle back (NULL is fine); no call may be running on it. The others can finish what they have
  * begun with this rank; a call that would need it again returns PEER_LOST. The last one frees the group. */
 BANYAN_API banyan_status banyan_comm_destroy(banyan_comm *comm);
@@ -260,6 +268,21 @@ BANYAN_API banyan_status banyan_broadcast(const void *send, void *recv, size_t c
  * recv. */
 BANYAN_API banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_datatype type,
                                        banyan_op op, int root, banyan_comm *comm);
+
+/* The root's recv gets size * send_count elements: part r is rank r's send. recv is looked at on the root
+ * alone. In place there when send is recv + rank * send_count elements. */
+BANYAN_API banyan_status banyan_gather(const void *send, void *recv, size_t send_count, banyan_datatype type,
+                                       int root, banyan_comm *comm);
+
+/* Rank r's recv = part r of the root's send, which holds size * recv_count elements and is looked at on the
+ * root alone. In place there when recv is send + rank * recv_count elements. */
+BANYAN_API banyan_status banyan_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type,
+                                        int root, banyan_comm *comm);
+
+/* send and recv hold a part of count elements for every rank: part r of recv = rank r's part for this rank.
+ * They must not overlap. */
+BANYAN_API banyan_status banyan_all_to_all(const void *send, void *recv, size_t count, banyan_datatype type,
+                                           banyan_comm *comm);
 
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "algorithms/algorithms.h"
 #include "bootstrap/quorum.h"
 #include "core/alloc.h"
 #include "core/near.h"
@@ -161,19 +160,13 @@ static banyan_status find_relays(banyan_setup *setup, const char *text, banyan_e
     return BANYAN_SUCCESS;
 }
 
-static banyan_status find_algorithm(banyan_setup *setup, const char *name, banyan_error *err)
+static banyan_status find_algorithms(banyan_setup *setup, const char *text, banyan_error *err)
 {
-    if (strcmp(name, "auto") != 0 && !banyan_algorithm_find(name)) {
-        for (int i = 0; i < banyan_algorithm_count(); i++) {
-            const char *candidate = banyan_algorithm_at(i)->name;
+    banyan_status status = banyan_choices_parse(text, setup->choices, err);
 
-            if (banyan_near_find(name, &candidate, 1) == 0)
-                return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                   "there is no algorithm «%.80s»; is «%s» meant?", name, candidate);
-        }
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no algorithm «%.80s»", name);
-    }
-    setup->algorithm = banyan_strdup(name);
+    if (status)
+        return status;
+    setup->algorithm = banyan_strdup(text);
     return setup->algorithm ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
@@ -231,7 +224,7 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
             status = find_relays(setup, config->relays, err);
     }
     if (!status)
-        status = find_algorithm(setup, algorithm, err);
+        status = find_algorithms(setup, algorithm, err);
     if (!status)
         status = find_transport(setup, transport, err);
     if (!status)

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/status.h"
+#include "planner/choice.h"
 #include "planner/wisdom.h"
 #include "topology/topology.h"
 
@@ -15,7 +16,8 @@ typedef struct {
     banyan_topology *topology;
     int *active; /* node of rank r */
     int size;
-    char *algorithm;
+    char *algorithm; /* as BANYAN_ALGO, and what it says of each collective */
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
     char *transport; /* as BANYAN_TRANSPORT */
     char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of bootstrap/quorum.h */
     int quorum;

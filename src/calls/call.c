@@ -12,6 +12,7 @@ static banyan_status check_call(banyan_comm *comm, const banyan_call *call)
 {
     size_t bytes = banyan_datatype_bytes(call->type);
     size_t size = (size_t)comm->group->setup.size;
+    size_t most_parts = call->collective == BANYAN_COLLECTIVE_ALLTOALL ? size * size : size;
 
     if (!bytes)
         return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT, "there is no datatype %d", (int)call->type);
@@ -20,7 +21,7 @@ static banyan_status check_call(banyan_comm *comm, const banyan_call *call)
     if (call->root < 0 || call->root >= comm->group->setup.size)
         return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT, "root %d is not a rank from 0 to %d",
                            call->root, comm->group->setup.size - 1);
-    if (call->count > (size_t)PTRDIFF_MAX / bytes / size)
+    if (call->count > (size_t)PTRDIFF_MAX / bytes / most_parts)
         return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT,
                            "%zu elements of %zu bytes on %zu ranks do not fit in memory", call->count, bytes,
                            size);

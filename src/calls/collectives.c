@@ -9,6 +9,9 @@
  *   reduce           root: recv, others: scratch, or       send                 -
  *                    nothing where nothing is received
  *   reduce-scatter   scratch                               send                 own part copied to recv
+ *   gather           root: recv, others: scratch           own part: send       -
+ *   scatter          own part: recv, others: scratch       root: send           -
+ *   all-to-all       column of this rank: recv             row of this rank: send
  */
 #include <stdint.h>
 #include <string.h>
@@ -136,6 +139,115 @@ static banyan_status reduce(const banyan_buffers *buffers, const banyan_call *ca
     return banyan_calls_run(comm, entry, &memory);
 }
 
+/* Appends the part that begins with this element, up to the next part's first. */
+static void add_part(banyan_run_request *memory, banyan_part *parts, size_t first, void *into,
+                     const void *from)
+{
+    parts[memory->part_count++] = (banyan_part){.first = first, .into = into, .from = from};
+}
+
+/* A vector of one part per rank: this rank's is read from own_from and written to own_into, all others lie in
+ * memory. */
+static banyan_status run_with_own_part(banyan_comm *comm, banyan_call_entry *entry, char *memory,
+                                       const void *own_from, void *own_into)
+{
+    banyan_part parts[3];
+    banyan_run_request request = {.parts = parts};
+    size_t count = entry->call.count, bytes = banyan_datatype_bytes(entry->call.type);
+    size_t own = count * (size_t)comm->rank, after = own + count;
+
+    if (count && own)
+        add_part(&request, parts, 0, memory, memory);
+    if (count)
+        add_part(&request, parts, own, own_into, own_from);
+    if (count && after < entry->whole)
+        add_part(&request, parts, after, memory + after * bytes, memory + after * bytes);
+    return banyan_calls_run(comm, entry, &request);
+}
+
+static banyan_status gather(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    int is_root = comm->rank == call->root;
+    size_t bytes = call->count * banyan_datatype_bytes(call->type), own = bytes * (size_t)comm->rank;
+    char *memory = buffers->recv;
+    banyan_call_entry *entry;
+    banyan_status status = banyan_calls_open(
+        comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_SEND, &entry);
+
+    if (status)
+        return status;
+    if (!is_root && bytes) {
+        memory = banyan_calls_scratch(comm, bytes * (size_t)comm->group->setup.size);
+        if (!memory)
+            return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    }
+    return run_with_own_part(comm, entry, memory, buffers->send, bytes ? memory + own : NULL);
+}
+
+/* The root receives nothing (group/plans.c), so what it sends is not written to. */
+static banyan_status scatter(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    int is_root = comm->rank == call->root;
+    size_t bytes = call->count * banyan_datatype_bytes(call->type), own = bytes * (size_t)comm->rank;
+    char *memory = (char *)(uintptr_t)buffers->send;
+    banyan_call_entry *entry;
+    banyan_status status = banyan_calls_open(
+        comm, call, buffers, is_root ? BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV : BANYAN_NEEDS_RECV, &entry);
+
+    if (status)
+        return status;
+    if (!is_root && bytes) {
+        memory = banyan_calls_scratch(comm, bytes * (size_t)comm->group->setup.size);
+        if (!memory)
+            return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+    }
+    return run_with_own_part(comm, entry, memory, is_root && bytes ? memory + own : buffers->recv,
+                             buffers->recv);
+}
+
+/* The vector has a row for each source and in it a part for each destination. Of all that, this rank has
+ * memory for its row, which it sends, and its column, which it receives; nothing else passes through it
+ * (group/plans.c), so the rest may point anywhere. */
+static void lay_out_exchange(const banyan_buffers *buffers, const banyan_call *call, const banyan_comm *comm,
+                             banyan_run_request *memory, banyan_part *parts)
+{
+    size_t count = call->count, bytes = count * banyan_datatype_bytes(call->type);
+    size_t rank = (size_t)comm->rank, size = (size_t)comm->group->setup.size;
+    char *recv = buffers->recv, *send = (char *)(uintptr_t)buffers->send;
+
+    for (size_t row = 0; row < size; row++) {
+        size_t first = row * size * count, own = first + rank * count;
+        char *others = row == rank ? send : recv, *after = row == rank ? send + (rank + 1) * bytes : recv;
+        char *into = recv + row * bytes;
+
+        if (rank)
+            add_part(memory, parts, first, others, others);
+        add_part(memory, parts, own, into, row == rank ? send + rank * bytes : into);
+        if (rank + 1 < size)
+            add_part(memory, parts, own + count, after, after);
+    }
+}
+
+static banyan_status all_to_all(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    banyan_run_request memory = {0};
+    banyan_call_entry *entry;
+    banyan_part *parts;
+    banyan_status status =
+        banyan_calls_open(comm, call, buffers, BANYAN_NEEDS_SEND | BANYAN_NEEDS_RECV, &entry);
+
+    if (status)
+        return status;
+    if (call->count) {
+        parts = banyan_calls_parts(comm, 3 * (size_t)comm->group->setup.size);
+        if (!parts)
+            return banyan_calls_give_up(comm, entry, BANYAN_SYSTEM_ERROR);
+        lay_out_exchange(buffers, call, comm, &memory, parts);
+        memory.parts = parts;
+    }
+    return banyan_calls_run(comm, entry, &memory);
+}
+
 static banyan_status call_locked(banyan_collective_function function, const banyan_buffers *buffers,
                                  const banyan_call *call, banyan_comm *comm)
 {
@@ -204,6 +316,32 @@ banyan_status banyan_reduce(const void *send, void *recv, size_t count, banyan_d
         .collective = BANYAN_COLLECTIVE_REDUCE, .count = count, .type = type, .op = op, .root = root};
 
     return call_locked(reduce, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_gather(const void *send, void *recv, size_t send_count, banyan_datatype type, int root,
+                            banyan_comm *comm)
+{
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_GATHER, .count = send_count, .type = type, .root = root};
+
+    return call_locked(gather, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_scatter(const void *send, void *recv, size_t recv_count, banyan_datatype type, int root,
+                             banyan_comm *comm)
+{
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_SCATTER, .count = recv_count, .type = type, .root = root};
+
+    return call_locked(scatter, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
+}
+
+banyan_status banyan_all_to_all(const void *send, void *recv, size_t count, banyan_datatype type,
+                                banyan_comm *comm)
+{
+    banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLTOALL, .count = count, .type = type};
+
+    return call_locked(all_to_all, &(banyan_buffers){.send = send, .recv = recv}, &call, comm);
 }
 
 /* Everybody's byte goes into everybody's result, so nobody has it before all have come. */

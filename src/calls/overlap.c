@@ -31,13 +31,25 @@ static size_t shared_bytes(const stretch *a, const stretch *b)
 
 /* ---- Two buffers. */
 
+/* Whether recv, or send, holds a part for every rank. */
+static int gathers(const banyan_call *call)
+{
+    return call->collective == BANYAN_COLLECTIVE_ALLGATHER || call->collective == BANYAN_COLLECTIVE_GATHER;
+}
+
+static int scatters(const banyan_call *call)
+{
+    return call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
+           call->collective == BANYAN_COLLECTIVE_SCATTER;
+}
+
 /* The smaller buffer's place in the larger one, and how that is said. */
 static const char *in_place_form(const banyan_call *call, int rank, size_t *elements)
 {
     *elements = (size_t)rank * call->count;
-    if (call->collective == BANYAN_COLLECTIVE_ALLGATHER)
+    if (gathers(call))
         return "send == recv + rank * count elements";
-    if (call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER)
+    if (scatters(call))
         return "recv == send + rank * count elements";
     *elements = 0;
     return "send == recv";
@@ -48,17 +60,20 @@ static banyan_status check_pair(banyan_comm *comm, const banyan_call *call, cons
 {
     size_t bytes = call->count * banyan_datatype_bytes(call->type), ranks = (size_t)comm->group->setup.size,
            shared, elements;
-    int gathers = call->collective == BANYAN_COLLECTIVE_ALLGATHER,
-        scatters = call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER;
-    stretch in = make_stretch(send, scatters ? bytes * ranks : bytes),
-            out = make_stretch(recv, gathers ? bytes * ranks : bytes);
+    int exchanges = call->collective == BANYAN_COLLECTIVE_ALLTOALL;
+    stretch in = make_stretch(send, scatters(call) || exchanges ? bytes * ranks : bytes),
+            out = make_stretch(recv, gathers(call) || exchanges ? bytes * ranks : bytes);
     const char *form = in_place_form(call, comm->rank, &elements);
-    uintptr_t whole = gathers ? out.begin : in.begin, part = gathers ? in.begin : out.begin;
+    uintptr_t whole = gathers(call) ? out.begin : in.begin, part = gathers(call) ? in.begin : out.begin;
     char name[160];
 
     shared = shared_bytes(&in, &out);
-    if (!shared || part - whole == elements * banyan_datatype_bytes(call->type))
+    if (!shared || (!exchanges && part - whole == elements * banyan_datatype_bytes(call->type)))
         return BANYAN_SUCCESS;
+    if (exchanges)
+        return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT,
+                           "%s on rank %d: send and recv share %zu bytes; they must not overlap",
+                           banyan_call_describe(call, name, sizeof name), comm->rank, shared);
     return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT,
                        "%s on rank %d: recv begins %zu bytes %s send and shares %zu bytes with it; they may "
                        "be in place (%s) or apart",

@@ -32,7 +32,8 @@
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
-    X(ALGO, STRING, "auto", NULL, "the algorithm, or auto for the one with the best prediction")             \
+    X(ALGO, STRING, "auto", NULL,                                                                            \
+      "the algorithm, or auto for the best prediction; also COLLECTIVE:NAME,...")                            \
     X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \

@@ -5,28 +5,6 @@
 
 #include "execute/kernels.h"
 
-int banyan_is_result(const banyan_schedule *schedule, int rank, int piece)
-{
-    switch (schedule->collective) {
-    case BANYAN_COLLECTIVE_REDUCE:
-        return rank == schedule->root;
-    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-        return rank == schedule->owner[piece];
-    case BANYAN_COLLECTIVE_ALLREDUCE:
-    case BANYAN_COLLECTIVE_ALLGATHER:
-    case BANYAN_COLLECTIVE_BROADCAST:
-    case BANYAN_COLLECTIVE_COUNT:
-        break;
-    }
-    return 1;
-}
-
-static int is_sum(const banyan_schedule *schedule)
-{
-    return schedule->collective != BANYAN_COLLECTIVE_ALLGATHER &&
-           schedule->collective != BANYAN_COLLECTIVE_BROADCAST;
-}
-
 static void divide(const banyan_vector *vector, size_t begin, size_t end, banyan_datatype type, int divisor)
 {
     while (begin < end) {
@@ -44,7 +22,8 @@ void banyan_average(const banyan_schedule *schedule, int rank, const banyan_vect
     size_t begin, end;
 
     for (int piece = 0; piece < schedule->piece_count; piece++)
-        if (is_sum(schedule) && banyan_is_result(schedule, rank, piece)) {
+        if (banyan_collective_reduces(schedule->collective) &&
+            banyan_schedule_is_result(schedule, rank, piece)) {
             banyan_schedule_elements(schedule, vector->count, piece, 1, &begin, &end);
             divide(vector, begin, end, type, schedule->active_count);
         }

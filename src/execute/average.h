@@ -7,11 +7,8 @@
 #include "schedule/schedule.h"
 
 /* Divides by the number of ranks what the rank holds as its result: all of an all-reduce, the root's reduce,
- * its own pieces of a reduce-scatter, nothing of an all-gather or broadcast. */
+ * its own pieces of a reduce-scatter, nothing where nothing is added. */
 void banyan_average(const banyan_schedule *schedule, int rank, const banyan_vector *vector,
                     banyan_datatype type);
-
-/* Whether the piece is part of what the rank holds in the end. */
-int banyan_is_result(const banyan_schedule *schedule, int rank, int piece);
 
 #endif

@@ -7,7 +7,6 @@
  * operation that meets marked and unmarked pieces is possible, but rare: such a program starts with a
  * copy. */
 #include "core/alloc.h"
-#include "execute/average.h"
 #include "execute/program.h"
 
 static void judge(banyan_program *program, banyan_operation *o, const char *is_changed)
@@ -49,6 +48,7 @@ int banyan_program_find_inputs(banyan_program *program, const int *operation_of)
     }
     program->is_kept = is_changed;
     for (int i = 0; i < schedule->piece_count; i++)
-        is_changed[i] = !is_changed[i] && program->rank >= 0 && banyan_is_result(schedule, program->rank, i);
+        is_changed[i] =
+            !is_changed[i] && program->rank >= 0 && banyan_schedule_is_result(schedule, program->rank, i);
     return 1;
 }

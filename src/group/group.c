@@ -75,13 +75,10 @@ banyan_call_entry *banyan_group_find(banyan_group *group, uint64_t number)
 
 const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size)
 {
-    int reduces =
-        call->collective != BANYAN_COLLECTIVE_ALLGATHER && call->collective != BANYAN_COLLECTIVE_BROADCAST;
-    int rooted =
-        call->collective == BANYAN_COLLECTIVE_REDUCE || call->collective == BANYAN_COLLECTIVE_BROADCAST;
+    int reduces = banyan_collective_reduces(call->collective);
     char root[24] = "";
 
-    if (rooted)
+    if (banyan_collective_has_root(call->collective))
         snprintf(root, sizeof root, ", root %d", call->root);
     if (call->is_barrier)
         snprintf(buffer, size, "barrier");
@@ -90,6 +87,11 @@ const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t s
                  call->count, banyan_datatype_string(call->type), reduces ? ", " : "",
                  reduces ? banyan_op_string(call->op) : "", root);
     return buffer;
+}
+
+size_t banyan_call_whole(const banyan_call *call, int size)
+{
+    return call->count * banyan_collective_parts(call->collective, size);
 }
 
 int banyan_call_is_same(const banyan_call *a, const banyan_call *b)
@@ -138,8 +140,6 @@ static banyan_status append_entry(banyan_group *group, int rank, const banyan_ca
                                   banyan_call_entry **out, banyan_error *err)
 {
     banyan_call_entry *entry = banyan_alloc(1, sizeof *entry), **end = &group->entries;
-    int parts = call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
-                call->collective == BANYAN_COLLECTIVE_ALLGATHER;
     banyan_status status;
 
     if (!entry)
@@ -147,7 +147,7 @@ static banyan_status append_entry(banyan_group *group, int rank, const banyan_ca
     entry->number = group->calls_made[rank];
     entry->first_rank = rank;
     entry->call = *call;
-    entry->whole = parts ? call->count * (size_t)group->setup.size : call->count;
+    entry->whole = banyan_call_whole(call, group->setup.size);
     status = banyan_group_plan_get(&group->plans, &group->setup, call->collective, call->root,
                                    entry->whole * banyan_datatype_bytes(call->type), call->type, &entry->plan,
                                    err);

@@ -13,30 +13,62 @@
 #include "core/text.h"
 #include "planner/wisdom.h"
 
-size_t banyan_group_plan_class(const banyan_setup *setup, size_t bytes)
+size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes)
 {
     size_t class = 1024;
 
-    if (strcmp(setup->algorithm, "auto") != 0)
+    if (setup->choices[collective].is_binding)
         return 0;
     while (class < bytes && class <= SIZE_MAX / 8)
         class *= 4;
     return class;
 }
 
-/* Part r of the public reduce-scatter and all-gather is the r-th equal part of the vector. */
+/* Part r of the public collectives with parts is the r-th equal part of the vector, or of an all-to-all's
+ * row. */
 static banyan_status check_parts(const banyan_schedule *schedule, banyan_error *err)
 {
     __extension__ typedef __int128 wide;
-    wide size = schedule->active_count;
+    wide parts = (wide)banyan_collective_parts(schedule->collective, schedule->active_count);
+    int is_row = schedule->collective == BANYAN_COLLECTIVE_ALLTOALL;
 
-    for (int i = 0; schedule->owner && i < schedule->piece_count; i++)
-        if (schedule->cut[i] * size < schedule->owner[i] * (wide)schedule->whole ||
-            schedule->cut[i + 1] * size > (schedule->owner[i] + 1) * (wide)schedule->whole)
+    for (int i = 0; schedule->owner && i < schedule->piece_count; i++) {
+        wide row = is_row ? banyan_schedule_source(schedule, i) : 0;
+        wide part = row * schedule->active_count + schedule->owner[i];
+
+        if (schedule->cut[i] * parts < part * schedule->whole ||
+            schedule->cut[i + 1] * parts > (part + 1) * schedule->whole)
             return banyan_fail(err, BANYAN_UNSUPPORTED,
                                "algorithm %s does not give each rank an equal part: piece %d is not within "
                                "part %d",
-                               schedule->algorithm ? schedule->algorithm : "?", i, schedule->owner[i]);
+                               schedule->algorithm ? schedule->algorithm : "?", i, (int)part);
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* A scatter's root and an all-to-all have no memory for what others pass on (calls/collectives.c). */
+static banyan_status check_memory(const banyan_schedule *schedule, banyan_error *err)
+{
+    int is_scatter = schedule->collective == BANYAN_COLLECTIVE_SCATTER;
+    int root = schedule->active[schedule->root];
+
+    if (!is_scatter && schedule->collective != BANYAN_COLLECTIVE_ALLTOALL)
+        return BANYAN_SUCCESS;
+    for (size_t i = 0; i < schedule->transfer_count; i++) {
+        const banyan_transfer *t = &schedule->transfers[i];
+        int is_passed_on = is_scatter && t->dst == root;
+
+        for (int k = 0; !is_scatter && k < t->piece_count; k++)
+            is_passed_on |=
+                t->src != schedule->active[banyan_schedule_source(schedule, t->first_piece + k)] ||
+                t->dst != schedule->active[schedule->owner[t->first_piece + k]];
+        if (is_passed_on)
+            return banyan_fail(
+                err, BANYAN_UNSUPPORTED,
+                "algorithm %s passes parts of %s on through ranks that have no memory for them",
+                schedule->algorithm ? schedule->algorithm : "?",
+                banyan_collective_name(schedule->collective));
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -131,21 +163,38 @@ static banyan_status choose_named(const banyan_setup *setup, const banyan_proble
                                   banyan_schedule **out, banyan_error *err)
 {
     banyan_plan chosen;
-    banyan_status status = banyan_plan_choose(setup->algorithm, problem, &chosen, err);
+    const char *name = setup->choices[problem->collective].algorithm->name;
+    banyan_status status = banyan_plan_choose(name, problem, &chosen, err);
 
     if (status)
         return status;
-    if (banyan_group_is_usable(setup, chosen.schedule)) {
+    status = check_parts(chosen.schedule, err);
+    if (!status && !banyan_group_is_usable(setup, chosen.schedule))
+        status = banyan_fail(
+            err, BANYAN_UNSUPPORTED,
+            "algorithm %s leads through nodes that are not ranks, and no process serves them", name);
+    if (!status) {
         *out = chosen.schedule;
         chosen.schedule = NULL;
-    } else {
-        status =
-            banyan_fail(err, BANYAN_UNSUPPORTED,
-                        "algorithm %s leads through nodes that are not ranks, and no process serves them",
-                        setup->algorithm);
     }
     banyan_plan_fini(&chosen);
     return status;
+}
+
+/* The algorithm that was named, or, where it is no more than a preference and cannot serve this, the best
+ * prediction. */
+static banyan_status choose_preferred(const banyan_setup *setup, const banyan_problem *problem,
+                                      banyan_schedule **out, char **why, banyan_error *err)
+{
+    banyan_error reason = {""};
+    banyan_status status = choose_named(setup, problem, out, &reason);
+
+    if (status == BANYAN_UNSUPPORTED && !setup->choices[problem->collective].is_binding) {
+        BANYAN_INFO(setup->log, TUNING, "%s: not by %s: %s", banyan_collective_name(problem->collective),
+                    setup->choices[problem->collective].algorithm->name, reason.text);
+        return choose_best(setup, problem, out, why, err);
+    }
+    return status ? banyan_fail(err, status, "%s", reason.text) : BANYAN_SUCCESS;
 }
 
 /* What wisdom, or whoever forces a plan, says; *out stays NULL where that is of no use here. */
@@ -206,7 +255,7 @@ static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, 
                             banyan_error *err)
 {
     banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, plan->size_class);
-    int is_auto = !strcmp(setup->algorithm, "auto");
+    int is_auto = !setup->choices[plan->collective].algorithm;
     char *why = NULL;
     int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;
     banyan_status status = BANYAN_SUCCESS;
@@ -221,7 +270,7 @@ static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, 
     if (!status && !*out && is_auto)
         status = choose_best(setup, &problem, out, &why, err);
     else if (!status && !*out)
-        status = choose_named(setup, &problem, out, err);
+        status = choose_preferred(setup, &problem, out, &why, err);
     if (!status)
         BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s; %s",
                     banyan_collective_name(plan->collective), plan->size_class,
@@ -235,6 +284,9 @@ static banyan_status complete(banyan_group_plan *plan, banyan_error *err)
 {
     banyan_status status = check_parts(plan->schedule, err);
     char digest[17];
+
+    if (!status)
+        status = check_memory(plan->schedule, err);
 
     banyan_schedule_digest(plan->schedule, digest);
     plan->digest = strtoull(digest, NULL, 16);
@@ -288,7 +340,7 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
                                     banyan_collective collective, int root, size_t bytes,
                                     banyan_datatype type, banyan_group_plan **out, banyan_error *err)
 {
-    size_t size_class = banyan_group_plan_class(setup, bytes);
+    size_t size_class = banyan_group_plan_class(setup, collective, bytes);
     banyan_group_plan *plan = banyan_group_plan_find(*plans, collective, root, size_class, type);
     banyan_status status;
 

@@ -41,7 +41,7 @@ banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective
 int banyan_group_is_usable(const void *context, const banyan_schedule *schedule);
 
 /* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
-size_t banyan_group_plan_class(const banyan_setup *setup, size_t bytes);
+size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes);
 banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_collective collective, int root,
                                           size_t size_class, banyan_datatype type);
 

@@ -379,7 +379,7 @@ static banyan_status get_plan(banyan_world *world, banyan_group_plan **plans, co
                               size_t bytes, const unsigned char *label, banyan_group_plan **out,
                               banyan_error *err)
 {
-    size_t size_class = banyan_group_plan_class(world->setup, bytes);
+    size_t size_class = banyan_group_plan_class(world->setup, call->collective, bytes);
 
     *out = banyan_group_plan_find(*plans, call->collective, call->root, size_class, call->type);
     if (*out)
@@ -387,14 +387,6 @@ static banyan_status get_plan(banyan_world *world, banyan_group_plan **plans, co
     if (world->rank == 0)
         return make_plan(world, plans, call, bytes, out, err);
     return receive_plan(world, plans, call, size_class, label, out, err);
-}
-
-size_t banyan_world_whole(const banyan_world *world, const banyan_call *call)
-{
-    int parts = call->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
-                call->collective == BANYAN_COLLECTIVE_ALLGATHER;
-
-    return parts ? call->count * (size_t)world->setup->size : call->count;
 }
 
 /* Rank 0: nobody calls anything at a relay, so it is told. */
@@ -424,7 +416,7 @@ banyan_status banyan_world_enter(banyan_world *world, banyan_group_plan **plans,
     if (!entry)
         return banyan_fail_memory(err);
     *entry = (banyan_call_entry){.number = world->calls_made, .first_rank = world->rank, .call = *call};
-    entry->whole = banyan_world_whole(world, call);
+    entry->whole = banyan_call_whole(call, world->setup->size);
     write_label(world->calls_made, call, 0, label);
     status = banyan_control_verdict(world->control, err);
     if (!status)

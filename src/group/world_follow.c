@@ -49,9 +49,10 @@ static banyan_status take_plan(banyan_world *world, banyan_group_plan **plans,
         banyan_world_finish(world);
         return BANYAN_SUCCESS;
     }
-    bytes = banyan_world_whole(world, &call) * banyan_datatype_bytes(call.type);
-    return banyan_world_adopt(world, plans, &call, banyan_group_plan_class(world->setup, bytes), letter,
-                              &plan, err);
+    bytes = banyan_call_whole(&call, world->setup->size) * banyan_datatype_bytes(call.type);
+    return banyan_world_adopt(world, plans, &call,
+                              banyan_group_plan_class(world->setup, call.collective, bytes), letter, &plan,
+                              err);
 }
 
 static banyan_status take_call(banyan_world *world, banyan_group_plan *plans, const unsigned char *label,
@@ -61,10 +62,11 @@ static banyan_status take_call(banyan_world *world, banyan_group_plan *plans, co
 
     *entry = (banyan_call_entry){0};
     banyan_world_read_label(label, &entry->number, &entry->call);
-    entry->whole = banyan_world_whole(world, &entry->call);
+    entry->whole = banyan_call_whole(&entry->call, world->setup->size);
     bytes = entry->whole * banyan_datatype_bytes(entry->call.type);
     entry->plan = banyan_group_plan_find(plans, entry->call.collective, entry->call.root,
-                                         banyan_group_plan_class(world->setup, bytes), entry->call.type);
+                                         banyan_group_plan_class(world->setup, entry->call.collective, bytes),
+                                         entry->call.type);
     note_call(world, label, entry->number);
     if (entry->plan)
         return BANYAN_SUCCESS;

@@ -87,7 +87,6 @@ void banyan_world_hear_call(void *context, const unsigned char *body, size_t byt
 
 /* world_calls.c, for world_follow.c: */
 void banyan_world_read_label(const unsigned char *label, uint64_t *number, banyan_call *call);
-size_t banyan_world_whole(const banyan_world *world, const banyan_call *call);
 banyan_status banyan_world_adopt(banyan_world *world, banyan_group_plan **plans, const banyan_call *call,
                                  size_t size_class, const banyan_plan_letter *letter, banyan_group_plan **out,
                                  banyan_error *err);

@@ -3,6 +3,7 @@
  * card; and the cards of all, compared. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,6 +70,22 @@ static void find_place(char out[BANYAN_CARD_TEXT])
     banyan_digest_format(&digest, out);
 }
 
+/* A text that is longer than a card has room for ends with a digest of the whole. */
+static void describe_algorithms(const char *text, banyan_card *card)
+{
+    banyan_digest digest;
+    char name[17];
+
+    if (strlen(text) < sizeof card->algorithm) {
+        snprintf(card->algorithm, sizeof card->algorithm, "%s", text);
+        return;
+    }
+    banyan_digest_init(&digest);
+    banyan_digest_add_string(&digest, text);
+    banyan_digest_format(&digest, name);
+    snprintf(card->algorithm, sizeof card->algorithm, "%.40s... (%s)", text, name);
+}
+
 static void write_card(const banyan_world *world, const banyan_world_options *options,
                        const banyan_setup *setup, banyan_card *card)
 {
@@ -94,7 +111,7 @@ static void write_card(const banyan_world *world, const banyan_world_options *op
         banyan_topology_digest(setup->topology, digest);
         snprintf(card->topology, sizeof card->topology, "%s", digest);
     }
-    snprintf(card->algorithm, sizeof card->algorithm, "%s", setup->algorithm);
+    describe_algorithms(setup->algorithm, card);
     snprintf(card->transport, sizeof card->transport, "%s", setup->transport);
 }
 

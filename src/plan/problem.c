@@ -20,9 +20,10 @@ static banyan_status read_collective(const char *name, int root, banyan_problem 
     int found = name ? banyan_collective_find(name) : BANYAN_COLLECTIVE_ALLREDUCE;
 
     if (found < 0)
-        return banyan_fail(
-            err, BANYAN_INVALID_ARGUMENT,
-            "the collective '%.40s' is not allreduce, reducescatter, allgather, broadcast or reduce", name);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "the collective '%.40s' is not allreduce, reducescatter, allgather, broadcast, "
+                           "reduce, gather, scatter or alltoall",
+                           name);
     if (root < 0 || root >= out->active_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the root %d is not a rank from 0 to %d", root,
                            out->active_count - 1);

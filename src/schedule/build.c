@@ -279,11 +279,12 @@ static int sort_by_round(banyan_transfer *transfers, size_t count)
     return 1;
 }
 
-/* The rank whose equal share of the vector holds the piece's beginning. */
+/* The rank whose equal share of the vector, or in an all-to-all of a row, holds the piece's beginning. */
 static void set_default_owners(banyan_builder *builder)
 {
     __extension__ typedef __int128 wide;
     banyan_schedule *schedule = builder->schedule;
+    wide parts = (wide)banyan_collective_parts(schedule->collective, schedule->active_count);
 
     schedule->owner = banyan_alloc((size_t)schedule->piece_count, sizeof *schedule->owner);
     if (!schedule->owner) {
@@ -291,14 +292,13 @@ static void set_default_owners(banyan_builder *builder)
         return;
     }
     for (int i = 0; i < schedule->piece_count; i++)
-        schedule->owner[i] = (int)((wide)schedule->cut[i] * schedule->active_count / schedule->whole);
+        schedule->owner[i] = (int)((wide)schedule->cut[i] * parts / schedule->whole % schedule->active_count);
 }
 
 static void complete(banyan_builder *builder)
 {
     banyan_schedule *schedule = builder->schedule;
-    int has_owners = schedule->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
-                     schedule->collective == BANYAN_COLLECTIVE_ALLGATHER;
+    int has_owners = banyan_collective_parts(schedule->collective, 2) > 1;
 
     if (!schedule->cut)
         banyan_builder_fail(builder, BANYAN_INTERNAL_ERROR, "the schedule has no cut points");

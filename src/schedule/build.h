@@ -19,8 +19,8 @@ void banyan_builder_init(banyan_builder *builder, banyan_collective collective, 
                          const int *active, int active_count);
 
 /* Exactly one of these before finish: pieces of equal size, or any cut points (copied).
- * For reduce-scatter and all-gather: piece p belongs to the rank whose equal share of the vector holds its
- * beginning, unless owners are set. */
+ * For collectives with parts: piece p belongs to the rank whose equal share of the vector, or in an
+ * all-to-all of a row, holds its beginning, unless owners are set. */
 void banyan_builder_cut_evenly(banyan_builder *builder, int piece_count);
 void banyan_builder_cut(banyan_builder *builder, int64_t whole, const int64_t *cut, int piece_count);
 void banyan_builder_set_owners(banyan_builder *builder, const int *owner);

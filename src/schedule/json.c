@@ -231,9 +231,9 @@ static banyan_status begin(const banyan_json *root, banyan_builder *builder, ban
 
     if (!banyan_json_get_string(banyan_json_field(root, "collective"), &name) ||
         (collective = banyan_collective_find(name)) < 0)
-        return banyan_fail(
-            err, BANYAN_INVALID_ARGUMENT,
-            "\"collective\" should be allreduce, reducescatter, allgather, broadcast or reduce");
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "\"collective\" should be allreduce, reducescatter, allgather, broadcast, reduce, "
+                           "gather, scatter or alltoall");
     status = get_array(root, "active", &array, err);
     if (status)
         return status;

@@ -82,8 +82,7 @@ static banyan_status label(exporter *in)
     banyan_msccl_program *program = in->program;
     const char *name =
         in->schedule->algorithm && *in->schedule->algorithm ? in->schedule->algorithm : "banyan";
-    int is_rooted =
-        parts->collective == BANYAN_COLLECTIVE_BROADCAST || parts->collective == BANYAN_COLLECTIVE_REDUCE;
+    int is_rooted = banyan_collective_has_root(parts->collective);
 
     program->name = banyan_strdup(name);
     if (!program->name)
@@ -120,6 +119,9 @@ static banyan_status check_limits(exporter *in)
                            limits->max_channels, BANYAN_MSCCL_CHANNELS);
     if (limits->min_bytes > INT64_MAX / 2 || limits->max_bytes > INT64_MAX / 2)
         return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT, "the window of sizes is out of range");
+    if (in->schedule->collective > BANYAN_COLLECTIVE_REDUCE)
+        return banyan_fail(in->err, BANYAN_UNSUPPORTED, "a schedule of %s is not written as MSCCL XML",
+                           banyan_collective_name(in->schedule->collective));
     if (in->schedule->active_count > BANYAN_MSCCL_NODES - 1)
         return banyan_fail(in->err, BANYAN_UNSUPPORTED, "%d ranks, and a runtime holds %d XML elements",
                            in->schedule->active_count, BANYAN_MSCCL_NODES);

@@ -63,7 +63,7 @@ static banyan_status read_collective(reader *in)
     if (status)
         return status;
     found = banyan_collective_find(strcmp(name, "reduce_scatter") ? name : "reducescatter");
-    if (found < 0)
+    if (found < 0 || found > BANYAN_COLLECTIVE_REDUCE)
         return banyan_fail(in->err, BANYAN_UNSUPPORTED, "line %d: coll=\"%.40s\" is not a collective we know",
                            line_of(in, 0), name);
     in->program->collective = (banyan_collective)found;

@@ -26,6 +26,66 @@ int banyan_collective_find(const char *name)
     return -1;
 }
 
+int banyan_collective_has_root(banyan_collective collective)
+{
+    return collective == BANYAN_COLLECTIVE_BROADCAST || collective == BANYAN_COLLECTIVE_REDUCE ||
+           collective == BANYAN_COLLECTIVE_GATHER || collective == BANYAN_COLLECTIVE_SCATTER;
+}
+
+int banyan_collective_reduces(banyan_collective collective)
+{
+    return collective == BANYAN_COLLECTIVE_ALLREDUCE || collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
+           collective == BANYAN_COLLECTIVE_REDUCE;
+}
+
+size_t banyan_collective_parts(banyan_collective collective, int size)
+{
+    switch (collective) {
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        return (size_t)size * (size_t)size;
+    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
+    case BANYAN_COLLECTIVE_ALLGATHER:
+    case BANYAN_COLLECTIVE_GATHER:
+    case BANYAN_COLLECTIVE_SCATTER:
+        return (size_t)size;
+    default:
+        return 1;
+    }
+}
+
+int banyan_schedule_source(const banyan_schedule *schedule, int piece)
+{
+    __extension__ typedef __int128 wide;
+
+    switch (schedule->collective) {
+    case BANYAN_COLLECTIVE_ALLGATHER:
+    case BANYAN_COLLECTIVE_GATHER:
+        return schedule->owner[piece];
+    case BANYAN_COLLECTIVE_BROADCAST:
+    case BANYAN_COLLECTIVE_SCATTER:
+        return schedule->root;
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        return (int)((wide)schedule->cut[piece] * schedule->active_count / schedule->whole);
+    default:
+        return -1;
+    }
+}
+
+int banyan_schedule_is_result(const banyan_schedule *schedule, int rank, int piece)
+{
+    switch (schedule->collective) {
+    case BANYAN_COLLECTIVE_REDUCE:
+    case BANYAN_COLLECTIVE_GATHER:
+        return rank == schedule->root;
+    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
+    case BANYAN_COLLECTIVE_SCATTER:
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        return rank == schedule->owner[piece];
+    default:
+        return 1;
+    }
+}
+
 void banyan_schedule_destroy(banyan_schedule *schedule)
 {
     if (!schedule)

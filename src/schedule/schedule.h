@@ -20,7 +20,10 @@
     X(REDUCE_SCATTER, "reducescatter")                                                                       \
     X(ALLGATHER, "allgather")                                                                                \
     X(BROADCAST, "broadcast")                                                                                \
-    X(REDUCE, "reduce")
+    X(REDUCE, "reduce")                                                                                      \
+    X(GATHER, "gather")                                                                                      \
+    X(SCATTER, "scatter")                                                                                    \
+    X(ALLTOALL, "alltoall")
 
 typedef enum {
 #define BANYAN_COLLECTIVE_ENTRY(name, text) BANYAN_COLLECTIVE_##name,
@@ -31,6 +34,12 @@ typedef enum {
 
 const char *banyan_collective_name(banyan_collective collective);
 int banyan_collective_find(const char *name); /* -1: no such collective */
+int banyan_collective_has_root(banyan_collective collective);
+int banyan_collective_reduces(banyan_collective collective); /* else it only moves */
+
+/* The equal parts of the vector that each rank's count is one of: 1, size, or size * size for an all-to-all,
+ * whose vector has a row for each source and in it a part for each destination. */
+size_t banyan_collective_parts(banyan_collective collective, int size);
 
 typedef enum {
     BANYAN_ACTION_REDUCE, /* add into dst */
@@ -48,7 +57,7 @@ typedef struct {
 
 struct banyan_schedule {
     banyan_collective collective;
-    int root;        /* rank; broadcast and reduce only, else 0 */
+    int root;        /* rank; of collectives that have a root, else 0 */
     char *topology;  /* its name: a label, never looked up */
     char *algorithm; /* who made it: a label */
     int node_count;  /* every src, dst and active id is below this */
@@ -57,7 +66,8 @@ struct banyan_schedule {
     int64_t whole; /* cut[0] = 0 < cut[1] < ... < cut[piece_count] = whole */
     int piece_count;
     int64_t *cut;
-    int *owner; /* reduce-scatter and all-gather: the rank whose piece it is; else NULL */
+    int *owner; /* of collectives with parts: the rank whose piece it is, which brings it in all-gather and
+                   gather and gets it in reduce-scatter, scatter and all-to-all; else NULL */
     int route_count;
     int *route_first; /* links of route i: route_link[route_first[i] .. route_first[i+1]) */
     int *route_link;
@@ -72,6 +82,12 @@ struct banyan_schedule {
 banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out, banyan_error *err);
 
 int banyan_schedule_rank(const banyan_schedule *schedule, int node); /* -1: not active */
+
+/* The rank that brings the piece; -1: every rank does, and they are added. */
+int banyan_schedule_source(const banyan_schedule *schedule, int piece);
+
+/* Whether the rank must end with the piece. */
+int banyan_schedule_is_result(const banyan_schedule *schedule, int rank, int piece);
 
 /* One past the last transfer of the round that begins with this one. */
 size_t banyan_schedule_round_end(const banyan_schedule *schedule, size_t begin);

@@ -71,10 +71,7 @@ static void clear_idle(prover *p, int node)
 static void set_initial(prover *p, const int *items, size_t count)
 {
     const banyan_schedule *schedule = p->schedule;
-    const banyan_collective collective = schedule->collective;
-    int source = collective == BANYAN_COLLECTIVE_ALLGATHER   ? schedule->owner[p->piece]
-                 : collective == BANYAN_COLLECTIVE_BROADCAST ? schedule->root
-                                                             : -1;
+    int source = banyan_schedule_source(schedule, p->piece);
 
     for (size_t i = 0; i < count; i++) {
         clear_idle(p, schedule->transfers[items[i]].src);
@@ -281,30 +278,16 @@ static void compare_orders(prover *p, int rank, int other)
 static void judge_results(prover *p)
 {
     const banyan_schedule *schedule = p->schedule;
-    int first = 0, last = schedule->active_count - 1, only = -1;
+    int source = banyan_schedule_source(schedule, p->piece), first = -1;
 
-    switch (schedule->collective) {
-    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-        first = last = schedule->owner[p->piece];
-        break;
-    case BANYAN_COLLECTIVE_REDUCE:
-        first = last = schedule->root;
-        break;
-    case BANYAN_COLLECTIVE_ALLGATHER:
-        only = schedule->owner[p->piece];
-        break;
-    case BANYAN_COLLECTIVE_BROADCAST:
-        only = schedule->root;
-        break;
-    case BANYAN_COLLECTIVE_ALLREDUCE:
-    case BANYAN_COLLECTIVE_COUNT:
-        break;
-    }
     memset(p->wanted, 0, p->words * sizeof *p->wanted);
     for (int rank = 0; rank < schedule->active_count; rank++)
-        if (only < 0 || rank == only)
+        if (source < 0 || rank == source)
             p->wanted[rank / 64] |= (uint64_t)1 << (rank % 64);
-    for (int rank = first; rank <= last; rank++) {
+    for (int rank = 0; rank < schedule->active_count; rank++) {
+        if (!banyan_schedule_is_result(schedule, rank, p->piece))
+            continue;
+        first = first < 0 ? rank : first;
         judge_result(p, rank);
         compare_orders(p, first, rank);
     }

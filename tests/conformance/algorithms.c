@@ -54,6 +54,15 @@ static int32_t expected(const banyan_schedule *s, int32_t *const *before, int ra
         return before[s->owner[piece]][i];
     case BANYAN_COLLECTIVE_BROADCAST:
         return before[s->root][i];
+    case BANYAN_COLLECTIVE_GATHER:
+        *matters = rank == s->root;
+        return before[s->owner[piece]][i];
+    case BANYAN_COLLECTIVE_SCATTER:
+        *matters = rank == s->owner[piece];
+        return before[s->root][i];
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        *matters = rank == s->owner[piece];
+        return before[banyan_schedule_source(s, piece)][i];
     default:
         return sum;
     }
@@ -136,7 +145,7 @@ static int meet_all_collectives(const banyan_algorithm *algorithm, const sample 
     problem.topology = topology;
     problem.active = active;
     for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
-        int rooted = c == BANYAN_COLLECTIVE_BROADCAST || c == BANYAN_COLLECTIVE_REDUCE;
+        int rooted = banyan_collective_has_root((banyan_collective)c);
 
         if (!(algorithm->collectives >> c & 1))
             continue;

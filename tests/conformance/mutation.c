@@ -42,9 +42,7 @@ static int is_right(const banyan_schedule *s)
     for (int r = 0; r < s->active_count; r++)
         for (int p = 0; p < s->piece_count; p++) {
             number *cell = &now[(size_t)s->active[r] * (size_t)s->piece_count + (size_t)p];
-            int has = s->collective == BANYAN_COLLECTIVE_ALLGATHER   ? s->owner[p] == r
-                      : s->collective == BANYAN_COLLECTIVE_BROADCAST ? s->root == r
-                                                                     : 1;
+            int source = banyan_schedule_source(s, p), has = source < 0 || source == r;
 
             *cell = (number){has ? (uint64_t)1 << (4 * r) : 0, has};
         }
@@ -70,16 +68,12 @@ static int is_right(const banyan_schedule *s)
         for (int p = 0; p < s->piece_count; p++) {
             const number *cell = &now[(size_t)s->active[r] * (size_t)s->piece_count + (size_t)p];
             uint64_t all = 0;
-            int matters = s->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ? s->owner[p] == r
-                          : s->collective == BANYAN_COLLECTIVE_REDUCE       ? s->root == r
-                                                                            : 1;
+            int matters = banyan_schedule_is_result(s, r, p), source = banyan_schedule_source(s, p);
 
             for (int i = 0; i < s->active_count; i++)
                 all |= (uint64_t)1 << (4 * i);
-            if (s->collective == BANYAN_COLLECTIVE_ALLGATHER)
-                all = (uint64_t)1 << (4 * s->owner[p]);
-            if (s->collective == BANYAN_COLLECTIVE_BROADCAST)
-                all = (uint64_t)1 << (4 * s->root);
+            if (source >= 0)
+                all = (uint64_t)1 << (4 * source);
             if (matters && cell->sum != all)
                 right = 0;
         }
@@ -237,7 +231,7 @@ TEST(every_mutant_that_changes_the_result_is_refused)
         problem.topology = topology;
         problem.active = active;
         problem.collective = (banyan_collective)banyan_random_below(&random, BANYAN_COLLECTIVE_COUNT);
-        problem.root = problem.collective >= BANYAN_COLLECTIVE_BROADCAST
+        problem.root = banyan_collective_has_root(problem.collective)
                            ? banyan_random_below(&random, problem.active_count)
                            : 0;
         snprintf(what, sizeof what, "%s %s on %s", algorithm->name,

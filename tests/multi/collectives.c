@@ -149,6 +149,15 @@ static int check_other_collectives(job_rank *self)
     EXPECT(!banyan_reduce(send, recv, N, BANYAN_INT32, BANYAN_MAX, 1, comm), "%s", banyan_last_error(comm));
     for (int i = 0; i < N && self->rank == 1; i++)
         EXPECT(recv[i] == 4 * (i + 1), "reduce %d", i);
+    EXPECT(!banyan_gather(send, recv, N, BANYAN_INT32, 3, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N * size && self->rank == 3; i++)
+        EXPECT(recv[i] == (i / N + 1) * (i % N + 1), "gather %d", i);
+    EXPECT(!banyan_scatter(send, recv, N, BANYAN_INT32, 2, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N; i++)
+        EXPECT(recv[i] == 3 * (self->rank * N + i + 1), "scatter %d", i);
+    EXPECT(!banyan_all_to_all(send, recv, N, BANYAN_INT32, comm), "%s", banyan_last_error(comm));
+    for (int i = 0; i < N * size; i++)
+        EXPECT(recv[i] == (i / N + 1) * (self->rank * N + i % N + 1), "all-to-all %d", i);
     banyan_comm_destroy(comm);
     return 0;
 }

@@ -314,6 +314,40 @@ TEST(a_request_that_times_out_says_so)
     job_run(2, a_request_fails);
 }
 
+/* Three of four ranks make a group, and the fourth joins it. */
+static int grows(job_rank *self)
+{
+    banyan_comm *world = NULL, *few = NULL, *all = NULL;
+    banyan_unique_id id;
+    int rank, size, one = 1;
+
+    EXPECT(!banyan_comm_init_rank(&world, 4, job_id(self), self->rank, NULL), "init");
+    EXPECT(!banyan_comm_split(world, self->rank < 3 ? 0 : -1, 0, &few, NULL), "%s", banyan_last_error(world));
+    if (self->rank == 0)
+        EXPECT(!banyan_get_unique_id(&id), "id");
+    EXPECT(!banyan_broadcast(&id, &id, sizeof id, BANYAN_UINT8, 0, world), "%s", banyan_last_error(world));
+    if (few)
+        EXPECT(banyan_comm_grow(few, 2, id, -1, &all, NULL) == BANYAN_INVALID_ARGUMENT &&
+                   strstr(banyan_last_error(few), "a group of 3 ranks cannot grow to 2"),
+               "%s", banyan_last_error(few));
+    EXPECT(!banyan_comm_grow(few, 4, id, 3, &all, NULL), "grow: %s", few ? banyan_last_error(few) : "?");
+    EXPECT(!banyan_comm_rank(all, &rank) && !banyan_comm_size(all, &size) && rank == self->rank && size == 4,
+           "rank %d of %d", rank, size);
+    EXPECT(!banyan_allreduce(&one, &one, 1, BANYAN_INT32, BANYAN_SUM, all), "%s", banyan_last_error(all));
+    EXPECT(one == 4, "%d", one);
+    if (few)
+        EXPECT(!banyan_barrier(few), "the old group works on: %s", banyan_last_error(few));
+    banyan_comm_destroy(all);
+    banyan_comm_destroy(few);
+    banyan_comm_destroy(world);
+    return 0;
+}
+
+TEST(a_rank_joins_a_group)
+{
+    job_run(4, grows);
+}
+
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +360,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_minority_goes_on_only_where_it_is_asked_for),
         cmocka_unit_test(several_calls_are_under_way_at_once),
         cmocka_unit_test(a_request_that_times_out_says_so),
+        cmocka_unit_test(a_rank_joins_a_group),
     };
 
     return RUN_OVER_TRANSPORTS(tests, count, words);

@@ -151,7 +151,7 @@ def check_groups(rank, size):
 
 def check_later_names(rank, size):
     """What torch 2.x calls a group by, where that is not what 1.13 does."""
-    group = dist.distributed_c10d._get_default_group()
+    group = banyan.torch.group_of(dist.distributed_c10d._get_default_group())
     group.start_coalescing(torch.device("cpu"))
     gathered, mine = torch.empty(size), torch.tensor([float(rank)])
     group.all_gather_single(gathered, mine)

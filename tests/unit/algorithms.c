@@ -109,8 +109,7 @@ static void check_verdict(const banyan_schedule *schedule, const banyan_topology
 
 static void for_each_root(const banyan_algorithm *algorithm, banyan_problem problem)
 {
-    int has_root =
-        problem.collective == BANYAN_COLLECTIVE_BROADCAST || problem.collective == BANYAN_COLLECTIVE_REDUCE;
+    int has_root = banyan_collective_has_root(problem.collective);
 
     for (problem.root = 0; problem.root < (has_root ? problem.active_count : 1); problem.root++) {
         banyan_schedule *schedule;

@@ -69,7 +69,7 @@ static int is_settled(const banyan_schedule *schedule, banyan_op op, int rank, s
     for (int piece = 0; op == BANYAN_AVG && piece < schedule->piece_count; piece++) {
         banyan_schedule_elements(schedule, count, piece, 1, &begin, &end);
         if (element >= begin && element < end)
-            return banyan_is_result(schedule, rank, piece);
+            return banyan_schedule_is_result(schedule, rank, piece);
     }
     return 1;
 }

@@ -392,9 +392,9 @@ TEST(what_cannot_be_planned_is_refused_in_one_sentence)
     assert_int_equal(refused("ring:4", &config, &err), BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "no algorithm is named rign (did you mean ring?)");
     config = empty;
-    config.collective = "alltoall";
+    config.collective = "alltosome";
     assert_int_equal(refused("ring:4", &config, &err), BANYAN_INVALID_ARGUMENT);
-    CHECK_SAYS(err, "the collective 'alltoall' is not");
+    CHECK_SAYS(err, "the collective 'alltosome' is not");
     config = empty;
     config.root = 4;
     assert_int_equal(refused("ring:4", &config, &err), BANYAN_INVALID_ARGUMENT);

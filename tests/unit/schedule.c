@@ -109,7 +109,7 @@ TEST(says_what_is_wrong_in_a_file)
         {"{\n\"a\"", "line 2"},
         {"7", "a schedule is an object, not a number"},
         {"{\"format\":\"x\"}", "\"format\" should be"},
-        {"{\"format\":\"banyan-schedule\",\"version\":1,\"collective\":\"alltoall\"}",
+        {"{\"format\":\"banyan-schedule\",\"version\":1,\"collective\":\"alltosome\"}",
          "\"collective\" should be"},
         {HEAD "\"whole\":2}", "lacks \"active\""},
         {HEAD "\"active\":[],\"whole\":1,\"cut\":[0,1],\"transfers\":[]}", "nodes are not between"},

@@ -117,6 +117,17 @@ class Communicator:
         )
         return type(self)(handle)
 
+    def grow(self, size, id, **config):
+        """A new group of so many ranks: the members, who keep their ranks, and newcomers, who call
+        `init_rank(size, id, rank)`. One of them has made the id with `unique_id()`. The old one is still to be closed."""
+        holder, handle = ConfigHolder(**config), ctypes.c_void_p()
+        given = UniqueId.from_buffer_copy(id)
+        status = lib.banyan_comm_grow(
+            self.handle, size, given, -1, byref(handle), byref(holder.config) if config else None
+        )
+        check(status, holder.sentence.value or lib.banyan_last_error(self._handle))
+        return type(self)(handle)
+
     # Its end.
 
     @property
@@ -196,6 +207,21 @@ class Communicator:
             )
         )
 
+    def gather_at(self, send, recv, send_count, datatype, root):
+        self._check(
+            lib.banyan_gather(send, recv, send_count, number_of(DATATYPES, datatype, "datatype"), root, self.handle)
+        )
+
+    def scatter_at(self, send, recv, recv_count, datatype, root):
+        self._check(
+            lib.banyan_scatter(send, recv, recv_count, number_of(DATATYPES, datatype, "datatype"), root, self.handle)
+        )
+
+    def all_to_all_at(self, send, recv, count, datatype):
+        self._check(
+            lib.banyan_all_to_all(send, recv, count, number_of(DATATYPES, datatype, "datatype"), self.handle)
+        )
+
     def allreduce_async_at(self, send, recv, count, datatype, op="sum", keep=None):
         """keep: what must live until the request is done."""
         request = ctypes.c_void_p()
@@ -263,6 +289,33 @@ class Communicator:
         send = _Given(array, dtype)
         recv = _Taken(out, (self.size, *send.array.shape), send)
         self.all_gather_at(send.address, recv.address, send.array.size, send.datatype)
+        return recv.give()
+
+    def gather(self, array, root=0, out=None, dtype=None):
+        """One array with a new first dimension, the ranks, on the root; None elsewhere."""
+        send = _Given(array, dtype)
+        recv = _Taken(out, (self.size, *send.array.shape), send) if self.rank == root else None
+        self.gather_at(send.address, recv and recv.address, send.array.size, send.datatype, root)
+        return recv.give() if recv else None
+
+    def scatter(self, array, out, root=0, dtype=None):
+        """out becomes part r of the root's array, whose first dimension is the ranks; array is looked at on the root
+        alone."""
+        part = _Given(out, dtype)
+        recv = _Taken(out, part.array.shape, part)
+        send = _Given(array, dtype) if self.rank == root else None
+        if send and (send.array.shape != (self.size, *part.array.shape) or send.datatype != part.datatype):
+            raise InvalidArgument(f"an array of shape {send.array.shape} is not {self.size} times {part.array.shape}")
+        self.scatter_at(send and send.address, recv.address, part.array.size, part.datatype, root)
+        return recv.give()
+
+    def all_to_all(self, array, out=None, dtype=None):
+        """The first dimension is the ranks: part r of the result is what rank r had as this rank's part."""
+        send = _Given(array, dtype)
+        if not send.array.shape or send.array.shape[0] != self.size:
+            raise InvalidArgument(f"the first of the dimensions {send.array.shape} is not the {self.size} ranks")
+        recv = _Taken(out, send.array.shape, send)
+        self.all_to_all_at(send.address, recv.address, send.array.size // self.size, send.datatype)
         return recv.give()
 
     def broadcast(self, array, root=0, dtype=None):

@@ -4,15 +4,16 @@
 Each call goes to the group's thread (work.py), so it returns at once; tensors are lent until its Work is done. torch
 1.13 and 2.x both take a Python subclass of ProcessGroup; both call these methods from Python and from C++ (DDP).
 
-    all_reduce, reduce_scatter,     the library's own
-    all_gather, broadcast, reduce
-    gather                          all-gather, of which the root keeps all and the others nothing
-    scatter                         reduce-scatter of bytes, in which all but the root give zeros
-    all_to_all                      all-gather, of which everybody keeps what is his
+    collectives                     the library's own
+    all_to_all of unequal parts     the library's, with every part in a slot of the largest one's size
     send, recv                      a group of two for each direction (pairs.py)
+
+Where the C++ backend has been built (build.py), it is what torch gets, and this group does what that leaves to it
+(native.py).
 """
 
 import atexit
+import ctypes
 import os
 import weakref
 
@@ -21,6 +22,7 @@ import torch.distributed as dist
 
 from ..communicator import Communicator
 from ..errors import InvalidArgument, Unsupported
+from . import native
 from .exchange import by_store
 from .pairs import Pairs
 from .stream import StreamLane, fits
@@ -61,7 +63,7 @@ class BanyanGroup(dist.ProcessGroup):
         self.communicator = comm
         self.timeout = timeout
         self.workers = workers  # which workers of BANYAN_TOPO the ranks are; None: the first ones
-        self._worker = Worker(f"banyan rank {comm.rank}")
+        self._worker = native.make_worker(comm.rank) or Worker(f"banyan rank {comm.rank}")
         self._store = store
         self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
         self._lanes = {}  # by device
@@ -231,24 +233,29 @@ class BanyanGroup(dist.ProcessGroup):
         return [self._allgather_base(output, input) for output, input in zip(outputs, inputs)][-1]
 
     def gather(self, outputs, inputs, opts=None):
-        input = _one(inputs, "gather")
-        if self.rank() == _option(opts, "rootRank", 0):
-            return self.allgather(outputs, inputs)
-        unwanted = torch.empty(self.size() * input.numel(), dtype=input.dtype)
-        return self._all_gather(Flat([unwanted], is_read=False), input, outputs)
-
-    def scatter(self, outputs, inputs, opts=None):
-        output = Flat([_one(outputs, "scatter")], is_read=False)
-        if self.rank() == _option(opts, "rootRank", 0):
-            source = Flat(_one(inputs, "scatter"), is_read=True)
-        else:
-            source = Flat([torch.zeros(self.size() * output.bytes, dtype=torch.uint8)], is_read=True)
-        if source.bytes != output.bytes * self.size():
-            raise InvalidArgument(f"scatter: {source.bytes} bytes are not {self.size()} times {output.bytes}")
+        source, root = Flat([_one(inputs, "gather")], is_read=True), _option(opts, "rootRank", 0)
+        into = Flat(_one(outputs, "gather"), is_read=False) if self.rank() == root else None
+        if into and into.bytes != source.bytes * self.size():
+            raise InvalidArgument(f"gather: {into.bytes} bytes are not {self.size()} times {source.bytes}")
 
         def call():
             source.load()
-            self.communicator.reduce_scatter_at(source.address, output.address, output.bytes, "uint8", "sum")
+            self.communicator.gather_at(source.address, into and into.address, source.bytes, "uint8", root)
+            if into:
+                into.store()
+
+        return self._do(call, outputs)
+
+    def scatter(self, outputs, inputs, opts=None):
+        output, root = Flat([_one(outputs, "scatter")], is_read=False), _option(opts, "rootRank", 0)
+        source = Flat(_one(inputs, "scatter"), is_read=True) if self.rank() == root else None
+        if source and source.bytes != output.bytes * self.size():
+            raise InvalidArgument(f"scatter: {source.bytes} bytes are not {self.size()} times {output.bytes}")
+
+        def call():
+            if source:
+                source.load()
+            self.communicator.scatter_at(source and source.address, output.address, output.bytes, "uint8", root)
             output.store()
 
         return self._do(call, outputs)
@@ -257,32 +264,48 @@ class BanyanGroup(dist.ProcessGroup):
         def cut(tensor, splits):
             return list(torch.split(tensor, splits if splits else tensor.shape[0] // self.size()))
 
+        if not output_splits and not input_splits and input.dim() and input.shape[0] % self.size() == 0:
+            return self._all_to_all_even(output, input)
         return self._all_to_all(cut(output, output_splits), cut(input, input_splits), output)
 
     def alltoall(self, outputs, inputs, opts=None):
         return self._all_to_all(outputs, inputs, outputs)
 
+    def _all_to_all_even(self, output, input):
+        source, into = Flat([input], is_read=True), Flat([output], is_read=False)
+        if source.bytes != into.bytes:
+            raise InvalidArgument(f"all_to_all: {source.bytes} bytes are sent, {into.bytes} expected")
+
+        def call():
+            source.load()
+            self.communicator.all_to_all_at(source.address, into.address, source.bytes // self.size(), "uint8")
+            into.store()
+
+        return self._do(call, output)
+
     def _all_to_all(self, outputs, inputs, given):
+        """Parts of any sizes: each is sent in a slot of the largest one's."""
         if len(outputs) != self.size() or len(inputs) != self.size():
             raise InvalidArgument(f"all_to_all: {len(inputs)} and {len(outputs)} parts for {self.size()} ranks")
         source, into = Flat(inputs, is_read=True), Flat(outputs, is_read=False)
-        splits = torch.tensor([bytes_of(check_tensor(part)) for part in inputs], dtype=torch.int64)
+        counts = torch.tensor([bytes_of(check_tensor(part)) for part in inputs], dtype=torch.int64)
 
         def call():
-            size, rank = self.size(), self.rank()
-            every = torch.empty(size, size, dtype=torch.int64)
-            self.communicator.all_gather_at(splits.data_ptr(), every.data_ptr(), size, "int64")
-            most = int(every.sum(1).max())
-            mine, all_bytes = torch.zeros(most, dtype=torch.uint8), torch.empty(size, most, dtype=torch.uint8)
-            _copy_bytes(mine.data_ptr(), source.load().address, source.bytes)
-            self.communicator.all_gather_at(mine.data_ptr(), all_bytes.data_ptr(), most, "uint8")
-            at = 0
+            size, comm = self.size(), self.communicator
+            coming = torch.empty(size, dtype=torch.int64)
+            comm.all_to_all_at(counts.data_ptr(), coming.data_ptr(), 1, "int64")
+            largest = counts.max().reshape(1)
+            comm.allreduce_at(largest.data_ptr(), largest.data_ptr(), 1, "int64", "max")
+            slot = int(largest)
+            sent, taken = (torch.empty(size, slot, dtype=torch.uint8) for _ in range(2))
+            _copy_parts(source.load().address, counts.tolist(), sent, is_out=True)
+            comm.all_to_all_at(sent.data_ptr(), taken.data_ptr(), slot, "uint8")
             for other, output in enumerate(outputs):
-                first, count = int(every[other, :rank].sum()), int(every[other, rank])
-                if count != bytes_of(output):
-                    raise InvalidArgument(f"all_to_all: rank {other} sends {count} bytes, {bytes_of(output)} expected")
-                _copy_bytes(into.address + at, all_bytes[other].data_ptr() + first, count)
-                at += count
+                if int(coming[other]) != bytes_of(output):
+                    raise InvalidArgument(
+                        f"all_to_all: rank {other} sends {int(coming[other])} bytes, {bytes_of(output)} expected"
+                    )
+            _copy_parts(into.address, coming.tolist(), taken, is_out=False)
             into.store()
 
         return self._do(call, given)
@@ -354,10 +377,12 @@ class BanyanGroup(dist.ProcessGroup):
             pass
 
 
-def _copy_bytes(target, source, count):
-    import ctypes
-
-    ctypes.memmove(target, source, count)
+def _copy_parts(address, counts, slots, is_out):
+    """From one part after the other, of so many bytes each, into the rows of slots, or back."""
+    for row, count in enumerate(counts):
+        slot = slots.data_ptr() + row * slots.shape[1]
+        ctypes.memmove(*((slot, address) if is_out else (address, slot)), count)
+        address += count
 
 
 @atexit.register
@@ -379,7 +404,7 @@ def _create(options, _pg_options=None):
     timeout = _timeout_of(options.timeout)
     config = _config_of(range(size), workers, timeout)
     comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
-    return BanyanGroup(comm, store, workers, timeout)
+    return native.wrap(BanyanGroup(comm, store, workers, timeout))
 
 
 def register():
@@ -394,10 +419,20 @@ def register():
 
 def communicator(group=None):
     """The banyan.Communicator of a process group, by default of the default one."""
-    group = group if group is not None else dist.distributed_c10d._get_default_group()
-    if not isinstance(group, BanyanGroup):
+    return group_of(group if group is not None else dist.distributed_c10d._get_default_group()).communicator
+
+
+def find_group(group):
+    """The BanyanGroup behind a process group of torch; None where the backend is another."""
+    return group if isinstance(group, BanyanGroup) else native.unwrap(group)
+
+
+def group_of(group):
+    """The same, which must be there."""
+    found = find_group(group)
+    if found is None:
         raise InvalidArgument("the process group's backend is not banyan")
-    return group.communicator
+    return found
 
 
 def shrink(exclude=(), timeout=None, rule=None):
@@ -405,8 +440,9 @@ def shrink(exclude=(), timeout=None, rule=None):
     rank and size are new. Process groups and DDP models of before are to be made again. rule says how many must be left:
     "majority" of the last group (the default, unless BANYAN_SHRINK says otherwise), "any" or "at_least:N", the same on
     all ranks. Raises banyan.TooFewRanks where fewer are."""
-    old = dist.distributed_c10d._get_default_group()
-    comm = communicator(old).shrink(
+    shown = dist.distributed_c10d._get_default_group()
+    old = group_of(shown)
+    comm = old.communicator.shrink(
         exclude, timeout=timeout if timeout is not None else old.timeout, shrink=rule
     )
     mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
@@ -416,7 +452,7 @@ def shrink(exclude=(), timeout=None, rule=None):
     if store is not None:
         store = dist.PrefixStore("shrunk/" + ",".join(str(worker) for worker in every.tolist()), store)
     group = BanyanGroup(comm, store, every.tolist(), old.timeout)
-    _make_default(old, group)
+    _make_default(shown, group)
     old.close(wait=False)
     return group
 
@@ -427,7 +463,9 @@ def _make_default(old, group):
     name = "banyan " + ",".join(str(worker) for worker in group.workers)
     group.setGroupName(name)
     if hasattr(c10d, "_register_process_group"):  # 2.x: where functional collectives look
-        c10d._unregister_process_group(old.getGroupName())
+        c10d._unregister_process_group(
+            old.getGroupName() if isinstance(old, BanyanGroup) else old.group_name
+        )
         c10d._register_process_group(name, group)
     tables = {
         "_pg_map": ("banyan", group._store),

@@ -26,7 +26,7 @@ from ..library import check, lib
 from ..train import Trainer
 from .exchange import by_group
 from .gpu import HostCopies
-from .group import BanyanGroup
+from .group import find_group
 from .tensors import bytes_of, check_tensor, sum_type
 from .work import make_future
 
@@ -144,8 +144,9 @@ class Schedule:
 
     def _start_engine(self):
         group = self._model.process_group
-        if isinstance(group, BanyanGroup):
-            self._trainer = group.run_in_turn(lambda: self._make_trainer(group.communicator))
+        ours = find_group(group)
+        if ours is not None:
+            self._trainer = ours.run_in_turn(lambda: self._make_trainer(ours.communicator))
         else:
             size, rank = dist.get_world_size(group), dist.get_rank(group)
             self._comm = Communicator.init_exchange(size, rank, by_group(group))

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+// banyan/torch/backend.cpp: the backend in C++, compiled against the user's torch (python -m banyan.torch.build).
+//
+// torch 2.x gets a c10d::Backend, torch 1.13 a c10d::ProcessGroup; the methods are the same. What is short and frequent
+// is done here: collectives on contiguous CPU tensors, straight from the caller's thread where the caller waits for
+// the result anyway, else by the group's thread. Everything else (GPU tensors, lists of tensors, send and receive) is done
+// by the Python group that this object owns, through the same queue, so that calls keep their order.
+//
+// The library is met by its C interface alone: its functions are looked up in the file that Python has loaded.
+#include <dlfcn.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <pybind11/stl.h>
+#include <torch/extension.h>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR >= 2
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+using Base = c10d::Backend;
+#else
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+using Base = c10d::ProcessGroup;
+#endif
+
+namespace py = pybind11;
+
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+// The functions of <banyan/banyan.h> that are called here.
+struct Library {
+    int (*allreduce)(const void *, void *, size_t, int, int, void *);
+    int (*reduce)(const void *, void *, size_t, int, int, int, void *);
+    int (*broadcast)(const void *, void *, size_t, int, int, void *);
+    int (*all_gather)(const void *, void *, size_t, int, void *);
+    int (*reduce_scatter)(const void *, void *, size_t, int, int, void *);
+    int (*all_to_all)(const void *, void *, size_t, int, void *);
+    int (*barrier)(void *);
+    const char *(*last_error)(const void *);
+
+    explicit Library(const std::string &path)
+    {
+        void *file = dlopen(path.c_str(), RTLD_NOW);
+
+        if (!file)
+            throw std::runtime_error(std::string("the library cannot be loaded: ") + dlerror());
+        find(file, "banyan_allreduce", allreduce);
+        find(file, "banyan_reduce", reduce);
+        find(file, "banyan_broadcast", broadcast);
+        find(file, "banyan_all_gather", all_gather);
+        find(file, "banyan_reduce_scatter", reduce_scatter);
+        find(file, "banyan_all_to_all", all_to_all);
+        find(file, "banyan_barrier", barrier);
+        find(file, "banyan_last_error", last_error);
+    }
+
+    template <typename Function> static void find(void *file, const char *name, Function &out)
+    {
+        out = reinterpret_cast<Function>(dlsym(file, name));
+        if (!out)
+            throw std::runtime_error(std::string("the library has no ") + name);
+    }
+};
+
+enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4 }; // of banyan_datatype and banyan_op
+
+// How the values of a tensor are combined; type -1: not here.
+struct Kind {
+    int type, op, width;
+};
+
+int op_of(const c10d::ReduceOp &op)
+{
+    switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
+    case c10d::ReduceOp::SUM:
+        return 0;
+    case c10d::ReduceOp::PRODUCT:
+        return 1;
+    case c10d::ReduceOp::MAX:
+        return 2;
+    case c10d::ReduceOp::MIN:
+        return 3;
+    case c10d::ReduceOp::AVG:
+        return 4;
+    default:
+        return -1;
+    }
+}
+
+Kind kind_of(at::ScalarType type, const c10d::ReduceOp &reduce)
+{
+    int op = op_of(reduce);
+
+    if (op < 0)
+        return {-1, 0, 1};
+    switch (type) {
+    case at::kFloat:
+        return {7, op, 1};
+    case at::kDouble:
+        return {8, op, 1};
+    case at::kHalf:
+        return {6, op, 1};
+    case at::kBFloat16:
+        return {9, op, 1};
+    case at::kLong:
+        return {4, op, 1};
+    case at::kInt:
+        return {2, op, 1};
+    case at::kChar:
+        return {0, op, 1};
+    case at::kByte:
+        return {UINT8, op, 1};
+    case at::kComplexFloat:
+        return {op == SUM || op == AVG ? 7 : -1, op, 2};
+    case at::kComplexDouble:
+        return {op == SUM || op == AVG ? 8 : -1, op, 2};
+    default:
+        return {-1, 0, 1};
+    }
+}
+
+bool is_plain(const at::Tensor &tensor)
+{
+    return tensor.device().is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous();
+}
+
+size_t bytes_of(const at::Tensor &tensor)
+{
+    return static_cast<size_t>(tensor.numel()) * tensor.element_size();
+}
+
+// Whether the caller waits for the call anyway, as newer versions of torch say.
+template <typename Options, typename = void> struct WaitsFor {
+    static bool ask(const Options &) { return false; }
+};
+template <typename Options> struct WaitsFor<Options, std::void_t<decltype(Options::asyncOp)>> {
+    static bool ask(const Options &options) { return !options.asyncOp; }
+};
+template <typename Options> bool waits_for(const Options &options)
+{
+    return WaitsFor<Options>::ask(options);
+}
+
+std::vector<c10::Device> devices_of(const Tensors &tensors)
+{
+    std::vector<c10::Device> found;
+
+    for (const auto &tensor : tensors)
+        if (tensor.device().is_cuda() && std::find(found.begin(), found.end(), tensor.device()) == found.end())
+            found.push_back(tensor.device());
+    return found;
+}
+
+class Call : public c10d::Work {
+public:
+    Call(int rank, c10d::OpType type, Tensors outputs)
+        : Work(rank, type), outputs_(std::move(outputs)),
+          future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
+                                                           devices_of(outputs_)))
+    {
+    }
+
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+
+    Tensors result() override { return outputs_; }
+
+    void run(const std::function<void()> &function)
+    {
+        std::exception_ptr error;
+
+        try {
+            function();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        finish(error);
+        if (error)
+            future_->setError(error);
+        else
+            future_->markCompleted(c10::IValue(outputs_));
+    }
+
+private:
+    Tensors outputs_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+// The calls of one communicator, one after the other.
+class Queue : public std::enable_shared_from_this<Queue> {
+public:
+    explicit Queue(int rank) : rank_(rank) {}
+
+    c10::intrusive_ptr<Call> push(c10d::OpType type, Tensors outputs, std::function<void()> function,
+                                  bool is_python)
+    {
+        auto call = c10::make_intrusive<Call>(rank_, type, std::move(outputs));
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        if (is_ending_)
+            throw std::runtime_error("the process group has been destroyed");
+        if (!is_serving_)
+            std::thread([self = shared_from_this()] { self->serve(); }).detach();
+        is_serving_ = true;
+        waiting_.push_back({call, std::move(function), is_python});
+        changed_.notify_all();
+        return call;
+    }
+
+    // In the caller's thread, where nothing is before it; else it has to wait in the queue like all others.
+    c10::intrusive_ptr<Call> run_now(c10d::OpType type, Tensors outputs, std::function<void()> function)
+    {
+        bool is_inline;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+
+            if (is_ending_)
+                throw std::runtime_error("the process group has been destroyed");
+            is_inline = !is_busy_ && waiting_.empty();
+            is_busy_ |= is_inline;
+        }
+        if (!is_inline)
+            return push(type, std::move(outputs), std::move(function), false);
+        auto call = c10::make_intrusive<Call>(rank_, type, std::move(outputs));
+
+        call->run(function);
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+
+            is_busy_ = false;
+        }
+        changed_.notify_all();
+        return call;
+    }
+
+    bool is_busy()
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        return is_busy_ || !waiting_.empty();
+    }
+
+    // No more calls; waits for those that are there, or ends those that have not begun.
+    void stop(bool wait)
+    {
+        std::deque<Entry> dropped;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+
+            is_ending_ = true;
+            if (!wait)
+                dropped.swap(waiting_);
+            changed_.notify_all();
+        }
+        for (auto &entry : dropped) {
+            entry.call->run([] { throw std::runtime_error("the process group has been destroyed"); });
+            if (entry.is_python) {
+                py::gil_scoped_acquire held;
+
+                entry.function = nullptr;
+            }
+        }
+        std::unique_lock<std::mutex> lock(mutex_);
+
+        while (wait && is_serving_ && server_ != std::this_thread::get_id())
+            changed_.wait(lock);
+    }
+
+private:
+    struct Entry {
+        c10::intrusive_ptr<Call> call;
+        std::function<void()> function;
+        bool is_python;
+    };
+
+    static void run(Entry &entry)
+    {
+        if (!entry.is_python) {
+            entry.call->run(entry.function);
+            return;
+        }
+        py::gil_scoped_acquire lock;
+
+        entry.call->run(entry.function);
+        entry.function = nullptr;
+        entry.call.reset();
+    }
+
+    void serve()
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+
+        server_ = std::this_thread::get_id();
+        for (;;) {
+            changed_.wait(lock, [this] { return !is_busy_ && (is_ending_ || !waiting_.empty()); });
+            if (waiting_.empty())
+                break;
+            Entry entry = std::move(waiting_.front());
+
+            waiting_.pop_front();
+            is_busy_ = true;
+            lock.unlock();
+            run(entry);
+            entry = {};
+            lock.lock();
+            is_busy_ = false;
+        }
+        is_serving_ = false;
+        changed_.notify_all();
+    }
+
+    const int rank_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Entry> waiting_;
+    std::thread::id server_;
+    bool is_busy_ = false, is_ending_ = false, is_serving_ = false;
+};
+
+class BanyanBackend : public Base {
+public:
+    BanyanBackend(py::object python, std::uintptr_t comm, int rank, int size, const std::string &library,
+                  std::shared_ptr<Queue> queue)
+        : Base(rank, size), python_(std::move(python)), comm_(reinterpret_cast<void *>(comm)), library_(library),
+          queue_(std::move(queue))
+    {
+    }
+
+    ~BanyanBackend() override
+    {
+        queue_->stop(false);
+        if (!Py_IsInitialized()) { // torch's own tables may outlive Python
+            python_.release();
+            return;
+        }
+        py::gil_scoped_acquire lock;
+
+        python_.release().dec_ref(); // under the lock, which the members' own destructors would be without
+    }
+
+    const std::string getBackendName() const override { return "banyan"; }
+
+    py::object python() const { return python_; }
+
+    WorkPointer allreduce(Tensors &tensors, const c10d::AllreduceOptions &options) override
+    {
+        if (tensors.size() != 1 || !is_plain(tensors[0]))
+            return ask("allreduce", tensors, options);
+        Kind kind = kind_of(tensors[0].scalar_type(), options.reduceOp);
+
+        if (kind.type < 0)
+            return ask("allreduce", tensors, options);
+        at::Tensor tensor = tensors[0];
+
+        return start(c10d::OpType::ALLREDUCE, tensors, waits_for(options), [=] {
+            check(library_.allreduce(tensor.data_ptr(), tensor.data_ptr(),
+                                     static_cast<size_t>(tensor.numel() * kind.width), kind.type, kind.op, comm_));
+        });
+    }
+
+    WorkPointer allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &options) override
+    {
+        return ask("allreduce_coalesced", tensors, options);
+    }
+
+    WorkPointer reduce(Tensors &tensors, const c10d::ReduceOptions &options) override
+    {
+        return ask("reduce", tensors, options);
+    }
+
+    WorkPointer broadcast(Tensors &tensors, const c10d::BroadcastOptions &options) override
+    {
+        if (tensors.size() != 1 || !is_plain(tensors[0]))
+            return ask("broadcast", tensors, options);
+        at::Tensor tensor = tensors[0];
+        int root = static_cast<int>(options.rootRank);
+
+        return start(c10d::OpType::BROADCAST, tensors, waits_for(options), [=] {
+            check(library_.broadcast(tensor.data_ptr(), tensor.data_ptr(), bytes_of(tensor), UINT8, root, comm_));
+        });
+    }
+
+    WorkPointer _allgather_base(at::Tensor &output, at::Tensor &input,
+                                const c10d::AllgatherOptions &options) override
+    {
+        if (!is_plain(output) || !is_plain(input) ||
+            bytes_of(output) != bytes_of(input) * static_cast<size_t>(getSize()))
+            return ask("_allgather_base", output, input, options);
+        at::Tensor into = output, from = input;
+
+        return start(c10d::OpType::_ALLGATHER_BASE, {output}, waits_for(options), [=] {
+            check(library_.all_gather(from.data_ptr(), into.data_ptr(), bytes_of(from), UINT8, comm_));
+        });
+    }
+
+    WorkPointer _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                     const c10d::ReduceScatterOptions &options) override
+    {
+        Kind kind = kind_of(input.scalar_type(), options.reduceOp);
+
+        if (!is_plain(output) || !is_plain(input) || kind.type < 0 ||
+            input.numel() != output.numel() * getSize() || output.scalar_type() != input.scalar_type())
+            return ask("_reduce_scatter_base", output, input, options);
+        at::Tensor into = output, from = input;
+
+        return start(c10d::OpType::_REDUCE_SCATTER_BASE, {output}, waits_for(options), [=] {
+            check(library_.reduce_scatter(from.data_ptr(), into.data_ptr(),
+                                          static_cast<size_t>(into.numel() * kind.width), kind.type, kind.op,
+                                          comm_));
+        });
+    }
+
+    WorkPointer alltoall_base(at::Tensor &output, at::Tensor &input, std::vector<int64_t> &output_splits,
+                              std::vector<int64_t> &input_splits, const c10d::AllToAllOptions &options) override
+    {
+        size_t ranks = static_cast<size_t>(getSize());
+
+        if (!output_splits.empty() || !input_splits.empty() || !is_plain(output) || !is_plain(input) ||
+            bytes_of(output) != bytes_of(input) || input.dim() == 0 || input.size(0) % getSize())
+            return ask("alltoall_base", output, input, output_splits, input_splits, options);
+        at::Tensor into = output, from = input;
+
+        return start(c10d::OpType::ALLTOALL_BASE, {output}, waits_for(options), [=] {
+            check(library_.all_to_all(from.data_ptr(), into.data_ptr(), bytes_of(from) / ranks, UINT8, comm_));
+        });
+    }
+
+    WorkPointer barrier(const c10d::BarrierOptions &options) override
+    {
+        return start(c10d::OpType::BARRIER, {}, waits_for(options), [=] { check(library_.barrier(comm_)); });
+    }
+
+    // What the Python group does.
+
+    WorkPointer allgather(std::vector<Tensors> &outputs, Tensors &inputs,
+                          const c10d::AllgatherOptions &options) override
+    {
+        return ask("allgather", outputs, inputs, options);
+    }
+
+    WorkPointer allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inputs,
+                                    const c10d::AllgatherOptions &options) override
+    {
+        return ask("allgather_coalesced", outputs, inputs, options);
+    }
+
+    WorkPointer gather(std::vector<Tensors> &outputs, Tensors &inputs,
+                       const c10d::GatherOptions &options) override
+    {
+        return ask("gather", outputs, inputs, options);
+    }
+
+    WorkPointer scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                        const c10d::ScatterOptions &options) override
+    {
+        return ask("scatter", outputs, inputs, options);
+    }
+
+    WorkPointer reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                               const c10d::ReduceScatterOptions &options) override
+    {
+        return ask("reduce_scatter", outputs, inputs, options);
+    }
+
+    WorkPointer alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAllOptions &options) override
+    {
+        return ask("alltoall", outputs, inputs, options);
+    }
+
+    WorkPointer send(Tensors &tensors, int target, int tag) override { return ask("send", tensors, target, tag); }
+
+    WorkPointer recv(Tensors &tensors, int source, int tag) override { return ask("recv", tensors, source, tag); }
+
+    WorkPointer recvAnysource(Tensors &tensors, int tag) override { return ask("recv_anysource", tensors, tag); }
+
+    void monitoredBarrier(const c10d::BarrierOptions &options, bool) override { barrier(options)->wait(); }
+
+    void setSequenceNumberForGroup() override { sequence_ = 0; }
+
+    uint64_t getSequenceNumberForGroup() override { return sequence_; }
+
+#if TORCH_VERSION_MAJOR >= 2
+    WorkPointer allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                const c10d::AllgatherOptions &options) override
+    {
+        WorkPointer last;
+
+        for (size_t i = 0; i < outputs.size(); i++)
+            last = _allgather_base(outputs[i], inputs[i], options);
+        return last;
+    }
+
+    WorkPointer reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
+                                                const c10d::ReduceScatterOptions &options) override
+    {
+        WorkPointer last;
+
+        for (size_t i = 0; i < outputs.size(); i++)
+            last = _reduce_scatter_base(outputs[i], inputs[i], options);
+        return last;
+    }
+
+    void startCoalescing() override {} // calls are made one after the other anyway
+
+    WorkPointer endCoalescing() override
+    {
+        return queue_->push(c10d::OpType::COALESCED, {}, [] {}, false);
+    }
+
+    // Virtual in the versions that know them.
+    bool supportsCoalescing() const { return true; }
+
+    void abort() { ask_nothing("abort"); }
+
+    void shutdown() { ask_nothing("shutdown"); }
+#endif
+
+private:
+    void check(int status) const
+    {
+        if (status)
+            raise(status, library_.last_error(comm_));
+    }
+
+    // The exception of banyan.errors that belongs to the status.
+    static void raise(int status, const char *sentence)
+    {
+        py::gil_scoped_acquire lock;
+        py::object error = py::module_::import("banyan.errors").attr("error_of")(status, sentence);
+
+        PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.ptr())), error.ptr());
+        throw py::error_already_set();
+    }
+
+    WorkPointer start(c10d::OpType type, Tensors outputs, bool is_waited_for, std::function<void()> function)
+    {
+        sequence_++;
+        if (is_waited_for)
+            return queue_->run_now(type, std::move(outputs), std::move(function));
+        return queue_->push(type, std::move(outputs), std::move(function), false);
+    }
+
+    // The method of the Python group. Torch holds no lock of Python here, or it does: both are fine.
+    template <typename... Arguments> WorkPointer ask(const char *name, Arguments &&...arguments)
+    {
+        py::gil_scoped_acquire lock;
+
+        sequence_++;
+        return python_.attr(name)(std::forward<Arguments>(arguments)...).template cast<WorkPointer>();
+    }
+
+    void ask_nothing(const char *name)
+    {
+        py::gil_scoped_acquire lock;
+
+        python_.attr(name)();
+    }
+
+    py::object python_;
+    void *comm_;
+    Library library_;
+    std::shared_ptr<Queue> queue_;
+    uint64_t sequence_ = 0;
+};
+
+// Everything that a Python call fills, as one list.
+void collect(const py::handle &outputs, Tensors &out)
+{
+    if (THPVariable_Check(outputs.ptr()))
+        out.push_back(outputs.cast<at::Tensor>());
+    else if (py::isinstance<py::list>(outputs) || py::isinstance<py::tuple>(outputs))
+        for (const auto &one : outputs)
+            collect(one, out);
+}
+
+WorkPointer submit(Queue &queue, py::object call, const py::object &outputs)
+{
+    Tensors tensors;
+
+    collect(outputs, tensors);
+    // The last reference to the function is given up in the queue's thread, under Python's lock.
+    auto held = std::make_shared<py::object>(std::move(call));
+
+    return queue.push(c10d::OpType::UNKNOWN, std::move(tensors),
+                      [held]() mutable {
+                          auto function = std::move(held);
+
+                          (*function)();
+                      },
+                      true);
+}
+
+} // namespace
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
+{
+    py::class_<Queue, std::shared_ptr<Queue>>(module, "Queue")
+        .def(py::init<int>())
+        .def("submit", &submit)
+        .def("is_busy", &Queue::is_busy, py::call_guard<py::gil_scoped_release>())
+        .def("stop", &Queue::stop, py::call_guard<py::gil_scoped_release>());
+    py::class_<BanyanBackend, c10::intrusive_ptr<BanyanBackend>, Base>(module, "BanyanBackend")
+        .def(py::init([](py::object python, std::uintptr_t comm, int rank, int size, const std::string &library,
+                         std::shared_ptr<Queue> queue) {
+            return c10::make_intrusive<BanyanBackend>(std::move(python), comm, rank, size, library,
+                                                      std::move(queue));
+        }))
+        .def_property_readonly("python", &BanyanBackend::python);
+}

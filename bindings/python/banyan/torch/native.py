@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ backend (backend.cpp), where it has been built for this torch; without it the Python group serves alone.
+
+It is looked for in the file BANYAN_TORCH_BACKEND ("none": not at all), then where `python -m banyan.torch.build` puts it.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+from ..library import lib
+
+NAME = "banyan_torch_backend"
+_loaded = []
+
+
+def file():
+    """Where the backend for this Python and this torch belongs."""
+    given = os.environ.get("BANYAN_TORCH_BACKEND")
+    if given:
+        return None if given == "none" else Path(given)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    which = f"torch-{torch.__version__}-python-{sys.version_info[0]}.{sys.version_info[1]}"
+    return cache / "banyan" / which / f"{NAME}.so"
+
+
+def module():
+    """The extension, or None."""
+    if not _loaded:
+        path = file()
+        _loaded.append(_load(path) if path is not None and path.exists() else None)
+    return _loaded[0]
+
+
+def _load(path):
+    loader = importlib.machinery.ExtensionFileLoader(NAME, str(path))
+    spec = importlib.util.spec_from_file_location(NAME, str(path), loader=loader)
+    try:
+        made = importlib.util.module_from_spec(spec)
+        loader.exec_module(made)
+    except ImportError as problem:
+        raise ImportError(
+            f"the C++ backend does not fit this torch ({problem}); run python -m banyan.torch.build again, "
+            "or set BANYAN_TORCH_BACKEND=none"
+        ) from None
+    return made
+
+
+class NativeWorker:
+    """The queue of C++ with the methods of work.Worker."""
+
+    def __init__(self, rank):
+        self.queue = module().Queue(rank)
+
+    def submit(self, call, outputs):
+        return self.queue.submit(call, outputs)
+
+    def run(self, call):
+        result = []
+        self.submit(lambda: result.append(call()), None).wait()
+        return result[0]
+
+    @property
+    def is_busy(self):
+        return self.queue.is_busy()
+
+    def stop(self, wait=True):
+        self.queue.stop(wait)
+
+
+def make_worker(rank):
+    return NativeWorker(rank) if module() else None
+
+
+def wrap(group):
+    """What torch gets of a BanyanGroup."""
+    if not module():
+        return group
+    comm = group.communicator
+    return module().BanyanBackend(
+        group, comm.handle.value, comm.rank, comm.size, lib._name, group._worker.queue
+    )
+
+
+def unwrap(group):
+    """The BanyanGroup of what torch shows as a process group; None: it has none."""
+    if not module():
+        return None
+    if isinstance(group, module().BanyanBackend):  # torch 1.13
+        return group.python
+    for device in ("cpu", "cuda"):
+        try:
+            backend = group._get_backend(torch.device(device))
+        except (AttributeError, RuntimeError):
+            continue
+        if isinstance(backend, module().BanyanBackend):
+            return backend.python
+    return None
