@@ -9,6 +9,7 @@
 
 typedef struct banyan_worker banyan_worker;
 typedef struct banyan_comm_device banyan_comm_device; /* calls/device.c */
+typedef struct banyan_learning banyan_learning;
 
 struct banyan_comm {
     banyan_group *group;
@@ -24,6 +25,7 @@ struct banyan_comm {
     pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
     banyan_comm_device *device;
     uint64_t child_count; /* groups that were made from this one */
+    banyan_learning *learning; /* NULL: there is nothing to learn (calls/learning.h) */
     int is_bound;         /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
 };
 

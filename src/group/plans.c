@@ -305,6 +305,51 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
     return add_plan(plans, plan, status, out);
 }
 
+banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
+                                     const banyan_group_plan *old, banyan_group_plan **out, double *gain,
+                                     banyan_error *err)
+{
+    banyan_setup other = *setup;
+    banyan_group_plan *plan = new_plan(old->collective, old->root, old->size_class, old->type);
+    banyan_problem problem;
+    double old_s = 0, new_s = 1;
+    banyan_status status;
+
+    *out = NULL;
+    if (!plan)
+        return banyan_fail_memory(err);
+    other.topology = topology;
+    problem = banyan_group_problem(&other, old->collective, old->root, old->size_class);
+    status = choose(&other, plan, &plan->schedule, err);
+    if (!status)
+        status = complete(plan, err);
+    if (!status)
+        status = banyan_plan_predict(&problem, plan->schedule, &new_s, err);
+    if (!status)
+        status = banyan_plan_predict(&problem, old->schedule, &old_s, err);
+    if (status) {
+        destroy_plan(plan);
+        return status;
+    }
+    *gain = old_s / new_s - 1;
+    *out = plan;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,
+                            int root, size_t size_class, banyan_datatype type)
+{
+    banyan_group_plan *plan = banyan_group_plan_find(*from, collective, root, size_class, type);
+
+    while (plan && *from != plan)
+        from = &(*from)->next;
+    if (plan) {
+        *from = plan->next;
+        plan->next = *to;
+        *to = plan;
+    }
+}
+
 static banyan_status check_adopted(const banyan_setup *setup, const banyan_group_plan *plan,
                                    banyan_error *err)
 {
