@@ -58,6 +58,7 @@ struct banyan_learning {
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
     banyan_topology *previous; /* that the old plan was made for */
+    int is_known, was_known;   /* whether the current and the previous one were measured */
 };
 
 static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
@@ -289,8 +290,10 @@ static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan)
         banyan_topology_destroy(l->previous);
         l->previous = use(comm, topology);
         topology = NULL;
+        l->was_known = l->is_known;
+        l->is_known = 1;
         l->stage = ON_TRIAL;
-        status = banyan_world_use_learnt(comm->group->world, &comm->err);
+        status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
     } else if (is_same) {
         finish(comm, 0);
     } else {
@@ -328,12 +331,15 @@ static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
     is_better = median_of(&l->after) <= median_of(&l->before);
     BANYAN_INFO(comm->group->setup.log, GRAPH, "the new plan takes %.3g s, the old one took %.3g s: it %s",
                 median_of(&l->after), median_of(&l->before), is_better ? "stays" : "goes");
-    if (!is_better)
+    if (!is_better) {
         l->previous = use(comm, l->previous);
+        l->is_known = l->was_known;
+        status = banyan_world_suit_window(comm->group->world, l->is_known, &comm->err);
+    }
     banyan_topology_destroy(l->previous);
     l->previous = NULL;
     finish(comm, is_better);
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)

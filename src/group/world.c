@@ -135,12 +135,12 @@ void banyan_world_bind(banyan_world *world, const banyan_setup *setup)
     world->setup = setup;
 }
 
-banyan_status banyan_world_use_learnt(banyan_world *world, banyan_error *err)
+banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
     if (!banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_WINDOW))
-        status = banyan_world_choose_window(world, world->setup, 1, err);
+        status = banyan_world_choose_window(world, world->setup, is_known, err);
     if (!status)
         banyan_tcp_set_window(world->tcp, world->meeting.window_bytes);
     return status;
