@@ -5,7 +5,8 @@
  * next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its first
  * calls take longer than the last ones with the old plan, they switch back. From then on the ranks compare now and then how long a call took (the least of all ranks: who comes late to a call waits
  * less) with how long it took at first. Calls that take clearly more or less time, twice in a row, mean
- * another network: it is surveyed again. A survey that changed nothing doubles the pause before the next.
+ * another network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
+ * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
  *
  * Cost while watching: one exchange of 16 bytes over the control star, at most every WATCH_S. */
 #include "calls/learning.h"
@@ -35,6 +36,7 @@
 #define PAUSE_S 1.0       /* after a survey that led to a better plan, */
 #define FIRST_PAUSE_S 4.0 /* and after one that did not: then it doubles */
 #define MAX_PAUSE_S 600.0
+#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
 #define CLASSES 40
 #define SAMPLES 3 /* of a call's first times, whose median is the reference */
 
@@ -210,6 +212,7 @@ static void finish(banyan_comm *comm, int is_better)
     l->stage = comm->group->setup.learn == BANYAN_LEARN_ALWAYS ? WATCHING : OFF;
     l->surveyed_s = 0; /* the next exchange brings rank 0's clock */
     memset(l->references, 0, sizeof l->references);
+    l->references[l->class] = is_better ? l->after : l->before;
 }
 
 /* What rank 0 has decided, and what everybody makes of the same findings. */
@@ -382,7 +385,7 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     l->watch_bytes = (size_t)fmax((double)MIN_WATCH_BYTES, fmin(calls, 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
     l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
-    if (l->strikes < STRIKES || now_s < l->surveyed_s + l->pause_s)
+    if (now_s < l->surveyed_s + (l->strikes < STRIKES ? fmax(PERIOD_S, l->pause_s) : l->pause_s))
         return BANYAN_SUCCESS;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes now take %.3g s: the network is surveyed again",
                 bytes, seconds);
