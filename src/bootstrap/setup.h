@@ -24,7 +24,8 @@ typedef struct {
     int learn; /* as BANYAN_LEARN; LEARN_NEVER also where results must not change */
     int timeout_ms;
     size_t slice_bytes;
-    int is_default_topology; /* nobody said what the network is */
+    int is_default_topology; /* nobody said what the network is, */
+    int is_measured;         /* but it has been learnt (calls/learning.h) */
     int has_no_relays;       /* only ranks, and the workers in relays, can take part */
     int *relays;             /* nodes that processes serve which are no ranks (banyan_comm_relay) */
     int relay_count;

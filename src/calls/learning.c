@@ -60,7 +60,7 @@ struct banyan_learning {
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
     banyan_topology *previous; /* that the old plan was made for */
-    int is_known, was_known;   /* whether the current and the previous one were measured */
+    int was_measured;          /* or guessed */
 };
 
 static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
@@ -194,13 +194,14 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
 }
 
 /* All plans are made anew, for this network; returns the one before. */
-static banyan_topology *use(banyan_comm *comm, banyan_topology *topology)
+static banyan_topology *use(banyan_comm *comm, banyan_topology *topology, int is_measured)
 {
     banyan_topology *before = comm->group->setup.topology;
 
     banyan_group_plans_destroy(comm->group->plans);
     comm->group->plans = NULL;
     comm->group->setup.topology = topology;
+    comm->group->setup.is_measured = is_measured;
     return before;
 }
 
@@ -291,10 +292,9 @@ static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan)
     status = agree(comm, &mine, &first, &is_same);
     if (!status && is_same && first.is_better) {
         banyan_topology_destroy(l->previous);
-        l->previous = use(comm, topology);
+        l->was_measured = comm->group->setup.is_measured;
+        l->previous = use(comm, topology, 1);
         topology = NULL;
-        l->was_known = l->is_known;
-        l->is_known = 1;
         l->stage = ON_TRIAL;
         status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
     } else if (is_same) {
@@ -335,9 +335,8 @@ static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
     BANYAN_INFO(comm->group->setup.log, GRAPH, "the new plan takes %.3g s, the old one took %.3g s: it %s",
                 median_of(&l->after), median_of(&l->before), is_better ? "stays" : "goes");
     if (!is_better) {
-        l->previous = use(comm, l->previous);
-        l->is_known = l->was_known;
-        status = banyan_world_suit_window(comm->group->world, l->is_known, &comm->err);
+        l->previous = use(comm, l->previous, l->was_measured);
+        status = banyan_world_suit_window(comm->group->world, l->was_measured, &comm->err);
     }
     banyan_topology_destroy(l->previous);
     l->previous = NULL;
