@@ -60,6 +60,7 @@ struct banyan_learning {
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
     banyan_topology *previous; /* that the old plan was made for */
+    int has_failed;            /* the last plan, on trial: something was measured wrong */
     int was_measured;          /* or guessed */
 };
 
@@ -332,6 +333,7 @@ static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
     if (status || l->after.count < SAMPLES)
         return status;
     is_better = median_of(&l->after) <= median_of(&l->before);
+    l->has_failed = !is_better;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "the new plan takes %.3g s, the old one took %.3g s: it %s",
                 median_of(&l->after), median_of(&l->before), is_better ? "stays" : "goes");
     if (!is_better) {
@@ -372,6 +374,7 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     banyan_learning *l = comm->learning;
     double seconds, now_s, calls;
     banyan_status status;
+    int is_due;
 
     l->bytes += bytes;
     if (l->bytes < l->watch_bytes)
@@ -384,7 +387,8 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     l->watch_bytes = (size_t)fmax((double)MIN_WATCH_BYTES, fmin(calls, 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
     l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
-    if (now_s < l->surveyed_s + (l->strikes < STRIKES ? fmax(PERIOD_S, l->pause_s) : l->pause_s))
+    is_due = l->strikes >= STRIKES || l->has_failed;
+    if (now_s < l->surveyed_s + (is_due ? l->pause_s : fmax(PERIOD_S, l->pause_s)))
         return BANYAN_SUCCESS;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes now take %.3g s: the network is surveyed again",
                 bytes, seconds);
