@@ -95,10 +95,10 @@ BANYAN_API int banyan_version(void);
  * the other, from any thread; different handles are used from different threads at the same time. */
 typedef struct banyan_comm banyan_comm;
 
-/* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
- * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK, BANYAN_LEARN) or its default. Texts
- * are copied. */
+/* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a
+ * library that knows more fields. A field that is NULL or 0 takes its value from the environment
+ * (BANYAN_TOPO, BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK,
+ * BANYAN_LEARN) or its default. Texts are copied. */
 typedef struct {
     size_t size;
     unsigned magic;

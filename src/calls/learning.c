@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/learning.c: when to measure, when to plan anew.
  *
- * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of the
- * next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its first
- * calls take longer than the last ones with the old plan, they switch back. From then on the ranks compare now and then how long a call took (the least of all ranks: who comes late to a call waits
- * less) with how long it took at first. Calls that take clearly more or less time, twice in a row, mean
- * another network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
+ * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
+ * the next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its
+ * first calls take longer than the last ones with the old plan, they switch back. From then on the ranks
+ * compare now and then how long a call took (the least of all ranks: who comes late to a call waits less)
+ * with how long it took at first. Calls that take clearly more or less time, twice in a row, mean another
+ * network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
  * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
  *
  * Cost while watching: one exchange of 16 bytes over the control star, at most every WATCH_S. */

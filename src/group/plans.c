@@ -125,8 +125,8 @@ static banyan_status note_regrets(const banyan_setup *setup, const banyan_proble
     return status;
 }
 
-/* Where nobody knows the network, the candidate that is at worst least behind the best one, over networks that
- * these hosts may be on. */
+/* Where nobody knows the network, the candidate that is at worst least behind the best one, over networks
+ * that these hosts may be on. */
 static banyan_status choose_safest(const banyan_setup *setup, const banyan_problem *problem,
                                    const banyan_plan *all, int count, int *best, banyan_error *err)
 {

@@ -5,9 +5,10 @@
  *      ^ the first bytes are seen                      ^ the last ones
  *      |<──────────── what came after them ───────────>|
  *
- * A sender does not know how fast the way is, so it sends for a while and then says that this was all. What
- * counts is what arrives in the middle of this time, while all other flows are under way, too. Receivers acknowledge blocks with a byte, and only so
- * much is under way at a time: a switch that has to throw packets away would make flows stall. */
+ * A sender does not know how fast the way is, so it sends for a while and then says that this was all.
+ * What counts is what arrives in the middle of this time, while all other flows are under way, too.
+ * Receivers acknowledge blocks with a byte, and only so much is under way at a time: a switch that has to
+ * throw packets away would make flows stall. */
 #include "probe/measure.h"
 
 #include <math.h>

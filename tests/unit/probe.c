@@ -293,8 +293,8 @@ TEST(a_network_that_has_trunks_without_effect_has_no_racks)
     banyan_topology_destroy(t);
 }
 
-/* A random network of this many hosts. order: how racks follow the order of hosts: 0 in blocks, 1 dealt in turn, 2 at
- * random. Racks have at least two hosts, and trunks carry a part of what their hosts can send. */
+/* A random network of this many hosts. order: how racks follow the order of hosts: 0 in blocks, 1 dealt in
+ * turn, 2 at random. Racks have at least two hosts, and trunks carry a part of what they can send. */
 static network draw_network(int hosts, int racks, int order, int is_uneven, int is_asymmetric, int slow_hosts,
                             banyan_random *random)
 {
