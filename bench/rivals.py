@@ -5,7 +5,8 @@
 Every network is made once, by `banyan run --net`; inside it all contestants take turns, repetition by repetition, each
 with real-time priority, float32 sums, separate send buffers where the interface has them, and data checked in every
 run. Of each rival several variants run and the best one counts, picked after the fact for each network and size.
-Within a host Banyan runs twice: with buffers of banyan_mem_alloc, which ranks reach in place, and with private ones; MPI's
+Between hosts Banyan runs three times: with the topology given, with nothing given and learning off, and with nothing given after 20
+calls, in which it learns the network. Within a host Banyan runs twice: with buffers of banyan_mem_alloc, which ranks reach in place, and with private ones; MPI's
 are of MPI_Alloc_mem.
 What is printed is time / bound: the bound is what `banyan bound` says for the network (payload at line rate; TCP/IP
 headers alone cost 1.046), and for shared memory the time to copy the vector once for each rank.
@@ -203,8 +204,17 @@ def rows(output):
     return found
 
 
-def run_banyan(lab, algorithm, sizes, is_shared=True):
+# What Banyan knows of the network: the suffix of the variant's name, what the ranks are told, calls before the clock starts.
+KNOWLEDGE = {
+    "told": ("", {}, 0),
+    "nothing": (", nothing given", {"BANYAN_TOPO": "", "BANYAN_LEARN": "0"}, 0),
+    "learnt": (", learnt", {"BANYAN_TOPO": "", "BANYAN_LEARN": "1"}, 20),
+}
+
+
+def run_banyan(lab, algorithm, sizes, is_shared=True, knowledge="told"):
     found = {}
+    _, told, calls_before = KNOWLEDGE[knowledge]
     lab.port += 1
     root, secret = f"{lab.address()}:{lab.port}", os.urandom(16).hex()
 
@@ -213,13 +223,14 @@ def run_banyan(lab, algorithm, sizes, is_shared=True):
                "BANYAN_LOCAL_SIZE": str(local_size), "BANYAN_ROOT": root, "BANYAN_SECRET": secret}
         if lab.spec:
             own.update(BANYAN_TOPO=lab.spec, BANYAN_SOCKET_IFNAME="eth0")
+            own.update(told)
         return own
 
     for size in sizes:
         root = f"{lab.address()}:{lab.port}"
         lab.port += 1
         command = [lab.banyan, "bench", "-b", str(size), "-e", str(size), "--iters", str(calls_for(lab, size)),
-                   "--warmup_iters", "20" if calls_for(lab, size) > 50 else "0", "--algo", algorithm,
+                   "--warmup_iters", "20" if calls_for(lab, size) > 50 else str(calls_before), "--algo", algorithm,
                    "--local_register", str(int(is_shared)), "--json"]
         output = lab.run_ranks(command, environment, 120)
         if output:
@@ -322,8 +333,9 @@ def compile_tools(scratch):
     return tools
 
 
-def contestants(chosen, algorithms):
-    listed = [("banyan", algorithm) for algorithm in algorithms]
+def contestants(chosen, algorithms, knowledge):
+    """Banyan's variants are an algorithm and what it knows of the network."""
+    listed = [("banyan", algorithm + KNOWLEDGE[known][0]) for algorithm in algorithms for known in knowledge]
     listed += [("openmpi", variant) for variant in OPENMPI]
     listed += [("mpich", variant) for variant in MPICH]
     listed += [("gloo", "pytorch")]
@@ -337,7 +349,13 @@ def measure_network(lab, listed, sizes, repeat, tools):
     times = {}
     for repetition in range(repeat):
         for who, variant in listed:
-            if who == "banyan":
+            if who == "banyan" and "," in variant:
+                if lab.is_local:
+                    continue
+                algorithm, suffix = variant.split(",", 1)
+                known = next(name for name, entry in KNOWLEDGE.items() if entry[0] == "," + suffix)
+                found = {size: both[0] for size, both in run_banyan(lab, algorithm, sizes, True, known).items()}
+            elif who == "banyan":
                 found = {}
                 for name, is_shared in ((variant, True), (variant + ", private", False)):
                     if not is_shared and not lab.is_local:
@@ -414,9 +432,9 @@ def cell(entry, is_small):
 
 
 def markdown(rows_, names):
-    lines = ["| network | size | bound | Banyan apart / in place | with private buffers | Open MPI best | MPICH best | Gloo (PyTorch) | "
+    lines = ["| network | size | bound | Banyan apart / in place | nothing given | learnt | with private buffers | Open MPI best | MPICH best | Gloo (PyTorch) | "
              "best rival / Banyan apart, private |",
-             "|---|---|---|---|---|---|---|---|---|"]
+             "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows_:
         small = row["bytes"] < MIB
         own, apart = row["banyan"].get("auto, in place"), row["banyan"].get("auto")
@@ -428,7 +446,7 @@ def markdown(rows_, names):
         ratio = ", ".join(f"{lead / one['seconds']:.2f}" for one in (apart, private[0]) if one and lead) or "-"
         shown = f"{cell(private[0], small)} / {cell(private[1], small)}" if any(private) else "-"
         lines.append(f"| {row['network']} | {show_bytes(row['bytes'])} | {show_time(row['bound_s'])} | {cell(apart, small)} / {cell(own, small)} | "
-                     f"{shown} | " + " | ".join(named) + f" | {ratio} |")
+                     f"{cell(row['banyan'].get('auto, nothing given'), small)} | {cell(row['banyan'].get('auto, learnt'), small)} | {shown} | " + " | ".join(named) + f" | {ratio} |")
     return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names]) + "\n"
 
 
@@ -440,6 +458,9 @@ def parse():
     parser.add_argument("--repeat", type=int, default=3, help="turns of every contestant; the median counts")
     parser.add_argument("--only", default="", help="contestants: banyan, openmpi:han, mpich, gloo, ...")
     parser.add_argument("--algos", default="auto", help="Banyan's algorithms, with commas")
+    parser.add_argument("--knowledge", default=",".join(KNOWLEDGE),
+                        help="what Banyan knows of a network, with commas: told, nothing (no topology, no learning), learnt "
+                             "(no topology, after 20 calls)")
     parser.add_argument("--json", help="write all figures here")
     parser.add_argument("--markdown", help="write the table here")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
@@ -462,7 +483,8 @@ def main():
     rate = copy_rate()
     try:
         tools = compile_tools(scratch)
-        listed = contestants([word for word in options.only.split(",") if word], options.algos.split(","))
+        listed = contestants([word for word in options.only.split(",") if word], options.algos.split(","),
+                             options.knowledge.split(","))
         for name in names:
             lab = Lab(options.banyan, name, scratch)
             say(f"# network {name}: {lab.what}")

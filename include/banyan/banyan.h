@@ -95,10 +95,10 @@ BANYAN_API int banyan_version(void);
  * the other, from any thread; different handles are used from different threads at the same time. */
 typedef struct banyan_comm banyan_comm;
 
-/* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a library
- * that knows more fields. A field that is NULL or 0 takes its value from the environment (BANYAN_TOPO,
- * BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK) or its default. Texts
- * are copied. */
+/* How a group is set up. Begin with BANYAN_CONFIG_INITIALIZER, so that a program keeps working with a
+ * library that knows more fields. A field that is NULL or 0 takes its value from the environment
+ * (BANYAN_TOPO, BANYAN_ALGO, BANYAN_TIMEOUT_MS, BANYAN_SLICE_BYTES, BANYAN_TRANSPORT, BANYAN_SHRINK,
+ * BANYAN_LEARN) or its default. Texts are copied. */
 typedef struct {
     size_t size;
     unsigned magic;
@@ -116,13 +116,14 @@ typedef struct {
     const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
     const char
         *shrink; /* which ranks may go on after a loss: "majority" of the last group, "any" or "at_least:N" */
+    const char *learn; /* whether a group without a topology learns its network: "0", "1" or "once" */
 } banyan_config;
 
 #define BANYAN_CONFIG_MAGIC 0xba27a200u
 #define BANYAN_CONFIG_INITIALIZER                                                                            \
     {                                                                                                        \
         sizeof(banyan_config), BANYAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL, 0, 0, NULL, 0,    \
-            NULL, NULL, NULL                                                                                 \
+            NULL, NULL, NULL, NULL                                                                           \
     }
 
 /* Makes a group of size ranks inside this process, one handle for each; every handle is then used by a thread

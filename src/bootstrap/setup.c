@@ -203,6 +203,19 @@ static banyan_status find_quorum(banyan_setup *setup, const char *text, banyan_e
     return setup->shrink ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
+static banyan_status find_learn(banyan_setup *setup, const char *text, int is_deterministic,
+                                banyan_error *err)
+{
+    banyan_status status =
+        banyan_value_choice(text, banyan_setting_at(BANYAN_SETTING_LEARN)->form, &setup->learn, err);
+
+    if (status)
+        banyan_error_prefix(err, "learn");
+    if (is_deterministic)
+        setup->learn = BANYAN_LEARN_NEVER;
+    return status;
+}
+
 static banyan_status merge(banyan_setup *setup, const banyan_config *config, const banyan_settings *settings,
                            banyan_error *err)
 {
@@ -229,6 +242,10 @@ static banyan_status merge(banyan_setup *setup, const banyan_config *config, con
         status = find_transport(setup, transport, err);
     if (!status)
         status = find_quorum(setup, shrink, err);
+    if (!status)
+        status = find_learn(
+            setup, config->learn ? config->learn : banyan_settings_string(settings, BANYAN_SETTING_LEARN),
+            banyan_settings_integer(settings, BANYAN_SETTING_DETERMINISTIC) != 0, err);
     setup->timeout_ms = config->timeout_ms
                             ? config->timeout_ms
                             : (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
@@ -323,6 +340,10 @@ banyan_status banyan_setup_inherit(banyan_setup *out, const banyan_setup *parent
     known.relays = NULL; /* their processes serve the old group alone */
     known.transport = known.transport ? known.transport : parent->transport;
     known.shrink = known.shrink ? known.shrink : parent->shrink;
+    if (!known.learn)
+        known.learn = parent->learn == BANYAN_LEARN_NEVER  ? "0"
+                      : parent->learn == BANYAN_LEARN_ONCE ? "once"
+                                                           : "1";
     return init(out, setup, &known, err);
 }
 

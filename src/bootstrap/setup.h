@@ -12,6 +12,8 @@
 /* Instead of a network's name: measure it. */
 #define BANYAN_TOPO_PROBE "probe"
 
+enum { BANYAN_LEARN_NEVER, BANYAN_LEARN_ALWAYS, BANYAN_LEARN_ONCE };
+
 typedef struct {
     banyan_topology *topology;
     int *active; /* node of rank r */
@@ -21,9 +23,11 @@ typedef struct {
     char *transport; /* as BANYAN_TRANSPORT */
     char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of bootstrap/quorum.h */
     int quorum;
+    int learn; /* as BANYAN_LEARN; LEARN_NEVER also where results must not change */
     int timeout_ms;
     size_t slice_bytes;
-    int is_default_topology; /* nobody said what the network is */
+    int is_default_topology; /* nobody said what the network is, */
+    int is_measured;         /* but it has been learnt (calls/learning.h) */
     int has_no_relays;       /* only ranks, and the workers in relays, can take part */
     int *relays;             /* nodes that processes serve which are no ranks (banyan_comm_relay) */
     int relay_count;

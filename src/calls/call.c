@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "calls/learning.h"
 #include "core/alloc.h"
+#include "core/clock.h"
 
 /* Bytes of the whole vector are at most what memory can hold. */
 static banyan_status check_call(banyan_comm *comm, const banyan_call *call)
@@ -91,7 +93,7 @@ static void explain(void *context, int peer, const void *theirs, banyan_error *o
 /* What ended the group is told in the same words everywhere. A rank of this host may have ended our data
  * before the control thread has heard of anything: then there is a failure to wait for the hub's words
  * about. */
-static banyan_status hear_verdict(banyan_comm *comm, banyan_status status)
+banyan_status banyan_calls_hear_verdict(banyan_comm *comm, banyan_status status)
 {
     banyan_control *control = banyan_world_control(comm->group->world);
     banyan_status verdict;
@@ -121,13 +123,17 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, bany
     request->explain = explain;
     request->context = &context;
     status = banyan_runner_run(runner, request, &comm->err);
-    return status ? hear_verdict(comm, status) : status;
+    return status ? banyan_calls_hear_verdict(comm, status) : status;
 }
 
 banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, const banyan_run_request *memory)
 {
     banyan_run_request request = *memory;
     banyan_runner *runner = NULL;
+    banyan_group_plan *entry_plan = entry->whole ? entry->plan : NULL;
+    banyan_call call = entry->call;
+    size_t bytes = entry->whole * banyan_datatype_bytes(call.type);
+    double begin_s, took_s = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     if (entry->whole) {
@@ -135,9 +141,13 @@ banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, cons
             banyan_group_plan_runner(entry->plan, &comm->group->setup, comm->endpoint, &runner, &comm->err);
         if (status)
             return banyan_calls_give_up(comm, entry, status);
+        begin_s = banyan_clock_s();
         status = run(comm, entry, runner, &request);
+        took_s = banyan_clock_s() - begin_s;
     }
     banyan_group_leave(comm->group, entry);
+    if (!status && entry_plan && comm->learning)
+        status = banyan_learning_note(comm, &call, entry_plan, bytes, took_s);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "calls/comm.h"
+#include "calls/learning.h"
 #include "core/alloc.h"
 
 static void free_handle(banyan_comm *comm)
@@ -11,6 +12,7 @@ static void free_handle(banyan_comm *comm)
         return;
     if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
+    banyan_learning_destroy(comm->learning);
     banyan_free(comm->scratch);
     banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
@@ -66,7 +68,14 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
     *out = comm;
-    return group->setup.wants_probe ? banyan_comm_plan_from_probe(out, err) : BANYAN_SUCCESS;
+    if (group->setup.wants_probe)
+        return banyan_comm_plan_from_probe(out, err);
+    status = banyan_learning_create(comm, &comm->learning, err);
+    if (status) {
+        banyan_comm_destroy(comm);
+        *out = NULL;
+    }
+    return status;
 }
 
 banyan_status banyan_comm_open_all(banyan_setup *setup, banyan_comm **comms, banyan_error *err)

@@ -9,6 +9,7 @@
 
 typedef struct banyan_worker banyan_worker;
 typedef struct banyan_comm_device banyan_comm_device; /* calls/device.c */
+typedef struct banyan_learning banyan_learning;
 
 struct banyan_comm {
     banyan_group *group;
@@ -23,8 +24,9 @@ struct banyan_comm {
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (calls/request.c); NULL: none yet */
     pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
     banyan_comm_device *device;
-    uint64_t child_count; /* groups that were made from this one */
-    int is_bound;         /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
+    uint64_t child_count;      /* groups that were made from this one */
+    banyan_learning *learning; /* NULL: there is nothing to learn (calls/learning.h) */
+    int is_bound; /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
 };
 
 /* comm.c: a handle on a world that has been joined; takes setup and world over, also on failure. */

@@ -29,6 +29,12 @@
       "where the log goes: stdout, stderr or a file, with %h for the host and %p for the process id")        \
     X(TOPO, STRING, "", NULL,                                                                                \
       "the network: a file, a generator such as hosts:2+3, or probe to measure it; empty: by hosts")         \
+    X(LEARN, CHOICE, "1", "0|1|once",                                                                        \
+      "whether a group that was told no network learns it while it works, and plans anew: 0 never, 1 "       \
+      "always, "                                                                                             \
+      "once at its beginning")                                                                               \
+    X(DETERMINISTIC, BOOLEAN, "0", "0|1",                                                                    \
+      "1: no plan changes during a job, so the same calls give the same bits")                               \
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \

@@ -4,6 +4,7 @@
  * them. */
 #include "group/plans.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,12 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/text.h"
+#include "group/plausible.h"
 #include "planner/wisdom.h"
+
+#define GUESS_BYTES ((size_t)64 << 10) /* shorter calls depend on latencies, which are alike everywhere */
+#define GUESS_RANKS 64                 /* above, trying candidates on several networks takes too long */
+#define SAFER 1.02                     /* so much less behind, at worst, a safer plan must be */
 
 size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes)
 {
@@ -131,6 +137,60 @@ banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective
                                 setup->has_no_relays && setup->relay_count < idle_count ? "forward" : "add"};
 }
 
+/* How much worse than the best candidate each one is on a network: the highest ratio so far stays. */
+static banyan_status note_regrets(const banyan_setup *setup, const banyan_problem *problem,
+                                  const banyan_plan *all, int count, double *seconds, double *regrets,
+                                  banyan_error *err)
+{
+    double least_s = HUGE_VAL;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; i < count && !status; i++) {
+        if (!banyan_group_is_usable(setup, all[i].schedule))
+            continue;
+        status = banyan_plan_predict(problem, all[i].schedule, &seconds[i], err);
+        least_s = !status && seconds[i] < least_s ? seconds[i] : least_s;
+    }
+    for (int i = 0; i < count && !status; i++)
+        if (banyan_group_is_usable(setup, all[i].schedule))
+            regrets[i] = fmax(regrets[i], seconds[i] / least_s);
+    return status;
+}
+
+/* Where nobody knows the network, the candidate that is at worst least behind the best one, over networks
+ * that these hosts may be on. */
+static banyan_status choose_safest(const banyan_setup *setup, const banyan_problem *problem,
+                                   const banyan_plan *all, int count, int *best, banyan_error *err)
+{
+    double *seconds = banyan_alloc((size_t)count, sizeof *seconds);
+    double *regrets = banyan_alloc((size_t)count, sizeof *regrets);
+    banyan_status status = seconds && regrets ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int k = 0; k < BANYAN_PLAUSIBLE_COUNT && !status; k++) {
+        banyan_problem other = *problem;
+        banyan_topology *topology = NULL;
+
+        status = banyan_plausible_create(setup->topology, k, &topology, err);
+        other.topology = topology;
+        if (!status && topology)
+            status = note_regrets(setup, &other, all, count, seconds, regrets, err);
+        banyan_topology_destroy(topology);
+    }
+    for (int i = 0; i < count && !status; i++)
+        if (regrets[i] > 0 && regrets[i] < regrets[*best] / SAFER)
+            *best = i;
+    banyan_free(seconds);
+    banyan_free(regrets);
+    return status;
+}
+
+static int is_guessed(const banyan_setup *setup, const banyan_problem *problem)
+{
+    return setup->is_default_topology && !setup->is_measured && setup->topology->host_count > 1 &&
+           problem->collective == BANYAN_COLLECTIVE_ALLREDUCE && problem->bytes > GUESS_BYTES &&
+           problem->active_count <= GUESS_RANKS;
+}
+
 /* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants
  * it. */
 static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
@@ -144,12 +204,14 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
     if (status)
         return status;
     best = banyan_plan_best(problem, all, count, banyan_group_is_usable, setup);
-    if (best == count)
+    if (best < count && is_guessed(setup, problem))
+        status = choose_safest(setup, problem, all, count, &best, err);
+    if (!status && best == count)
         status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s",
                              !count            ? "there is none"
                              : all[0].schedule ? "all lead through nodes that no process serves"
                                                : all[0].why_not.text);
-    else if (banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
+    else if (!status && banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
         status = banyan_plan_explain(problem, all, count, best, why, err);
     if (!status) {
         *out = all[best].schedule;
@@ -355,6 +417,52 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
     if (!status)
         status = complete(plan, err);
     return add_plan(plans, plan, status, out);
+}
+
+banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
+                                     const banyan_group_plan *old, banyan_group_plan **out, double *gain,
+                                     banyan_error *err)
+{
+    banyan_setup other = *setup;
+    banyan_group_plan *plan = new_plan(old->collective, old->root, old->size_class, old->type);
+    banyan_problem problem;
+    double old_s = 0, new_s = 1;
+    banyan_status status;
+
+    *out = NULL;
+    if (!plan)
+        return banyan_fail_memory(err);
+    other.topology = topology;
+    other.is_measured = 1;
+    problem = banyan_group_problem(&other, old->collective, old->root, old->size_class);
+    status = choose(&other, plan, &plan->schedule, err);
+    if (!status)
+        status = complete(plan, err);
+    if (!status)
+        status = banyan_plan_predict(&problem, plan->schedule, &new_s, err);
+    if (!status)
+        status = banyan_plan_predict(&problem, old->schedule, &old_s, err);
+    if (status) {
+        destroy_plan(plan);
+        return status;
+    }
+    *gain = old_s / new_s - 1;
+    *out = plan;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,
+                            int root, size_t size_class, banyan_datatype type)
+{
+    banyan_group_plan *plan = banyan_group_plan_find(*from, collective, root, size_class, type);
+
+    while (plan && *from != plan)
+        from = &(*from)->next;
+    if (plan) {
+        *from = plan->next;
+        plan->next = *to;
+        *to = plan;
+    }
 }
 
 static banyan_status check_adopted(const banyan_setup *setup, const banyan_group_plan *plan,

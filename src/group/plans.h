@@ -50,6 +50,15 @@ banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_colle
 banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_setup *setup,
                                       banyan_collective collective, int root, size_t size_class, int type,
                                       banyan_schedule *schedule, banyan_group_plan **out, banyan_error *err);
+/* The plan's like on another network of the same workers, in no list. *gain: so much longer, of the new one's
+ * time, the old one would take there. */
+banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
+                                     const banyan_group_plan *old, banyan_group_plan **out, double *gain,
+                                     banyan_error *err);
+
+/* From one list to another, where it is there. */
+void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,
+                            int root, size_t size_class, banyan_datatype type);
 void banyan_group_plans_destroy(banyan_group_plan *plans);
 
 /* The node's program and runner, made by its own thread when first asked for. */

@@ -73,7 +73,7 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
     setup->has_no_relays = 1;
     status = banyan_world_read_settings(world, err);
     if (!status && !world->meeting.window_bytes)
-        status = banyan_world_choose_window(world, setup, err);
+        status = banyan_world_choose_window(world, setup, 0, err);
     if (!status)
         status = banyan_world_reserve_descriptors(world, setup, options->rank, options->size, NULL, err);
     if (!status)
@@ -113,6 +113,7 @@ void banyan_world_destroy(banyan_world *world)
     banyan_world_log_strangers(world);
     banyan_control_destroy(world->control);
     banyan_world_close_calls(world);
+    banyan_group_plans_destroy(world->unpublished);
     banyan_settings_destroy(world->settings);
     banyan_free(world->cards);
     banyan_free(world->rank_of);
@@ -132,6 +133,28 @@ void banyan_world_leave(banyan_world *world)
 void banyan_world_bind(banyan_world *world, const banyan_setup *setup)
 {
     world->setup = setup;
+}
+
+banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_WINDOW))
+        status = banyan_world_choose_window(world, world->setup, is_known, err);
+    if (!status)
+        banyan_tcp_set_window(world->tcp, world->meeting.window_bytes);
+    return status;
+}
+
+void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan)
+{
+    banyan_group_plans_destroy(world->unpublished);
+    world->unpublished = plan;
+}
+
+int banyan_world_is_tcp(const banyan_world *world)
+{
+    return world->messages == NULL;
 }
 
 banyan_endpoint *banyan_world_endpoint(banyan_world *world)

@@ -46,6 +46,16 @@ banyan_status banyan_world_ready(banyan_world *world, const banyan_address *loca
 /* The group has taken the setup over: this is where it is now. */
 void banyan_world_bind(banyan_world *world, const banyan_setup *setup);
 
+/* The setup has a new topology of the same ranks: streams get windows that suit it, or, where its speeds are
+ * not known, those of the beginning. */
+banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan_error *err);
+
+/* Rank 0: a plan that was made for a call which is still to come; taken over. */
+void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan);
+
+/* Whether hosts are reached over TCP. */
+int banyan_world_is_tcp(const banyan_world *world);
+
 banyan_endpoint *banyan_world_endpoint(banyan_world *world);
 banyan_control *banyan_world_control(banyan_world *world);
 int banyan_world_rank(const banyan_world *world);

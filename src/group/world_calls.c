@@ -282,9 +282,13 @@ static banyan_status make_plan(banyan_world *world, banyan_group_plan **plans, c
                                size_t bytes, banyan_group_plan **out, banyan_error *err)
 {
     banyan_error why = {""};
-    banyan_status outcome = banyan_group_plan_get(plans, world->setup, call->collective, call->root, bytes,
-                                                  call->type, out, &why);
-    banyan_status status = publish(world, call, outcome ? NULL : *out, outcome, &why, err);
+    banyan_status outcome, status;
+
+    banyan_group_plan_move(&world->unpublished, plans, call->collective, call->root,
+                           banyan_group_plan_class(world->setup, call->collective, bytes), call->type);
+    outcome = banyan_group_plan_get(plans, world->setup, call->collective, call->root, bytes, call->type, out,
+                                    &why);
+    status = publish(world, call, outcome ? NULL : *out, outcome, &why, err);
 
     if (outcome)
         return banyan_fail(err, outcome, "%s", why.text);

@@ -45,8 +45,9 @@ struct banyan_world {
     banyan_endpoint *messages; /* NULL: neither MPI nor UCX */
     banyan_plan_letter *letters;
     banyan_wish *wishes;
-    uint64_t current; /* how many calls have begun */
-    uint64_t done;    /* and ended */
+    banyan_group_plan *unpublished; /* the caller's own, at rank 0: made, but not sent yet */
+    uint64_t current;               /* how many calls have begun */
+    uint64_t done;                  /* and ended */
     int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
     char *has_left; /* by rank */
@@ -55,7 +56,8 @@ struct banyan_world {
 
 /* world_join.c */
 banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err);
-banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err);
+banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, int is_learnt,
+                                         banyan_error *err);
 banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
                                 const banyan_setup *setup, banyan_error *err);
 

@@ -99,6 +99,7 @@ static void write_card(const banyan_world *world, const banyan_world_options *op
                           .window_bytes = world->meeting.window_bytes,
                           .connections = world->meeting.connections,
                           .quorum = setup->quorum,
+                          .learn = setup->learn,
                           .old_rank = options->old_rank,
                           .color = options->color,
                           .key = options->key};
@@ -139,7 +140,8 @@ banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
 /* What is under way waits in the queues of the network, and whatever comes next waits behind it: two
  * milliseconds of the fastest way from the first rank to another host are enough to fill it, and little to
  * wait for. */
-banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, banyan_error *err)
+banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup *setup, int is_learnt,
+                                         banyan_error *err)
 {
     const banyan_topology *topology = setup->topology;
     banyan_routes *routes = NULL;
@@ -147,7 +149,7 @@ banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup
     banyan_status status = BANYAN_SUCCESS;
 
     world->meeting.window_bytes = UNKNOWN_WINDOW;
-    if (setup->is_default_topology)
+    if (setup->is_default_topology && !is_learnt)
         return BANYAN_SUCCESS;
     status = banyan_routes_create(topology, &routes, err);
     for (int i = 1; i < setup->size && !status; i++) {

@@ -97,6 +97,30 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     return BANYAN_SUCCESS;
 }
 
+banyan_status banyan_plan_predict(const banyan_problem *problem, const banyan_schedule *schedule,
+                                  double *seconds, banyan_error *err)
+{
+    banyan_transfer *routeless = banyan_alloc(schedule->transfer_count + 1, sizeof *routeless);
+    banyan_schedule bare = *schedule; /* borrows all but the transfers */
+    banyan_plan plan = {.schedule = &bare};
+    banyan_status status;
+
+    if (!routeless)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < schedule->transfer_count; i++) {
+        routeless[i] = schedule->transfers[i];
+        routeless[i].route = -1;
+    }
+    bare.transfers = routeless;
+    bare.route_count = 0;
+    bare.node_count = problem->topology->node_count; /* workers come first, in both */
+    status = predict(&plan, problem, BANYAN_EFFORT_MEASURE, err);
+    banyan_free(routeless);
+    if (!status)
+        *seconds = plan.predicted_s;
+    return status;
+}
+
 /* A plan that is about to be built: it keeps the clock and the counters as they stand now, until finish(). */
 static banyan_plan begin(const banyan_algorithm *algorithm)
 {

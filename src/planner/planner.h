@@ -61,6 +61,10 @@ typedef int banyan_plan_usable(const void *context, const banyan_schedule *sched
 int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, int count,
                      banyan_plan_usable *usable, const void *context);
 
+/* What a schedule, of whatever origin, is predicted to take; its own routes do not count. */
+banyan_status banyan_plan_predict(const banyan_problem *problem, const banyan_schedule *schedule,
+                                  double *seconds, banyan_error *err);
+
 /* The order of banyan_plan_all, for qsort. */
 int banyan_plan_order(const void *a, const void *b);
 

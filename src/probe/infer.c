@@ -23,7 +23,6 @@
 
 #define NEAR 1.08
 #define NEAR_LATENCY 1.6
-#define TRUNK_SHOWS 0.9  /* of what the hosts at both ends can do */
 #define FAST_INSIDE 10.0 /* times its cable: a host whose inside nobody measured */
 #define LEAST_LATENCY_S 1e-7
 
@@ -123,14 +122,17 @@ static double median_latency(const banyan_probe_findings *f, int host, int of_ow
 static void find_host_cables(drawing *d, double *buffer)
 {
     const banyan_probe_findings *f = d->findings;
+    double *out = buffer, *in = buffer + f->host_count;
 
+    banyan_probe_host_speeds(f, out, in);
+    for (int i = 0; i < f->host_count; i++)
+        d->hosts[i] = (cable){.up = out[i], .down = in[i]};
     for (int i = 0; i < f->host_count; i++) {
         double latency_s = median_latency(f, i, 1, buffer);
 
         if (!(latency_s > 0))
             latency_s = median_latency(f, i, 0, buffer);
-        d->hosts[i] = (cable){banyan_probe_host_out(f, i), banyan_probe_host_in(f, i),
-                              latency_s > 0 ? latency_s / 2 : LEAST_LATENCY_S};
+        d->hosts[i].latency_s = latency_s > 0 ? latency_s / 2 : LEAST_LATENCY_S;
     }
 }
 
@@ -147,54 +149,30 @@ static void find_local_cables(drawing *d)
     }
 }
 
-/* What the hosts at both ends of the flows that filled the trunk could have done without it. */
-static double could_flow(const banyan_probe_findings *f, const int *pairs, int count)
-{
-    double out = 0, in = 0;
-
-    for (int host = 0; host < f->host_count; host++) {
-        int sends = 0, receives = 0;
-
-        for (int i = 0; i < count; i++) {
-            sends |= pairs[2 * i] == host;
-            receives |= pairs[2 * i + 1] == host;
-        }
-        out += sends ? banyan_probe_host_out(f, host) : 0;
-        in += receives ? banyan_probe_host_in(f, host) : 0;
-    }
-    return out < in ? out : in;
-}
-
 /* One way of a rack's trunk: what was measured where it shows, else what its hosts can do. */
-static double trunk(const drawing *d, int rack, int is_out, int *pairs, int *shows)
+static double trunk(const drawing *d, int rack, int is_out)
 {
     const banyan_probe_findings *f = d->findings;
-    int count = banyan_probe_rack_flows(f, rack, is_out, pairs);
     double measured = is_out ? f->rack_out[rack] : f->rack_in[rack], all = 0;
 
-    if (measured > 0 && measured < TRUNK_SHOWS * could_flow(f, pairs, count)) {
-        *shows = 1;
-        return measured;
-    }
     for (int i = 0; i < f->host_count; i++)
         if (f->rack_of[i] == rack)
             all += is_out ? d->hosts[i].up : d->hosts[i].down;
-    return all;
+    return measured > 0 ? measured : all;
 }
 
-static void find_trunks(drawing *d, int *pairs, double *buffer)
+static void find_trunks(drawing *d, double *buffer)
 {
     const banyan_probe_findings *f = d->findings;
 
     for (int rack = 0; rack < f->rack_count; rack++) {
-        int shows = 0;
         double longest_s = 0, here_s = 0;
 
-        if (banyan_probe_rack_size(f, rack) < 2 || f->rack_count < 2)
+        if (!(f->rack_out[rack] > 0) && !(f->rack_in[rack] > 0))
             continue;
-        d->racks[rack].up = trunk(d, rack, 1, pairs, &shows);
-        d->racks[rack].down = trunk(d, rack, 0, pairs, &shows);
-        d->has_switch[rack] = (char)shows;
+        d->racks[rack].up = trunk(d, rack, 1);
+        d->racks[rack].down = trunk(d, rack, 0);
+        d->has_switch[rack] = 1;
         for (int i = 0; i < f->host_count; i++)
             if (f->rack_of[i] == rack) {
                 double away_s = median_latency(f, i, 0, buffer);
@@ -268,8 +246,7 @@ banyan_status banyan_probe_infer(const banyan_probe_findings *findings, banyan_t
 {
     size_t hosts = (size_t)findings->host_count;
     drawing d = {.findings = findings};
-    double *buffer = banyan_alloc(hosts, sizeof *buffer);
-    int *pairs = banyan_alloc(4 * hosts, sizeof *pairs);
+    double *buffer = banyan_alloc(2 * hosts, sizeof *buffer);
     banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
@@ -277,12 +254,12 @@ banyan_status banyan_probe_infer(const banyan_probe_findings *findings, banyan_t
     d.racks = banyan_alloc(hosts, sizeof *d.racks);
     d.locals = banyan_alloc(hosts, sizeof *d.locals);
     d.has_switch = banyan_alloc(hosts, 1);
-    if (!buffer || !pairs || !d.hosts || !d.racks || !d.locals || !d.has_switch)
+    if (!buffer || !d.hosts || !d.racks || !d.locals || !d.has_switch)
         status = banyan_fail_memory(err);
     if (!status) {
         find_host_cables(&d, buffer);
         find_local_cables(&d);
-        find_trunks(&d, pairs, buffer);
+        find_trunks(&d, buffer);
         status = make_plain(d.hosts, findings->host_count, d.racks, findings->rack_count, err);
     }
     if (!status)
@@ -290,7 +267,6 @@ banyan_status banyan_probe_infer(const banyan_probe_findings *findings, banyan_t
     if (!status)
         status = build(&d, out, err);
     banyan_free(buffer);
-    banyan_free(pairs);
     banyan_free(d.hosts);
     banyan_free(d.racks);
     banyan_free(d.locals);

@@ -5,12 +5,13 @@
  *      ^ the first bytes are seen                      ^ the last ones
  *      |<──────────── what came after them ───────────>|
  *
- * A sender does not know how fast the way is, so it sends for a while and then says that this was all. What
- * counts is what arrives, from the first bytes to the last: before and after nothing is on the way, so
- * nothing is counted that was sent at another time. Receivers acknowledge blocks with a byte, and only so
- * much is under way at a time: a switch that has to throw packets away would make flows stall. */
+ * A sender does not know how fast the way is, so it sends for a while and then says that this was all.
+ * What counts is what arrives in the middle of this time, while all other flows are under way, too.
+ * Receivers acknowledge blocks with a byte, and only so much is under way at a time: a switch that has to
+ * throw packets away would make flows stall. */
 #include "probe/measure.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -23,7 +24,10 @@
 #define DATA 0
 #define ACKS 1 /* streams */
 #define PING_BYTES 8
-#define PINGS 24
+#define PINGS 12
+#define MARKS 40       /* of a flow's progress */
+#define WARM_SHARE 0.4 /* of its time until all others have begun, too, */
+#define END_SHARE 0.95 /* and from which some may have ended */
 
 struct banyan_probe_gauge {
     const banyan_probe_options *options;
@@ -47,7 +51,9 @@ typedef struct {
     size_t in_block;
     int is_last; /* the block under way */
     int64_t first_ns, end_ns;
-    uint64_t first_bytes;
+    int64_t mark_ns[MARKS]; /* when so much had come: */
+    uint64_t mark_bytes[MARKS];
+    int marks;
 } receiving;
 
 banyan_status banyan_probe_gauge_create(const banyan_probe_options *options, banyan_probe_gauge **out,
@@ -169,6 +175,18 @@ static int is_received(const banyan_probe_gauge *gauge, const receiving *r, cons
            endpoint->transport->sent(endpoint, r->peer, ACKS) - r->acks_begin >= r->acks;
 }
 
+/* Marks are some time apart. */
+static void note_progress(receiving *r, const pace *p, int64_t now_ns)
+{
+    r->end_ns = now_ns;
+    if (!r->first_ns)
+        r->first_ns = now_ns;
+    if (r->marks == MARKS || (r->marks && now_ns - r->mark_ns[r->marks - 1] < p->length_ns / (MARKS - 4)))
+        return;
+    r->mark_ns[r->marks] = now_ns;
+    r->mark_bytes[r->marks++] = r->bytes;
+}
+
 static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace *p)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
@@ -188,19 +206,25 @@ static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace
     endpoint->transport->consume(endpoint, r->peer, DATA, there);
     r->bytes += there;
     r->in_block = (r->in_block + there) % BLOCK_BYTES;
-    r->end_ns = banyan_clock_ns();
-    if (!r->first_ns) {
-        r->first_ns = r->end_ns;
-        r->first_bytes = r->bytes;
-    }
+    note_progress(r, p, banyan_clock_ns());
     return 1;
 }
 
+/* What came between the first mark after the beginning and the last before the end. Flows that share a link
+ * take turns at it, so only their means add up. */
 static double rate_of(const receiving *r)
 {
-    int64_t took_ns = r->end_ns > r->first_ns ? r->end_ns - r->first_ns : 1;
+    double whole_ns = (double)(r->end_ns - r->first_ns);
+    int begin = 0, end = r->marks - 1;
 
-    return (double)(r->bytes - r->first_bytes) * 1e9 / (double)took_ns;
+    while (begin < end && (double)(r->mark_ns[begin] - r->first_ns) < WARM_SHARE * whole_ns)
+        begin++;
+    while (end > begin && (double)(r->mark_ns[end] - r->first_ns) > END_SHARE * whole_ns)
+        end--;
+    if (begin >= end)
+        return (double)r->bytes * 1e9 / fmax(whole_ns, 1);
+    return (double)(r->mark_bytes[end] - r->mark_bytes[begin]) * 1e9 /
+           fmax((double)(r->mark_ns[end] - r->mark_ns[begin]), 1);
 }
 
 static banyan_status time_out(const banyan_probe_gauge *gauge, int peer, banyan_error *err)
@@ -313,6 +337,19 @@ static banyan_status prepare(banyan_probe_gauge *gauge, const banyan_probe_flow 
     return status;
 }
 
+/* Flows that meet must begin together: connections are made before. */
+static banyan_status wait_for_all(const banyan_probe_gauge *gauge, int64_t deadline_ns, banyan_error *err)
+{
+    const banyan_probe_options *o = gauge->options;
+    unsigned char nothing = 0, *all = banyan_alloc((size_t)o->size, 1);
+    banyan_status status =
+        all ? o->exchange.allgather(o->exchange.context, &nothing, 1, all, deadline_ns, err)
+            : banyan_fail_memory(err);
+
+    banyan_free(all);
+    return status;
+}
+
 banyan_status banyan_probe_flows(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                                  double seconds, double under_way_bytes, double *bytes_per_s,
                                  banyan_error *err)
@@ -322,6 +359,8 @@ banyan_status banyan_probe_flows(banyan_probe_gauge *gauge, const banyan_probe_f
     traffic t = {0};
     banyan_status status = prepare(gauge, flows, count, &t, deadline_ns, err);
 
+    if (!status)
+        status = wait_for_all(gauge, deadline_ns, err);
     p.ack_blocks = p.under_way_bytes / BLOCK_BYTES / 4;
     p.ack_blocks = p.ack_blocks ? p.ack_blocks : 1;
     if (!status)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe/probe.h: what the network between ranks is like, found out by sending bytes over it.
  *
- *     one flow at a time ──────────────> how fast each host can send and receive
- *     all hosts at once, in shifts ────> which hosts lose speed together: they share a trunk, so are a rack
- *     one rack to all others at once ──> how fast its trunk is
  *     pings ───────────────────────────> latencies
+ *     many flows at once, in rounds ───> how fast each host sends and receives, and which flows lack speed
+ *     across and within racks ─────────> which hosts share a trunk, and how fast it is
  *
  * The result is a tree: ranks on their host's switch, hosts on their rack's switch or on the switch «net»,
- * racks on «net». Bandwidths are those of payload, as ranks get them. It takes some seconds and stops being
- * right when the network changes. */
+ * racks on «net». Bandwidths are those of payload, as ranks get them. It takes about half a second and stops
+ * being right when the network changes. */
 #ifndef BANYAN_PROBE_H
 #define BANYAN_PROBE_H
 

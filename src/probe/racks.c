@@ -1,320 +1,528 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe/racks.c: which hosts hang on the same switch.
  *
- *     h0 h1      h2 h3        Every host sends to one and receives from one, in all shifts. Between hosts of
- *      \ /        \ /         a rack nothing is in the way; between racks the trunk may be, either always (it
- *      r0 ======== r1         is slower than a host) or when several flows meet in it. So a pair that was
- *           trunk             slower than both its hosts can be, though each had only this one flow, spans
- *                             racks.
+ *     h0 h1      h2 h3        A flow lacks speed when neither its sender nor its receiver was at its limit. A
+ *      \ /        \ /         trunk explains that if the flow crosses it while it is full: its load is about
+ *      r0 ======== r1         the most that it ever was, and the flows that cross it could have done more.
+ *           trunk             The racks to be found are those whose trunks leave the least unexplained.
  *
- * Pairs that were slow in many measurements are far apart, pairs that never were are close; hosts are joined
- * from the closest (average linkage) until what is left is further apart than SAME_RACK, or a little more
- * where even the closest were slow at times. What is taken for a rack by mistake does no harm: its trunk will
- * not show (infer.c). Cost: hosts^3. */
+ * With wrong racks, loads of a supposed trunk do not repeat, so it is hardly ever full when it should be.
+ * All groupings are tried where hosts are few; else a search begins at blocks of hosts in their order, at
+ * hosts dealt in turn, and at a clustering (average linkage), and moves one host at a time or joins two
+ * racks. An explanation is only a suspicion: rounds across and within these racks decide (rounds.c). What one
+ * switch and a busy machine can do alike is no trunk.
+ * Cost: loads * hosts * racks for a sweep of the search, of which there are a few. */
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/sort.h"
-#include "probe/infer.h"
+#include "probe/findings.h"
 
-#define FAR 0.85 /* of what both hosts can do, when nobody else sends */
-#define FAN_SHOWS 1.2
-#define SAME_RACK 0.21 /* share of slow measurements that may be noise */
-#define NOISE 0.6      /* more than that is none: then nobody is close */
-#define NOISE_COUNTS 0.8
-#define LEAST_CALM 0.6
-#define SURE 100.0
+#define FULL 0.82        /* of the limit of a trunk: it is at it */
+#define BEYOND 1.2       /* times the second highest load of a trunk, the highest is doubtful, */
+#define WRONG 1.6        /* but not beyond this, */
+#define AGREES 0.9       /* and only if the third is as high as this share of the second */
+#define WANTED 1.12      /* times its load: it held somebody up */
+#define NOISE 0.06       /* speed that a flow may lack without a reason */
+#define RACK_COSTS 0.1   /* unexplained squares that one more rack must save */
+#define SUSPICION 0.92   /* of what is unexplained without racks, less must be left with them */
+#define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
+#define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
+#define ALL_GROUPINGS 8  /* hosts, of which all groupings are tried: 4140 of them */
+#define SWEEPS 12
+#define STARTS 3
 
-banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,
-                                         banyan_error *err)
+typedef struct {
+    const banyan_probe_findings *f;
+    int hosts, loads;
+    double *out, *in;      /* by host */
+    double *lack, *wanted; /* by load: unexplained so far; what hosts alone would allow */
+    double *up, *down;     /* [round * hosts + rack]: loads, */
+    double *up_wanted, *down_wanted;
+    double *up_most, *down_most; /* by rack: its limits */
+    int *size;                   /* by rack */
+    int *trial, *best, *start;   /* racks by host */
+} fit;
+
+static void free_fit(fit *t)
 {
-    size_t hosts = (size_t)host_count;
-    banyan_probe_findings f = {.rank_count = rank_count, .host_count = host_count, .rack_count = 1};
+    banyan_free(t->out);
+    banyan_free(t->in);
+    banyan_free(t->lack);
+    banyan_free(t->wanted);
+    banyan_free(t->up);
+    banyan_free(t->down);
+    banyan_free(t->up_wanted);
+    banyan_free(t->down_wanted);
+    banyan_free(t->up_most);
+    banyan_free(t->down_most);
+    banyan_free(t->size);
+    banyan_free(t->trial);
+    banyan_free(t->best);
+    banyan_free(t->start);
+}
 
-    f.host_of = banyan_alloc((size_t)rank_count, sizeof *f.host_of);
-    f.names = banyan_alloc(hosts, sizeof *f.names);
-    f.alone = banyan_alloc(hosts * hosts, sizeof *f.alone);
-    f.latency_s = banyan_alloc(hosts * hosts, sizeof *f.latency_s);
-    f.fan_out = banyan_alloc(hosts, sizeof *f.fan_out);
-    f.fan_in = banyan_alloc(hosts, sizeof *f.fan_in);
-    f.local = banyan_alloc(hosts, sizeof *f.local);
-    f.local_latency_s = banyan_alloc(hosts, sizeof *f.local_latency_s);
-    f.rack_of = banyan_alloc(hosts, sizeof *f.rack_of);
-    f.rack_out = banyan_alloc(hosts, sizeof *f.rack_out);
-    f.rack_in = banyan_alloc(hosts, sizeof *f.rack_in);
-    *out = f;
-    if (f.host_of && f.names && f.alone && f.latency_s && f.fan_out && f.fan_in && f.local &&
-        f.local_latency_s && f.rack_of && f.rack_out && f.rack_in)
+static banyan_status alloc_fit(fit *t, const banyan_probe_findings *f, banyan_error *err)
+{
+    size_t hosts = (size_t)f->host_count, cells = hosts * ((size_t)f->round_count + 1);
+
+    *t = (fit){.f = f, .hosts = f->host_count, .loads = f->load_count};
+    t->out = banyan_alloc(hosts, sizeof *t->out);
+    t->in = banyan_alloc(hosts, sizeof *t->in);
+    t->lack = banyan_alloc((size_t)f->load_count + 1, sizeof *t->lack);
+    t->wanted = banyan_alloc((size_t)f->load_count + 1, sizeof *t->wanted);
+    t->up = banyan_alloc(cells, sizeof *t->up);
+    t->down = banyan_alloc(cells, sizeof *t->down);
+    t->up_wanted = banyan_alloc(cells, sizeof *t->up_wanted);
+    t->down_wanted = banyan_alloc(cells, sizeof *t->down_wanted);
+    t->up_most = banyan_alloc(hosts, sizeof *t->up_most);
+    t->down_most = banyan_alloc(hosts, sizeof *t->down_most);
+    t->size = banyan_alloc(hosts, sizeof *t->size);
+    t->trial = banyan_alloc(hosts, sizeof *t->trial);
+    t->best = banyan_alloc(hosts, sizeof *t->best);
+    t->start = banyan_alloc(hosts, sizeof *t->start);
+    if (t->out && t->in && t->lack && t->wanted && t->up && t->down && t->up_wanted && t->down_wanted &&
+        t->up_most && t->down_most && t->size && t->trial && t->best && t->start)
         return BANYAN_SUCCESS;
-    banyan_probe_findings_fini(out);
+    free_fit(t);
     return banyan_fail_memory(err);
 }
 
-void banyan_probe_findings_fini(banyan_probe_findings *findings)
+/* What each flow lacks: how far both its hosts were from their limits. */
+static void find_lacks(fit *t)
 {
-    banyan_free(findings->host_of);
-    banyan_free(findings->names);
-    banyan_free(findings->alone);
-    banyan_free(findings->latency_s);
-    banyan_free(findings->fan_out);
-    banyan_free(findings->fan_in);
-    banyan_free(findings->local);
-    banyan_free(findings->local_latency_s);
-    banyan_free(findings->loads);
-    banyan_free(findings->rack_of);
-    banyan_free(findings->rack_out);
-    banyan_free(findings->rack_in);
-    *findings = (banyan_probe_findings){0};
-}
+    const banyan_probe_findings *f = t->f;
 
-banyan_status banyan_probe_add_load(banyan_probe_findings *findings, int src, int dst, double bytes_per_s,
-                                    banyan_error *err)
-{
-    void *array = findings->loads;
-    int fits =
-        banyan_grow(&array, (size_t)findings->load_count, &findings->load_capacity, sizeof *findings->loads);
+    banyan_probe_host_speeds(f, t->out, t->in);
+    for (int k = 0; k < f->round_count; k++) {
+        double *out = t->up, *in = t->down; /* borrowed: by host, in this round */
+        int begin = banyan_probe_round_begin(f, k);
 
-    findings->loads = array;
-    if (!fits)
-        return banyan_fail_memory(err);
-    findings->loads[findings->load_count++] = (banyan_probe_load){src, dst, bytes_per_s};
-    return BANYAN_SUCCESS;
-}
+        memset(out, 0, (size_t)t->hosts * sizeof *out);
+        memset(in, 0, (size_t)t->hosts * sizeof *in);
+        for (int i = begin; i < f->rounds[k].end; i++) {
+            out[f->loads[i].src] += f->loads[i].bytes_per_s;
+            in[f->loads[i].dst] += f->loads[i].bytes_per_s;
+        }
+        for (int i = begin; i < f->rounds[k].end; i++) {
+            const banyan_probe_load *load = &f->loads[i];
+            double sends = t->out[load->src] > 0 ? out[load->src] / t->out[load->src] : 1;
+            double takes = t->in[load->dst] > 0 ? in[load->dst] / t->in[load->dst] : 1;
+            double used = fmin(1, fmax(sends, takes));
 
-/* Many flows at once count only where they show more than one does: their sum is a little less exact. */
-static double best_of(const banyan_probe_findings *f, int host, int is_out, double fan)
-{
-    double best = 0;
-
-    for (int i = 0; i < f->host_count; i++) {
-        double rate = f->alone[is_out ? host * f->host_count + i : i * f->host_count + host];
-
-        best = rate > best ? rate : best;
+            t->lack[i] = fmax(0, 1 - used - NOISE);
+            t->wanted[i] = load->bytes_per_s / fmax(used, 0.02);
+        }
     }
-    for (int i = 0; i < f->load_count;
-         i++) { /* a host has one flow each way then, so it may show what it can */
-        const banyan_probe_load *load = &f->loads[i];
+}
 
-        if ((is_out ? load->src : load->dst) == host && load->bytes_per_s > best)
-            best = load->bytes_per_s;
+static double square(double x)
+{
+    return x * x;
+}
+
+/* What one way of a trunk carries at most: its highest load. Where that stands alone above two that agree, it
+ * was measured wrong: flows that did not quite meet. */
+static double find_limit(const fit *t, const double *loads)
+{
+    double first = 0, second = 0, third = 0;
+
+    for (int k = 0; k < t->f->round_count; k++) {
+        double load = loads[k * t->hosts];
+
+        if (load > first) {
+            third = second;
+            second = first;
+            first = load;
+        } else if (load > second) {
+            third = second;
+            second = load;
+        } else if (load > third) {
+            third = load;
+        }
     }
-    return fan > FAN_SHOWS * best ? fan : best;
+    return first > BEYOND * second && first < WRONG * second && third > AGREES * second ? second : first;
 }
 
-double banyan_probe_host_out(const banyan_probe_findings *findings, int host)
+/* Loads of all trunks, where racks[i] is host i's. */
+static void load_trunks(fit *t, const int *racks)
 {
-    return best_of(findings, host, 1, findings->fan_out[host]);
+    const banyan_probe_findings *f = t->f;
+    size_t cells = (size_t)t->hosts * (size_t)f->round_count;
+
+    memset(t->up, 0, cells * sizeof *t->up);
+    memset(t->down, 0, cells * sizeof *t->down);
+    memset(t->up_wanted, 0, cells * sizeof *t->up_wanted);
+    memset(t->down_wanted, 0, cells * sizeof *t->down_wanted);
+    memset(t->up_most, 0, (size_t)t->hosts * sizeof *t->up_most);
+    memset(t->down_most, 0, (size_t)t->hosts * sizeof *t->down_most);
+    memset(t->size, 0, (size_t)t->hosts * sizeof *t->size);
+    for (int i = 0; i < t->hosts; i++)
+        t->size[racks[i]]++;
+    for (int k = 0, i = 0; k < f->round_count; k++) {
+        double *up = t->up + k * t->hosts, *down = t->down + k * t->hosts;
+
+        for (; i < f->rounds[k].end; i++) {
+            int from = racks[f->loads[i].src], to = racks[f->loads[i].dst];
+
+            if (from == to)
+                continue;
+            up[from] += f->loads[i].bytes_per_s;
+            down[to] += f->loads[i].bytes_per_s;
+            t->up_wanted[k * t->hosts + from] += t->wanted[i];
+            t->down_wanted[k * t->hosts + to] += t->wanted[i];
+        }
+    }
+    for (int r = 0; r < t->hosts; r++)
+        if (t->size[r] > 1 && t->size[r] < t->hosts) {
+            t->up_most[r] = find_limit(t, t->up + r);
+            t->down_most[r] = find_limit(t, t->down + r);
+        }
 }
 
-double banyan_probe_host_in(const banyan_probe_findings *findings, int host)
+/* A lone host's trunk is its own cable. */
+static int is_full(const fit *t, int round, int rack, int is_out)
 {
-    return best_of(findings, host, 0, findings->fan_in[host]);
+    int cell = round * t->hosts + rack;
+    double most = is_out ? t->up_most[rack] : t->down_most[rack];
+
+    return most > 0 && (is_out ? t->up : t->down)[cell] >= FULL * most &&
+           (is_out ? t->up_wanted : t->down_wanted)[cell] >= WANTED * most;
 }
 
-int banyan_probe_rack_size(const banyan_probe_findings *findings, int rack)
+/* Squares of what flows lack without a reason, and a price for each rack, be it of one host: of networks that
+ * explain the same, the one with the fewest parts. */
+static double unexplained(fit *t, const int *racks)
+{
+    const banyan_probe_findings *f = t->f;
+    double sum = 0;
+
+    load_trunks(t, racks);
+    for (int k = 0, i = 0; k < f->round_count; k++)
+        for (; i < f->rounds[k].end; i++) {
+            int from = racks[f->loads[i].src], to = racks[f->loads[i].dst];
+
+            if (t->lack[i] > 0 && (from == to || (!is_full(t, k, from, 1) && !is_full(t, k, to, 0))))
+                sum += square(t->lack[i]);
+        }
+    for (int r = 0; r < t->hosts; r++)
+        sum += t->size[r] > 0 ? RACK_COSTS : 0;
+    return sum;
+}
+
+/* Keeps the grouping if it is better than the best so far. */
+static double keep_better(fit *t, const int *racks, double best)
+{
+    double cost = unexplained(t, racks);
+
+    if (cost < best - 1e-9) {
+        memcpy(t->best, racks, (size_t)t->hosts * sizeof *racks);
+        return cost;
+    }
+    return best;
+}
+
+/* All groupings, as restricted growth strings: a host's rack is at most one more than all before it have. */
+static double try_all(fit *t, double best)
+{
+    int *racks = t->trial, last = t->hosts - 1;
+
+    memset(racks, 0, (size_t)t->hosts * sizeof *racks);
+    for (;;) {
+        int i = last;
+
+        best = keep_better(t, racks, best);
+        for (; i > 0; i--) {
+            int most = 0;
+
+            for (int k = 0; k < i; k++)
+                most = racks[k] > most ? racks[k] : most;
+            if (racks[i] <= most)
+                break;
+        }
+        if (i == 0)
+            return best;
+        racks[i]++;
+        for (int k = i + 1; k <= last; k++)
+            racks[k] = 0;
+    }
+}
+
+static int count_racks(const fit *t, const int *racks)
 {
     int count = 0;
 
-    for (int i = 0; i < findings->host_count; i++)
-        count += findings->rack_of[i] == rack;
+    for (int i = 0; i < t->hosts; i++)
+        count = racks[i] >= count ? racks[i] + 1 : count;
     return count;
 }
 
-typedef struct {
-    int count;          /* of hosts */
-    double *slow, *all; /* [a * count + b], both ways together */
-    double *out, *in;
-} distances;
-
-static double could_be(const distances *d, int src, int dst)
+/* The best place for one host; whether that is a new one. */
+static int move_host(fit *t, int host, double *cost)
 {
-    return d->out[src] < d->in[dst] ? d->out[src] : d->in[dst];
-}
+    int *racks = t->trial, before = racks[host], best = before, racks_there = count_racks(t, racks);
 
-static void note(distances *d, int src, int dst, int is_slow, double weight)
-{
-    int ab = src * d->count + dst, ba = dst * d->count + src;
+    for (int r = 0; r <= racks_there && r < t->hosts; r++) {
+        double found;
 
-    d->all[ab] += weight;
-    d->slow[ab] += is_slow ? weight : 0;
-    d->all[ba] = d->all[ab];
-    d->slow[ba] = d->slow[ab];
-}
-
-/* How much of their speed the better half of flows kept when all hosts were busy: where ranks are short of
- * processors that is less than all, trunk or no trunk. Only pairs count that are fast when alone. */
-static banyan_status find_calm(const banyan_probe_findings *f, const distances *d, double *out,
-                               banyan_error *err)
-{
-    double *kept = banyan_alloc((size_t)f->load_count + 1, sizeof *kept);
-    int count = 0;
-
-    if (!kept)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < f->load_count; i++) {
-        const banyan_probe_load *load = &f->loads[i];
-        double could = could_be(d, load->src, load->dst);
-        double alone = f->alone[load->src * f->host_count + load->dst];
-
-        if (could > 0 && !(alone > 0 && alone < FAR * could))
-            kept[count++] = load->bytes_per_s / could;
+        if (r == before)
+            continue;
+        racks[host] = r;
+        found = unexplained(t, racks);
+        if (found < *cost - 1e-9) {
+            *cost = found;
+            best = r;
+        }
     }
-    banyan_sort_doubles(kept, (size_t)count);
-    *out = count ? kept[count * 3 / 4] : 1;
-    *out = *out > 1 ? 1 : *out < LEAST_CALM ? LEAST_CALM : *out;
-    banyan_free(kept);
-    return BANYAN_SUCCESS;
+    racks[host] = best;
+    return best != before;
 }
 
-static banyan_status measure_distances(const banyan_probe_findings *f, distances *d, banyan_error *err)
+static int join_racks(fit *t, double *cost)
 {
-    size_t hosts = (size_t)f->host_count;
-    banyan_status status;
-    double calm = 1;
+    int *racks = t->trial, count = count_racks(t, racks), has_joined = 0;
 
-    *d = (distances){.count = f->host_count};
-    d->slow = banyan_alloc(hosts * hosts, sizeof *d->slow);
-    d->all = banyan_alloc(hosts * hosts, sizeof *d->all);
-    d->out = banyan_alloc(hosts, sizeof *d->out);
-    d->in = banyan_alloc(hosts, sizeof *d->in);
-    if (!d->slow || !d->all || !d->out || !d->in)
-        return banyan_fail_memory(err);
-    for (int i = 0; i < f->host_count; i++) {
-        d->out[i] = banyan_probe_host_out(f, i);
-        d->in[i] = banyan_probe_host_in(f, i);
-    }
-    status = find_calm(f, d, &calm, err);
-    for (int i = 0; i < f->load_count && !status; i++) {
-        const banyan_probe_load *load = &f->loads[i];
+    for (int a = 0; a < count; a++)
+        for (int b = a + 1; b < count; b++) {
+            double found;
 
-        note(d, load->src, load->dst, load->bytes_per_s < FAR * calm * could_be(d, load->src, load->dst), 1);
-    }
-    /* What one flow alone shows is beyond doubt. */
-    for (int i = 0; i < f->host_count * f->host_count && !status; i++) {
-        int src = i / f->host_count, dst = i % f->host_count;
-
-        if (f->alone[i] > 0)
-            note(d, src, dst, f->alone[i] < FAR * could_be(d, src, dst),
-                 f->alone[i] < FAR * could_be(d, src, dst) ? SURE : 1);
-    }
-    return status;
-}
-
-/* Between two sets of hosts: the shares of slow measurements of their pairs, added up, and how many pairs
- * those are. What nobody measured says nothing. */
-static void begin_linkage(distances *d)
-{
-    for (int i = 0; i < d->count * d->count; i++) {
-        int is_measured = d->all[i] > 0;
-
-        d->slow[i] = is_measured ? d->slow[i] / d->all[i] : 0;
-        d->all[i] = is_measured;
-    }
-}
-
-static double distance(const distances *d, int a, int b)
-{
-    double pairs = d->all[a * d->count + b];
-
-    return pairs > 0 ? d->slow[a * d->count + b] / pairs : 1;
-}
-
-/* While hosts are joined, a rack has the number of its first host. */
-static void join_racks(banyan_probe_findings *f, distances *d, int a, int b)
-{
-    for (int i = 0; i < d->count; i++) {
-        int ai = a * d->count + i, bi = b * d->count + i, ia = i * d->count + a;
-
-        d->slow[ia] = d->slow[ai] = d->slow[ai] + d->slow[bi];
-        d->all[ia] = d->all[ai] = d->all[ai] + d->all[bi];
-        if (f->rack_of[i] == b)
-            f->rack_of[i] = a;
-    }
-    f->rack_count--;
-}
-
-/* The two that are closest, and how close; 2: there is one alone. */
-static double find_nearest(const banyan_probe_findings *f, const distances *d, int *a, int *b)
-{
-    double nearest = 2;
-
-    for (int i = 0; i < d->count; i++)
-        for (int k = i + 1; k < d->count && f->rack_of[i] == i; k++)
-            if (f->rack_of[k] == k && distance(d, i, k) < nearest) {
-                nearest = distance(d, i, k);
-                *a = i;
-                *b = k;
+            memcpy(t->start, racks, (size_t)t->hosts * sizeof *racks);
+            for (int i = 0; i < t->hosts; i++)
+                racks[i] = racks[i] == b ? a : racks[i];
+            found = unexplained(t, racks);
+            if (found < *cost - 1e-9) {
+                *cost = found;
+                has_joined = 1;
+            } else {
+                memcpy(racks, t->start, (size_t)t->hosts * sizeof *racks);
             }
-    return nearest;
+        }
+    return has_joined;
 }
 
-static void number_racks(banyan_probe_findings *f)
+/* From t->trial downhill. Hosts that lack nothing anywhere are not worth a move. */
+static double descend(fit *t, double best)
 {
-    int next = 0;
+    double cost = unexplained(t, t->trial);
 
-    for (int i = 0; i < f->host_count; i++) /* a rack's first host comes before its others */
-        f->rack_of[i] = f->rack_of[i] == i ? next++ : -1 - f->rack_of[i];
-    for (int i = 0; i < f->host_count; i++)
-        if (f->rack_of[i] < 0)
-            f->rack_of[i] = f->rack_of[-1 - f->rack_of[i]];
-}
-
-banyan_status banyan_probe_find_racks(banyan_probe_findings *findings, banyan_error *err)
-{
-    distances d;
-    double cut = -1;
-    int a = 0, b = 0;
-    banyan_status status = measure_distances(findings, &d, err);
-
-    findings->rack_count = findings->host_count;
-    for (int i = 0; i < findings->host_count; i++)
-        findings->rack_of[i] = i;
-    if (!status)
-        begin_linkage(&d);
-    while (!status && findings->rack_count > 1) {
-        double nearest = find_nearest(findings, &d, &a, &b);
-
-        if (cut < 0) /* the closest hosts of all are as far apart as noise makes them */
-            cut = nearest < NOISE ? SAME_RACK + NOISE_COUNTS * nearest : SAME_RACK;
-        if (nearest > cut)
-            break;
-        join_racks(findings, &d, a, b);
+    for (int sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
+        moved = 0;
+        for (int i = 0; i < t->hosts; i++)
+            moved |= move_host(t, i, &cost);
+        moved |= join_racks(t, &cost);
     }
-    number_racks(findings);
-    banyan_free(d.slow);
-    banyan_free(d.all);
-    banyan_free(d.out);
-    banyan_free(d.in);
+    return keep_better(t, t->trial, best);
+}
+
+/* Average linkage: hosts between which flows lacked least are joined first; the best of all stages. */
+static banyan_status cluster(fit *t, double *best, banyan_error *err)
+{
+    size_t cells = (size_t)t->hosts * (size_t)t->hosts;
+    double *sum = banyan_alloc(cells, sizeof *sum), *count = banyan_alloc(cells, sizeof *count);
+    int *racks = t->trial, n = t->hosts;
+
+    if (!sum || !count) {
+        banyan_free(sum);
+        banyan_free(count);
+        return banyan_fail_memory(err);
+    }
+    for (int i = 0; i < t->loads; i++) {
+        int a = t->f->loads[i].src, b = t->f->loads[i].dst;
+
+        sum[a * n + b] = sum[b * n + a] += t->lack[i];
+        count[a * n + b] = count[b * n + a] += 1;
+    }
+    for (int i = 0; i < n; i++)
+        racks[i] = i;
+    for (int joined = 1; joined < n; joined++) {
+        double nearest = HUGE_VAL;
+        int a = 0, b = 0;
+
+        for (int i = 0; i < n; i++)
+            for (int k = i + 1; k < n && racks[i] == i; k++)
+                if (racks[k] == k && count[i * n + k] > 0 && sum[i * n + k] / count[i * n + k] < nearest) {
+                    nearest = sum[i * n + k] / count[i * n + k];
+                    a = i;
+                    b = k;
+                }
+        if (a == b)
+            break;
+        for (int i = 0; i < n; i++) {
+            sum[i * n + a] = sum[a * n + i] = sum[a * n + i] + sum[b * n + i];
+            count[i * n + a] = count[a * n + i] = count[a * n + i] + count[b * n + i];
+            racks[i] = racks[i] == b ? a : racks[i];
+        }
+        *best = keep_better(t, racks, *best);
+    }
+    banyan_free(sum);
+    banyan_free(count);
+    return BANYAN_SUCCESS;
+}
+
+/* Racks are numbered by their first hosts. */
+static void number_racks(const fit *t, int *racks, int *count)
+{
+    int *number = t->size;
+
+    *count = 0;
+    for (int i = 0; i < t->hosts; i++)
+        number[i] = -1;
+    for (int i = 0; i < t->hosts; i++) {
+        if (number[racks[i]] < 0)
+            number[racks[i]] = (*count)++;
+        racks[i] = number[racks[i]];
+    }
+}
+
+/* Blocks of hosts in order, and hosts dealt in turn; the best of them, and downhill from there. */
+static banyan_status search(fit *t, double *best, banyan_error *err)
+{
+    banyan_status status;
+    int count;
+
+    for (int size = 2; size <= t->hosts / 2; size++)
+        for (int is_dealt = 0; is_dealt < 2; is_dealt++) {
+            int racks = (t->hosts + size - 1) / size;
+
+            for (int i = 0; i < t->hosts; i++)
+                t->trial[i] = is_dealt ? i % racks : i / size;
+            *best = keep_better(t, t->trial, *best);
+        }
+    status = cluster(t, best, err);
+    for (int again = 0; again < STARTS && !status; again++) {
+        double before = *best;
+
+        memcpy(t->trial, t->best, (size_t)t->hosts * sizeof *t->trial);
+        number_racks(t, t->trial, &count);
+        *best = descend(t, *best);
+        if (*best >= before - 1e-9)
+            break;
+    }
     return status;
 }
 
-/* The n-th host outside of the rack, taking one of each other rack in turn: no single trunk should decide. */
-static int outsider(const banyan_probe_findings *f, int rack, int n)
+banyan_status banyan_probe_group_hosts(banyan_probe_findings *f, banyan_error *err)
 {
-    for (int depth = 0; depth < f->host_count; depth++)
-        for (int r = 0; r < f->rack_count; r++) {
-            int before = 0;
+    fit t;
+    double none, best;
+    banyan_status status = alloc_fit(&t, f, err);
 
-            for (int i = 0; i < f->host_count && r != rack; i++)
-                if (f->rack_of[i] == r && before++ == depth && n-- == 0)
-                    return i;
-        }
-    return -1;
+    if (status)
+        return status;
+    find_lacks(&t);
+    none = best = unexplained(&t, t.best); /* all in rack 0 */
+    if (none > LEAST_LACK * t.loads) {
+        if (f->host_count <= ALL_GROUPINGS)
+            best = try_all(&t, best);
+        else
+            status = search(&t, &best, err);
+    }
+    if (!status) {
+        if (best > SUSPICION * none)
+            memset(t.best, 0, (size_t)t.hosts * sizeof *t.best);
+        number_racks(&t, t.best, &f->rack_count);
+        memcpy(f->rack_of, t.best, (size_t)t.hosts * sizeof *t.best);
+        f->explained = f->rack_count > 1 ? 1 - best / none : 0;
+    }
+    free_fit(&t);
+    return status;
 }
 
-int banyan_probe_rack_flows(const banyan_probe_findings *findings, int rack, int is_out, int *pairs)
+uint64_t banyan_probe_grouping(const banyan_probe_findings *f)
 {
-    int members = banyan_probe_rack_size(findings, rack), outside = findings->host_count - members, count = 0;
-    int each = outside > 1 ? 2 : 1;
+    uint64_t digest = 14695981039346656037u; /* FNV-1a */
 
-    if (members < 2 || !outside)
+    for (int i = 0; i < f->host_count; i++)
+        digest = (digest ^ (uint64_t)f->rack_of[i]) * 1099511628211u;
+    return digest;
+}
+
+/* How much of what they can do hosts did while all stayed within their racks: less than all where ranks are
+ * short of processors, trunk or no trunk. */
+static double find_calm(const fit *t, uint64_t grouping)
+{
+    const banyan_probe_findings *f = t->f;
+    double sum = 0, could = 0;
+
+    for (int k = 0; k < f->round_count; k++)
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
+            if (f->rounds[k].kind == BANYAN_ROUND_WITHIN && f->rounds[k].grouping == grouping) {
+                sum += f->loads[i].bytes_per_s;
+                could += fmin(t->out[f->loads[i].src], t->in[f->loads[i].dst]);
+            }
+    return could > 0 ? sum / could : 1;
+}
+
+/* In one round across the racks: the load of one way of a trunk beside what its flows could have done. */
+static double compare(const fit *t, int round, int rack, int is_out)
+{
+    const banyan_probe_findings *f = t->f;
+    double sum = 0, could = 0;
+
+    for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++) {
+        int src = f->loads[i].src, dst = f->loads[i].dst;
+
+        if (f->rack_of[src] == f->rack_of[dst] || f->rack_of[is_out ? src : dst] != rack)
+            continue;
+        sum += f->loads[i].bytes_per_s;
+        could += fmin(t->out[src], t->in[dst]);
+    }
+    return could > 0 ? sum / could : 1;
+}
+
+/* The median of its loads while it was full; 0: most tests do not show it. */
+static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, double *values)
+{
+    const banyan_probe_findings *f = t->f;
+    int count = 0;
+
+    for (int k = 0; k < f->round_count; k++)
+        if (f->rounds[k].kind == BANYAN_ROUND_ACROSS && f->rounds[k].grouping == grouping)
+            values[count++] = compare(t, k, rack, is_out);
+    banyan_sort_doubles(values, (size_t)count);
+    if (!count || values[count / 2] > TRUNK_SHOWS * find_calm(t, grouping))
         return 0;
-    for (int i = 0; i < findings->host_count; i++)
-        for (int k = 0; k < each && findings->rack_of[i] == rack; k++, count++) {
-            int other = outsider(findings, rack, count % outside);
+    count = 0;
+    for (int k = 0; k < f->round_count; k++)
+        if (is_full(t, k, rack, is_out))
+            values[count++] = (is_out ? t->up : t->down)[k * t->hosts + rack];
+    banyan_sort_doubles(values, (size_t)count);
+    return count ? values[count / 2] : (is_out ? t->up_most : t->down_most)[rack];
+}
 
-            pairs[2 * count] = is_out ? i : other;
-            pairs[2 * count + 1] = is_out ? other : i;
-        }
-    return count;
+banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)
+{
+    uint64_t grouping;
+    double *loads = NULL;
+    int shown = 0;
+    fit t;
+    banyan_status status;
+
+    if (f->rack_count < 2)
+        return BANYAN_SUCCESS;
+    status = alloc_fit(&t, f, err);
+    if (status)
+        return status;
+    loads = banyan_alloc((size_t)f->round_count, sizeof *loads);
+    if (!loads) {
+        free_fit(&t);
+        return banyan_fail_memory(err);
+    }
+    grouping = banyan_probe_grouping(f);
+    find_lacks(&t);
+    load_trunks(&t, f->rack_of);
+    for (int r = 0; r < f->rack_count; r++) {
+        f->rack_out[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 1, loads) : 0;
+        f->rack_in[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 0, loads) : 0;
+        shown += f->rack_out[r] > 0 || f->rack_in[r] > 0;
+    }
+    if (!shown) {
+        f->rack_count = 1;
+        f->explained = 0;
+        memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
+    }
+    banyan_free(loads);
+    free_fit(&t);
+    return BANYAN_SUCCESS;
 }

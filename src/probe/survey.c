@@ -1,58 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe/survey.c: what is measured, in which order. Every rank knows every result, so all decide the same.
  *
- *     pings              hosts in disjoint pairs, all rounds of a tournament; neighbours within hosts
  *     inside hosts       every rank to its neighbour, at once
- *     one flow           every host to every other, or to some others where hosts are many
- *     one to all, all to one host at once
- *     all at once        host i to host i + s, for every s, in several orders of the hosts; the better of two
- *     racks              all hosts of a rack to those of other racks, and back
+ *     pings              hosts in disjoint pairs, rounds of a tournament; neighbours within hosts
+ *     rounds             many hosts at once, as probe/rounds.c chooses
  *
- * The number of measurements grows with the number of hosts, not with its square (beyond FEW_HOSTS). Ranks of
- * a host take turns. */
+ * A round takes some milliseconds: long enough for the flows to share what they share, short enough to be
+ * squeezed in between two calls. Ranks of a host take turns. */
+#include "probe/survey.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "core/random.h"
-#include "probe/survey.h"
+#include "core/sort.h"
+#include "probe/infer.h"
+#include "probe/measure.h"
 
-#define MOST_UNDER_WAY 8388608.0
-#define LOCAL_S 0.02
+#define LOCAL_S 0.005
 #define LOCAL_TIMES 3 /* the best counts: others may be at work on the host */
 #define LOCAL_UNDER_WAY 1048576.0
-#define FEW_HOSTS 5
-#define PARTNERS 3   /* of a host, where hosts are many */
-#define MOST_FANS 4  /* hosts that one host talks to at once */
-#define FAN_HOSTS 32 /* above, one flow has to do */
-#define ORDERS 3
+#define PING_ROUNDS 7 /* of the tournament, at most */
 
-/* A first look: each host to the next. */
-static banyan_status look_around(banyan_survey *s, banyan_error *err)
-{
-    banyan_probe_findings *f = &s->findings;
-    int hosts = f->host_count;
-    double fastest = 0, longest_s = 0;
-    banyan_status status;
+#define FIRST_S 0.01 /* of a round before any speed is known */
+#define MIN_S 0.004  /* of any round: what starting together may differ by is well below */
+#define MAX_S 0.05
+#define ROUND_BYTES 8e6     /* of all hosts together, */
+#define MIN_FLOW_BYTES 8e5  /* but of a flow not less than this, */
+#define MAX_FLOW_BYTES 2e6  /* and not more */
+#define SLOW_FLOW_BYTES 1e5 /* so much at least of the slowest */
+#define QUEUE_S 0.0005      /* what may wait in the queues of a switch */
+#define MIN_UNDER_WAY 65536.0
+#define MAX_UNDER_WAY 8388608.0
+#define FIRST_UNDER_WAY 65536.0
 
-    for (int i = 0; i < hosts; i++) {
-        s->pairs[2 * i] = i;
-        s->pairs[2 * i + 1] = (i + 1) % hosts;
-    }
-    banyan_survey_pick_ranks(s, hosts);
-    status = banyan_survey_measure(s, hosts, 0, s->rates, err);
-    for (int i = 0; i < hosts && !status; i++) {
-        double before = s->rates[(i + hosts - 1) % hosts];
+typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
 
-        s->speeds[i] = s->rates[i] > before ? s->rates[i] : before;
-        fastest = s->speeds[i] > fastest ? s->speeds[i] : fastest;
-    }
-    for (int i = 0; i < hosts * hosts; i++)
-        longest_s = f->latency_s[i] > longest_s ? f->latency_s[i] : longest_s;
-    s->wire_bytes = 2 * 2 * longest_s * fastest;
-    s->wire_bytes = s->wire_bytes > MOST_UNDER_WAY ? MOST_UNDER_WAY : s->wire_bytes;
-    return status;
-}
+struct banyan_survey {
+    const banyan_probe_options *options;
+    banyan_probe_gauge *gauge;
+    banyan_probe_findings findings;
+    stage stage;
+    int ping_round, steps;
+    int *ranks, *first; /* ranks of host h: ranks[first[h] .. first[h + 1]) */
+    double longest_s;   /* of all latencies */
+    banyan_probe_flow *flows;
+    double *rates, *second; /* by flow */
+    double *out, *in;       /* by host */
+    int *pairs;             /* hosts of the flows */
+};
 
 static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
 {
@@ -71,7 +68,6 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
         for (int i = 0; i < count && !status; i++)
             s->rates[i] = !again || s->second[i] > s->rates[i] ? s->second[i] : s->rates[i];
     }
-    banyan_survey_step(s);
     for (int i = 0; i < count && !status; i++) /* on average over the host's ranks */
         f->local[f->host_of[s->flows[i].src]] += s->rates[i];
     for (int h = 0; h < f->host_count; h++)
@@ -81,198 +77,148 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
             s->flows[pairs++] = (banyan_probe_flow){s->ranks[s->first[h]], s->ranks[s->first[h] + 1]};
     if (!status && pairs)
         status = banyan_probe_pings(s->gauge, s->flows, pairs, s->rates, err);
-    banyan_survey_step(s);
     for (int i = 0; i < pairs && !status; i++)
         f->local_latency_s[f->host_of[s->flows[i].src]] = s->rates[i];
     return status;
 }
 
+static int count_ping_rounds(int hosts)
+{
+    int even = hosts + hosts % 2;
+
+    return hosts < 2 ? 0 : even - 1 < PING_ROUNDS ? even - 1 : PING_ROUNDS;
+}
+
 /* A tournament: in each round every host is in one pair; with an odd number of hosts one sits out. */
-static banyan_status ping_hosts(banyan_survey *s, banyan_error *err)
+static banyan_status ping_hosts(banyan_survey *s, int round, banyan_error *err)
 {
     banyan_probe_findings *f = &s->findings;
-    int hosts = f->host_count, even = hosts + hosts % 2;
-    banyan_status status = BANYAN_SUCCESS;
-
-    for (int round = 0; round < even - 1 && !status; round++) {
-        int count = 0;
-
-        for (int i = 0; i < even / 2; i++) {
-            int a = i ? (round + i) % (even - 1) : even - 1, b = (round + even - 1 - i) % (even - 1);
-
-            if (a >= hosts || b >= hosts)
-                continue;
-            s->pairs[2 * count] = a;
-            s->pairs[2 * count + 1] = b;
-            s->flows[count++] = (banyan_probe_flow){s->ranks[s->first[a]], s->ranks[s->first[b]]};
-        }
-        status = banyan_probe_pings(s->gauge, s->flows, count, s->rates, err);
-        for (int i = 0; i < count && !status; i++)
-            f->latency_s[s->pairs[2 * i] * hosts + s->pairs[2 * i + 1]] = s->rates[i];
-        banyan_survey_step(s);
-    }
-    return status;
-}
-
-static int is_partner(const banyan_survey *s, int from, int to)
-{
-    int hosts = s->findings.host_count, shift = (to - from + hosts) % hosts;
-
-    if (hosts <= FEW_HOSTS)
-        return 1;
-    for (int i = 0; i < PARTNERS; i++)
-        if (shift == 1 + i * (hosts - 2) / (PARTNERS - 1))
-            return 1;
-    return 0;
-}
-
-static banyan_status measure_alone(banyan_survey *s, banyan_error *err)
-{
-    banyan_probe_findings *f = &s->findings;
-    banyan_status status = BANYAN_SUCCESS;
-
-    for (int from = 0; from < f->host_count; from++)
-        for (int to = 0; to < f->host_count && !status; to++) {
-            if (from == to || !is_partner(s, from, to))
-                continue;
-            s->pairs[0] = from;
-            s->pairs[1] = to;
-            status = banyan_survey_measure_sum(s, 1, &f->alone[from * f->host_count + to], err);
-        }
-    return status;
-}
-
-/* Once, and again where it shows something new. */
-static banyan_status measure_fan(banyan_survey *s, int host, int is_out, int count, banyan_error *err)
-{
-    banyan_probe_findings *f = &s->findings;
-    double known = is_out ? banyan_probe_host_out(f, host) : banyan_probe_host_in(f, host), sum = 0;
+    int hosts = f->host_count, even = hosts + hosts % 2, count = 0;
     banyan_status status;
 
-    banyan_survey_pick_ranks(s, count);
-    status = banyan_survey_measure(s, count, 1, s->rates, err);
-    for (int i = 0; i < count && !status; i++)
-        sum += s->rates[i];
-    if (!status && sum > known / BANYAN_SURVEY_SUSPICIOUS)
-        status = banyan_survey_measure_sum(s, count, is_out ? &f->fan_out[host] : &f->fan_in[host], err);
-    return status;
-}
+    for (int i = 0; i < even / 2; i++) {
+        int a = i ? (round + i) % (even - 1) : even - 1, b = (round + even - 1 - i) % (even - 1);
 
-/* A host may be faster than each of the others: then it takes several of them to see it. */
-static banyan_status measure_fans(banyan_survey *s, banyan_error *err)
-{
-    banyan_probe_findings *f = &s->findings;
-    int hosts = f->host_count, others = hosts - 1 < MOST_FANS ? hosts - 1 : MOST_FANS;
-    banyan_status status = BANYAN_SUCCESS;
-
-    for (int i = 0; i < 2 * hosts && hosts > 2 && hosts <= FAN_HOSTS && !status; i++) {
-        int host = i / 2, is_out = i % 2;
-
-        for (int k = 0; k < others; k++) {
-            int other = (host + 1 + k * (hosts - 1) / others) % hosts;
-
-            s->pairs[2 * k] = is_out ? host : other;
-            s->pairs[2 * k + 1] = is_out ? other : host;
-        }
-        status = measure_fan(s, host, is_out, others, err);
+        if (a >= hosts || b >= hosts)
+            continue;
+        s->pairs[2 * count] = a;
+        s->pairs[2 * count + 1] = b;
+        s->flows[count++] = (banyan_probe_flow){s->ranks[s->first[a]], s->ranks[s->first[b]]};
+    }
+    status = banyan_probe_pings(s->gauge, s->flows, count, s->rates, err);
+    for (int i = 0; i < count && !status; i++) {
+        f->latency_s[s->pairs[2 * i] * hosts + s->pairs[2 * i + 1]] = s->rates[i];
+        s->longest_s = fmax(s->longest_s, s->rates[i]);
     }
     return status;
 }
 
-/* The first order is the hosts' own; the others are drawn, the same on all ranks. */
-static void draw_order(int *order, int count, int number)
+/* What a flow may reach, as far as is known; 0: nothing is. */
+static double expect(const banyan_survey *s, int flow)
 {
-    banyan_random random = {.state = (uint64_t)number};
+    return fmin(s->out[s->pairs[2 * flow]], s->in[s->pairs[2 * flow + 1]]);
+}
 
+/* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way
+ * as the wires hold, and a little for queues. */
+static void set_pace(banyan_survey *s, int count, double *seconds, double *under_way_bytes)
+{
+    double *speeds = s->second, flow_bytes = ROUND_BYTES / s->findings.host_count, fastest;
+
+    banyan_probe_host_speeds(&s->findings, s->out, s->in);
     for (int i = 0; i < count; i++)
-        order[i] = i;
-    for (int i = count - 1; i > 0 && number; i--) {
-        int k = banyan_random_below(&random, i + 1), kept = order[i];
-
-        order[i] = order[k];
-        order[k] = kept;
-    }
+        speeds[i] = expect(s, i);
+    banyan_sort_doubles(speeds, (size_t)count);
+    fastest = speeds[count - 1];
+    *seconds = FIRST_S;
+    *under_way_bytes = FIRST_UNDER_WAY;
+    if (!(speeds[0] > 0))
+        return;
+    flow_bytes = fmin(fmax(flow_bytes, MIN_FLOW_BYTES), MAX_FLOW_BYTES);
+    *seconds = fmax(flow_bytes / speeds[count / 2], SLOW_FLOW_BYTES / speeds[0]);
+    *seconds = fmin(fmax(*seconds, MIN_S), MAX_S);
+    *under_way_bytes = fmin(fmax(fastest * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
 }
 
-static banyan_status measure_loaded(banyan_survey *s, banyan_error *err)
+/* One rank of a host takes part in a round, so that the host's flows begin together. */
+static int rank_of(const banyan_survey *s, int host)
 {
-    banyan_probe_findings *f = &s->findings;
-    int hosts = f->host_count, orders = hosts < 4 ? 1 : hosts <= 16 ? ORDERS : 1;
-    int *order = banyan_alloc((size_t)hosts, sizeof *order);
-    banyan_status status = order ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    int count = s->first[host + 1] - s->first[host];
 
-    for (int number = 0; number < orders && !status; number++) {
-        draw_order(order, hosts, number);
-        for (int shift = 1; shift < hosts && !status; shift++) {
-            for (int i = 0; i < hosts; i++) {
-                s->pairs[2 * i] = order[i];
-                s->pairs[2 * i + 1] = order[(i + shift) % hosts];
-            }
-            status = banyan_survey_measure_each(s, hosts, err);
-            for (int i = 0; i < hosts && !status; i++)
-                status = banyan_probe_add_load(f, s->pairs[2 * i], s->pairs[2 * i + 1], s->rates[i], err);
-        }
-    }
-    banyan_free(order);
+    return s->ranks[s->first[host] + s->findings.round_count % count];
+}
+
+static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error *err)
+{
+    banyan_round_kind kind;
+    uint64_t grouping;
+    double seconds, under_way_bytes;
+    int count;
+    banyan_status status = banyan_probe_next_round(&s->findings, &kind, &grouping, s->pairs, &count, err);
+
+    *is_last = !status && !count;
+    if (status || !count)
+        return status ? status : banyan_probe_judge_racks(&s->findings, err);
+    for (int i = 0; i < count; i++)
+        s->flows[i] = (banyan_probe_flow){rank_of(s, s->pairs[2 * i]), rank_of(s, s->pairs[2 * i + 1])};
+    set_pace(s, count, &seconds, &under_way_bytes);
+    if (!s->findings.round_count) /* connections that are new, and processes that were asleep, are slow */
+        status = banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, s->rates, err);
+    if (!status)
+        status = banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, s->rates, err);
+    if (!status)
+        status = banyan_probe_add_round(&s->findings, kind, grouping, s->pairs, s->rates, count, err);
     return status;
 }
 
-static banyan_status measure_racks(banyan_survey *s, banyan_error *err)
+banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *err)
 {
-    banyan_probe_findings *f = &s->findings;
-    banyan_status status = banyan_probe_find_racks(f, err);
+    banyan_status status = BANYAN_SUCCESS;
+    int is_last = 0;
 
-    for (int i = 0; i < 2 * f->rack_count && !status; i++) {
-        int rack = i / 2, is_out = i % 2, count = banyan_probe_rack_flows(f, rack, is_out, s->pairs);
-
-        if (count)
-            status =
-                banyan_survey_measure_sum(s, count, is_out ? &f->rack_out[rack] : &f->rack_in[rack], err);
+    *is_done = 0;
+    s->steps += s->stage != DONE;
+    switch (s->stage) {
+    case INSIDE:
+        status = measure_inside(s, err);
+        s->stage = s->findings.host_count > 1 ? PINGS : DONE;
+        break;
+    case PINGS:
+        status = ping_hosts(s, s->ping_round++, err);
+        s->stage = s->ping_round < count_ping_rounds(s->findings.host_count) ? PINGS : ROUNDS;
+        break;
+    case ROUNDS:
+        status = measure_round(s, &is_last, err);
+        s->stage = is_last ? DONE : ROUNDS;
+        break;
+    case DONE:
+        break;
     }
+    *is_done = !status && s->stage == DONE;
     return status;
 }
 
-/* A guess for the bar; racks come on top. */
-static int count_steps(int hosts)
+void banyan_survey_restart(banyan_survey *s)
 {
-    int partners = hosts <= FEW_HOSTS ? hosts - 1 : PARTNERS;
-    int fans = hosts > 2 && hosts <= FAN_HOSTS ? 4 * hosts : 0;
-    int orders = hosts < 4 ? 1 : hosts <= 16 ? ORDERS : 1;
-
-    return hosts < 2 ? 2 : 2 + hosts + 1 + 2 * hosts * partners + fans + 2 * orders * (hosts - 1);
+    banyan_probe_findings_restart(&s->findings);
+    s->stage = s->findings.host_count > 1 ? ROUNDS : DONE;
 }
 
-static banyan_status measure_all(banyan_survey *s, banyan_error *err)
+static int first_of_host(const banyan_probe_options *o, int rank)
 {
-    banyan_status status;
+    int first = 0;
 
-    s->total = count_steps(s->findings.host_count);
-    status = measure_inside(s, err);
-    if (status || s->findings.host_count < 2)
-        return status;
-    status = ping_hosts(s, err);
-    if (!status)
-        status = look_around(s, err);
-    if (!status)
-        status = measure_alone(s, err);
-    if (!status)
-        status = measure_fans(s, err);
-    if (!status)
-        status = measure_loaded(s, err);
-    return status ? status : measure_racks(s, err);
+    while (strcmp(o->hosts[first], o->hosts[rank]) != 0)
+        first++;
+    return first;
 }
 
 static int count_hosts(const banyan_probe_options *o)
 {
     int count = 0;
 
-    for (int i = 0; i < o->size; i++) {
-        int first = 0;
-
-        while (strcmp(o->hosts[first], o->hosts[i]) != 0)
-            first++;
-        count += first == i;
-    }
+    for (int i = 0; i < o->size; i++)
+        count += first_of_host(o, i) == i;
     return count;
 }
 
@@ -284,10 +230,8 @@ static void place_ranks(banyan_survey *s)
     int next = 0, hosts = 0;
 
     for (int i = 0; i < o->size; i++) {
-        int first = 0;
+        int first = first_of_host(o, i);
 
-        while (strcmp(o->hosts[first], o->hosts[i]) != 0)
-            first++;
         f->host_of[i] = first == i ? hosts++ : f->host_of[first];
         if (first == i)
             f->names[f->host_of[i]] = o->names[i];
@@ -304,82 +248,76 @@ static void place_ranks(banyan_survey *s)
 static banyan_status prepare(banyan_survey *s, banyan_error *err)
 {
     int hosts = count_hosts(s->options);
-    size_t most = (size_t)(2 * hosts > s->options->size ? 2 * hosts : s->options->size) + MOST_FANS;
+    size_t most = (size_t)(2 * hosts > s->options->size ? 2 * hosts : s->options->size);
     banyan_status status = banyan_probe_findings_init(&s->findings, s->options->size, hosts, err);
 
     if (status)
         return status;
     s->ranks = banyan_alloc((size_t)s->options->size, sizeof *s->ranks);
     s->first = banyan_alloc((size_t)hosts + 1, sizeof *s->first);
-    s->turn = banyan_alloc((size_t)hosts, sizeof *s->turn);
     s->flows = banyan_alloc(most, sizeof *s->flows);
     s->rates = banyan_alloc(most, sizeof *s->rates);
     s->second = banyan_alloc(most, sizeof *s->second);
-    s->sorted = banyan_alloc(most, sizeof *s->sorted);
-    s->speeds = banyan_alloc((size_t)hosts, sizeof *s->speeds);
+    s->out = banyan_alloc((size_t)hosts, sizeof *s->out);
+    s->in = banyan_alloc((size_t)hosts, sizeof *s->in);
     s->pairs = banyan_alloc(2 * most, sizeof *s->pairs);
-    if (!s->ranks || !s->first || !s->turn || !s->flows || !s->rates || !s->second || !s->sorted ||
-        !s->speeds || !s->pairs)
+    if (!s->ranks || !s->first || !s->flows || !s->rates || !s->second || !s->out || !s->in || !s->pairs)
         return banyan_fail_memory(err);
     place_ranks(s);
     return banyan_probe_gauge_create(s->options, &s->gauge, err);
 }
 
-/* Everybody's bytes, added up. */
-static banyan_status finish(banyan_survey *s, double begin_s, const banyan_topology *topology,
-                            banyan_probe_report *report, banyan_error *err)
+banyan_status banyan_survey_create(const banyan_probe_options *options, banyan_survey **out,
+                                   banyan_error *err)
 {
-    const banyan_probe_options *o = s->options;
-    uint64_t mine = banyan_probe_sent_bytes(s->gauge), *all = banyan_alloc((size_t)o->size, sizeof *all);
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)o->timeout_ms * 1000000;
-    banyan_status status = all ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_survey *survey = banyan_alloc(1, sizeof *survey);
+    banyan_status status;
 
-    if (!status)
-        status = o->exchange.allgather(o->exchange.context, &mine, sizeof mine, all, deadline_ns, err);
-    if (!status && report) {
-        *report = (banyan_probe_report){.seconds = banyan_clock_s() - begin_s,
-                                        .measurement_count = s->done,
-                                        .host_count = s->findings.host_count};
-        for (int i = 0; i < o->size; i++)
-            report->bytes += all[i];
-        report->rack_count =
-            topology->node_count - topology->worker_count - topology->host_count - (topology->host_count > 1);
-    }
-    banyan_free(all);
+    *out = NULL;
+    if (!survey)
+        return banyan_fail_memory(err);
+    survey->options = options;
+    status = prepare(survey, err);
+    if (status)
+        banyan_survey_destroy(survey);
+    else
+        *out = survey;
     return status;
 }
 
-banyan_status banyan_probe_run(const banyan_probe_options *options, banyan_topology **out,
-                               banyan_probe_report *report, banyan_error *err)
+void banyan_survey_destroy(banyan_survey *s)
 {
-    banyan_survey s = {.options = options};
-    double begin_s = banyan_clock_s();
-    banyan_topology *topology = NULL;
-    banyan_status status = prepare(&s, err);
+    if (!s)
+        return;
+    banyan_probe_gauge_destroy(s->gauge);
+    banyan_probe_findings_fini(&s->findings);
+    banyan_free(s->ranks);
+    banyan_free(s->first);
+    banyan_free(s->flows);
+    banyan_free(s->rates);
+    banyan_free(s->second);
+    banyan_free(s->out);
+    banyan_free(s->in);
+    banyan_free(s->pairs);
+    banyan_free(s);
+}
 
-    *out = NULL;
-    if (!status)
-        status = measure_all(&s, err);
-    if (!status)
-        status = banyan_probe_infer(&s.findings, &topology, err);
-    if (!status)
-        status = finish(&s, begin_s, topology, report, err);
-    if (status) {
-        banyan_topology_destroy(topology);
-        options->endpoint->transport->withdraw(options->endpoint); /* the gauge's memory may be under way */
-    } else {
-        *out = topology;
-    }
-    banyan_probe_gauge_destroy(s.gauge);
-    banyan_probe_findings_fini(&s.findings);
-    banyan_free(s.ranks);
-    banyan_free(s.first);
-    banyan_free(s.turn);
-    banyan_free(s.flows);
-    banyan_free(s.rates);
-    banyan_free(s.second);
-    banyan_free(s.sorted);
-    banyan_free(s.speeds);
-    banyan_free(s.pairs);
-    return status;
+const banyan_probe_findings *banyan_survey_findings(const banyan_survey *survey)
+{
+    return &survey->findings;
+}
+
+int banyan_survey_host_count(const banyan_survey *survey)
+{
+    return survey->findings.host_count;
+}
+
+int banyan_survey_step_count(const banyan_survey *survey)
+{
+    return survey->steps;
+}
+
+uint64_t banyan_survey_sent_bytes(const banyan_survey *survey)
+{
+    return banyan_probe_sent_bytes(survey->gauge);
 }

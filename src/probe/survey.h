@@ -1,33 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe/survey.h: a survey under way, and its instruments, for the survey*.c files. */
+/* probe/survey.h: a survey of the network that can be interrupted between any two measurements. Every rank
+ * makes the same calls in the same order, and knows every result. */
 #ifndef BANYAN_PROBE_SURVEY_H
 #define BANYAN_PROBE_SURVEY_H
 
-#include "probe/infer.h"
-#include "probe/measure.h"
+#include "probe/findings.h"
+#include "probe/probe.h"
 
-#define BANYAN_SURVEY_SUSPICIOUS 0.9 /* of what was expected, less is looked at again */
+typedef struct banyan_survey banyan_survey;
 
-typedef struct {
-    const banyan_probe_options *options;
-    banyan_probe_gauge *gauge;
-    banyan_probe_findings findings;
-    int *ranks, *first; /* ranks of host h: ranks[first[h] .. first[h + 1]) */
-    int *turn;          /* by host: whose turn it is */
-    double *speeds;     /* by host, at a first look; 0: not known */
-    double wire_bytes;  /* what the fastest path holds */
-    int done, total;
-    banyan_probe_flow *flows;
-    double *rates, *second, *sorted; /* by flow */
-    int *pairs;                      /* hosts of the flows */
-} banyan_survey;
+/* The options must outlive the survey. */
+banyan_status banyan_survey_create(const banyan_probe_options *options, banyan_survey **out,
+                                   banyan_error *err);
+void banyan_survey_destroy(banyan_survey *survey); /* accepts NULL */
 
-/* survey_flows.c: the flows of s->pairs. */
-void banyan_survey_step(banyan_survey *s);
-banyan_status banyan_survey_measure_sum(banyan_survey *s, int count, double *out, banyan_error *err);
-banyan_status banyan_survey_measure_each(banyan_survey *s, int count, banyan_error *err);
-banyan_status banyan_survey_measure(banyan_survey *s, int count, int is_shared, double *rates,
-                                    banyan_error *err);
-void banyan_survey_pick_ranks(banyan_survey *s, int count);
+/* The next measurement. *is_done: none is left, and the findings have been judged. */
+banyan_status banyan_survey_step(banyan_survey *survey, int *is_done, banyan_error *err);
+
+/* Between hosts all is measured anew, except latencies. */
+void banyan_survey_restart(banyan_survey *survey);
+
+const banyan_probe_findings *banyan_survey_findings(const banyan_survey *survey);
+int banyan_survey_host_count(const banyan_survey *survey);
+int banyan_survey_step_count(const banyan_survey *survey); /* so far */
+uint64_t banyan_survey_sent_bytes(const banyan_survey *survey);
 
 #endif

@@ -252,6 +252,18 @@ static size_t peek(banyan_endpoint *base, int member, int stream, const void **m
     return there < in->window - at ? (size_t)there : in->window - at;
 }
 
+void banyan_tcp_set_window(banyan_endpoint *endpoint, size_t bytes)
+{
+    banyan_tcp_endpoint *e = own(endpoint);
+
+    for (int i = 0; i < e->base.member_count; i++)
+        for (int k = 0; e->peers[i] && k < e->peers[i]->in_count; k++) {
+            banyan_tcp_in *in = e->peers[i]->in[k];
+
+            in->limit = bytes < in->window ? bytes : in->window;
+        }
+}
+
 /* A quarter of the window is worth a message. */
 static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
 {
@@ -260,7 +272,7 @@ static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
     banyan_tcp_in *in = peer->in[stream];
 
     in->consumed += bytes;
-    if (in->is_credit_due || in->consumed + in->window < in->granted + in->window / 4)
+    if (in->is_credit_due || in->consumed + in->limit < in->granted + in->limit / 4)
         return;
     in->is_credit_due = 1;
     peer->credits_due++;

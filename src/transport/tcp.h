@@ -34,6 +34,9 @@ typedef struct {
 /* A connection that another member has made; from any thread. */
 void banyan_tcp_hand_over(banyan_endpoint *endpoint, const banyan_hello *hello, int socket);
 
+/* What streams may have under way from now on, up to what they were made with; from the caller's thread. */
+void banyan_tcp_set_window(banyan_endpoint *endpoint, size_t bytes);
+
 /* What abort does, but the others know already; from any thread. */
 void banyan_tcp_fail(banyan_endpoint *endpoint, banyan_status status, const char *sentence);
 

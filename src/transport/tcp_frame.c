@@ -39,7 +39,8 @@ static void place_credits(banyan_tcp_link *link)
 
         if (!in->is_credit_due)
             continue;
-        in->granted = in->consumed + in->window;
+        if (in->granted < in->consumed + in->limit)
+            in->granted = in->consumed + in->limit;
         in->is_credit_due = 0;
         peer->credits_due--;
         add_frame(link, BANYAN_TCP_CREDIT, i, 0, in->granted);

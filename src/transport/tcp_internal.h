@@ -56,7 +56,8 @@ typedef struct {
 
 typedef struct {
     char *ring;
-    size_t window;
+    size_t window; /* of the ring, */
+    size_t limit;  /* and what may be under way: at most that */
     uint64_t consumed, granted;
     uint64_t arrived;           /* all before it is here */
     banyan_tcp_stripe *stripes; /* from there on, modulo their count; NULL: bytes come in order */

@@ -94,7 +94,7 @@ static banyan_tcp_in *make_in(int links, size_t window)
 
     if (!in)
         return NULL;
-    in->window = window;
+    in->window = in->limit = window;
     in->ring = banyan_alloc(window, 1);
     in->stripe_count = links > 1 ? window / BANYAN_TCP_STRIPE_BYTES + 2 : 0;
     if (in->stripe_count)

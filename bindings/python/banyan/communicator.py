@@ -49,7 +49,7 @@ class Communicator:
         self._requests = weakref.WeakSet()  # they must be freed before the handle
 
     # How groups are made. config: topology, active, algorithm, timeout (seconds), slice_bytes, shrink (who may go on
-    # after a loss: "majority", "any" or "at_least:N").
+    # after a loss: "majority", "any" or "at_least:N"), learn (whether the network is learnt: "0", "1" or "once").
 
     @classmethod
     def init(cls, **config):

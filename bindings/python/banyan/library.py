@@ -57,6 +57,7 @@ class Config(Structure):
         ("transport", c_char_p),
         ("relays", c_char_p),
         ("shrink", c_char_p),
+        ("learn", c_char_p),
     ]
 
 

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls/learning.c: when to measure, when to plan anew.
+ *
+ * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
+ * the next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its
+ * first calls take longer than the last ones with the old plan, they switch back. From then on the ranks
+ * compare now and then how long a call took (the least of all ranks: who comes late to a call waits less)
+ * with how long it took at first. Calls that take clearly more or less time, twice in a row, mean another
+ * network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
+ * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
+ *
+ * Cost while watching: one exchange of 16 bytes over the control star, at most every WATCH_S. */
+#include "calls/learning.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "calls/call.h"
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "core/sort.h"
+#include "probe/infer.h"
+#include "probe/survey.h"
+
+#define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
+#define MIN_WATCH_BYTES ((size_t)4 << 20)  /* between two exchanges */
+#define WATCH_S 0.02                       /* at least as much time, too */
+#define FIRST_CALLS 2
+#define MIN_STEPS 4 /* measurements after one call */
+#define MAX_STEPS 200
+#define STEP_S 0.015   /* about what one takes */
+#define STEP_SHARE 0.5 /* of a call's time may go into measurements after it, where it is long */
+#define GAIN 0.05
+#define SLOWER 1.25
+#define FASTER 0.8
+#define STRIKES 2
+#define PAUSE_S 1.0       /* after a survey that led to a better plan, */
+#define FIRST_PAUSE_S 4.0 /* and after one that did not: then it doubles */
+#define MAX_PAUSE_S 600.0
+#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
+#define CLASSES 40
+#define SAMPLES 3 /* of a call's first times, whose median is the reference */
+
+typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
+
+/* How long calls of one class took: the first times of a stage. */
+typedef struct {
+    double first_s[SAMPLES];
+    int count;
+} reference;
+
+struct banyan_learning {
+    banyan_probe_options options;
+    const char **words;
+    banyan_survey *survey;
+    stage stage;
+    int calls, steps, strikes;
+    size_t bytes, watch_bytes;  /* since the last exchange, and until the next */
+    double pause_s, surveyed_s; /* by rank 0's clock */
+    reference references[CLASSES];
+    int class;                 /* of the calls that plans are compared by */
+    reference before, after;   /* with the old plan, and with the new one on trial */
+    banyan_topology *previous; /* that the old plan was made for */
+    int has_failed;            /* the last plan, on trial: something was measured wrong */
+    int was_measured;          /* or guessed */
+};
+
+static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
+                            banyan_error *err)
+{
+    return banyan_control_gather(banyan_world_control(context), mine, bytes, all, deadline_ns, err);
+}
+
+static int has_several_hosts(const banyan_card *cards, int size)
+{
+    for (int i = 1; i < size; i++)
+        if (strcmp(cards[0].place, cards[i].place) != 0)
+            return 1;
+    return 0;
+}
+
+static int can_learn(const banyan_comm *comm)
+{
+    const banyan_setup *setup = &comm->group->setup;
+    banyan_world *world = comm->group->world;
+
+    return world && setup->is_default_topology && setup->learn != BANYAN_LEARN_NEVER && !setup->forced &&
+           !strcmp(setup->algorithm, "auto") && banyan_world_is_tcp(world) &&
+           has_several_hosts(banyan_world_cards(world), setup->size);
+}
+
+banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, banyan_error *err)
+{
+    banyan_world *world = comm->group->world;
+    int size = comm->group->setup.size;
+    const banyan_card *cards;
+    banyan_learning *l;
+
+    *out = NULL;
+    if (!can_learn(comm))
+        return BANYAN_SUCCESS;
+    l = banyan_alloc(1, sizeof *l);
+    if (l)
+        l->words = banyan_alloc(2 * (size_t)size, sizeof *l->words);
+    if (!l || !l->words) {
+        banyan_learning_destroy(l);
+        return banyan_fail_memory(err);
+    }
+    cards = banyan_world_cards(world);
+    for (int i = 0; i < size; i++) {
+        l->words[i] = cards[i].place;
+        l->words[size + i] = cards[i].host;
+    }
+    l->options = (banyan_probe_options){.endpoint = comm->endpoint,
+                                        .exchange = {gather, world},
+                                        .rank = comm->rank,
+                                        .size = size,
+                                        .hosts = l->words,
+                                        .names = l->words + size,
+                                        .timeout_ms = comm->group->setup.timeout_ms};
+    l->watch_bytes = MIN_WATCH_BYTES;
+    *out = l;
+    return BANYAN_SUCCESS;
+}
+
+void banyan_learning_destroy(banyan_learning *learning)
+{
+    if (!learning)
+        return;
+    banyan_survey_destroy(learning->survey);
+    banyan_topology_destroy(learning->previous);
+    banyan_free(learning->words);
+    banyan_free(learning);
+}
+
+typedef struct {
+    double seconds, now_s;
+} report;
+
+/* Everybody's; *seconds is the least, *now_s rank 0's clock. */
+static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds, double *now_s)
+{
+    banyan_learning *l = comm->learning;
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
+    report mine = {mine_s, banyan_clock_s()}, *all = banyan_alloc((size_t)l->options.size, sizeof *all);
+    banyan_status status = all ? gather(comm->group->world, &mine, sizeof mine, all, deadline_ns, &comm->err)
+                               : banyan_fail_memory(&comm->err);
+
+    *seconds = mine_s;
+    for (int i = 0; i < l->options.size && !status; i++)
+        *seconds = fmin(*seconds, all[i].seconds);
+    *now_s = status ? 0 : all[0].now_s;
+    banyan_free(all);
+    return status;
+}
+
+static int class_of(size_t bytes)
+{
+    int class = 0;
+
+    for (; bytes > 1; bytes /= 2)
+        class ++;
+    return class < CLASSES ? class : CLASSES - 1;
+}
+
+static void note_time(reference *r, double seconds)
+{
+    if (r->count < SAMPLES)
+        r->first_s[r->count++] = seconds;
+}
+
+static double median_of(const reference *r)
+{
+    double sorted[SAMPLES];
+
+    memcpy(sorted, r->first_s, sizeof sorted);
+    banyan_sort_doubles(sorted, (size_t)r->count);
+    return sorted[r->count / 2];
+}
+
+static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s)
+{
+    banyan_learning *l = comm->learning;
+    double steps = STEP_SHARE * call_s / STEP_S;
+
+    l->steps = steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : (int)steps;
+    l->stage = SURVEYING;
+    l->strikes = 0;
+    l->before.count = l->after.count = 0;
+    l->class = class_of(bytes);
+    note_time(&l->before, call_s);
+    if (!l->survey)
+        return banyan_survey_create(&l->options, &l->survey, &comm->err);
+    banyan_survey_restart(l->survey);
+    return BANYAN_SUCCESS;
+}
+
+/* All plans are made anew, for this network; returns the one before. */
+static banyan_topology *use(banyan_comm *comm, banyan_topology *topology, int is_measured)
+{
+    banyan_topology *before = comm->group->setup.topology;
+
+    banyan_group_plans_destroy(comm->group->plans);
+    comm->group->plans = NULL;
+    comm->group->setup.topology = topology;
+    comm->group->setup.is_measured = is_measured;
+    return before;
+}
+
+static void finish(banyan_comm *comm, int is_better)
+{
+    banyan_learning *l = comm->learning;
+
+    l->pause_s = is_better ? PAUSE_S : fmin(fmax(2 * l->pause_s, FIRST_PAUSE_S), MAX_PAUSE_S);
+    l->stage = comm->group->setup.learn == BANYAN_LEARN_ALWAYS ? WATCHING : OFF;
+    l->surveyed_s = 0; /* the next exchange brings rank 0's clock */
+    memset(l->references, 0, sizeof l->references);
+    l->references[l->class] = is_better ? l->after : l->before;
+}
+
+/* What rank 0 has decided, and what everybody makes of the same findings. */
+typedef struct {
+    uint64_t is_better;
+    char digest[24];
+} verdict;
+
+static banyan_status agree(banyan_comm *comm, const verdict *mine, verdict *first, int *is_same)
+{
+    banyan_learning *l = comm->learning;
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
+    verdict *all = banyan_alloc((size_t)l->options.size, sizeof *all);
+    banyan_status status = all ? gather(comm->group->world, mine, sizeof *mine, all, deadline_ns, &comm->err)
+                               : banyan_fail_memory(&comm->err);
+
+    *is_same = 1;
+    for (int i = 0; i < l->options.size && !status; i++)
+        *is_same &= !memcmp(all[i].digest, all[0].digest, sizeof all[0].digest);
+    if (!status)
+        *first = all[0];
+    banyan_free(all);
+    return status;
+}
+
+/* Rank 0: whether it pays to plan for this network. What cannot be planned does not. */
+static int is_better(banyan_comm *comm, banyan_topology *topology, const banyan_group_plan *plan)
+{
+    const banyan_setup *setup = &comm->group->setup;
+    banyan_group_plan *anew = NULL;
+    banyan_error why = {""};
+    double gain = 0;
+    banyan_status status = banyan_group_plan_anew(setup, topology, plan, &anew, &gain, &why);
+
+    if (status) {
+        BANYAN_WARN(setup->log, "no plan for the network that was learnt: %s", why.text);
+        return 0;
+    }
+    BANYAN_INFO(setup->log, GRAPH, "what was learnt promises %.1f %%: %s instead of %s", 100 * gain,
+                anew->schedule->algorithm ? anew->schedule->algorithm : "?",
+                plan->schedule->algorithm ? plan->schedule->algorithm : "?");
+    if (gain < GAIN)
+        banyan_group_plans_destroy(anew);
+    else
+        banyan_world_keep_plan(comm->group->world, anew);
+    return gain >= GAIN;
+}
+
+static void log_findings(const banyan_comm *comm)
+{
+    const banyan_survey *survey = comm->learning->survey;
+    const banyan_probe_findings *f = banyan_survey_findings(survey);
+
+    BANYAN_INFO(
+        comm->group->setup.log, GRAPH,
+        "surveyed %d hosts: %d rack%s, which explain %.0f %% of what flows lacked; %d measurements so far",
+        f->host_count, f->rack_count, f->rack_count == 1 ? "" : "s", 100 * f->explained,
+        banyan_survey_step_count(survey));
+}
+
+/* The survey is done. */
+static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan)
+{
+    banyan_learning *l = comm->learning;
+    banyan_topology *topology = NULL;
+    verdict mine = {0}, first = {0};
+    int is_same = 1;
+    banyan_status status = banyan_probe_infer(banyan_survey_findings(l->survey), &topology, &comm->err);
+
+    if (status)
+        return status;
+    log_findings(comm);
+    banyan_topology_digest(topology, mine.digest);
+    if (comm->rank == 0)
+        mine.is_better = (uint64_t)is_better(comm, topology, plan);
+    status = agree(comm, &mine, &first, &is_same);
+    if (!status && is_same && first.is_better) {
+        banyan_topology_destroy(l->previous);
+        l->was_measured = comm->group->setup.is_measured;
+        l->previous = use(comm, topology, 1);
+        topology = NULL;
+        l->stage = ON_TRIAL;
+        status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
+    } else if (is_same) {
+        finish(comm, 0);
+    } else {
+        l->stage = OFF;
+        BANYAN_WARN(comm->group->setup.log,
+                    "ranks infer different networks from the same measurements: learning is over");
+    }
+    banyan_topology_destroy(topology);
+    return status;
+}
+
+/* What a call of the class took, for all ranks. */
+static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, reference *r)
+{
+    double seconds, now_s;
+    banyan_status status;
+
+    if (class_of(bytes) != comm->learning->class)
+        return BANYAN_SUCCESS;
+    status = exchange(comm, mine_s, &seconds, &now_s);
+    if (!status)
+        note_time(r, seconds);
+    return status;
+}
+
+/* A plan that does not keep its promise goes. */
+static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
+{
+    banyan_learning *l = comm->learning;
+    banyan_status status = note_call(comm, bytes, mine_s, &l->after);
+    int is_better;
+
+    if (status || l->after.count < SAMPLES)
+        return status;
+    is_better = median_of(&l->after) <= median_of(&l->before);
+    l->has_failed = !is_better;
+    BANYAN_INFO(comm->group->setup.log, GRAPH, "the new plan takes %.3g s, the old one took %.3g s: it %s",
+                median_of(&l->after), median_of(&l->before), is_better ? "stays" : "goes");
+    if (!is_better) {
+        l->previous = use(comm, l->previous, l->was_measured);
+        status = banyan_world_suit_window(comm->group->world, l->was_measured, &comm->err);
+    }
+    banyan_topology_destroy(l->previous);
+    l->previous = NULL;
+    finish(comm, is_better);
+    return status;
+}
+
+static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
+{
+    banyan_learning *l = comm->learning;
+    banyan_status status = note_call(comm, bytes, mine_s, &l->before);
+    int is_done = 0;
+
+    for (int i = 0; i < l->steps && !status && !is_done; i++)
+        status = banyan_survey_step(l->survey, &is_done, &comm->err);
+    if (status)
+        comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
+    return !status && is_done ? judge(comm, plan) : status;
+}
+
+/* Whether the call took clearly more or less time than its first ones. */
+static int is_strange(reference *r, double seconds)
+{
+    if (r->count < SAMPLES) {
+        note_time(r, seconds);
+        return 0;
+    }
+    return seconds > SLOWER * median_of(r) || seconds < FASTER * median_of(r);
+}
+
+static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
+{
+    banyan_learning *l = comm->learning;
+    double seconds, now_s, calls;
+    banyan_status status;
+    int is_due;
+
+    l->bytes += bytes;
+    if (l->bytes < l->watch_bytes)
+        return BANYAN_SUCCESS;
+    status = exchange(comm, mine_s, &seconds, &now_s);
+    if (status)
+        return status;
+    calls = ceil(WATCH_S / fmax(seconds, 1e-6));
+    l->bytes = 0;
+    l->watch_bytes = (size_t)fmax((double)MIN_WATCH_BYTES, fmin(calls, 1e6) * (double)bytes);
+    l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
+    l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
+    is_due = l->strikes >= STRIKES || l->has_failed;
+    if (now_s < l->surveyed_s + (is_due ? l->pause_s : fmax(PERIOD_S, l->pause_s)))
+        return BANYAN_SUCCESS;
+    BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes now take %.3g s: the network is surveyed again",
+                bytes, seconds);
+    return begin_survey(comm, bytes, seconds);
+}
+
+static banyan_status wait(banyan_comm *comm, size_t bytes, double mine_s)
+{
+    double seconds, now_s;
+    banyan_status status;
+
+    if (++comm->learning->calls < FIRST_CALLS)
+        return BANYAN_SUCCESS;
+    status = exchange(comm, mine_s, &seconds, &now_s);
+    return status ? status : begin_survey(comm, bytes, seconds);
+}
+
+banyan_status banyan_learning_note(banyan_comm *comm, const banyan_call *call, const banyan_group_plan *plan,
+                                   size_t bytes, double seconds)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (call->collective != BANYAN_COLLECTIVE_ALLREDUCE || bytes < MIN_CALL_BYTES)
+        return BANYAN_SUCCESS;
+    switch (comm->learning->stage) {
+    case WAITING:
+        status = wait(comm, bytes, seconds);
+        break;
+    case SURVEYING:
+        status = survey(comm, plan, bytes, seconds);
+        break;
+    case ON_TRIAL:
+        status = try_plan(comm, bytes, seconds);
+        break;
+    case WATCHING:
+        status = watch(comm, bytes, seconds);
+        break;
+    case OFF:
+        break;
+    }
+    return status ? banyan_calls_hear_verdict(comm, status) : status;
+}

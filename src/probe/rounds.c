@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe/rounds.c: which measurement tells most, given all before it.
+ *
+ *     explore    every host to one other, in shifts of the hosts' order (beyond EVERY_SHIFT hosts those by
+ *                powers of two, and random orders); some hosts to two others each, and two to one
+ *     test       the racks that explain best what was seen: all hosts across them, then all within, twice;
+ *                where that changes the explanation, the new racks are tested in turn
+ *
+ * A trunk shows when many flows meet in it, so all hosts are at work in most rounds. Rounds grow with the
+ * logarithm of the number of hosts, bytes with hosts * log(hosts). The choice is a pure function of the
+ * findings: every rank makes the same. */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/random.h"
+#include "probe/findings.h"
+
+#define EVERY_SHIFT 6 /* up to so many hosts, all shifts */
+#define SHIFTS 5      /* above, up to POWERS_FROM hosts */
+#define POWERS_FROM 9
+#define RANDOM_ORDERS 3
+#define FAN_HOSTS 32 /* above, one flow per host has to do */
+#define TESTS 3      /* of each kind: the median counts */
+#define MOST_TESTS 20
+
+static int count_powers(int hosts)
+{
+    int count = 0;
+
+    for (int shift = 1; shift <= hosts / 2; shift *= 2)
+        count++;
+    return count;
+}
+
+static int count_shifts(int hosts)
+{
+    if (hosts < POWERS_FROM)
+        return hosts <= EVERY_SHIFT ? hosts - 1 : SHIFTS;
+    return count_powers(hosts) + 1 + RANDOM_ORDERS;
+}
+
+/* So many hosts send at once, each to two others. */
+static int fan_senders(int hosts)
+{
+    return hosts / 3;
+}
+
+/* One way. */
+static int count_fans(int hosts)
+{
+    return hosts < 3 || hosts > FAN_HOSTS ? 0 : (hosts + fan_senders(hosts) - 1) / fan_senders(hosts);
+}
+
+int banyan_probe_round_guess(int host_count)
+{
+    return host_count < 2 ? 0 : count_shifts(host_count) + 2 * count_fans(host_count) + 2 * TESTS;
+}
+
+static int add_shift(const int *order, int hosts, int shift, int *pairs)
+{
+    for (int i = 0; i < hosts; i++) {
+        pairs[2 * i] = order ? order[i] : i;
+        pairs[2 * i + 1] = order ? order[(i + shift) % hosts] : (i + shift) % hosts;
+    }
+    return hosts;
+}
+
+static void draw_order(int *order, int count, int number)
+{
+    banyan_random random = {.state = (uint64_t)number};
+
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    for (int i = count - 1; i > 0; i--) {
+        int k = banyan_random_below(&random, i + 1), kept = order[i];
+
+        order[i] = order[k];
+        order[k] = kept;
+    }
+}
+
+/* The number-th fan: the senders, or receivers, are a part of the hosts, and the others serve two by two. */
+static int add_fan(int hosts, int number, int is_out, int *pairs)
+{
+    int each = fan_senders(hosts), first = number * each, count = 0;
+
+    for (int k = 0; k < 2 * each; k++) {
+        int one = (first + k / 2) % hosts, other = (first + each + k) % hosts;
+
+        pairs[2 * count] = is_out ? one : other;
+        pairs[2 * count++ + 1] = is_out ? other : one;
+    }
+    return count;
+}
+
+static banyan_status explore(const banyan_probe_findings *f, int number, int *pairs, int *count,
+                             banyan_error *err)
+{
+    int hosts = f->host_count, powers = hosts < POWERS_FROM ? 0 : count_powers(hosts), *order;
+
+    if (number >= count_shifts(hosts)) {
+        number -= count_shifts(hosts);
+        *count = add_fan(hosts, number / 2, number % 2 == 0, pairs);
+        return BANYAN_SUCCESS;
+    }
+    if (hosts < POWERS_FROM || number <= powers) {
+        int shift = hosts < POWERS_FROM ? number + 1 : number < powers ? 1 << number : hosts / 2;
+
+        *count = add_shift(NULL, hosts, shift, pairs);
+        return BANYAN_SUCCESS;
+    }
+    order = banyan_alloc((size_t)hosts, sizeof *order);
+    if (!order)
+        return banyan_fail_memory(err);
+    draw_order(order, hosts, number);
+    *count = add_shift(order, hosts, 1, pairs);
+    banyan_free(order);
+    return BANYAN_SUCCESS;
+}
+
+/* What a host seemed to do with several flows is believed when it happens again. */
+static int confirm(const banyan_probe_findings *f, int *pairs)
+{
+    for (int is_out = 0; is_out < 2; is_out++) {
+        int host = banyan_probe_find_doubtful(f, is_out);
+
+        if (host >= 0)
+            return add_fan(f->host_count, host / fan_senders(f->host_count), is_out, pairs);
+    }
+    return 0;
+}
+
+static int largest_rack(const banyan_probe_findings *f)
+{
+    int largest = 0;
+
+    for (int r = 0; r < f->rack_count; r++)
+        if (banyan_probe_rack_size(f, r) > largest)
+            largest = banyan_probe_rack_size(f, r);
+    return largest;
+}
+
+/* Hosts rack by rack, the largest first. */
+static void sort_by_rack(const banyan_probe_findings *f, int *order)
+{
+    int count = 0;
+
+    for (int size = f->host_count; size; size--)
+        for (int r = 0; r < f->rack_count; r++)
+            for (int i = 0; i < f->host_count && banyan_probe_rack_size(f, r) == size; i++)
+                if (f->rack_of[i] == r)
+                    order[count++] = i;
+}
+
+/* Shifted by the size of the largest rack, nobody stays within its own, as far as that can be. No two tests
+ * are the same. */
+static banyan_status cross(const banyan_probe_findings *f, int number, int *pairs, int *count,
+                           banyan_error *err)
+{
+    int *order = banyan_alloc((size_t)f->host_count, sizeof *order), largest = largest_rack(f);
+    int more = f->host_count - 2 * largest, shift = largest + (more > 0 ? number / 2 % (more + 1) : 0);
+
+    if (!order)
+        return banyan_fail_memory(err);
+    sort_by_rack(f, order);
+    *count = add_shift(order, f->host_count, number % 2 ? f->host_count - shift : shift, pairs);
+    banyan_free(order);
+    return BANYAN_SUCCESS;
+}
+
+static int next_of_rack(const banyan_probe_findings *f, int host)
+{
+    int next = (host + 1) % f->host_count;
+
+    while (f->rack_of[next] != f->rack_of[host])
+        next = (next + 1) % f->host_count;
+    return next;
+}
+
+/* Each to one of its rack: the next, or a later one. */
+static int stay(const banyan_probe_findings *f, int number, int *pairs)
+{
+    int count = 0;
+
+    for (int i = 0; i < f->host_count; i++) {
+        int size = banyan_probe_rack_size(f, f->rack_of[i]), next = i;
+
+        for (int step = 0; size > 1 && step <= number % (size - 1); step++)
+            next = next_of_rack(f, next);
+        if (next != i) {
+            pairs[2 * count] = i;
+            pairs[2 * count++ + 1] = next;
+        }
+    }
+    return count;
+}
+
+static int count_kind(const banyan_probe_findings *f, banyan_round_kind kind)
+{
+    int count = 0;
+
+    for (int i = 0; i < f->round_count; i++)
+        count += f->rounds[i].kind == kind;
+    return count;
+}
+
+static int count_tests(const banyan_probe_findings *f, banyan_round_kind kind, uint64_t grouping)
+{
+    int count = 0;
+
+    for (int i = 0; i < f->round_count; i++)
+        count += f->rounds[i].kind == kind && f->rounds[i].grouping == grouping;
+    return count;
+}
+
+static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping, int *pairs,
+                          int *count, banyan_error *err)
+{
+    banyan_status status = banyan_probe_group_hosts(f, err);
+    int across, within;
+
+    *count = 0;
+    if (status || f->rack_count < 2)
+        return status;
+    *grouping = banyan_probe_grouping(f);
+    across = count_tests(f, BANYAN_ROUND_ACROSS, *grouping);
+    within = count_tests(f, BANYAN_ROUND_WITHIN, *grouping);
+    if (across >= TESTS && within >= TESTS)
+        return BANYAN_SUCCESS;
+    *kind = across <= within ? BANYAN_ROUND_ACROSS : BANYAN_ROUND_WITHIN;
+    if (*kind == BANYAN_ROUND_ACROSS)
+        return cross(f, count_kind(f, BANYAN_ROUND_ACROSS), pairs, count, err);
+    *count = stay(f, count_kind(f, BANYAN_ROUND_WITHIN), pairs);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_round_kind *kind,
+                                      uint64_t *grouping, int *pairs, int *count, banyan_error *err)
+{
+    int hosts = findings->host_count, explored;
+
+    *kind = BANYAN_ROUND_EXPLORE;
+    *grouping = 0;
+    *count = 0;
+    if (hosts < 2)
+        return BANYAN_SUCCESS;
+    explored = count_shifts(hosts) + 2 * count_fans(hosts);
+    if (findings->round_count < explored)
+        return explore(findings, findings->round_count, pairs, count, err);
+    if (findings->round_count >= explored + MOST_TESTS)
+        return BANYAN_SUCCESS;
+    *count = confirm(findings, pairs);
+    if (*count || hosts < 4)
+        return BANYAN_SUCCESS;
+    return test(findings, kind, grouping, pairs, count, err);
+}
