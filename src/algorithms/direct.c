@@ -10,9 +10,10 @@
  * where sends overlap the latency is 2 a. Broadcast is scatter and all-gather, reduce is reduce-scatter and
  * gather.
  *
- * Gather, scatter and all-to-all move each byte once, from where it is to where it is wanted. Where the network
- * is a tree (hosts at switches), every byte has one path, so no schedule loads a link with less: their bound is
- * the time that the busiest link needs for the bytes that must cross it, and only latency comes on top. */
+ * Gather, scatter and all-to-all move each byte once, from where it is to where it is wanted. Where the
+ * network is a tree (hosts at switches), every byte has one path, so no schedule loads a link with less:
+ * their bound is the time that the busiest link needs for the bytes that must cross it, and only latency
+ * comes on top. */
 #include "algorithms/algorithms.h"
 
 /* Everybody's share r goes to rank r, rank by rank further on. */
