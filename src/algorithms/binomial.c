@@ -5,9 +5,9 @@
  *                           round 1   2 -> 0            6 -> 4
  *                           round 2   4 -> 0                             then broadcast, the same way back
  *
- * Ranks are counted from the root, so any rank may be it. A gather goes up the tree and a scatter down, each edge with
- * the parts of the whole subtree below it: ceil(log2 p) a + (p-1)/p n b at the root.
- * Cost: 2 ceil(log2 p) (a + n b); broadcast or reduce alone half of that. */
+ * Ranks are counted from the root, so any rank may be it. A gather goes up the tree and a scatter down, each
+ * edge with the parts of the whole subtree below it: ceil(log2 p) a + (p-1)/p n b at the root. Cost: 2
+ * ceil(log2 p) (a + n b); broadcast or reduce alone half of that. */
 #include "algorithms/algorithms.h"
 
 static int node_at(const banyan_problem *problem, int root, int place)
