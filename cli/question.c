@@ -121,6 +121,12 @@ static banyan_status find_bound(const cli_question *question, const char *collec
     return status;
 }
 
+static int has_bound(const char *collective)
+{
+    return !strcmp(collective, "allreduce") || !strcmp(collective, "allgather") ||
+           !strcmp(collective, "reducescatter");
+}
+
 banyan_status cli_question_bound(const cli_question *question, const banyan_schedule *schedule,
                                  double *bytes_per_s, banyan_error *err)
 {
@@ -129,8 +135,7 @@ banyan_status cli_question_bound(const cli_question *question, const banyan_sche
     banyan_status status = banyan_schedule_get_info(schedule, &plan, err);
 
     *bytes_per_s = NAN;
-    if (status || plan.active_count > CLI_BOUND_WORKERS || !strcmp(plan.collective, "broadcast") ||
-        !strcmp(plan.collective, "reduce"))
+    if (status || plan.active_count > CLI_BOUND_WORKERS || !has_bound(plan.collective))
         return status;
     status = find_bound(question, plan.collective, &bound, err);
     if (status == BANYAN_UNSUPPORTED) /* too large, or the solver is missing: a plan does without */

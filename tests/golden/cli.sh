@@ -83,7 +83,7 @@ expect_sentence 2 "did you mean ring?" plan ring:4 --algo rng
 expect_sentence 2 "7 is not a worker" plan ring:4 --active 0,7
 expect_sentence 2 "--bytes" plan ring:4 --bytes many
 expect_sentence 2 "the root 9 is not a rank from 0 to 3" plan ring:4 --collective broadcast --root 9
-expect_sentence 2 "is not allreduce" plan ring:4 --collective alltoall
+expect_sentence 2 "is not allreduce" plan ring:4 --collective alltoallv
 expect_sentence 2 "name a network" plan
 expect_sentence 2 "the network is in parts" plan ring:4,down=g2
 expect_sentence 2 "unexpected argument" plan ring:4 ring:5

@@ -178,7 +178,7 @@ TEST(multi_ring_uses_all_links_of_a_torus_alike_and_as_little_as_can_be)
         network net = make_grid(grids[i]);
         double ranks = net.active_count;
 
-        for (int c = 0; c < BANYAN_COLLECTIVE_COUNT; c++) {
+        for (int c = 0; c <= BANYAN_COLLECTIVE_REDUCE; c++) {
             banyan_problem problem = make_problem(&net, (banyan_collective)c);
             banyan_schedule *schedule = build("multi-ring", &problem);
 
