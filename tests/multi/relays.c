@@ -129,7 +129,7 @@ TEST(a_killed_relay_is_named_and_the_ranks_go_on)
     struct timespec pause = {.tv_nsec = 2000000};
     int wrong = 0;
 
-    while (atomic_load(&j.memory->counted) < RANKS)
+    for (int i = 0; atomic_load(&j.memory->counted) < RANKS && i < JOB_SECONDS * 500; i++)
         nanosleep(&pause, NULL);
     kill(j.processes[RANKS + 1], SIGKILL);
     atomic_store(&j.memory->step, 1);
