@@ -16,10 +16,10 @@
  *
  * Paper: D. De Sensi, T. Bonato, D. Saam, T. Hoefler, Swing: Short-cutting Rings for Higher Bandwidth
  * Allreduce, 2024. */
-#include <stdlib.h>
 
 #include "algorithms/algorithms.h"
 #include "core/alloc.h"
+#include "core/sort.h"
 
 #define MOST_STEPS 30
 
@@ -97,13 +97,6 @@ static int number_pieces(swing *w, int worker, int step, int next)
     return number_pieces(w, partner(w, worker, step), step + 1, next);
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Sends what one worker's data reaches after a step, in runs of consecutive pieces. */
 static void send_reach(const swing *w, banyan_action action, int round, int src, int dst, int owner, int step,
                        int flow)
@@ -111,7 +104,7 @@ static void send_reach(const swing *w, banyan_action action, int round, int src,
     const int *node = w->problem->topology->workers;
     int count = find_reach(w, owner, step + 1, w->reach), base = flow * w->problem->active_count;
 
-    qsort(w->reach, (size_t)count, sizeof *w->reach, compare_ints);
+    banyan_sort_ints(w->reach, (size_t)count);
     for (int i = 0, run; i < count; i += run) {
         for (run = 1; i + run < count && w->reach[i + run] == w->reach[i] + run;)
             run++;

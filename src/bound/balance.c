@@ -71,8 +71,7 @@ static int to(const program *p, int arc)
 
 static int is_idle(const banyan_graph *graph, int v)
 {
-    return !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
-           (graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1]);
+    return !(graph->role[v] & BANYAN_NODE_ACTIVE) && banyan_graph_is_joined(graph, v);
 }
 
 static int may_branch(const banyan_graph *graph, int towards, int v)

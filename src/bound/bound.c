@@ -10,7 +10,6 @@
 #include "bound/large.h"
 #include "bound/rate.h"
 #include "core/alloc.h"
-#include "solve/pack/tree_columns.h"
 #include "topology/scale.h"
 
 #define ROUNDED 1e-6
@@ -85,9 +84,7 @@ static banyan_status lone_worker(const banyan_topology *topology, banyan_rate *r
 static void join_free_arcs(banyan_certificate *c, const banyan_graph *graph)
 {
     for (int v = 0; v < graph->node_count; v++)
-        c->part[v] =
-            graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1] ? v
-                                                                                                         : -1;
+        c->part[v] = banyan_graph_is_joined(graph, v) ? v : -1;
     for (int i = 0; i < graph->arc_count; i++) {
         int twin = graph->arcs[i].twin, a, b;
 
@@ -166,15 +163,6 @@ static banyan_status solve(const banyan_graph *graph, int patient, banyan_allred
     return status ? status : take_what_is_proven(graph, found, err);
 }
 
-/* The cuts that prove it, if there are some. */
-static banyan_status add_cuts(const banyan_graph *graph, const banyan_allreduce_bound *bound,
-                              banyan_certificate *c, banyan_error *err)
-{
-    int found;
-
-    return banyan_cut_proof_find(graph, bound->price, bound->value, &found, &c->reduce, &c->family, err);
-}
-
 /* effort: 0 the rate alone, 1 with cuts that prove it, 2 patiently. */
 static banyan_status find_allreduce(const banyan_topology *topology, const banyan_graph *graph, int effort,
                                     banyan_rate *rate, double *reached_bytes_per_s, banyan_error *err)
@@ -194,7 +182,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
         *reached_bytes_per_s = found.reached * graph->unit;
     }
     if (!status && effort > 0)
-        status = add_cuts(graph, &found, &rate->certificate, err);
+        status = banyan_cut_proof_find(graph, found.price, found.value, &rate->certificate.reduce,
+                                       &rate->certificate.family, err);
     banyan_free(found.price);
     return status;
 }
@@ -282,20 +271,12 @@ static banyan_status prove_prices(const banyan_graph *graph, const int64_t *pric
                                   int is_large, banyan_fraction *fraction, double *value, banyan_error *err)
 {
     const banyan_certificate *c = &claimed->certificate;
-    banyan_wide worth, least;
-    banyan_status status;
 
-    if (!c->family.count)
-        return is_large ? banyan_large_prove(graph, price, fraction, value, err)
-                        : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, fraction,
-                                                 value, err);
-    status = banyan_check_allreduce(graph, price, &c->reduce, &c->family, &least, err);
-    if (status)
-        return status;
-    worth = banyan_tree_packing_value(graph, price, 1);
-    *fraction = banyan_fraction_make(worth, least);
-    *value = (double)worth / (double)least;
-    return BANYAN_SUCCESS;
+    if (c->family.count)
+        return banyan_check_allreduce(graph, price, &c->reduce, &c->family, fraction, value, err);
+    return is_large ? banyan_large_prove(graph, price, fraction, value, err)
+                    : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, fraction,
+                                             value, err);
 }
 
 /* The same cuts, as they are written. */

@@ -35,11 +35,6 @@
 
 #include "core/alloc.h"
 
-static int has_arcs(const banyan_graph *graph, int v)
-{
-    return graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1];
-}
-
 /* How often a potential counts where a tree enters the node. */
 static int64_t entries(const banyan_graph *graph, int towards, int64_t potential, int v)
 {
@@ -191,7 +186,7 @@ static banyan_wide least_cost(const banyan_graph *graph, int is_even, const bany
     for (int i = 0; is_even && i < graph->active_count; i++)
         least = cost[graph->active[i]] > least ? cost[graph->active[i]] : least;
     for (int v = 0; !is_even && v < graph->node_count; v++)
-        if ((graph->role[v] & both) == both && has_arcs(graph, v) && cost[v] < least)
+        if ((graph->role[v] & both) == both && banyan_graph_is_joined(graph, v) && cost[v] < least)
             least = cost[v];
     return least;
 }
@@ -215,7 +210,7 @@ static void compare_prices(const banyan_graph *graph, const int64_t *price, cons
 
 banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *price,
                                      const banyan_cut_family *reduce, const banyan_cut_family *broadcast,
-                                     banyan_wide *least, banyan_error *err)
+                                     banyan_fraction *fraction, double *value, banyan_error *err)
 {
     const banyan_cut_family *family[] = {broadcast, reduce->count ? reduce : broadcast};
     int64_t *asked = banyan_alloc((size_t)graph->arc_count, sizeof *asked);
@@ -224,7 +219,6 @@ banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *p
     int64_t more = 0, less = 1;
     banyan_status status = asked && cost ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    *least = 0;
     for (int towards = 0; !status && towards < 2; towards++) {
         int64_t above, below;
 
@@ -242,9 +236,13 @@ banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *p
         whole = least_cost(graph, is_even, cost) - free * graph->active_count;
     if (!status && (whole <= 0 || more <= 0))
         status = banyan_fail(err, BANYAN_PLAN_INVALID, "the cuts prove nothing: some tree may cost nothing");
-    if (!status) /* of a whole number a part is not enough; of an even tree's up and down neither */
-        *least = is_even ? ((whole * less + 2 * (banyan_wide)more - 1) / (2 * (banyan_wide)more)) * 2
-                         : (whole * less + more - 1) / more;
+    if (!status) { /* of a whole number a part is not enough; of an even tree's up and down neither */
+        banyan_wide worth = worth_of_links(graph, price), step = is_even ? 2 : 1,
+                    least = (whole * less + step * more - 1) / (step * more) * step;
+
+        *fraction = banyan_fraction_make(worth, least);
+        *value = (double)worth / (double)least;
+    }
     banyan_free(asked);
     banyan_free(cost);
     return status;

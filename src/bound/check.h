@@ -18,13 +18,12 @@ banyan_status banyan_check_gather(const banyan_graph *graph, int towards, const 
                                   const char *name, int64_t *price, banyan_fraction *fraction, double *value,
                                   banyan_error *err);
 
-/* All-reduce: a tree into a root (reduce) and one out of it (broadcast) share the links. *least: what any two
- * such trees cost together at least, under the prices of arcs, which are whole numbers and not negative. The
- * families may ask for more or less than these, in proportion; reduce may be empty: it is the same as
- * broadcast, with all arcs turned. PLAN_INVALID with a sentence where they prove
- * nothing. */
+/* All-reduce: a tree into a root (reduce) and one out of it (broadcast) share the links. The rate that the
+ * families prove no packing can pass, by the prices of arcs, which are whole numbers and not negative; in the
+ * graph's units. Families may ask for more or less than the prices, in proportion; reduce may be empty: it is
+ * the same as broadcast, with all arcs turned. PLAN_INVALID with a sentence where they prove nothing. */
 banyan_status banyan_check_allreduce(const banyan_graph *graph, const int64_t *price,
                                      const banyan_cut_family *reduce, const banyan_cut_family *broadcast,
-                                     banyan_wide *least, banyan_error *err);
+                                     banyan_fraction *fraction, double *value, banyan_error *err);
 
 #endif

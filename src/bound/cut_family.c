@@ -28,11 +28,6 @@ void banyan_cut_family_fini(banyan_cut_family *family)
     *family = (banyan_cut_family){0};
 }
 
-static int has_arcs(const banyan_graph *graph, int v)
-{
-    return graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1];
-}
-
 banyan_status banyan_cut_family_of_cut(const banyan_graph *graph, const unsigned char *sends,
                                        banyan_cut_family *out, banyan_error *err)
 {
@@ -88,10 +83,10 @@ banyan_status banyan_cut_family_copy(const banyan_graph *graph, const banyan_cut
         out->weight[k] = family->weight[k];
         out->first[k + 1] = out->first[k];
         for (int i = family->first[k]; i < family->first[k + 1]; i++)
-            if (has_arcs(graph, family->node[i]))
+            if (banyan_graph_is_joined(graph, family->node[i]))
                 out->node[out->first[k + 1]++] = family->node[i];
     }
     for (int v = 0; v < graph->node_count; v++)
-        out->potential[v] = has_arcs(graph, v) ? family->potential[v] : 0;
+        out->potential[v] = banyan_graph_is_joined(graph, v) ? family->potential[v] : 0;
     return BANYAN_SUCCESS;
 }

@@ -5,6 +5,8 @@
  * a search is the only proof. */
 #include "bound/cut_proof.h"
 
+#include <math.h>
+
 #include "bound/laminar.h"
 #include "solve/cut/split.h"
 #include "solve/pack/tree_columns.h"
@@ -49,12 +51,13 @@ static banyan_status take_family(const banyan_split_proof *proof, int is_even, i
     return status;
 }
 
-static banyan_status by_program(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+static banyan_status by_program(const banyan_graph *graph, const int64_t *price, double value,
                                 banyan_cut_family *reduce, banyan_cut_family *broadcast, banyan_error *err)
 {
     banyan_split_proof proof;
+    double worth = (double)banyan_tree_packing_value(graph, price, 1);
     int is_even = banyan_graph_has_even_prices(graph, price);
-    banyan_status status = banyan_split_find_proof(graph, price, hoped, &proof, err);
+    banyan_status status = banyan_split_find_proof(graph, price, (banyan_wide)(worth / value), &proof, err);
 
     if (!status)
         status = take_family(&proof, is_even, 0, broadcast, err);
@@ -64,25 +67,24 @@ static banyan_status by_program(const banyan_graph *graph, const int64_t *price,
     return status;
 }
 
-banyan_status banyan_cut_proof_find(const banyan_graph *graph, const int64_t *price, double value, int *found,
+banyan_status banyan_cut_proof_find(const banyan_graph *graph, const int64_t *price, double value,
                                     banyan_cut_family *reduce, banyan_cut_family *broadcast,
                                     banyan_error *err)
 {
-    banyan_wide least = 0, worth = banyan_tree_packing_value(graph, price, 1);
+    banyan_fraction fraction;
+    double proven = HUGE_VAL;
     banyan_status status;
 
     *reduce = *broadcast = (banyan_cut_family){0};
-    *found = 0;
     if (banyan_laminar_applies(graph, price))
         status = banyan_laminar_cuts(graph, price, MOST_MEMBERS, broadcast, err);
     else
-        status = by_program(graph, price, (banyan_wide)((double)worth / value), reduce, broadcast, err);
+        status = by_program(graph, price, value, reduce, broadcast, err);
     if (!status && broadcast->count)
-        status = banyan_check_allreduce(graph, price, reduce, broadcast, &least, err);
+        status = banyan_check_allreduce(graph, price, reduce, broadcast, &fraction, &proven, err);
     if (status == BANYAN_PLAN_INVALID) /* numbers too large to be checked */
         status = BANYAN_SUCCESS;
-    *found = !status && (double)worth <= (double)least * value * (1 + ROUNDED);
-    if (*found) {
+    if (!status && proven <= value * (1 + ROUNDED)) {
         banyan_cut_family_reduce(broadcast, reduce->count ? reduce : NULL, graph->node_count);
     } else {
         banyan_cut_family_fini(reduce);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/sort.h"
 
 typedef struct {
     int64_t level;
@@ -123,13 +124,6 @@ static void list_events(kruskal *k)
     qsort(k->events, k->event_count, sizeof *k->events, compare_events);
 }
 
-static int compare_nodes(const void *left, const void *right)
-{
-    int a = *(const int *)left, b = *(const int *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* The part becomes a cut if it stayed as it is for a while. Counted first, written when there is room. */
 static void emit(kruskal *k, int part, int64_t level)
 {
@@ -140,7 +134,7 @@ static void emit(kruskal *k, int part, int64_t level)
         for (int v = part; v >= 0; v = k->next[v])
             k->sorted[size++] = v;
         if (out->node) {
-            qsort(k->sorted, (size_t)size, sizeof *k->sorted, compare_nodes);
+            banyan_sort_ints(k->sorted, (size_t)size);
             memcpy(out->node + k->members, k->sorted, (size_t)size * sizeof *k->sorted);
             out->weight[k->count] = level - k->birth[part];
             out->first[k->count + 1] = out->first[k->count] + size;

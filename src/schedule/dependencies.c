@@ -8,9 +8,9 @@
 
 #include <limits.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/sort.h"
 
 typedef struct {
     int transfer, next;
@@ -52,13 +52,6 @@ static void append(deriver *state, writer *out, int item)
     state->seen[item] = state->seen_number;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void begin_list(deriver *state)
 {
     state->seen_number++;
@@ -69,7 +62,7 @@ static void end_list(writer *out, int transfer)
     size_t begin = out->list->first[transfer];
 
     if (out->count - begin > 1)
-        qsort(out->list->item + begin, out->count - begin, sizeof *out->list->item, by_number);
+        banyan_sort_ints(out->list->item + begin, out->count - begin);
     out->list->first[transfer + 1] = out->count;
 }
 

@@ -16,9 +16,9 @@
 #include "topology/route_search.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/sort.h"
 
 enum { FAR = INT_MAX, NONE = -1 };
 
@@ -280,13 +280,6 @@ static void mark_ahead(banyan_route_search *s)
     }
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The fastest of the links, and of these, in the order of their ids, the one that the destination's number
  * picks. */
 static int pick(banyan_route_search *s, int count)
@@ -301,7 +294,7 @@ static int pick(banyan_route_search *s, int count)
         if (s->topology->links[s->candidate[i]].bytes_per_s >= fastest)
             s->candidate[left++] = s->candidate[i];
     if (left > 1)
-        qsort(s->candidate, (size_t)left, sizeof *s->candidate, compare_ints);
+        banyan_sort_ints(s->candidate, (size_t)left);
     return s->candidate[s->dst % left];
 }
 

@@ -70,6 +70,12 @@ static inline int banyan_graph_find_top(int *top, int v)
     return v;
 }
 
+/* Whether some arc leaves or enters the node. */
+static inline int banyan_graph_is_joined(const banyan_graph *graph, int v)
+{
+    return graph->out_first[v] < graph->out_first[v + 1] || graph->in_first[v] < graph->in_first[v + 1];
+}
+
 /* Every node with an arc is active. */
 int banyan_graph_all_active(const banyan_graph *graph);
 
