@@ -22,7 +22,7 @@ enum {
     PROCESS = 20,
     FIRST_ADDRESS = 24,
     CONNECTIONS = FIRST_ADDRESS + ADDRESS_BYTES,
-    LEARN = CONNECTIONS + 4,
+    LEARN_AND_FANOUT = CONNECTIONS + 4, /* 16 bits each */
     SLICE = 56,
     WINDOW = 64,
     HOST = 72,
@@ -94,7 +94,7 @@ void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BY
     banyan_put32(out + COLOR, (uint32_t)card->color);
     banyan_put32(out + KEY, (uint32_t)card->key);
     banyan_put32(out + QUORUM, (uint32_t)card->quorum);
-    banyan_put32(out + LEARN, (uint32_t)card->learn);
+    banyan_put32(out + LEARN_AND_FANOUT, (uint32_t)card->fanout << 16 | (uint32_t)card->learn);
 }
 
 /* What is shown to people later must be plain text. */
@@ -125,7 +125,8 @@ banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan
                         .color = (int)banyan_get32(in + COLOR),
                         .key = (int)banyan_get32(in + KEY),
                         .quorum = (int)banyan_get32(in + QUORUM),
-                        .learn = (int)banyan_get32(in + LEARN)};
+                        .learn = (int)(banyan_get32(in + LEARN_AND_FANOUT) & 0xffff),
+                        .fanout = (int)(banyan_get32(in + LEARN_AND_FANOUT) >> 16)};
 
     memcpy(&card.byte_order, in + BYTE_ORDER_WORD, 4);
     is_sound = get_address(in + FIRST_ADDRESS, &card.address);
@@ -203,6 +204,9 @@ static banyan_status compare_two(const banyan_card *first, const banyan_card *ot
                               banyan_quorum_format(other->quorum, other_rule));
     if (!status)
         status = compare_number(err, "BANYAN_LEARN", rank, (uint64_t)first->learn, (uint64_t)other->learn);
+    if (!status)
+        status = compare_number(err, "BANYAN_CONTROL_FANOUT", rank, (uint64_t)first->fanout,
+                                (uint64_t)other->fanout);
     if (!status)
         status = compare_number(err, "BANYAN_SLICE_BYTES", rank, first->slice_bytes, other->slice_bytes);
     if (!status)

@@ -29,6 +29,7 @@ typedef struct {
     uint64_t slice_bytes, window_bytes;
     int connections;
     int quorum;           /* who goes on after a loss (bootstrap/quorum.h) */
+    int fanout;           /* of the control tree */
     int learn;            /* whether the network is learnt (bootstrap/setup.h) */
     banyan_secret secret; /* rank 0's, where the exchange itself is trusted; else zeros */
     int old_rank;         /* of a group that this one comes from; else -1 */

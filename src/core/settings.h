@@ -72,6 +72,8 @@
     X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \
     X(SECRET, HIDDEN, "", NULL, "what the processes of the job prove to each other that they know")          \
     X(SECRET_FILE, STRING, "", NULL, "a file with the secret, readable by its owner alone")                  \
+    X(CONTROL_FANOUT, INTEGER, "16", "2..32",                                                                \
+      "how many ranks report to one; with more ranks than that they form a tree below rank 0")               \
     X(STATUS_FOLDER, STRING, "", NULL,                                                                       \
       "where banyan status finds the ranks of a job; off: nowhere; empty: /tmp/banyan-UID")                  \
     X(CONF_FILE, STRING, "", NULL, "a file of settings, read before ~/.banyan.conf and /etc/banyan.conf")    \

@@ -20,6 +20,8 @@
 #include "transport/transport.h"
 
 #define SILENT_WORDS "been silent for"
+#define ROOM_FACTOR                                                                                          \
+    4 /* connections for each child: as many again for ranks that have lost their parent, thrice */
 
 static void wake(banyan_control *control)
 {
@@ -145,7 +147,7 @@ void banyan_control_abort(banyan_control *control, banyan_status status, const c
     if (is_first && control->rank == 0)
         control->is_final = 1;
     if (is_first)
-        post(control, TO_ALL, ABORT, body, banyan_control_write_abort(body, status, -1, whole));
+        post(control, NEWS, ABORT, body, banyan_control_write_abort(body, status, -1, whole));
     pthread_mutex_unlock(&control->lock);
     if (is_first && control->handler.fail)
         control->handler.fail(control->handler.context, status, whole);
@@ -161,15 +163,27 @@ banyan_status banyan_control_failure(banyan_control *control, banyan_error *err)
     return status;
 }
 
+int64_t banyan_control_verdict_ns(const banyan_control *control)
+{
+    int64_t silence_ns = SILENT_BEATS * control->beat_ns;
+
+    return silence_ns > VERDICT_NS ? silence_ns : VERDICT_NS;
+}
+
+/* Longer while the thread looks for somebody who has heard them. */
 banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err)
 {
     int64_t patience_ns = control->beat_ns > VERDICT_NS ? control->beat_ns : VERDICT_NS;
-    int64_t deadline_ns = banyan_clock_ns() + patience_ns;
+    int64_t begun_ns = banyan_clock_ns();
 
     pthread_mutex_lock(&control->lock);
-    while (control->status && !control->is_final && !control->left[0])
-        if (!wait_for_change(control, deadline_ns))
+    while (control->status && !control->is_final && !control->left[0]) {
+        int64_t deadline_ns =
+            begun_ns + (control->is_seeking ? banyan_control_verdict_ns(control) : patience_ns);
+
+        if (!wait_for_change(control, deadline_ns) && banyan_clock_ns() >= deadline_ns)
             control->is_final = 1; /* nobody has other words for it */
+    }
     pthread_mutex_unlock(&control->lock);
     return banyan_control_failure(control, err);
 }
@@ -189,7 +203,7 @@ int banyan_control_is_lost(banyan_control *control, int rank)
     return ask_flag(control, control->lost, rank);
 }
 
-/* What others than the hub know of each other they have heard from it. */
+/* What others than the root know of each other they have heard from it. */
 int64_t banyan_control_silent_since_ns(banyan_control *control, int rank)
 {
     int64_t since_ns = 0;
@@ -212,8 +226,12 @@ static banyan_status fill_arrays(banyan_control *control, banyan_error *err)
     control->silent = banyan_alloc(size, 1);
     control->joined = banyan_alloc(size, 1);
     control->silent_since_ns = banyan_alloc(size, sizeof *control->silent_since_ns);
-    if (!control->members || !control->has_given || !control->lost || !control->left || !control->silent ||
-        !control->joined || !control->silent_since_ns)
+    control->left_after = banyan_alloc(size, sizeof *control->left_after);
+    control->linked = banyan_alloc(size, sizeof *control->linked);
+    control->is_heard = banyan_alloc(size, 1);
+    if (!control->is_heard || !control->members || !control->has_given || !control->lost || !control->left ||
+        !control->silent || !control->joined || !control->silent_since_ns || !control->left_after ||
+        !control->linked)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < size; i++)
         control->members[i].channel.fd = -1;
@@ -259,7 +277,9 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
         return banyan_fail_memory(err);
     control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
-    control->status_door.fd = control->new_hub_fd = -1;
+    control->status_door.fd = control->new_parent_fd = -1;
+    control->approach.fd = control->approach.target = control->refuge = -1;
+    banyan_control_set_fanout(control, BANYAN_CONTROL_FANOUT);
     control->outbox_end = &control->outbox;
     init_lock(control);
     status = fill_arrays(control, err);
@@ -320,34 +340,50 @@ void banyan_control_name_relays(banyan_control *control, int rank_count)
     control->rank_count = rank_count;
 }
 
-static banyan_status dial_hub(banyan_control *control, int is_again, int64_t deadline_ns, int *fd,
-                              banyan_error *err)
+void banyan_control_set_fanout(banyan_control *control, int fanout)
 {
-    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_CONTROL, control->rank, control->size, 0, 1};
-    char other[160], text[BANYAN_ADDRESS_TEXT];
-
-    snprintf(other, sizeof other, "rank 0 on %.64s at %s", control->cards[0].host,
-             banyan_address_format(&control->cards[0].address, text));
-    return is_again ? banyan_dial_again(&control->cards[0].address, &control->secret, &hello, other,
-                                        deadline_ns, fd, err)
-                    : banyan_dial(&control->cards[0].address, &control->secret, &hello, other, deadline_ns,
-                                  fd, err);
+    control->fanout = fanout;
+    control->most_connections = ROOM_FACTOR * fanout < BANYAN_CONTROL_MOST_CONNECTIONS
+                                    ? ROOM_FACTOR * fanout
+                                    : BANYAN_CONTROL_MOST_CONNECTIONS;
 }
 
-/* The connection ended before all had joined. With the lock held, which is open while we dial. */
-static void return_to_hub(banyan_control *control, int64_t deadline_ns)
+static banyan_status dial_parent(banyan_control *control, int is_again, int64_t deadline_ns, int *fd,
+                                 banyan_error *err)
+{
+    banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_CONTROL, control->rank, control->size, 0, 1};
+    const banyan_card *card = &control->cards[control->parent];
+    char other[160], text[BANYAN_ADDRESS_TEXT];
+
+    snprintf(other, sizeof other, "rank %d on %.64s at %s", control->parent, card->host,
+             banyan_address_format(&card->address, text));
+    return is_again ? banyan_dial_again(&card->address, &control->secret, &hello, other, deadline_ns, fd, err)
+                    : banyan_dial(&card->address, &control->secret, &hello, other, deadline_ns, fd, err);
+}
+
+/* The connection ended before all had joined, or was not made yet. With the lock held, which is open while we
+ * dial. */
+static void return_to_parent(banyan_control *control, int64_t deadline_ns)
 {
     banyan_status status;
     int fd = -1;
 
-    control->is_hub_away = 0;
+    control->is_parent_away = 0;
     pthread_mutex_unlock(&control->lock);
-    status = dial_hub(control, 1, deadline_ns, &fd, NULL);
-    if (status)
-        banyan_control_lose_hub(control);
+    status = dial_parent(control, 1, deadline_ns, &fd, NULL);
     pthread_mutex_lock(&control->lock);
-    control->new_hub_fd = fd;
+    control->is_parent_gone = status != BANYAN_SUCCESS;
+    control->new_parent_fd = fd;
     wake(control);
+}
+
+/* Who has not come: at the root whoever was not heard of, elsewhere whom we wait for. With the lock held. */
+static void find_missing(const banyan_control *control, char *is_missing)
+{
+    for (int i = 1; i < control->size && control->rank == 0; i++)
+        is_missing[i] = !control->joined[i] && !control->is_heard[i];
+    if (control->rank != 0)
+        is_missing[control->is_parent_gone ? control->parent : 0] = 1;
 }
 
 static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_ns, banyan_error *err)
@@ -360,16 +396,14 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
         return banyan_fail_memory(err);
     pthread_mutex_lock(&control->lock);
     while (!control->is_ready && !control->status && !is_late)
-        if (control->is_hub_away)
-            return_to_hub(control, deadline_ns);
+        if (control->is_parent_away)
+            return_to_parent(control, deadline_ns);
         else
             is_late = !wait_for_change(control, deadline_ns);
     /* All were there: what has happened since is for the first call to say. */
     if (control->status && !control->is_ready)
         status = banyan_fail(err, control->status, "%s", control->reason.text);
-    for (int i = 1; i < control->size && control->rank == 0; i++)
-        is_missing[i] = !control->joined[i];
-    is_missing[0] = control->rank != 0;
+    find_missing(control, is_missing);
     if (!status && !control->is_ready) {
         status = banyan_fail(err, BANYAN_TIMEOUT, "rank %d waited %d ms for rank %s to join%s", control->rank,
                              control->timeout_ms,
@@ -383,16 +417,12 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
     return status;
 }
 
-banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
-                                   const banyan_secret *secret, int timeout_ms,
-                                   const banyan_control_handler *handler, banyan_error *err)
+static void begin(banyan_control *control, int rank, int size, const banyan_card *cards,
+                  const banyan_secret *secret, int timeout_ms, const banyan_control_handler *handler)
 {
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)timeout_ms * 1000000;
-    banyan_status status = BANYAN_SUCCESS;
-    int fd = -1, error;
-
     control->rank = rank;
     control->size = size;
+    control->parent = banyan_tree_parent(control->fanout, rank);
     control->cards = cards;
     control->secret = *secret;
     banyan_listener_set_secret(control->listener, secret);
@@ -403,10 +433,24 @@ banyan_status banyan_control_start(banyan_control *control, int rank, int size, 
         control->beat_ns = 1000000000;
     if (control->beat_ns < 20000000)
         control->beat_ns = 20000000;
+    control->parent_ended_ns = control->awake_ns = banyan_clock_ns();
+}
+
+/* The root's children find it before they start; all others start at once, since ranks below them and, where
+ * their parent does not come, the root's words need their thread. */
+banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
+                                   const banyan_secret *secret, int timeout_ms,
+                                   const banyan_control_handler *handler, banyan_error *err)
+{
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)timeout_ms * 1000000;
+    banyan_status status = BANYAN_SUCCESS;
+    int fd = -1, error;
+
+    begin(control, rank, size, cards, secret, timeout_ms, handler);
     open_status(control);
-    control->awake_ns = banyan_clock_ns();
-    if (control->rank != 0)
-        status = dial_hub(control, 0, deadline_ns, &fd, err);
+    control->is_parent_away = control->parent > 0;
+    if (control->parent == 0)
+        status = dial_parent(control, 0, deadline_ns, &fd, err);
     if (fd >= 0)
         banyan_control_take_member(control, 0, fd);
     else if (control->size == 1)
@@ -428,28 +472,27 @@ static void say_goodbye(banyan_control *control)
 {
     int64_t deadline_ns = banyan_clock_ns() + FAREWELL_NS;
 
-    for (int i = 0; i < control->size; i++)
-        if (control->members[i].channel.fd >= 0)
-            banyan_channel_send_all(&control->members[i].channel,
-                                    banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
+    for (int i = 0; i < control->link_count; i++)
+        banyan_channel_send_all(&control->members[control->linked[i]].channel,
+                                banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
 }
 
 void banyan_control_stop(banyan_control *control, uint64_t calls)
 {
-    unsigned char body[12];
+    unsigned char body[8];
 
     if (!control || !control->has_thread)
         return;
-    banyan_put32(body, (uint32_t)control->rank);
-    banyan_put64(body + 4, calls);
+    banyan_put64(body, calls);
     pthread_mutex_lock(&control->lock);
-    post(control, TO_ALL, LEFT, body, sizeof body);
+    post(control, NEWS, LEFT, body, sizeof body);
     control->is_stopping = 1;
     pthread_mutex_unlock(&control->lock);
     wake(control);
     pthread_join(control->thread, NULL);
     control->has_thread = 0;
     banyan_status_close(&control->status_door);
+    banyan_control_stop_climbing(control);
     say_goodbye(control);
 }
 
@@ -474,8 +517,8 @@ void banyan_control_destroy(banyan_control *control)
         banyan_free(control->joiners);
         control->joiners = next;
     }
-    if (control->new_hub_fd >= 0)
-        close(control->new_hub_fd);
+    if (control->new_parent_fd >= 0)
+        close(control->new_parent_fd);
     banyan_listener_destroy(control->listener);
     banyan_control_drop_answers(control);
     if (control->epoll >= 0)
@@ -483,6 +526,9 @@ void banyan_control_destroy(banyan_control *control)
     if (control->wake >= 0)
         close(control->wake);
     banyan_free(control->members);
+    banyan_free(control->linked);
+    banyan_free(control->left_after);
+    banyan_free(control->is_heard);
     banyan_free(control->has_given);
     banyan_free(control->gathering);
     banyan_free(control->gathered);
@@ -511,7 +557,7 @@ static banyan_status post_locked(banyan_control *control, int to, int type, cons
 banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
                                      banyan_error *err)
 {
-    return post_locked(control, TO_ALL, PLAN, body, bytes, err);
+    return post_locked(control, NEWS, PLAN, body, bytes, err);
 }
 
 banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,

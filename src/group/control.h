@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/control.h: how the ranks of a group watch over each other, beside the data.
  *
- *           rank 1     rank 2          Everybody holds one connection to rank 0, the hub, and one thread that
- *                \     /               sleeps on it. What one says, the hub tells all: that the group is over
- *      rank 4 ── hub ── rank 3         and why, that a rank is gone, plans. A connection that ends is a rank
- *               (rank 0)               that is lost. A rank whose heartbeat is missing is silent: nothing
- * ends for that, but the sentence of a time-out names it.
+ *               0                 The ranks form a tree (group/tree.h): each holds a connection to its parent
+ *          /    |    \            and to its children, and has one thread that sleeps on them. What one says
+ *         1     2     3           goes up to rank 0, the root, which tells all: that the group is over and
+ *       / | \   |                 why, that a rank is gone, plans. A connection that ends is a rank that is
+ *      4  5  6  7                 lost; those below it are taken in by others (control_climb.c). A rank whose
+ *                                 heartbeat is missing is silent: nothing ends for that, but the sentence of
+ * a time-out names it.
+ *
+ * With up to BANYAN_CONTROL_FANOUT + 1 ranks the tree is a star. No rank holds more than
+ * BANYAN_CONTROL_MOST_CONNECTIONS; a message crosses 2 log n connections at the most, log to the base of the
+ * fan-out.
  *
  * The same thread keeps this rank's door: data connections of other ranks are accepted and handed on. */
 #ifndef BANYAN_GROUP_CONTROL_H
@@ -18,15 +24,19 @@
 typedef struct banyan_control banyan_control;
 
 #define BANYAN_CALL_TEXT 160
+#define BANYAN_CONTROL_FANOUT 16 /* children of a rank; cards travel in a tree of the same shape */
+#define BANYAN_CONTROL_MOST_CONNECTIONS 64
 
 /* What a rank is doing, for people who ask. */
 typedef struct {
     uint64_t begun, done;        /* calls */
     double since_s;              /* the last one began or ended so long ago */
     char call[BANYAN_CALL_TEXT]; /* the last one that began; empty: none yet */
+    int control_connections;     /* these are the control's own to say */
+    uint64_t control_bytes_in, control_bytes_out;
 } banyan_rank_state;
 
-/* What the control thread tells and asks; want only at the hub, plan and call only elsewhere. */
+/* What the control thread tells and asks; want only at the root, plan and call only elsewhere. */
 typedef struct {
     void *context;
     void (*fail)(void *context, banyan_status status, const char *sentence); /* the group is over */
@@ -59,24 +69,28 @@ const char *banyan_control_describe_strangers(const banyan_control *control,
 /* Where people can ask about this rank (group/status.h), before it starts; empty or NULL: nowhere. */
 void banyan_control_set_status_folder(banyan_control *control, const char *folder);
 
+/* How many children a rank has at the most, from 2 on, the same on all ranks; before the start. */
+void banyan_control_set_fanout(banyan_control *control, int fanout);
+
 /* From this number on they are relays, for those who read sentences. */
 void banyan_control_name_relays(banyan_control *control, int rank_count);
 
-/* Connects the star; returns when all ranks are there. The cards must outlive the control. */
+/* Connects the tree; returns when all ranks are there. The cards must outlive the control. */
 banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
                                    const banyan_secret *secret, int timeout_ms,
                                    const banyan_control_handler *handler, banyan_error *err);
 
-/* Says goodbye and ends the thread; no callback comes afterwards. Then free it. Both accept NULL. */
+/* Says goodbye and ends the thread; no callback comes afterwards. A rank with others below it stays for up to
+ * two seconds until they have found another way to the root. Then free it. Both accept NULL. */
 void banyan_control_stop(banyan_control *control, uint64_t calls);
 void banyan_control_destroy(banyan_control *control);
 
 /* From any thread. The first failure counts; it is told to all. Several ranks may find different ones at the
- * same time: the first that the hub hears of is everybody's. */
+ * same time: the first that the root hears of is everybody's. */
 void banyan_control_abort(banyan_control *control, banyan_status status, const char *sentence);
 banyan_status banyan_control_failure(banyan_control *control, banyan_error *err);
 
-/* The same for users: waits a moment for the hub's words, which are those of all ranks. Not with a lock that
+/* The same for users: waits a moment for the root's words, which are those of all ranks. Not with a lock that
  * the handler takes. */
 banyan_status banyan_control_verdict(banyan_control *control, banyan_error *err);
 
@@ -84,14 +98,14 @@ int banyan_control_is_lost(banyan_control *control, int rank);
 /* Since when it has been silent, by CLOCK_MONOTONIC; 0: it is not, or nobody can know. */
 int64_t banyan_control_silent_since_ns(banyan_control *control, int rank);
 
-/* From the hub to all others; from another rank to the hub. */
+/* From the root to all others, or to one relay; from another rank to the root. */
 banyan_status banyan_control_publish(banyan_control *control, const void *body, size_t bytes,
                                      banyan_error *err);
 banyan_status banyan_control_tell(banyan_control *control, int relay, const void *body, size_t bytes,
                                   banyan_error *err);
 banyan_status banyan_control_want(banyan_control *control, const void *body, size_t bytes, banyan_error *err);
 
-/* Everybody's bytes to everybody, through the hub; every rank calls it in the same order. */
+/* Everybody's bytes to everybody, through the root; every rank calls it in the same order. */
 banyan_status banyan_control_gather(banyan_control *control, const void *mine, size_t bytes, void *all,
                                     int64_t deadline_ns, banyan_error *err);
 

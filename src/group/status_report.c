@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The hub
+/* group/status_report.c: what one rank knows about the group, as JSON (docs/verbs/banyan-status.md). The root
  * knows what all have told it with their heartbeats; the others know themselves and who is lost. */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,9 @@ static void add_state(banyan_text *text, const banyan_card *card, int rank, cons
                     card->process, (unsigned long long)state->begun, (unsigned long long)state->done,
                     state->since_s + age_s, age_s);
     banyan_text_add_json_string(text, state->call);
-    banyan_text_add(text, "}");
+    banyan_text_add(text, ",\"control_connections\":%d,\"control_bytes_in\":%llu,\"control_bytes_out\":%llu}",
+                    state->control_connections, (unsigned long long)state->control_bytes_in,
+                    (unsigned long long)state->control_bytes_out);
 }
 
 /* With the lock held, as far as flags are concerned; members are the thread's own. */
@@ -38,6 +40,8 @@ static void write_report(banyan_control *control, banyan_text *text)
 
     if (control->handler.state)
         control->handler.state(control->handler.context, &mine);
+    mine.control_connections = control->link_count;
+    banyan_control_count_bytes(control, &mine.control_bytes_in, &mine.control_bytes_out);
     banyan_text_add(text,
                     "{\"format\":\"banyan-rank-status\",\"version\":1,\"group\":\"%s\",\"size\":%d,\"self\":",
                     control->status_door.group, control->size);

@@ -2,14 +2,15 @@
 /* group/world_descriptors.c: how many descriptors a rank will open, reserved before it opens them: who runs
  * out of them later cannot accept the others' connections, and they would be waited for in vain.
  *
- * Certain to be opened are those of this rank itself, the control connections (all of them at rank 0, the
- * hub), a pidfd and a pipe for each rank of the same host where shared memory is used, and connections to two
+ * Certain to be opened are those of this rank itself, the control connections of its place in the
+ * tree, a pidfd and a pipe for each rank of the same host where shared memory is used, and connections to two
  * ranks of other hosts. Which other pairs are connected is the plans' affair, so all of them are only
  * wanted. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/descriptors.h"
+#include "group/tree.h"
 #include "group/world_internal.h"
 
 /* Of this rank itself: first a listening socket, two event queues and an eventfd; later the status socket, an
@@ -36,13 +37,15 @@ banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const 
     long local = count_local(world, setup), remote = size - 1 - local;
     long connections = (long)world->meeting.connections * BANYAN_INTERFACES;
     long own = world->control ? OWN_LATER : OWN_AT_FIRST + OWN_LATER;
-    long certain = own + (rank == 0 ? size - 1 : 1) + local * PER_LOCAL_RANK;
+    int fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT);
+    long certain = own + (rank > 0) + banyan_tree_child_count(fanout, size, rank) + local * PER_LOCAL_RANK;
     char what[64];
 
     if (connections > BANYAN_TCP_MAX_CONNECTIONS)
         connections = BANYAN_TCP_MAX_CONNECTIONS;
     snprintf(what, sizeof what, "rank %d of %d", rank, size);
     return banyan_descriptors_reserve(certain + (remote < 2 ? remote : 2) * world->meeting.connections,
-                                      certain + remote * connections + BANYAN_LISTENER_UNPROVEN, what, spare,
-                                      err);
+                                      certain + remote * connections + BANYAN_LISTENER_UNPROVEN +
+                                          BANYAN_CONTROL_MOST_CONNECTIONS,
+                                      what, spare, err);
 }

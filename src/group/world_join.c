@@ -89,20 +89,22 @@ static void describe_algorithms(const char *text, banyan_card *card)
 static void write_card(const banyan_world *world, const banyan_world_options *options,
                        const banyan_setup *setup, banyan_card *card)
 {
-    *card = (banyan_card){.protocol = BANYAN_PROTOCOL,
-                          .version = BANYAN_VERSION_CODE,
-                          .byte_order = 1,
-                          .size = options->size,
-                          .rank = options->rank,
-                          .process = (int)getpid(),
-                          .slice_bytes = setup->slice_bytes,
-                          .window_bytes = world->meeting.window_bytes,
-                          .connections = world->meeting.connections,
-                          .quorum = setup->quorum,
-                          .learn = setup->learn,
-                          .old_rank = options->old_rank,
-                          .color = options->color,
-                          .key = options->key};
+    *card =
+        (banyan_card){.protocol = BANYAN_PROTOCOL,
+                      .version = BANYAN_VERSION_CODE,
+                      .byte_order = 1,
+                      .size = options->size,
+                      .rank = options->rank,
+                      .process = (int)getpid(),
+                      .slice_bytes = setup->slice_bytes,
+                      .window_bytes = world->meeting.window_bytes,
+                      .connections = world->meeting.connections,
+                      .quorum = setup->quorum,
+                      .learn = setup->learn,
+                      .fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT),
+                      .old_rank = options->old_rank,
+                      .color = options->color,
+                      .key = options->key};
     if (gethostname(card->host, sizeof card->host - 1) != 0)
         snprintf(card->host, sizeof card->host, "host");
     find_place(card->place);

@@ -179,6 +179,7 @@ banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup,
     banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
     banyan_control_set_status_folder(world->control, folder);
     banyan_control_name_relays(world->control, setup->size);
+    banyan_control_set_fanout(world->control, world->cards[0].fanout);
     if (!status)
         status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
                                       setup->timeout_ms, &handler, err);

@@ -71,12 +71,14 @@ banyan_status banyan_channel_flush(banyan_channel *channel, banyan_error *err)
         ssize_t count = send(channel->fd, channel->out + channel->out_begin,
                              channel->out_count - channel->out_begin, MSG_NOSIGNAL);
 
-        if (count > 0)
+        if (count > 0) {
             channel->out_begin += (size_t)count;
-        else if (errno == EAGAIN)
+            channel->out_total += (uint64_t)count;
+        } else if (errno == EAGAIN) {
             break;
-        else if (errno != EINTR)
+        } else if (errno != EINTR) {
             return banyan_fail(err, BANYAN_PEER_LOST, "the connection was lost: %s", strerror(errno));
+        }
     }
     return BANYAN_SUCCESS;
 }
@@ -120,12 +122,14 @@ banyan_status banyan_channel_fill(banyan_channel *channel, banyan_error *err)
     if (!make_room(&channel->in, &channel->in_capacity, channel->in_count + READ_BYTES))
         return banyan_fail_memory(err);
     count = recv(channel->fd, channel->in + channel->in_count, channel->in_capacity - channel->in_count, 0);
-    if (count > 0)
+    if (count > 0) {
         channel->in_count += (size_t)count;
-    else if (count == 0)
+        channel->in_total += (uint64_t)count;
+    } else if (count == 0) {
         return banyan_fail(err, BANYAN_PEER_LOST, "the connection was closed");
-    else if (errno != EAGAIN && errno != EINTR)
+    } else if (errno != EAGAIN && errno != EINTR) {
         return banyan_fail(err, BANYAN_PEER_LOST, "the connection was lost: %s", strerror(errno));
+    }
     return check_header(channel, err);
 }
 

@@ -20,6 +20,7 @@ typedef struct {
     size_t in_count, in_capacity, in_used; /* in_used: bytes of messages that were given out */
     unsigned char *out;
     size_t out_begin, out_count, out_capacity;
+    uint64_t in_total, out_total; /* bytes that have come, and that were sent */
 } banyan_channel;
 
 void banyan_channel_init(banyan_channel *channel, int fd, size_t limit);

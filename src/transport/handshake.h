@@ -22,11 +22,11 @@
 #include "core/auth.h"
 #include "core/status.h"
 
-#define BANYAN_PROTOCOL 5
+#define BANYAN_PROTOCOL 6
 
 typedef enum {
     BANYAN_HELLO_STORE = 1, /* to a store, with a card */
-    BANYAN_HELLO_CONTROL,   /* to the hub of a group */
+    BANYAN_HELLO_CONTROL,   /* to a rank that is higher in the control tree */
     BANYAN_HELLO_DATA,      /* streams between two members */
     BANYAN_HELLO_JOIN,      /* survivors of a group meet */
     BANYAN_HELLO_NET        /* NCCL's sends and receives (nccl/net.h) */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group/control_links.c: the connections of a rank in the control tree: to its parent, to its children, to
+ * the rank that has taken it in and to those that it has taken in. The thread's own. */
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "group/control_internal.h"
+
+int banyan_control_is_linked(const banyan_control *control, int rank)
+{
+    return rank >= 0 && control->members[rank].channel.fd >= 0;
+}
+
+int banyan_control_is_child(const banyan_control *control, int rank)
+{
+    return banyan_tree_parent(control->fanout, rank) == control->rank;
+}
+
+/* Whether what we say gets to the root, as far as we know. */
+int banyan_control_is_rooted(banyan_control *control)
+{
+    int is_rooted;
+
+    if (control->rank == 0)
+        return 1;
+    pthread_mutex_lock(&control->lock);
+    is_rooted = banyan_control_is_linked(control, control->parent) && !control->silent[control->parent] &&
+                !control->left[control->parent] && !control->doubts_root;
+    is_rooted |= control->refuge >= 0 && !control->silent[control->refuge];
+    pthread_mutex_unlock(&control->lock);
+    return is_rooted;
+}
+
+void banyan_control_put(banyan_control *control, int rank, int type, int about, const void *body,
+                        size_t bytes)
+{
+    if (banyan_control_is_linked(control, rank)) /* a full channel is found by its silence */
+        banyan_channel_put(&control->members[rank].channel, (about << WORD_TYPE_BITS) | type, body, bytes,
+                           NULL);
+}
+
+void banyan_control_put_children(banyan_control *control, int type, int about, const void *body, size_t bytes)
+{
+    for (int i = 0; i < control->link_count; i++)
+        if (banyan_control_is_child(control, control->linked[i]))
+            banyan_control_put(control, control->linked[i], type, about, body, bytes);
+}
+
+void banyan_control_put_above(banyan_control *control, int type, int about, const void *body, size_t bytes)
+{
+    banyan_control_put(control, control->parent, type, about, body, bytes);
+    banyan_control_put(control, control->refuge, type, about, body, bytes);
+}
+
+void banyan_control_put_below(banyan_control *control, int but, int type, int about, const void *body,
+                              size_t bytes)
+{
+    for (int i = 0; i < control->link_count; i++)
+        if (control->linked[i] > control->rank && control->linked[i] != but)
+            banyan_control_put(control, control->linked[i], type, about, body, bytes);
+}
+
+static void watch_member(banyan_control *control, int rank, int operation)
+{
+    member *m = &control->members[rank];
+    uint32_t events = banyan_channel_has_unsent(&m->channel) ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    struct epoll_event event = {.events = events, .data = {.u64 = (uint64_t)rank}};
+
+    if (operation == EPOLL_CTL_ADD || events != m->events)
+        epoll_ctl(control->epoll, operation, m->channel.fd, &event);
+    m->events = events;
+}
+
+void banyan_control_link(banyan_control *control, int rank, int fd)
+{
+    member *m = &control->members[rank];
+
+    banyan_channel_init(&m->channel, fd, BANYAN_CHANNEL_LIMIT);
+    m->heard_ns = banyan_clock_ns();
+    control->linked[control->link_count++] = rank;
+    watch_member(control, rank, EPOLL_CTL_ADD);
+}
+
+void banyan_control_unlink(banyan_control *control, int rank)
+{
+    member *m = &control->members[rank];
+
+    epoll_ctl(control->epoll, EPOLL_CTL_DEL, m->channel.fd, NULL);
+    control->bytes_in += m->channel.in_total;
+    control->bytes_out += m->channel.out_total;
+    banyan_channel_fini(&m->channel);
+    for (int i = 0; i < control->link_count; i++)
+        if (control->linked[i] == rank) {
+            control->linked[i] = control->linked[--control->link_count];
+            break;
+        }
+    if (control->refuge == rank)
+        control->refuge = -1;
+    if (control->parent == rank)
+        control->parent_ended_ns = banyan_clock_ns();
+}
+
+void banyan_control_flush_links(banyan_control *control)
+{
+    for (int i = 0; i < control->link_count; i++) {
+        /* A connection that is gone shows when it is read. */
+        banyan_channel_flush(&control->members[control->linked[i]].channel, NULL);
+        watch_member(control, control->linked[i], EPOLL_CTL_MOD);
+    }
+}
+
+void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uint64_t *out)
+{
+    *in = control->bytes_in;
+    *out = control->bytes_out;
+    for (int i = 0; i < control->link_count; i++) {
+        *in += control->members[control->linked[i]].channel.in_total;
+        *out += control->members[control->linked[i]].channel.out_total;
+    }
+}
+
+/* Notes whether a rank below us has come, and returns whether that is new. */
+static int note_joined(banyan_control *control, int rank, int is_here)
+{
+    int is_new;
+
+    pthread_mutex_lock(&control->lock);
+    is_new = control->joined[rank] != is_here;
+    control->joined[rank] = (char)is_here;
+    control->is_heard[rank] = (char)is_here;
+    pthread_mutex_unlock(&control->lock);
+    return is_new;
+}
+
+void banyan_control_join(banyan_control *control, int rank)
+{
+    if (!note_joined(control, rank, 1))
+        return;
+    if (control->rank != 0) {
+        banyan_control_put(control, control->parent, JOINED, rank, NULL, 0);
+        return;
+    }
+    if (++control->joined_count == control->size - 1) {
+        banyan_control_put_children(control, READY, 0, NULL, 0);
+        banyan_control_become_ready(control);
+    }
+}
+
+void banyan_control_note_away(banyan_control *control, int rank)
+{
+    if (!note_joined(control, rank, 0))
+        return;
+    if (control->rank != 0)
+        banyan_control_put(control, control->parent, AWAY, rank, NULL, 0);
+    else
+        control->joined_count--;
+}
+
+/* What was said over an earlier connection may not have arrived. */
+static void tell_who_is_here(banyan_control *control)
+{
+    for (int i = control->rank + 1; i < control->size; i++)
+        if (control->joined[i]) /* only this thread writes it */
+            banyan_control_put(control, control->parent, JOINED, i, NULL, 0);
+}
+
+void banyan_control_take_member(banyan_control *control, int rank, int fd)
+{
+    if (banyan_control_is_linked(control, rank)) /* the end of that one has not been noticed here yet */
+        banyan_control_unlink(control, rank);
+    banyan_control_link(control, rank, fd);
+    if (rank == control->parent) {
+        tell_who_is_here(control);
+    } else if (banyan_control_is_child(control, rank)) {
+        control->members[rank].away_ns = 0;
+        banyan_control_join(control, rank);
+        if (control->ready_ns)
+            banyan_control_put(control, rank, READY, 0, NULL, 0);
+    } else {
+        banyan_control_tell_all_news(control, rank);
+    }
+}
+
+/* A child joins once; before all have joined, and after a connection that ended then, it may come again. */
+static int may_join(const banyan_control *control, int rank)
+{
+    return !control->ready_ns || control->members[rank].away_ns;
+}
+
+/* Who has lost its parent is taken in by whoever has a connection to spare and a way to the root. */
+static int may_take_in(banyan_control *control, int rank)
+{
+    return banyan_tree_level(control->fanout, control->rank) < banyan_tree_level(control->fanout, rank) &&
+           !control->farewell_ns && control->link_count < control->most_connections &&
+           banyan_control_is_rooted(control);
+}
+
+banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello)
+{
+    banyan_control *control = context;
+    int from = hello->from, is_welcome;
+
+    switch (hello->purpose) {
+    case BANYAN_HELLO_CONTROL:
+        is_welcome =
+            hello->size == control->size && from > control->rank && from < control->size &&
+            (banyan_control_is_child(control, from) ? may_join(control, from) : may_take_in(control, from));
+        return is_welcome ? BANYAN_SUCCESS : BANYAN_INVALID_ARGUMENT;
+    case BANYAN_HELLO_DATA:
+        return BANYAN_SUCCESS;
+    case BANYAN_HELLO_JOIN:
+        return hello->size == control->size && from >= 0 && from < control->size ? BANYAN_SUCCESS
+                                                                                 : BANYAN_INVALID_ARGUMENT;
+    default:
+        return BANYAN_INVALID_ARGUMENT;
+    }
+}
+
+static void take_joiner(banyan_control *control, int rank, int fd)
+{
+    joiner *j = banyan_alloc(1, sizeof *j);
+
+    if (!j) {
+        close(fd);
+        return;
+    }
+    pthread_mutex_lock(&control->lock);
+    *j = (joiner){control->joiners, fd, rank};
+    control->joiners = j;
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
+void banyan_control_take_at_door(void *context, const banyan_hello *hello, int fd)
+{
+    banyan_control *control = context;
+
+    if (hello->purpose == BANYAN_HELLO_CONTROL)
+        banyan_control_take_member(control, hello->from, fd);
+    else if (hello->purpose == BANYAN_HELLO_JOIN)
+        take_joiner(control, hello->from, fd);
+    else
+        control->handler.data(control->handler.context, hello, fd);
+}
