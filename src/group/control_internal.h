@@ -204,6 +204,7 @@ void banyan_control_hear_silent(banyan_control *control, int from, int rank, con
 void banyan_control_set_silent(banyan_control *control, int rank, int is_silent);
 void banyan_control_miss_silent(banyan_control *control, int64_t now_ns);
 void banyan_control_tell_all_news(banyan_control *control, int rank); /* to one that we have taken in */
+void banyan_control_leave_words(banyan_control *control);             /* to those below */
 void banyan_control_tell_own_news(banyan_control *control);           /* to one that has taken us in */
 
 /* control_climb.c */

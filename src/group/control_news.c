@@ -323,6 +323,20 @@ void banyan_control_tell_all_news(banyan_control *control, int rank)
     }
 }
 
+/* Where the root has not said why the group is over, ours are better than none. */
+void banyan_control_leave_words(banyan_control *control)
+{
+    unsigned char body[8 + sizeof control->reason.text];
+    size_t bytes = 0;
+
+    pthread_mutex_lock(&control->lock);
+    if (control->status && !control->has_verdict)
+        bytes = banyan_control_write_abort(body, control->status, -1, control->reason.text);
+    pthread_mutex_unlock(&control->lock);
+    if (bytes)
+        banyan_control_put_below(control, -1, ABORT, 0, body, bytes);
+}
+
 void banyan_control_tell_own_news(banyan_control *control)
 {
     const suspicion *s = &control->suspicion;

@@ -243,7 +243,8 @@ static int empty_outbox(banyan_control *control)
     return is_stopping;
 }
 
-/* Those below us stay in touch with the root through us until they have found a refuge; but not for ever. */
+/* Those below us stay in touch with the root through us until they have found a refuge, or have heard from it
+ * why the group is over; but not for ever. */
 static int may_go(banyan_control *control, int64_t now_ns)
 {
     int has_below = 0, is_over;
@@ -253,9 +254,10 @@ static int may_go(banyan_control *control, int64_t now_ns)
     for (int i = 0; i < control->link_count; i++)
         has_below |= control->linked[i] > control->rank;
     pthread_mutex_lock(&control->lock);
-    is_over = control->rank == 0 || control->status || control->left[0] || !control->is_ready;
+    is_over = control->left[0] || (control->status ? control->has_verdict : !control->is_ready);
     pthread_mutex_unlock(&control->lock);
-    return !has_below || is_over || now_ns >= control->farewell_ns || !banyan_control_is_rooted(control);
+    return !has_below || is_over || control->rank == 0 || now_ns >= control->farewell_ns ||
+           !banyan_control_is_rooted(control);
 }
 
 /* Who has not made its connection again for as long as a rank may be silent. */
@@ -351,7 +353,9 @@ void *banyan_control_watch_over(void *argument)
         banyan_control_seek_refuge(control, now_ns);
         banyan_control_check_suspicion(control, now_ns);
         banyan_listener_progress(control->listener);
-        if (empty_outbox(control) && may_go(control, now_ns))
+        if (empty_outbox(control) && may_go(control, now_ns)) {
+            banyan_control_leave_words(control);
             return NULL;
+        }
     }
 }
