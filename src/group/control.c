@@ -279,6 +279,8 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
     control->epoll = control->wake = -1;
     control->status_door.fd = control->new_parent_fd = -1;
     control->approach.fd = control->approach.target = control->refuge = -1;
+    for (int i = 0; i < MOST_ORPHANS; i++)
+        control->orphans[i].fd = -1;
     banyan_control_set_fanout(control, BANYAN_CONTROL_FANOUT);
     control->outbox_end = &control->outbox;
     init_lock(control);
@@ -493,6 +495,7 @@ void banyan_control_stop(banyan_control *control, uint64_t calls)
     control->has_thread = 0;
     banyan_status_close(&control->status_door);
     banyan_control_stop_climbing(control);
+    banyan_control_drop_orphans(control);
     say_goodbye(control);
 }
 

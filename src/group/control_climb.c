@@ -19,6 +19,9 @@
 #include "group/control_internal.h"
 #include "transport/bytes.h"
 
+/* Before ranks are asked again one of which ended a connection just made: it may be dying at this moment. */
+#define RETRY_NS 20000000
+
 static int64_t silence_ns(const banyan_control *control)
 {
     return SILENT_BEATS * control->beat_ns;
@@ -117,6 +120,7 @@ static void give_up_approach(banyan_control *control, banyan_status status, int 
     int target = control->approach.target;
 
     drop_approach(control);
+    control->is_in_haste |= status == BANYAN_PEER_LOST;
     if (status == BANYAN_REMOTE_ERROR) /* it lives, and has no connection to spare or no way to the root */
         control->with_others = 1;
     else if (target == 0 && is_refused)
@@ -243,7 +247,7 @@ void banyan_control_seek_refuge(banyan_control *control, int64_t now_ns)
     if (!control->is_climbing && now_ns >= control->next_climb_ns) {
         banyan_tree_climb_init(&control->climb, control->fanout, control->rank);
         control->is_climbing = 1;
-        control->with_others = 0;
+        control->with_others = control->is_in_haste = 0;
     }
     while (control->is_climbing && a->fd < 0 && needs_refuge(control, now_ns)) {
         target = choose_next(control);
@@ -251,7 +255,7 @@ void banyan_control_seek_refuge(banyan_control *control, int64_t now_ns)
             approach_rank(control, target, now_ns);
         } else {
             control->is_climbing = 0;
-            control->next_climb_ns = now_ns + control->beat_ns;
+            control->next_climb_ns = now_ns + (control->is_in_haste ? RETRY_NS : control->beat_ns);
         }
     }
 }

@@ -28,6 +28,8 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL,
 #define KEY_STATUS (UINT64_MAX - 2)
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define KEY_REFUGE (UINT64_MAX - 4)
+#define KEY_ORPHAN (UINT64_MAX - 5)
+#define MOST_ORPHANS 16 /* at a time */
 #define FAREWELL_NS 2000000000
 
 /* A rank that was not heard of for so many heartbeats is silent. The root hears of ranks far down through
@@ -50,8 +52,10 @@ typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
-    uint32_t events;
-    int64_t told_ns; /* at the root: when it last told its state; 0: never */
+    uint32_t events; /* that are waited for; EPOLLOUT: the system did not take all that was put */
+    int is_leaving;      /* it has said goodbye; the root has not told all yet */
+    int is_looked_after; /* at the root (control_orphans.c) */
+    int64_t told_ns;     /* at the root: when it last told its state; 0: never */
     banyan_rank_state state;
 } member;
 
@@ -62,6 +66,12 @@ typedef struct {
     int64_t deadline_ns;
     banyan_handshake handshake;
 } approach;
+
+/* A connection to a rank of which only its system is asked whether it lives. */
+typedef struct {
+    int rank, fd; /* -1: none */
+    int64_t deadline_ns;
+} orphan;
 
 /* What a neighbour's end will be taken for, if the root does not say better in time. */
 typedef struct {
@@ -99,8 +109,10 @@ struct banyan_control {
     int joined_count; /* at the root */
     int refuge;       /* rank that has taken us in beside or instead of our parent; -1: none */
     approach approach;
+    orphan orphans[MOST_ORPHANS];
+    int has_goodbye_returned; /* all ranks have been told that we leave */
     banyan_tree_climb climb;
-    int is_climbing, with_others;
+    int is_climbing, with_others, is_in_haste;
     int64_t next_climb_ns;
     int doubts_root; /* our parent says that the root is lost: we look ourselves */
     suspicion suspicion;
@@ -213,6 +225,11 @@ void banyan_control_go_on_climbing(banyan_control *control); /* the socket is re
 void banyan_control_trust_refuge(banyan_control *control);
 void banyan_control_stop_climbing(banyan_control *control);
 int64_t banyan_control_climb_deadline_ns(const banyan_control *control);
+
+/* control_orphans.c */
+void banyan_control_look_after_orphans(banyan_control *control, int64_t now_ns);
+void banyan_control_hear_of_orphans(banyan_control *control);
+void banyan_control_drop_orphans(banyan_control *control);
 
 /* control_gather.c */
 void banyan_control_collect(banyan_control *control, int from, const unsigned char *body, size_t bytes);

@@ -7,7 +7,8 @@
  * The root's words are everybody's: those of whatever it heard of first. A rank says that another is lost
  * only of those below it: where a parent is lost, it may be the child that is cut off, so the child waits for
  * what the root says, from wherever it finds a refuge (control_climb.c). Where the root itself is lost, all
- * say the same of it. What is said twice is heard once: flags tell what is known. */
+ * say the same of it. A goodbye goes the same way, so that it does not overtake what its sender said before.
+ * What is said twice is heard once: flags tell what is known. */
 #include <stdio.h>
 #include <string.h>
 
@@ -150,7 +151,7 @@ void banyan_control_lose_member(banyan_control *control, int rank, banyan_status
 
     banyan_control_unlink(control, rank);
     pthread_mutex_lock(&control->lock);
-    has_left = control->left[rank];
+    has_left = control->left[rank] || control->members[rank].is_leaving;
     control->silent[rank] = 0;
     pthread_mutex_unlock(&control->lock);
     if (is_neighbour && !has_left && !may_return(control, rank, status))
@@ -200,8 +201,19 @@ void banyan_control_hear_left(banyan_control *control, int from, int rank, const
 {
     int is_known;
 
-    if (bytes != 8 || rank == control->rank)
+    if (bytes != 8)
         return;
+    if (from > control->rank && control->rank != 0) {
+        control->members[rank].is_leaving = 1;
+        control->left_after[rank] = banyan_get64(body);
+        banyan_control_put_above(control, LEFT, rank, body, bytes);
+        return;
+    }
+    if (rank == control->rank) {
+        control->has_goodbye_returned = 1;
+        banyan_control_put_below(control, -1, LEFT, rank, body, bytes);
+        return;
+    }
     pthread_mutex_lock(&control->lock);
     is_known = control->left[rank];
     control->left[rank] = 1;
@@ -209,9 +221,7 @@ void banyan_control_hear_left(banyan_control *control, int from, int rank, const
     pthread_mutex_unlock(&control->lock);
     if (is_known)
         return;
-    if (from > control->rank)
-        banyan_control_put_above(control, LEFT, rank, body, bytes);
-    banyan_control_put_below(control, from, LEFT, rank, body, bytes);
+    banyan_control_put_below(control, -1, LEFT, rank, body, bytes);
     control->handler.left(control->handler.context, rank, banyan_get64(body));
 }
 
@@ -323,10 +333,11 @@ void banyan_control_tell_all_news(banyan_control *control, int rank)
     }
 }
 
-/* Where the root has not said why the group is over, ours are better than none. */
+/* What the root should have told those below us, that we leave and why the group is over, they hear from us
+ * where it has not. */
 void banyan_control_leave_words(banyan_control *control)
 {
-    unsigned char body[8 + sizeof control->reason.text];
+    unsigned char body[8 + sizeof control->reason.text], calls[8];
     size_t bytes = 0;
 
     pthread_mutex_lock(&control->lock);
@@ -335,6 +346,9 @@ void banyan_control_leave_words(banyan_control *control)
     pthread_mutex_unlock(&control->lock);
     if (bytes)
         banyan_control_put_below(control, -1, ABORT, 0, body, bytes);
+    banyan_put64(calls, control->left_after[control->rank]);
+    if (!control->has_goodbye_returned)
+        banyan_control_put_below(control, -1, LEFT, control->rank, calls, sizeof calls);
 }
 
 void banyan_control_tell_own_news(banyan_control *control)
@@ -352,7 +366,7 @@ void banyan_control_tell_own_news(banyan_control *control)
     for (int i = control->rank + 1; i < control->size; i++) {
         if (banyan_tree_child_toward(control->fanout, control->rank, i) < 0)
             continue;
-        if (control->left[i])
+        if (control->left[i] || control->members[i].is_leaving)
             tell_left(control, control->refuge, i);
         if (control->lost[i] && has_failed)
             tell_failure(control, control->refuge, i);

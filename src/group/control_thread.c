@@ -59,10 +59,10 @@ static void note_beat(banyan_control *control, int rank, const unsigned char *bo
     state->call[bytes - BEAT_HEAD] = 0;
 }
 
-/* Nobody waits for a heartbeat that does not fit: the next one tells more. */
+/* Where the connection is full, heartbeats do not pile up: the next one tells more. */
 static void put_beat(banyan_control *control, int to, int about, const unsigned char *body, size_t bytes)
 {
-    if (banyan_control_is_linked(control, to) && !banyan_channel_has_unsent(&control->members[to].channel))
+    if (banyan_control_is_linked(control, to) && !(control->members[to].events & EPOLLOUT))
         banyan_control_put(control, to, BEAT, about, body, bytes);
 }
 
@@ -194,8 +194,8 @@ static void deliver(banyan_control *control, const letter *l)
         control->has_verdict = 1;
         banyan_control_put_below(control, -1, ABORT, 0, l->body, l->bytes);
     } else if (l->type == LEFT) {
+        control->left_after[control->rank] = banyan_get64(l->body);
         banyan_control_put_above(control, LEFT, control->rank, l->body, l->bytes);
-        banyan_control_put_below(control, -1, LEFT, control->rank, l->body, l->bytes);
     } else if (l->type == PLAN) {
         banyan_control_put_children(control, PLAN, 0, l->body, l->bytes);
     } else if (l->type == CALL) {
@@ -254,7 +254,8 @@ static int may_go(banyan_control *control, int64_t now_ns)
     for (int i = 0; i < control->link_count; i++)
         has_below |= control->linked[i] > control->rank;
     pthread_mutex_lock(&control->lock);
-    is_over = control->left[0] || (control->status ? control->has_verdict : !control->is_ready);
+    is_over = control->left[0] ||
+              (control->status ? control->has_verdict && control->has_goodbye_returned : !control->is_ready);
     pthread_mutex_unlock(&control->lock);
     return !has_below || is_over || control->rank == 0 || now_ns >= control->farewell_ns ||
            !banyan_control_is_rooted(control);
@@ -317,6 +318,8 @@ static void serve(banyan_control *control, const struct epoll_event *events, int
             banyan_control_go_on_answering(control);
         else if (events[i].data.u64 == KEY_REFUGE)
             banyan_control_go_on_climbing(control);
+        else if (events[i].data.u64 == KEY_ORPHAN)
+            banyan_control_hear_of_orphans(control);
 }
 
 /* Who is missed is found after all that has come was heard: a thread that comes late itself has not listened
@@ -347,6 +350,7 @@ void *banyan_control_watch_over(void *argument)
         if (is_due && count < MOST_EVENTS) {
             banyan_control_miss_silent(control, now_ns);
             give_up_away(control, now_ns);
+            banyan_control_look_after_orphans(control, now_ns);
             is_due = 0;
         }
         now_ns = banyan_clock_ns();

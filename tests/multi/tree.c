@@ -163,10 +163,10 @@ TEST(a_killed_root_is_named_by_all)
     expect_to_survive(1u << 0);
 }
 
-TEST(a_chain_of_killed_ranks_does_not_lose_those_below_it)
+TEST(ranks_that_die_with_their_parent_are_found_and_those_below_go_on)
 {
     expect_to_survive(1u << 1 | 1u << 3);
-    expect_to_survive(1u << 0 | 1u << 2 | 1u << 5);
+    expect_to_survive(1u << 1 | 1u << 4 | 1u << 9 | 1u << 10);
 }
 
 /* SIGSTOP */
@@ -371,7 +371,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_killed_leaf_is_named_by_all),
         cmocka_unit_test(a_killed_inner_rank_does_not_lose_those_below_it),
         cmocka_unit_test(a_killed_root_is_named_by_all),
-        cmocka_unit_test(a_chain_of_killed_ranks_does_not_lose_those_below_it),
+        cmocka_unit_test(ranks_that_die_with_their_parent_are_found_and_those_below_go_on),
         cmocka_unit_test(a_stopped_inner_rank_is_a_time_out_in_the_same_words),
         cmocka_unit_test(an_inner_rank_that_pauses_holds_up_calls_and_loses_nothing),
         cmocka_unit_test(an_abort_reaches_every_level),
