@@ -182,6 +182,7 @@ void banyan_control_hear_abort(banyan_control *control, int from, const unsigned
         return;
     status = (banyan_status)(banyan_get32(body) & 0xff);
     lost = (int)banyan_get32(body + 4);
+    status = status ? status : BANYAN_REMOTE_ERROR;
     lost = lost < 0 || lost >= control->size ? -1 : lost;
     memcpy(sentence, body + 8, bytes - 8);
     sentence[bytes - 8] = '\0';
