@@ -91,6 +91,9 @@ static void take_rank(status_group *g, const banyan_json *item, int is_own_word)
     view->state.done = (uint64_t)integer_of(item, "done", 0);
     view->state.since_s = number_of(item, "since_s");
     snprintf(view->state.call, sizeof view->state.call, "%s", string_of(item, "call"));
+    view->state.control_connections = (int)integer_of(item, "control_connections", 0);
+    view->state.control_bytes_in = (uint64_t)integer_of(item, "control_bytes_in", 0);
+    view->state.control_bytes_out = (uint64_t)integer_of(item, "control_bytes_out", 0);
 }
 
 static void take_flags(const banyan_json *array, char *flags, int size)

@@ -91,14 +91,14 @@ static void explain(void *context, int peer, const void *theirs, banyan_error *o
 }
 
 /* What ended the group is told in the same words everywhere. A rank of this host may have ended our data
- * before the control thread has heard of anything: then there is a failure to wait for the hub's words
- * about. */
+ * before the control thread has heard of anything: then there is a failure to wait for the root's words
+ * about, or to be told to all where we are the root. */
 banyan_status banyan_calls_hear_verdict(banyan_comm *comm, banyan_status status)
 {
     banyan_control *control = banyan_world_control(comm->group->world);
     banyan_status verdict;
 
-    if (comm->rank != 0 && (status == BANYAN_PEER_LOST || status == BANYAN_REMOTE_ERROR))
+    if (status == BANYAN_PEER_LOST || status == BANYAN_REMOTE_ERROR)
         banyan_control_abort(control, status, comm->err.text);
     verdict = banyan_control_verdict(control, &comm->err);
     return verdict ? verdict : status;

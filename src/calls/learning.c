@@ -9,7 +9,7 @@
  * network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
  * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
  *
- * Cost while watching: one exchange of 16 bytes over the control star, at most every WATCH_S. */
+ * Cost while watching: one exchange of 16 bytes over the control tree, at most every WATCH_S. */
 #include "calls/learning.h"
 
 #include <math.h>

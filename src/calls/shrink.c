@@ -8,10 +8,10 @@
  *     leader ── MEMBERS ──> all               a whole time-out, or seven tenths of the time have passed
  *     rank r ── CARD ──> leader ── CARDS ──> all
  *
- * Everybody then starts the new control star, whose rank 0 is the leader. It is ready when all members have
+ * Everybody then starts the new control tree, whose root is the leader. It is ready when all members have
  * connected, and nobody returns SUCCESS before.
  *
- * At most one group. From the moment in which a rank may be counted in, just before it starts the star, it is
+ * At most one group. From the moment in which a rank may be counted in, just before it starts the tree, it is
  * bound: it takes part in no other group of this communicator, even if this one fails. Until then nothing is
  * lost when a leader or a member falls out, and all go round again. A group that begins has bound all of its
  * members, and two groups that both meet an exclusive rule (bootstrap/quorum.h) share a rank; so there cannot

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/split.c: groups out of a group that works. Colors, keys and cards go through the group's control
- * star.
- */
+ * tree. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/world.h: a group whose ranks are processes, on this host or many: what one of them knows.
  *
- *     cards of all ranks ─> the same setup everywhere ─> control star (group/control.h), data endpoint
+ *     cards of all ranks ─> the same setup everywhere ─> control tree (group/control.h), data endpoint
  *
  * Rank 0 makes each plan when it enters the first call that needs it, and sends it to all; the others wait
  * for it, and check its digest. Every call has a label (its number, arguments and plan); each stream begins

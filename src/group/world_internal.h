@@ -61,7 +61,7 @@ banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup
 banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
                                 const banyan_setup *setup, banyan_error *err);
 
-/* world_transports.c: opens what carries the bytes, and starts the control star. */
+/* world_transports.c: opens what carries the bytes, and starts the control tree. */
 banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup, banyan_error *err);
 void banyan_world_spread(void *context, banyan_status status, const char *sentence);
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);

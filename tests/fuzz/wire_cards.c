@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/wire_cards.c: what comes over connections that have proven themselves, from a rank gone mad:
- * messages of the control star, cut out of a stream, and cards. */
+ * messages of the control tree, cut out of a stream, and cards. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

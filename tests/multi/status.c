@@ -91,7 +91,8 @@ static int wait_for_one(job_rank *self)
         int well = says(0, "\"begun\":2,\"done\":1") &&
                    says(0, "\"call\":\"allreduce(count 5, float32, sum)\"") &&
                    says(2, "\"begun\":1,\"done\":1") && says(1, "\"lost\":[],\"left\":[]") &&
-                   says(0, "\"peers\":[{\"rank\":1,");
+                   says(0, "\"peers\":[{\"rank\":1,") && says(0, "\"control_connections\":2,") &&
+                   says(0, "\"control_connections\":1,") && says(2, "\"control_connections\":1,");
 
         EXPECT(well, "wrong words");
         EXPECT(find_socket(2, path, sizeof path) && !stat(path, &facts) && (facts.st_mode & 0777) == 0600,
