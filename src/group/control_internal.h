@@ -52,7 +52,7 @@ typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
-    uint32_t events; /* that are waited for; EPOLLOUT: the system did not take all that was put */
+    uint32_t events;     /* that are waited for; EPOLLOUT: the system did not take all that was put */
     int is_leaving;      /* it has said goodbye; the root has not told all yet */
     int is_looked_after; /* at the root (control_orphans.c) */
     int64_t told_ns;     /* at the root: when it last told its state; 0: never */
