@@ -15,8 +15,8 @@ enum { MOST_RANKS = 1 << 20, FIRST_PORT = 20000, PORTS = 20000 };
 
 typedef struct {
     const char *launcher;
-    const char *rank, *size, *local_rank, *local_size;
-    const char *job[2]; /* the first that is set */
+    const char *rank, *size, *local_rank, *local_size; /* the local ones may be NULL: not told */
+    const char *job[2];                                /* the first that is set */
 } known_launcher;
 
 static const known_launcher known[] = {
@@ -44,6 +44,13 @@ static const known_launcher known[] = {
      "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE",
      {"PMI_JOBID", "SLURM_JOB_ID"}},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, {"FLUX_JOB_ID", NULL}},
+    {"JSM",
+     "JSM_NAMESPACE_RANK",
+     "JSM_NAMESPACE_SIZE",
+     "JSM_NAMESPACE_LOCAL_RANK",
+     "JSM_NAMESPACE_LOCAL_SIZE",
+     {"LSB_JOBID", NULL}},
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "SLURM_JOB_ID"}},
     {"Slurm",
      "SLURM_PROCID",
@@ -51,6 +58,7 @@ static const known_launcher known[] = {
      "SLURM_LOCALID",
      "SLURM_TASKS_PER_NODE",
      {"SLURM_JOB_ID", NULL}},
+    {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}},
 };
 
 static banyan_status read_number(const char *name, const char *text, int low, int high, int *out,
@@ -69,7 +77,8 @@ static banyan_status read_number(const char *name, const char *text, int low, in
 /* What the launcher says about this host is a help, never an error. */
 static void read_local(const known_launcher *l, banyan_lookup lookup, void *context, banyan_launch *out)
 {
-    const char *rank = lookup(context, l->local_rank), *size = lookup(context, l->local_size);
+    const char *rank = l->local_rank ? lookup(context, l->local_rank) : NULL;
+    const char *size = l->local_size ? lookup(context, l->local_size) : NULL;
 
     out->local_rank = -1;
     if (rank && read_number(l->local_rank, rank, 0, MOST_RANKS, &out->local_rank, NULL))
@@ -127,6 +136,7 @@ static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
 {
     const char *address = lookup(context, "MASTER_ADDR"), *port = lookup(context, "MASTER_PORT");
     const char *nodes = lookup(context, "SLURM_STEP_NODELIST");
+    const char *leader = lookup(context, "LWS_LEADER_ADDRESS");
     int number = 0;
     char host[256];
 
@@ -135,6 +145,8 @@ static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
                  number + 1);
     else if (out->job[0] && (out->size == 1 || out->local_size == out->size))
         snprintf(out->root, sizeof out->root, "127.0.0.1:%d", port_of(out->job));
+    else if (out->job[0] && leader)
+        snprintf(out->root, sizeof out->root, "%.200s:%d", leader, port_of(out->job));
     else if (out->job[0] && nodes) {
         first_host(nodes, host, sizeof host);
         snprintf(out->root, sizeof out->root, "%s:%d", host, port_of(out->job));

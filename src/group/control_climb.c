@@ -112,7 +112,16 @@ static void find_root_silent(banyan_control *control)
     }
     if (parent->heard_ns > root->heard_ns)
         root->heard_ns = parent->heard_ns; /* the last we heard from above */
+    control->misses_root = 1;
     banyan_control_set_silent(control, 0, 1);
+}
+
+/* There is a way to it again. */
+static void find_root_again(banyan_control *control)
+{
+    if (control->misses_root)
+        banyan_control_set_silent(control, 0, 0);
+    control->misses_root = 0;
 }
 
 static void give_up_approach(banyan_control *control, banyan_status status, int is_refused)
@@ -239,6 +248,7 @@ void banyan_control_seek_refuge(banyan_control *control, int64_t now_ns)
     if (a->fd >= 0 && now_ns >= a->deadline_ns)
         give_up_approach(control, BANYAN_TIMEOUT, 0);
     if (!needs_refuge(control, now_ns)) {
+        find_root_again(control);
         if (control->is_climbing)
             banyan_control_stop_climbing(control);
         leave_refuge(control, now_ns);

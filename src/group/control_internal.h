@@ -114,6 +114,7 @@ struct banyan_control {
     banyan_tree_climb climb;
     int is_climbing, with_others, is_in_haste;
     int64_t next_climb_ns;
+    int misses_root; /* we have found no way to it, and said so to those below */
     int doubts_root; /* our parent says that the root is lost: we look ourselves */
     suspicion suspicion;
     int has_verdict;         /* the root's words for the end of the group have come */

@@ -192,6 +192,12 @@ TEST(every_launcher_is_recognised)
                                           NULL};
     static const char *const slurm[] = {"SLURM_PROCID=3", "SLURM_NTASKS=8", "SLURM_JOB_ID=42",
                                         "SLURM_STEP_NODELIST=nid[004-007],x1", NULL};
+    static const char *const flux[] = {"FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=6", "FLUX_JOB_ID=f1",  "PMI_RANK=5",
+                                       "PMI_SIZE=6",       "SLURM_PROCID=0",  "BANYAN_ROOT=h:3", NULL};
+    static const char *const jsm[] = {"JSM_NAMESPACE_RANK=1", "JSM_NAMESPACE_SIZE=2",
+                                      "JSM_NAMESPACE_LOCAL_SIZE=2", "LSB_JOBID=9", NULL};
+    static const char *const lws[] = {"LWS_WORKER_INDEX=1", "LWS_GROUP_SIZE=4",
+                                      "LWS_LEADER_ADDRESS=job-0.job.space", NULL};
     static const struct {
         const char *const *environment;
         const char *launcher, *root;
@@ -204,6 +210,9 @@ TEST(every_launcher_is_recognised)
         {pmix, "PMIx", "h:2", 0, 2},
         {mvapich, "MVAPICH", "h:2", 0, 2},
         {slurm, "Slurm", "nid004:", 3, 8},
+        {flux, "Flux", "h:3", 5, 6},
+        {jsm, "JSM", "127.0.0.1:", 1, 2},
+        {lws, "LeaderWorkerSet", "job-0.job.space:", 1, 4},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
