@@ -20,8 +20,10 @@
 #include "transport/transport.h"
 
 #define SILENT_WORDS "been silent for"
-#define ROOM_FACTOR                                                                                          \
-    4 /* connections for each child: as many again for ranks that have lost their parent, thrice */
+
+/* Connections per child that a rank may hold: its own, and those of three of its children's families whose
+ * parents are lost. */
+#define ROOM_FACTOR 4
 
 static void wake(banyan_control *control)
 {
