@@ -13,6 +13,7 @@
 #include "transport/socket.h"
 
 #define READ_BYTES ((size_t)64 << 10)
+#define KEPT_BYTES READ_BYTES /* a larger buffer goes when all of it is sent: plans are long and rare */
 
 void banyan_channel_init(banyan_channel *channel, int fd, size_t limit)
 {
@@ -65,6 +66,15 @@ banyan_status banyan_channel_put(banyan_channel *channel, int type, const void *
     return BANYAN_SUCCESS;
 }
 
+static void drop_sent(banyan_channel *channel)
+{
+    if (channel->out_begin < channel->out_count || channel->out_capacity <= KEPT_BYTES)
+        return;
+    banyan_free(channel->out);
+    channel->out = NULL;
+    channel->out_begin = channel->out_count = channel->out_capacity = 0;
+}
+
 banyan_status banyan_channel_flush(banyan_channel *channel, banyan_error *err)
 {
     while (channel->out_begin < channel->out_count) {
@@ -80,6 +90,7 @@ banyan_status banyan_channel_flush(banyan_channel *channel, banyan_error *err)
             return banyan_fail(err, BANYAN_PEER_LOST, "the connection was lost: %s", strerror(errno));
         }
     }
+    drop_sent(channel);
     return BANYAN_SUCCESS;
 }
 
