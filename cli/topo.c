@@ -9,7 +9,8 @@
 static const cli_option options[] = {
     {"output", 'o', "FILE", "write there instead of to standard output"},
     {"format", 'f', "FORMAT", "draw: text, dot or svg (default: text, or by the ending of -o)"},
-    {"from", 0, "FORM", "read SPEC as nccl, matrix, slurm or smi (default: told from the content)"},
+    {"from", 0, "FORM",
+     "read SPEC as one of the forms of 'banyan list imports' (default: told from the content)"},
     {"active", 0, "RANKS", "check: workers that hold data (default: all)"},
     {NULL, 0, NULL, NULL}};
 

@@ -16,7 +16,8 @@ static const cli_option options[] = {
     {"model", 'm', "NAME", "a model that comes with Banyan, such as resnet152, or a CSV file"},
     {"policy", 'p', "LIST", "policies with commas between, optimal:2 for two streams, or all (default: all)"},
     {"cost", 0, "COST",
-     "linear:A,B[,GAMMA[,LINK]]: start-up in s, s per byte, contention, link's s per byte"},
+     "linear:A,B[,GAMMA[,LINK]]: start-up in s, s per byte, contention, link's s per byte; or a file of "
+     "nccl-tests"},
     {"topo", 0, "SPEC", "take the cost from the planner, on this network"},
     {"algo", 'a', "NAME", "with --topo: algorithm, or auto for the best at each size (default: auto)"},
     {"active", 0, "RANKS", "with --topo: workers that hold data, such as 0,1,4-7 (default: all)"},

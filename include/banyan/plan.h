@@ -48,7 +48,7 @@ BANYAN_API banyan_status banyan_topology_load(const char *spec, banyan_topology 
 /* From a generator only; no file is looked for. The network's name is the string. */
 BANYAN_API banyan_status banyan_topology_generate(const char *spec, banyan_topology **out, banyan_error *err);
 
-/* From a file in one form: "json", "nccl", "matrix", "slurm" or "smi". */
+/* From a file in one form: "json", or one that 'banyan list imports' names, such as "nccl" or "slurm". */
 BANYAN_API banyan_status banyan_topology_import(const char *path, const char *form, banyan_topology **out,
                                                 banyan_error *err);
 

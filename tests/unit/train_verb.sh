@@ -53,6 +53,14 @@ done
 sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json" | awk '{ exit !($1 > 1.46e-9 && $1 < 1.50e-9) }' ||
     complain "a ring of four costs $(sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json") s per byte"
 
+# From nccl-tests: the sample has 1 GiB in 10 ms.
+"$banyan" train --model vgg16 --policy single --cost "$1/tests/data/import/nccl-tests.json" --json > "$place/json" ||
+    complain "--cost with a file of nccl-tests fails"
+grep -q 'measured on 4 ranks' "$place/json" || complain "the source of a measured cost is not told"
+sed 's/all_reduce_perf/all_gather_perf/' "$1/tests/data/import/nccl-tests.json" > "$place/gather.json"
+"$banyan" train --model vgg16 --cost "$place/gather.json" 2> "$place/log" && complain "times of an all-gather are taken"
+grep -q 'it is of all_gather_perf, not of all_reduce_perf' "$place/log" || complain "the wrong program is not named"
+
 printf 'name,elements,t_b\na,1000,1e-3\nb,1000,1e-3\n' > "$place/model.csv"
 "$banyan" train --model "$place/model.csv" --policy single --forward 1ms --element-bytes 2 \
     --cost linear:1e-3,1e-6 --json > "$place/json" || complain "a model of one's own fails"
