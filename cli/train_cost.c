@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/train_cost.c: what an all-reduce costs, as the user says it, as the planner predicts it, or as nccl-tests
- * measured it.
+/* cli/train_cost.c: what an all-reduce costs, as the user says it, as the planner predicts it, or as
+ * nccl-tests measured it.
  *
  * The planner is asked for sizes from 4 KiB up to the whole model, each four times the one before; between
  * them time is taken to grow evenly. A line through all would be wrong by up to a fifth where one algorithm

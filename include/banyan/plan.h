@@ -410,12 +410,18 @@ typedef struct {
             NULL, 0                                                                                          \
     }
 
-/* "json", "msccl", "dot", "trace" (Chrome's), "tables" (of network interfaces) or "text". topology
- * gives nodes their names and may be NULL, except for trace and tables. config may be NULL. */
+/* "json", "msccl", "mscclpp" (an execution plan), "dot", "trace" (Chrome's), "tables" (of network
+ * interfaces) or "text". topology gives nodes their names and may be NULL, except for trace and tables.
+ * config may be NULL. */
 BANYAN_API banyan_status banyan_schedule_export(const banyan_schedule *schedule,
                                                 const banyan_topology *topology, const char *format,
                                                 const banyan_export_config *config, char **out,
                                                 banyan_error *err);
+
+/* Writes PREFIX.RANK.et for each rank: Chakra execution traces of a vector of so many bytes (0: 64 MiB),
+ * which ASTRA-sim runs as a custom collective. */
+BANYAN_API banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes,
+                                                     const char *prefix, banyan_error *err);
 
 #ifdef __cplusplus
 }

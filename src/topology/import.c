@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/import.c: the list of importers. A file is offered to them in this order: AMD's tables before
- * NVIDIA's, whose header they share, and the matrix last, because nearly any text with commas looks like one. */
+ * NVIDIA's, whose header they share, and the matrix last, because nearly any text with commas looks like
+ * one. */
 #include "topology/import.h"
 
 #include <string.h>

@@ -185,7 +185,7 @@ static banyan_status read_device(fabric *in, banyan_word line, int is_adapter, i
     found->line = number;
     found->is_adapter = is_adapter;
     found->description =
-        take_quoted(&remark, &description) ? banyan_word_trim(description) : (banyan_word){0};
+        take_quoted(&remark, &description) ? banyan_word_trim(description) : (banyan_word){"", 0};
     return BANYAN_SUCCESS;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/import_nccl_tests.c: the network that a run of nccl-tests shows from outside: one switch.
  *
- *        net              Each rank hangs on it with the bus bandwidth of the run's best size. That is what the
- *     // || || \\         bus bandwidth means: the rate of each rank's link with which an optimal algorithm on a
- *    g0 g1 .. gN-1        switch takes the measured time (n/(2(n-1)) of it for an all-reduce).
+ *        net           Each rank hangs on it with the bus bandwidth of the run's best size. That is what the
+ *     // || || \\      bus bandwidth means: the rate of each rank's link with which an optimal algorithm on
+ *    g0 g1 .. gN-1     a switch takes the measured time (n/(2(n-1)) of it for an all-reduce).
  *
- * A cable's latency is such that ceil(log2 N) steps over the switch, the fewest that join N ranks, take the time of
- * the smallest size. One number for all links is all that one collective over all ranks tells; banyan-probe(1)
- * measures a network link by link. */
+ * A cable's latency is such that ceil(log2 N) steps over the switch, the fewest that join N ranks, take the
+ * time of the smallest size. One number for all links is all that one collective over all ranks tells;
+ * banyan-probe(1) measures a network link by link. */
 #include <stdio.h>
 
 #include "topology/build.h"

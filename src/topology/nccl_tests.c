@@ -3,7 +3,8 @@
  *
  *     {"version": 2, "args": ["./all_reduce_perf", ...], "nccl_version": 22809,
  *      "config": {"nthreads": 1, "ngpus": 1, "devices": [{"rank": 0, "hostname": "a"}, ...]},
- *      "results": [{"size": 1024, "out_of_place": {"time": 11.2, "alg_bw": 0.09, "bus_bw": 0.16}, "in_place": ...}]}
+ *      "results": [{"size": 1024, "out_of_place": {"time": 11.2, "alg_bw": 0.09, "bus_bw": 0.16},
+ *                   "in_place": ...}]}
  *
  * A process lists one device, however many threads and GPUs it drives: the ranks are processes x nthreads x
  * ngpus, in order. Times are in us, bandwidths in GB/s. */

@@ -91,6 +91,7 @@ check_met_once '#include <expat' src/core/xml.c
 check_met_once '#include <hwloc' src/topology/discover.c
 check_met_once '#include <(coin/)?Clp' src/solve/engines/clp.c
 check_met_once '#include <sodium' src/core/auth.c
+check_met_once '#include <zlib' src/core/gzip.c
 check_met_once '\b(secure_)?getenv *\(|\benviron\b' src/core/settings.c
 
 [ $failed = 0 ] && echo "every include keeps to src/modules.txt"
