@@ -157,7 +157,8 @@ static void print_share(const bench_table *t)
     char size[32], rate[32];
 
     if (t->best_share > 0)
-        printf("# Share of the bound   : %.1f %% at %s (no algorithm can do better than %s here)\n",
+        printf("# Share of the bound   : %.1f %% at %s (no algorithm that sends partial sums whole can do "
+               "better than %s here)\n",
                100 * t->best_share, banyan_show_bytes((double)t->best_bytes, size, sizeof size),
                banyan_show_rate(t->bound_bytes_per_s, rate, sizeof rate));
 }

@@ -40,6 +40,9 @@ static void print(const cli_question *question, const banyan_bounds_info *bound)
     print_rate("reduce-scatter", bound->reducescatter_bytes_per_s, bound->reducescatter_is_tight,
                bound->bytes);
     printf("  %s\n", bound->explanation);
+    printf(
+        "  This holds for all algorithms that send partial sums whole, neither coded nor compressed; latency "
+        "counts 0.\n");
 }
 
 /* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other
