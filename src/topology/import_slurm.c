@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/import_slurm.c: Slurm's topology.conf (topology/tree).
+/* topology/import_slurm.c: Slurm's topology.conf: topology/tree, and the blocks of topology/block.
  *
  *     SwitchName=s0 Nodes=tux[0-15]             core
  *     SwitchName=s1 Nodes=tux[16-31]           /    \          every node is a worker and a host of its own,
@@ -23,8 +23,16 @@ static const double highest_gbps = 1e9;
 
 typedef struct {
     banyan_word name, switches, nodes, speed;
+    banyan_word block, sizes; /* of topology/block */
     int line;
 } statement;
+
+typedef struct {
+    banyan_switch_tree *tree;
+    int count;          /* of statements */
+    banyan_text blocks; /* their names, with commas between */
+    int block_count, block_line;
+} reader;
 
 static banyan_status read_speed(banyan_word speed, int line, double *gbps, banyan_error *err)
 {
@@ -61,10 +69,39 @@ static banyan_status add_switch(banyan_switch_tree *tree, const statement *said,
     return status;
 }
 
+/* A block is a switch with its nodes; BlockSizes are for the scheduler. */
+static banyan_status add_block(reader *in, statement *said, banyan_error *err)
+{
+    if (said->sizes.at && !said->block.at)
+        return BANYAN_SUCCESS;
+    said->name = said->block;
+    in->block_line = said->line;
+    banyan_text_add(&in->blocks, "%s", in->block_count++ ? "," : "");
+    banyan_text_add_bytes(&in->blocks, said->block.at, said->block.length);
+    return in->blocks.failed ? banyan_fail_memory(err) : add_switch(in->tree, said, err);
+}
+
+/* Several blocks hang on one more switch. */
+static banyan_status join_blocks(reader *in, banyan_error *err)
+{
+    banyan_status status;
+
+    if (in->block_count < 2)
+        return BANYAN_SUCCESS;
+    status = banyan_switch_tree_begin(in->tree, (banyan_word){"net", 3}, in->block_line,
+                                      BANYAN_SWITCH_TREE_GBPS, err);
+    return status ? status
+                  : banyan_switch_tree_add_switches(
+                        in->tree, (banyan_word){in->blocks.bytes, in->blocks.length}, in->block_line, err);
+}
+
 static banyan_status read_pair(statement *said, banyan_word pair, int line, banyan_error *err)
 {
-    static const char *const keys[] = {"SwitchName", "Switches", "Nodes", "LinkSpeed"};
-    banyan_word *const values[] = {&said->name, &said->switches, &said->nodes, &said->speed};
+    static const char *const keys[] = {"SwitchName", "Switches",  "Nodes",
+                                       "LinkSpeed",  "BlockName", "BlockSizes"};
+    banyan_word *const values[] = {&said->name,  &said->switches, &said->nodes,
+                                   &said->speed, &said->block,    &said->sizes};
+    const int count = (int)(sizeof keys / sizeof *keys);
     const char *equals = memchr(pair.at, '=', pair.length);
     banyan_word key = {pair.at, equals ? (size_t)(equals - pair.at) : pair.length};
     int near;
@@ -72,7 +109,7 @@ static banyan_status read_pair(statement *said, banyan_word pair, int line, bany
     if (!equals)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: expected KEY=VALUE, not %s", line,
                            banyan_word_show(pair).text);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < count; i++) {
         if (!banyan_word_is_like(key, keys[i]))
             continue;
         if (values[i]->at)
@@ -80,16 +117,13 @@ static banyan_status read_pair(statement *said, banyan_word pair, int line, bany
         *values[i] = (banyan_word){equals + 1, pair.length - key.length - 1};
         return BANYAN_SUCCESS;
     }
-    if (banyan_word_is_like(key, "BlockName") || banyan_word_is_like(key, "BlockSizes"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "line %d: this is a file of topology/block; only topology/tree is read", line);
-    near = banyan_near_find(banyan_word_show(key).text, keys, 4);
+    near = banyan_near_find(banyan_word_show(key).text, keys, count);
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: unknown key %s%s%s", line,
                        banyan_word_show(key).text, near < 0 ? "" : ", did you mean ",
                        near < 0 ? "" : keys[near]);
 }
 
-static banyan_status read_statement(banyan_switch_tree *tree, banyan_word text, int line, banyan_error *err)
+static banyan_status read_statement(reader *in, banyan_word text, int line, banyan_error *err)
 {
     statement said = {.line = line};
     banyan_word pair;
@@ -101,9 +135,14 @@ static banyan_status read_statement(banyan_switch_tree *tree, banyan_word text, 
                                "line %d: include is not followed; put the other file's lines here", line);
         status = read_pair(&said, pair, line, err);
     }
-    if (!status && !said.name.at)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: a line needs SwitchName", line);
-    return status ? status : add_switch(tree, &said, err);
+    if (status)
+        return status;
+    if (said.block.at || said.sizes.at)
+        return add_block(in, &said, err);
+    if (!said.name.at)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: a line needs SwitchName or BlockName",
+                           line);
+    return add_switch(in->tree, &said, err);
 }
 
 static banyan_word without_comment(banyan_word line)
@@ -116,8 +155,7 @@ static banyan_word without_comment(banyan_word line)
 }
 
 /* Lines that end in a backslash go on; such a statement is put together in joined. */
-static banyan_status read_lines(banyan_switch_tree *tree, banyan_scan *scan, banyan_text *joined, int *count,
-                                banyan_error *err)
+static banyan_status read_lines(reader *in, banyan_scan *scan, banyan_text *joined, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int begin = 0;
@@ -141,8 +179,8 @@ static banyan_status read_lines(banyan_switch_tree *tree, banyan_scan *scan, ban
         if (goes_on)
             continue;
         if (line.length) {
-            status = read_statement(tree, line, begin, err);
-            ++*count;
+            status = read_statement(in, line, begin, err);
+            in->count++;
         }
         joined->length = 0;
     }
@@ -155,25 +193,27 @@ static banyan_status parse(const char *text, size_t length, banyan_topology **ou
     banyan_text joined = BANYAN_TEXT_EMPTY;
     banyan_error problem;
     banyan_scan scan;
-    banyan_switch_tree *tree = banyan_switch_tree_create();
+    reader in = {.tree = banyan_switch_tree_create()};
     banyan_status status =
-        tree ? banyan_scan_check_text(text, length, &problem) : banyan_fail_memory(&problem);
-    int count = 0;
+        in.tree ? banyan_scan_check_text(text, length, &problem) : banyan_fail_memory(&problem);
 
     banyan_scan_init(&scan, text, length);
     banyan_topology_builder_init(&builder, "slurm");
     if (!status)
-        status = read_lines(tree, &scan, &joined, &count, &problem);
-    if (!status && !count)
+        status = read_lines(&in, &scan, &joined, &problem);
+    if (!status && !in.count)
         status = banyan_fail(&problem, BANYAN_INVALID_ARGUMENT, "there is no SwitchName line");
     if (!status)
-        status = banyan_switch_tree_check(tree, &problem);
+        status = join_blocks(&in, &problem);
+    if (!status)
+        status = banyan_switch_tree_check(in.tree, &problem);
     if (status)
         banyan_topology_builder_fail(&builder, status, "%s", problem.text);
     else
-        banyan_switch_tree_build(tree, &builder);
+        banyan_switch_tree_build(in.tree, &builder);
     banyan_text_fini(&joined);
-    banyan_switch_tree_destroy(tree);
+    banyan_text_fini(&in.blocks);
+    banyan_switch_tree_destroy(in.tree);
     return banyan_topology_builder_finish(&builder, out, err);
 }
 
@@ -185,7 +225,9 @@ static int looks_like(const char *text, size_t length)
     while (banyan_scan_next_line(&scan)) {
         banyan_word line = without_comment(scan.line);
 
-        if (line.length >= 11 && banyan_word_is_like((banyan_word){line.at, 11}, "SwitchName="))
+        if (line.length >= 11 && (banyan_word_is_like((banyan_word){line.at, 11}, "SwitchName=") ||
+                                  banyan_word_is_like((banyan_word){line.at, 10}, "BlockName=") ||
+                                  banyan_word_is_like((banyan_word){line.at, 11}, "BlockSizes=")))
             return 1;
         if (line.length)
             return line.length >= 7 && banyan_word_is_like((banyan_word){line.at, 7}, "include");

@@ -144,10 +144,11 @@ banyan_status banyan_nccl_tests_parse(const char *text, size_t length, banyan_nc
                                       banyan_error *err)
 {
     banyan_json *document = NULL;
-    reader in = {banyan_alloc(1, sizeof *in.results), err};
+    reader in = {.err = err};
     banyan_status status;
 
     *out = NULL;
+    in.results = banyan_alloc(1, sizeof *in.results);
     status = in.results ? banyan_json_parse(text, length, &document, err) : banyan_fail_memory(err);
     if (!status && !list_field(document, "results"))
         status = complain(&in, "there is no array \"results\" of 1 to 65536 rows");

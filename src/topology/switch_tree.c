@@ -152,6 +152,8 @@ banyan_status banyan_switch_tree_check(banyan_switch_tree *in, banyan_error *err
         if (in->entities[i].kind == SWITCH && !in->entities[i].is_defined)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: switch %.60s has no line of its own",
                                in->entities[i].line, banyan_names_text(&in->names, i));
+    if (!in->entity_count)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no switch in the file");
     queue = banyan_alloc((size_t)in->entity_count, sizeof *queue);
     first = banyan_alloc((size_t)in->entity_count + 1, sizeof *first);
     if (!queue || !first) {

@@ -25,7 +25,7 @@ banyan_status banyan_switch_tree_add_switches(banyan_switch_tree *tree, banyan_w
 banyan_status banyan_switch_tree_add_nodes(banyan_switch_tree *tree, banyan_word hostlist, int line,
                                            banyan_error *err);
 
-/* Every switch was begun, and none is above itself. There must be a switch. */
+/* There is a switch, every one was begun, and none is above itself. */
 banyan_status banyan_switch_tree_check(banyan_switch_tree *tree, banyan_error *err);
 
 /* After a successful check. */

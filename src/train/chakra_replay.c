@@ -81,7 +81,7 @@ static item pop(heap *from)
 
 static void start(player *in, int node)
 {
-    int kind = in->trace->nodes[node].kind;
+    banyan_chakra_kind kind = in->trace->nodes[node].kind;
 
     in->is_busy[kind] = kind != BANYAN_CHAKRA_OTHER;
     in->running_count[kind]++;
@@ -90,7 +90,7 @@ static void start(player *in, int node)
 
 static void make_ready(player *in, int node)
 {
-    int kind = in->trace->nodes[node].kind;
+    banyan_chakra_kind kind = in->trace->nodes[node].kind;
 
     if (in->is_busy[kind])
         push(in, &in->waiting[kind], in->now_s, node);
@@ -114,7 +114,7 @@ static void pass(player *in, double until_s)
 
 static void finish(player *in, int node)
 {
-    int kind = in->trace->nodes[node].kind;
+    banyan_chakra_kind kind = in->trace->nodes[node].kind;
 
     in->running_count[kind]--;
     in->is_busy[kind] = 0;

@@ -95,7 +95,9 @@ expect 0 "  Reduce      2       2  1                    2        32768        16
     plan mesh:2x2 --algo multitree --order yx --bytes 64KiB --format tables
 expect 0 "node 3 (g3):" plan mesh:2x2 --algo multitree --format tables
 expect 0 "Gather" plan hosts:2+3 --algo ring --format tables
-expect_sentence 2 "the format 'tabels' is not json, msccl, dot, trace, tables or text" plan ring:4 --format tabels
+expect_sentence 2 "the format 'tabels' is not json, msccl, mscclpp, dot, trace, tables or text" plan ring:4 --format tabels
+expect_sentence 2 "a Chakra trace is a file for each rank: -o NAME writes NAME.RANK.et" plan ring:4 --format chakra
+expect_sentence 2 "the ellipsoid method finds pipelined trees only" plan ring:4 --algo forest --method ellipsoid --stages overlap
 expect 0 "not here:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
 expect_sentence 2 "--bytes: a vector has at least one byte" plan ring:4 --bytes 0 --json
