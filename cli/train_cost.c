@@ -81,7 +81,7 @@ static banyan_status load_from_planner(const cli_arguments *arguments, const ban
     return status;
 }
 
-/* A table has room for so many sizes: of more, every second one is left out, and again. */
+/* A table has room for BANYAN_MOST_POINTS sizes: of more, every second one is left out, repeatedly. */
 static banyan_status take_rows(const banyan_nccl_tests *results, cli_cost *out, banyan_error *err)
 {
     double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS];

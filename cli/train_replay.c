@@ -325,7 +325,7 @@ static const char *kind_name(const request *what)
                                                  : "barrier";
 }
 
-/* What all requests of one name come to, from the first of them. */
+/* The totals of all requests of one name. */
 typedef struct {
     const char *name;
     int calls;

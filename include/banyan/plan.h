@@ -418,7 +418,7 @@ BANYAN_API banyan_status banyan_schedule_export(const banyan_schedule *schedule,
                                                 const banyan_export_config *config, char **out,
                                                 banyan_error *err);
 
-/* Writes PREFIX.RANK.et for each rank: Chakra execution traces of a vector of so many bytes (0: 64 MiB),
+/* Writes PREFIX.RANK.et for each rank: Chakra execution traces of a vector of that many bytes (0: 64 MiB),
  * which ASTRA-sim runs as a custom collective. */
 BANYAN_API banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes,
                                                      const char *prefix, banyan_error *err);

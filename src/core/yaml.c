@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core/yaml.c: recursive descent over lines and columns.
  *
- *     - topology: a        a block: what begins in one column, line after line, with «- » or «KEY: »;
- *       tree:              the value of a key lies in deeper columns, or begins with «- » in the key's own
+ *     - topology: a        a block: what begins in one column, line after line, with '- ' or 'KEY: ';
+ *       tree:              the value of a key lies in deeper columns, or begins with '- ' in the key's own
  *         switches: [x, y] a flow: brackets, as in JSON, but strings need no quotes
  *
  * Texts go to one pool; while it grows, values hold offsets, which become pointers at the end. */
@@ -187,7 +187,7 @@ static banyan_status read_scalar(reader *in, int is_flow)
     return peek(in, 0) == '"' || peek(in, 0) == '\'' ? read_quoted(in) : read_plain(in, is_flow);
 }
 
-/* Reads «KEY:» and moves behind it. */
+/* Reads 'KEY:' and moves behind it. */
 static banyan_status read_key(reader *in, int mapping, int is_flow)
 {
     banyan_yaml *document = in->document;
@@ -287,7 +287,7 @@ static int is_key(reader *in)
 
 static banyan_status read_block(reader *in);
 
-/* What follows «- » or «KEY:»: on the same line, or in lines below that begin right of the column. */
+/* What follows '- ' or 'KEY:': on the same line, or in lines below that begin right of the column. */
 static banyan_status read_below(reader *in, int parent_column, int may_be_item)
 {
     int line = in->line;

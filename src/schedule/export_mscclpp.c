@@ -4,7 +4,7 @@
  *
  * A lane is a thread block with channels of its own to its peers. A thread block holds 64 operations; a
  * longer lane goes on in another one, handed over by a semaphore. Operations name channels and remote
- * buffers by their place in the thread block's lists, and those by the place in the rank's. */
+ * buffers by their index in the thread block's lists, and those by the index in the rank's. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -156,14 +156,14 @@ static void add_handover(writer *in, const char *name, int semaphore)
     banyan_text_add(&in->text, "\n{\"name\":\"%s\",\"semaphore_ids\":[%d]}", name, semaphore);
 }
 
-/* The rank's place in its own lists. */
+/* What was written of a rank so far, and the list that its thread blocks refer to. */
 typedef struct {
     int rank, blocks, semaphores;
     int sources[BANYAN_MSCCLPP_CHANNELS * BANYAN_MSCCLPP_LANES],
         source_count; /* whose memory the rank reads */
-} place;
+} rank_lists;
 
-static void add_facts(writer *in, const place *at, int lane, const block *of)
+static void add_facts(writer *in, const rank_lists *at, int lane, const block *of)
 {
     banyan_text_add(&in->text, "],\n\"channels\":[{\"channel_type\":\"memory\",\"channel_ids\":[");
     for (int i = 0; i < of->peer_count; i++)
@@ -177,7 +177,7 @@ static void add_facts(writer *in, const place *at, int lane, const block *of)
 }
 
 /* Operations first .. end-1 of the lane as one thread block. */
-static void add_block(writer *in, place *at, int lane, size_t first, size_t end)
+static void add_block(writer *in, rank_lists *at, int lane, size_t first, size_t end)
 {
     const banyan_mscclpp_program *of = program_of(in, at->rank, lane);
     block here;
@@ -203,7 +203,7 @@ static void add_block(writer *in, place *at, int lane, size_t first, size_t end)
     add_facts(in, at, lane, &here);
 }
 
-static banyan_status add_lane(writer *in, place *at, int lane)
+static banyan_status add_lane(writer *in, rank_lists *at, int lane)
 {
     const banyan_mscclpp_program *of = program_of(in, at->rank, lane);
     int peers[BANYAN_MSCCLPP_CHANNELS];
@@ -227,7 +227,7 @@ static banyan_status add_lane(writer *in, place *at, int lane)
     return BANYAN_SUCCESS;
 }
 
-static void find_sources(writer *in, place *at)
+static void find_sources(writer *in, rank_lists *at)
 {
     for (int lane = 0; lane < in->plan->lanes; lane++) {
         const banyan_mscclpp_program *of = program_of(in, at->rank, lane);
@@ -239,7 +239,7 @@ static void find_sources(writer *in, place *at)
     }
 }
 
-static void add_connections(writer *in, const place *at)
+static void add_connections(writer *in, const rank_lists *at)
 {
     int is_first = 1;
 
@@ -265,7 +265,7 @@ static void add_connections(writer *in, const place *at)
 static banyan_status add_rank(writer *in, int rank)
 {
     int64_t chunks = in->plan->chunks;
-    place at = {.rank = rank};
+    rank_lists at = {.rank = rank};
     banyan_status status = BANYAN_SUCCESS;
 
     find_sources(in, &at);

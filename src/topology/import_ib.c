@@ -7,7 +7,7 @@
  *     [1](e09d...)  "S-2c5e..."[1]    # lid 647 lmc 0 "leaf-04" lid 73 4xNDR
  *
  * Both ends of a cable list it; it is built once, and the two lines must agree where both are there. A
- * channel adapter's description is «HOST DEVICE»: all adapters of a host are cables of one worker, named
+ * channel adapter's description is 'HOST DEVICE': all adapters of a host are cables of one worker, named
  * for it. Adapters with another description are workers named for their GUID; aggregation nodes of SHARP
  * are left out. Bandwidths are those of the link's width and speed after its coding. The net files of ibsim
  * have the same form, without descriptions and speeds, and are read too. O(lines). */
@@ -46,7 +46,7 @@ typedef struct {
 } connection;
 
 typedef struct {
-    banyan_names ids, hosts, labels, ends; /* an end is «DEVICE PORT», its number that of the connection */
+    banyan_names ids, hosts, labels, ends; /* an end is 'DEVICE PORT', its number that of the connection */
     device *devices;
     connection *connections;
     size_t device_capacity, connection_capacity;
@@ -69,7 +69,7 @@ static int find_device(fabric *in, banyan_word id)
     return found;
 }
 
-/* Takes «"..."» off the front. */
+/* Takes '"..."' off the front. */
 static int take_quoted(banyan_word *rest, banyan_word *out)
 {
     const char *end;
@@ -86,7 +86,7 @@ static int take_quoted(banyan_word *rest, banyan_word *out)
     return 1;
 }
 
-/* Takes «[N]» off the front. */
+/* Takes '[N]' off the front. */
 static int take_port(banyan_word *rest, int *out)
 {
     const char *end;
@@ -102,7 +102,7 @@ static int take_port(banyan_word *rest, int *out)
     return 1;
 }
 
-/* Behind a port there may be «(GUID)» and «[ext N]». */
+/* Behind a port there may be '(GUID)' and '[ext N]'. */
 static void skip_remarks(banyan_word *rest)
 {
     for (;;) {
@@ -127,7 +127,7 @@ static banyan_word comment_of(banyan_word line)
                 : (banyan_word){line.at, 0};
 }
 
-/* «4xNDR» in Gbit/s; 0: the word is none. */
+/* '4xNDR' in Gbit/s; 0: the word is none. */
 static double read_rate(banyan_word word)
 {
     const char *x = memchr(word.at, 'x', word.length);
@@ -157,7 +157,7 @@ static double rate_of(banyan_word remark)
     return gbps;
 }
 
-/* «Switch 65 "S-..." # "..."», likewise Ca, Hca (ibsim) and Rt. */
+/* 'Switch 65 "S-..." # "..."', likewise Ca, Hca (ibsim) and Rt. */
 static banyan_status read_device(fabric *in, banyan_word line, int is_adapter, int number)
 {
     banyan_word rest = line, kind, ports, id;
@@ -231,7 +231,7 @@ static banyan_status read_port(fabric *in, banyan_word line, int number)
     return keep_end(in, &found);
 }
 
-/* vendid=, devid=, sysimgguid=, switchguid=, caguid=, and the lines «Chassis ...» of -g tell nothing. */
+/* vendid=, devid=, sysimgguid=, switchguid=, caguid=, and the lines 'Chassis ...' of -g tell nothing. */
 static int is_fact(banyan_word line)
 {
     return memchr(line.at, '=', line.length) || banyan_word_begins(line, "Chassis");
@@ -300,7 +300,7 @@ static banyan_status check_connections(const fabric *in)
     return BANYAN_SUCCESS;
 }
 
-/* «HOST DEVICE», or one word: the host. Vendors' default texts have more words or none. */
+/* 'HOST DEVICE', or one word: the host. Vendors' default texts have more words or none. */
 static int find_host(banyan_word description, banyan_word *host)
 {
     banyan_word device_name, more;
@@ -392,7 +392,7 @@ static banyan_status parse(const char *text, size_t length, banyan_topology **ou
     return banyan_topology_builder_finish(&builder, out, err);
 }
 
-/* A line «Switch N "...» or «Ca N "...», with nothing but facts and comments before it. */
+/* A line 'Switch N "...' or 'Ca N "...', with nothing but facts and comments before it. */
 static int looks_like(const char *text, size_t length)
 {
     banyan_scan scan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/import_rocm.c: what «rocm-smi --showtopo» prints: tables between pairs of GPUs, one below the
+/* topology/import_rocm.c: what 'rocm-smi --showtopo' prints: tables between pairs of GPUs, one below the
  * other, and the NUMA node of each.
  *
  *     ============ Hops between two GPUs ============         ===== Link Type between two GPUs =====
@@ -36,7 +36,7 @@ static banyan_status complain(const tables *in, int line, const char *what)
     return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT, "line %d: %s", line, what);
 }
 
-/* The number in «GPU12», or -1. */
+/* The number in 'GPU12', or -1. */
 static int gpu_number(banyan_word word)
 {
     int number;
@@ -131,7 +131,7 @@ static banyan_status read_table(tables *in, banyan_scan *scan, int is_types)
     return status;
 }
 
-/* «GPU[3] : (Topology) Numa Node: 1», in older versions «GPU 3 :». */
+/* 'GPU[3] : (Topology) Numa Node: 1', in older versions 'GPU 3 :'. */
 static banyan_status read_numa(tables *in, const banyan_scan *scan)
 {
     banyan_word line = banyan_word_trim(scan->line), number, node = {0};

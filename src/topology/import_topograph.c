@@ -26,7 +26,7 @@ static const double latency_s = 1e-6;
 
 typedef struct {
     const banyan_json *instances;
-    banyan_names workers, switches, domains, edges; /* an edge is «CHILD PARENT»: names have no blanks */
+    banyan_names workers, switches, domains, edges; /* an edge is 'CHILD PARENT': names have no blanks */
     banyan_topology_builder *builder;
     banyan_error *err;
 } reader;

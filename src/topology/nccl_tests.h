@@ -13,7 +13,7 @@ typedef struct {
 } banyan_nccl_tests_row;
 
 typedef struct {
-    char program[64]; /* «all_reduce_perf» */
+    char program[64]; /* 'all_reduce_perf' */
     int rank_count;
     int *host_of; /* of each rank */
     char **hosts; /* their names */

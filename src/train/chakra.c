@@ -168,8 +168,8 @@ static int rank_of(int64_t number)
 }
 
 /* Joins what the fields and the attributes said. */
-static banyan_status settle_node(reader *in, banyan_chakra_node *node, uint64_t type, const attributes *said,
-                                 const unsigned char *at)
+static banyan_status complete_node(reader *in, banyan_chakra_node *node, uint64_t type,
+                                   const attributes *said, const unsigned char *at)
 {
     static const size_t known = sizeof collectives / sizeof *collectives;
 
@@ -241,7 +241,7 @@ static banyan_status read_node(reader *in, banyan_protobuf message)
     if (!status && result)
         status = damaged(in, message.at, "a node is damaged");
     if (!status)
-        status = settle_node(in, &node, type, &said, message.at);
+        status = complete_node(in, &node, type, &said, message.at);
     if (!status && trace->node_count == MAX_NODES)
         status = damaged(in, message.at, "there are more than 16777216 nodes");
     if (status)

@@ -297,7 +297,7 @@ class Schedule(_Handle):
         return _take_text(lib.banyan_schedule_export, self._handle, handle, _text(format), byref(config))
 
     def save_chakra(self, prefix, bytes=None):
-        """Writes PREFIX.RANK.et for each rank: Chakra traces of a vector of so many bytes, for ASTRA-sim."""
+        """Writes PREFIX.RANK.et for each rank: Chakra traces of a vector of that many bytes, for ASTRA-sim."""
         _call(lib.banyan_schedule_save_chakra, self._handle, _size(bytes, 0), _text(prefix))
 
     def __repr__(self):
