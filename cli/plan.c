@@ -165,7 +165,9 @@ static const char *find_executor(const char *format)
 {
     if (format && !strcmp(format, "msccl"))
         return "msccl";
-    return format && !strcmp(format, "tables") ? "interface" : "banyan";
+    if (format && (!strcmp(format, "tables") || !strcmp(format, "mscclpp") || !strcmp(format, "chakra")))
+        return "interface"; /* transfers are sent whole */
+    return "banyan";
 }
 
 /* auto counts the algorithms that it tries; others show the seconds. */
