@@ -47,7 +47,7 @@ bench: setup build ## beside Open MPI, MPICH and Gloo on shaped networks (root; 
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
 	build/release/bench/bench_shm
 	build/release/bench/bench_kernels
-	bench/rivals.py --json build/rivals.json --markdown build/rivals.md $(RIVALS)
+	bench/rivals.py --json build/rivals.json --csv build/rivals.csv --markdown build/rivals.md $(RIVALS)
 
 bench-torch: setup build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
 	@scripts/bench-torch.sh build/release/banyan
