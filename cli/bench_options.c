@@ -60,7 +60,7 @@ static banyan_status read_int(const cli_arguments *arguments, const char *name, 
     return status;
 }
 
-/* nccl-tests says «float», «half», «double»; so may you. */
+/* nccl-tests says 'float', 'half', 'double'; so may you. */
 static int find_datatype(const char *name)
 {
     static const struct {

@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {"stages", 0, "HOW", "reduce and broadcast: pipelined, sequential or overlap (default: pipelined)"},
     {"effort", 0, "EFFORT", "patient searches for a lower bound where idle workers help (default: by size)"},
     {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
-    {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
+    {"output", 'o', "FILE", "write the bound with its certificates there, for 'banyan verify'"},
     {NULL, 0, NULL, NULL}};
 
 static void print_rate(const char *name, double bytes_per_s, int is_tight, size_t bytes)

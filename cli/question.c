@@ -15,6 +15,9 @@ static banyan_status read_numbers(const cli_arguments *arguments, banyan_plan_co
     int64_t number;
 
     if (root) {
+        status = cli_check_root(cli_get(arguments, "collective"), err);
+        if (status)
+            return status;
         status = banyan_value_integer(root, 0, INT_MAX, &number, err);
         if (status)
             cli_blame("root", err);

@@ -121,7 +121,7 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     if (status)
         return status;
     if (!job->command)
-        return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see «banyan run --help»");
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see 'banyan run --help'");
     status = choose_network(arguments, job, err);
     if (status)
         return status;

@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     int exit_code;
     int failed_rank; /* -1: none */
-    char how[512];   /* «exited with code 7»; empty: nothing failed */
+    char how[512];   /* 'exited with code 7'; empty: nothing failed */
 } run_outcome;
 
 /* Returns when all ranks have ended. SYSTEM_ERROR only when nothing could be started. */

@@ -329,7 +329,7 @@ static banyan_status work(sim *s, banyan_error *err)
     if (cli_has(s->request.arguments, "json"))
         return print_json(s, err);
     if (*s->not_here && !cli_has(s->request.arguments, "quiet"))
-        printf("\nnot here:\n%s", s->not_here);
+        printf("\ndo not apply to this network:\n%s", s->not_here);
     cli_say_written(s->request.arguments, cli_get(s->request.arguments, "trace"));
     return BANYAN_SUCCESS;
 }

@@ -369,8 +369,8 @@ typedef struct {
     unsigned magic;
     unsigned version;
     banyan_op op;           /* AVG (the initializer's) or SUM */
-    const char *policy;     /* of `banyan list policies`, «optimal» by default, «ddp:2» for two streams */
-    const char *cost;       /* «linear:A,B[,GAMMA[,LINK]]»; default: measured in commit */
+    const char *policy;     /* of `banyan list policies`, 'optimal' by default, 'ddp:2' for two streams */
+    const char *cost;       /* 'linear:A,B[,GAMMA[,LINK]]'; default: measured in commit */
     int streams;            /* the most all-reduces at a time; default 4, at most 8 */
     int profile_iterations; /* how many are profiled, after one to warm up; default 3 */
     int measure_ms;         /* about so long commit measures; default 2000 */
@@ -399,7 +399,7 @@ BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *
 
 /* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
  * register in different orders: gradients that have the same name belong together, one line of up to 255
- * bytes. A name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
+ * bytes. A name of NULL stands for 'tensor N', N being the number that *tensor gets: 0, 1, ... */
 BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
                                                size_t count, banyan_datatype type, int *tensor);
 

@@ -45,13 +45,13 @@ function table(element, head, rows) {
 }
 
 function buildFigures() {
-  table(byId('figures'), ['algorithm', 'predicted', 'model', 'rate as size grows', 'of bound', 'rounds', 'transfers', 'flows', 'depth', 'volume a worker'],
+  table(byId('figures'), ['algorithm', 'predicted', 'model', 'peak rate', 'of bound', 'rounds', 'transfers', 'flows', 'depth', 'volume per worker'],
     served.map(r => [r.algorithm, timeText(r.predicted_s), r.model, r.bytes_per_s === null ? '-' : rateText(r.bytes_per_s),
       r.share_of_bound === null ? '-' : percent(r.share_of_bound), r.rounds, r.transfers, r.trees, r.depth, `${r.volume_per_worker} vectors`]));
   const absent = data.results.filter(r => !r.applies);
   byId('absent').hidden = !absent.length;
-  byId('absent').children[0].textContent = `${absent.length === 1 ? '1 algorithm does' : `${absent.length} algorithms do`} not serve this network`;
-  byId('absent').children[1].append(...absent.map(r => make('li', {}, r.why_not)));
+  byId('absent').children[0].textContent = `${absent.length === 1 ? '1 algorithm does' : `${absent.length} algorithms do`} not apply to this network`;
+  byId('absent').children[1].append(...absent.map(r => make('li', {}, `${r.algorithm}: ${r.why_not}`)));
 }
 
 const curveColours = ['#009e73', '#d55e00', '#0072b2', '#cc79a7', '#e69f00', '#56b4e9', 'var(--ink)', '#8a7a00'];

@@ -116,7 +116,7 @@ class InOneProcess(unittest.TestCase):
         comm = self.comms[0]
         with self.assertRaisesRegex(banyan.InvalidArgument, "root 7 is not a rank from 0 to 2"):
             comm.broadcast(numpy.ones(1), root=7)
-        with self.assertRaisesRegex(banyan.InvalidArgument, "there is no op «mean»"):
+        with self.assertRaisesRegex(banyan.InvalidArgument, "there is no op 'mean'"):
             comm.allreduce(numpy.ones(1), op="mean")
         with self.assertRaisesRegex(banyan.InvalidArgument, "arrays of complex128 cannot be added up"):
             comm.allreduce(numpy.ones(1, complex))

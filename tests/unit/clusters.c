@@ -69,7 +69,7 @@ static double number(const banyan_json *json)
     return value;
 }
 
-/* «32/15», in Gbit/s; 0: not known. */
+/* '32/15', in Gbit/s; 0: not known. */
 static double chi(const cluster *c, size_t field)
 {
     const char *text;

@@ -220,7 +220,7 @@ TEST(reads_before_it_changes_within_a_round)
 }
 
 typedef struct {
-    char text[64]; /* «+n» for a send, «-n» for what it changes */
+    char text[64]; /* '+n' for a send, '-n' for what it changes */
     int fails_at;
 } diary;
 

@@ -22,7 +22,7 @@ def number_of(table, name, what):
     try:
         return table[name]
     except KeyError:
-        raise InvalidArgument(f"there is no {what} «{name}»; there are {', '.join(table)}") from None
+        raise InvalidArgument(f"there is no {what} '{name}'; there are {', '.join(table)}") from None
 
 
 def bytes_of(datatype):
