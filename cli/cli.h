@@ -74,7 +74,7 @@ int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},                        \
         {"collective", 0, "NAME",                                                                            \
          "allreduce (default), reducescatter, allgather, broadcast, reduce, gather, scatter, alltoall"},     \
-        {"root", 0, "RANK", "root of broadcast, reduce, gather and scatter (default: 0)"},                                    \
+        {"root", 0, "RANK", "root of broadcast, reduce, gather and scatter (default: 0)"},                   \
     {                                                                                                        \
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }

@@ -70,7 +70,8 @@ static void print_summary(const result *made, double bound)
            schedule->piece_count, plural((size_t)schedule->piece_count), schedule->flow_count,
            plural((size_t)schedule->flow_count), figures->depth);
     if (figures->bottleneck >= 0) {
-        printf("  peak rate %s, limited by link %s", banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+        printf("  peak rate %s, limited by link %s",
+               banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
                banyan_topology_link_name(made->question->topology, figures->bottleneck, link, sizeof link));
         if (bound > 0)
             printf(": %.1f %% of the bound", 100 * figures->bytes_per_s / bound);

@@ -47,13 +47,12 @@ find_missing() { # FILE OF SHOWN LINES
             count = split(pattern, parts, /[ ]?\.\.\.[ ]?/)
             if (count == 1) return line == pattern
             if (index(line, parts[1]) != 1) return 0
-            for (i = 1; i <= count; i++) {
-                if (parts[i] == "") continue
+            for (i = 1; i < count; i++) {
                 at = index(line, parts[i])
-                if (!at) return 0
-                line = substr(line, at + length(parts[i]))
+                if (parts[i] != "" && !at) return 0
+                line = substr(line, (parts[i] != "") * at + length(parts[i]))
             }
-            return parts[count] == "" || line == ""
+            return length(line) >= length(parts[count]) && substr(line, length(line) - length(parts[count]) + 1) == parts[count]
         }
         FILENAME == "log" { log_lines[++count] = squeezed($0); next }
         { wanted = squeezed($0); if (wanted == "...") next
@@ -73,6 +72,7 @@ excuse() { # COMMAND CODE
 
 unwritten=() # files that skipped commands would have written
 mkdir -p "$place/$file" && cd "$place/$file" || exit 1
+export BANYAN_STATUS_FOLDER=$PWD # other jobs of this machine are not the documents'
 run_command() {
     timeout 60 bash -c "$command" > log 2>&1 < /dev/null
     code=$?

@@ -109,6 +109,14 @@ check_man() {
     done
 }
 
+# Bold and italic words are roff's, not Markdown's.
+check_asterisks() {
+    local found
+    [ -d "$build/man" ] || return
+    found=$(grep -nE '[[(|][*][*]|[*][A-Z]+[*]' "$build"/man/*.1)
+    [ -z "$found" ] || complain "man pages with asterisks:"$'\n'"$found"
+}
+
 # What must fail says so, in the words of the page.
 check_failures() {
     local page command sentence
@@ -198,6 +206,7 @@ check_calls
 check_settings
 check_help
 check_man
+check_asterisks
 check_failures
 check_sentences
 check_examples
