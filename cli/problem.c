@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/problem.c: what planning verbs read alike. */
+/* cli/problem.c: reads the options that planning verbs share. */
 #include "problem.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/question.c: reads what planning verbs have alike. */
+/* cli/question.c: reads the options that planning verbs share. */
 #include "question.h"
 
 #include <limits.h>

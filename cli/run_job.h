@@ -13,7 +13,7 @@ typedef struct {
     int is_tagged;    /* each line of output begins with its rank */
     int is_quiet;     /* say nothing about failures */
     int uses_nccl;    /* NCCL's variables, and torch's, are set for the plugin */
-    int spare_count;  /* so many ranks may fail before the others are ended, */
+    int spare_count;  /* up to this many ranks may fail before the others are ended, */
     int quorum;       /* as long as those that are left may go on (bootstrap/quorum.h) */
     double timeout_s; /* 0: none */
     const char *spec; /* of the network; NULL: none */

@@ -301,7 +301,7 @@ BANYAN_API banyan_status banyan_mem_free(void *memory);
 #define BANYAN_HOST (-1) /* instead of a device: the vector is in the host's memory */
 
 /* Memory of a device; of banyan_mem_alloc for BANYAN_HOST. UNSUPPORTED: there is no such device.
- * SYSTEM_ERROR: it has not so much memory. */
+ * SYSTEM_ERROR: it does not have that much memory. */
 BANYAN_API banyan_status banyan_mem_alloc_on(void **memory, size_t bytes, int device);
 BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
 

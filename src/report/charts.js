@@ -15,7 +15,7 @@ function buildHead() {
   if (plan.measured_s !== null)
     tiles.push([timeText(plan.measured_s), 'measured']);
   if (bound)
-    tiles.push([timeText(boundTime), 'no algorithm can be faster'], [percent(chosen.share_of_bound), `of the bound as size grows: ${rateText(chosen.bytes_per_s)}`]);
+    tiles.push([timeText(boundTime), 'no algorithm can be faster'], [percent(chosen.share_of_bound), `of the bound for large vectors: ${rateText(chosen.bytes_per_s)}`]);
   tiles.push([`${plan.rounds} rounds`, `${plan.transfers} transfers, ${plan.pieces} ${plan.pieces === 1 ? 'piece' : 'pieces'}, ${plan.flows} ${plan.flows === 1 ? 'flow' : 'flows'}`]);
   byId('tiles').append(...tiles.map(([value, what]) => make('li', {}, make('b', {}, value), make('span', {}, what))));
 }
@@ -126,7 +126,7 @@ function buildCurves() {
     ...plotGrid(s), ...(bound ? plotBound(s) : []), ...series));
   const walked = curves.filter(c => c.curve_model === 'walk').map(c => c.algorithm);
   byId('curves-note').textContent = `${curves.length > 1 ? `The ${curves.length} fastest plans` : 'The plan'} for ${sizeText(data.bytes)}, with the schedule unchanged at all sizes; both axes are logarithmic. ` +
-    (walked.length ? `Large schedules (${walked.join(', ')}) are predicted by the rough model that walks over transfers, the others by the fluid model.` : 'Predicted by the fluid model.');
+    (walked.length ? `Large schedules (${walked.join(', ')}) are predicted by a faster, approximate model, the others by the fluid model.` : 'Predicted by the fluid model.');
   table(byId('curve-table'), ['size', ...curves.map(c => c.algorithm), ...(bound ? ['bound'] : [])],
     data.sizes.map((size, k) => [sizeText(size), ...curves.map(c => c.curve_s[k] === null ? '-' : timeText(c.curve_s[k])), ...(bound ? [timeText(size / bound.bytes_per_s)] : [])]));
 }

@@ -138,7 +138,7 @@ class Trainer:
         return True
 
     def wait(self, number=None, timeout=None):
-        """For one gradient, at most so many seconds (TimeoutError), or for all, which ends the iteration."""
+        """For one gradient, at most that many seconds (TimeoutError), or for all, which ends the iteration."""
         if number is None:
             self._check(lib.banyan_train_wait_all(self.handle))
         else:

@@ -378,7 +378,7 @@ class BanyanGroup(dist.ProcessGroup):
 
 
 def _copy_parts(address, counts, slots, is_out):
-    """From one part after the other, of so many bytes each, into the rows of slots, or back."""
+    """From one part after the other, of these numbers of bytes, into the rows of slots, or back."""
     for row, count in enumerate(counts):
         slot = slots.data_ptr() + row * slots.shape[1]
         ctypes.memmove(*((slot, address) if is_out else (address, slot)), count)
