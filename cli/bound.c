@@ -42,8 +42,8 @@ static void print(const cli_question *question, const banyan_bounds_info *bound)
     printf("  %s\n", bound->explanation);
 }
 
-/* The rate of plans in stages, problems 4 and 8 of the tree packing paper (Zhang et al., 2021): a restriction, so no bound on other
- * plans. */
+/* The rate of plans in stages, problems 4 and 8 of the tree packing paper (Zhang et al., 2021): a
+ * restriction, so no bound on other plans. */
 static void print_stages(const cli_question *question, const char *stages, const banyan_bounds_info *bound)
 {
     char sum[32], speed[32], size[32], time[32];

@@ -19,7 +19,8 @@
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
-    {"hosts", 0, "LIST", "the test network hosts:LIST,gbps=1, with these numbers of ranks per host: 2+3 (needs root)"},
+    {"hosts", 0, "LIST",
+     "the test network hosts:LIST,gbps=1, with these numbers of ranks per host: 2+3 (needs root)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
     {"nccl", 0, NULL, "NCCL in these ranks uses Banyan between nodes, as banyan nccl-env says"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* banyan.h: all-reduce for networks as they really are.
+/* banyan.h: all-reduce for networks that are not uniform.
  *
  * Handles are opaque, functions return a banyan_status, and where a call can explain itself it does so in
  * one sentence: banyan_last_error(). Argument order, datatype, op and status numbers up to 8 are NCCL's, so
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define BANYAN_VERSION_MAJOR 0
-#define BANYAN_VERSION_MINOR 1
+#define BANYAN_VERSION_MINOR 2
 #define BANYAN_VERSION_PATCH 0
 #define BANYAN_VERSION_CODE (BANYAN_VERSION_MAJOR * 10000 + BANYAN_VERSION_MINOR * 100 + BANYAN_VERSION_PATCH)
 
