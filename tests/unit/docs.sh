@@ -31,7 +31,7 @@ check_links() {
 
 check_man_headers() {
     local file
-    for file in docs/verbs/*.md docs/formats/*.md docs/api.md docs/api/*.md docs/settings/*.md; do
+    for file in docs/verbs/*.md docs/programs/*.md docs/formats/*.md docs/api.md docs/api/*.md docs/settings/*.md; do
         [[ $(sed -n 1p "$file") == '# '* ]] || complain "$file: the first line is not a title"
         [[ $(sed -n 3p "$file") == '## NAME' ]] || complain "$file: the third line is not ## NAME"
     done
