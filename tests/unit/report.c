@@ -358,8 +358,10 @@ static int occurrences(const char *text, const char *word)
 {
     int count = 0;
 
-    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+    while ((text = strstr(text, word))) {
         count++;
+        text++;
+    }
     return count;
 }
 
