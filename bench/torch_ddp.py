@@ -176,7 +176,7 @@ def append_csv(options, result):
     """A row in the form of bench/results/torch_ddp.csv; a new file begins with the columns and what the machine is."""
     is_new = not os.path.exists(options.csv)
     speed = re.search(r"gbps=([0-9.]+)", result["network"])
-    buckets = result.get("plain_s")
+    buckets = result.get("buckets_s")
     with open(options.csv, "a", newline="", encoding="utf-8") as file:
         if is_new:
             commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"],
