@@ -128,9 +128,8 @@ static void print_end(const cli_arguments *arguments, const banyan_reproduction 
 
     fprintf(to, "%s", verdict->text ? verdict->text : "");
     fprintf(to,
-            "%d figures and tables, %d comparisons in %.0f s; %d of %d recorded values reproduced; results "
-            "are in "
-            "%s/index.html\n",
+            "%d figures and tables, %d comparisons in %.0f s; %d of %d recorded values reproduced; "
+            "results are in %s/index.html\n",
             banyan_reproduction_figure_count(r), banyan_reproduction_comparison_count(r), seconds,
             verdict->held - verdict->missed, verdict->held, folder);
 }

@@ -62,10 +62,10 @@ written() {
     rm -rf "$file"
     bash -c "$command" > said 2>&1 < /dev/null || complain "'$command' fails: $(cat said)"
     [ -s "$file" ] || [ -d "$file" ] || complain "'$command' has not written $file"
-    tail -n 3 said | grep -qE "(written to|kept in|lies in) .*$file" || complain "'$command' does not end with where $file lies: $(tail -n 1 said)"
+    tail -n 3 said | grep -qE "(written to|kept in|results are in) .*$file" || complain "'$command' does not end with where $file lies: $(tail -n 1 said)"
     [[ $command != *reproduce* ]] || return # whose last line is its result
     bash -c "$command --quiet" > said 2>&1 < /dev/null || complain "'$command --quiet' fails: $(cat said)"
-    ! grep -qE "(written to|kept in|lies in)" said || complain "'$command --quiet' tells where $file lies"
+    ! grep -qE "(written to|kept in|results are in)" said || complain "'$command --quiet' tells where $file lies"
 }
 
 written plan.json "banyan plan hosts:2+3 -o plan.json"
