@@ -30,11 +30,11 @@ static void print_nccl_head(const bench_table *t)
 {
     const bench_settings *set = t->set;
 
-    printf("# banyan %d.%d.%d %s: %d ranks as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
+    printf("# banyan %d.%d.%d %s: %d rank%s as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
            BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
            banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks,
-           set->own ? "processes, transport " : "threads of one process", set->own ? set->transport : "",
-           t->topology, t->algorithm);
+           set->task.ranks == 1 ? "" : "s", set->own ? "processes, transport " : "threads of one process",
+           set->own ? set->transport : "", t->topology, t->algorithm);
     if (t->roofs)
         print_roofs(t);
     else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/value.h"
+#include "flat_ring.h"
 #include "plan_json.h"
 #include "question.h"
 #include "replan.h"
@@ -69,7 +70,8 @@ static void print_summary(const result *made, double bound)
            schedule->piece_count, plural((size_t)schedule->piece_count), schedule->flow_count,
            plural((size_t)schedule->flow_count), figures->depth);
     if (figures->bottleneck >= 0) {
-        printf("  at most %s, limited by link %s", banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+        printf("  peak rate %s, limited by link %s",
+               banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
                banyan_topology_link_name(made->question->topology, figures->bottleneck, link, sizeof link));
         if (bound > 0)
             printf(": %.1f %% of the bound", 100 * figures->bytes_per_s / bound);
@@ -80,6 +82,9 @@ static void print_summary(const result *made, double bound)
            banyan_show_seconds(figures->planning_s, planning, sizeof planning));
     if (figures->explanation)
         printf("  chosen: %s\n", figures->explanation);
+    else if (strcmp(figures->algorithm, "ring") != 0 && cli_is_flat_ring(banyan_plan_schedule(made->plan)))
+        printf("  this is one flat ring of all workers: %s found no levels to use here\n",
+               figures->algorithm);
 }
 
 static banyan_status print_json(const result *made, const cli_replan *replan, double bound, banyan_error *err)

@@ -153,7 +153,7 @@ static banyan_status disguise(const run_tree *tree, int host, banyan_error *err)
     return cover_files(tree, host, err);
 }
 
-/* What the kernel should do in a fresh network: no IPv6 (its addresses take seconds to settle), and no memory
+/* What the kernel should do in a fresh network: no IPv6 (whose addresses need seconds), and no memory
  * of earlier connections, so that runs can be compared. */
 static void tune_network(void)
 {

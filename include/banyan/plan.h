@@ -370,7 +370,7 @@ typedef struct {
     int bottleneck;          /* the link that was used most, or -1 */
     double bottleneck_share; /* the same as utilization, of this link */
     double bytes_per_s;      /* of large vectors, which the fullest link allows */
-    /* by the formula of an all-reduce algorithm, where links are alike and no round uses one twice;
+    /* by the formula of an all-reduce algorithm, where all links are the same and no round uses one twice;
      * else NaN */
     double closed_form_s;
     /* flit: until the network is quiet, and until the last message is applied; 0 for other models */

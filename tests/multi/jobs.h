@@ -104,7 +104,7 @@ static inline void job_exit(int code)
     exit(code);
 }
 
-/* Over «shm+...» the first two ranks are one host and the others another: a host is known by its name, and a
+/* Over 'shm+...' the first two ranks are one host and the others another: a host is known by its name, and a
  * process that may can have one of its own. */
 static inline void job_take_host(int rank)
 {

@@ -112,7 +112,7 @@ refuses() { # SENTENCE ARGUMENTS
     shift
     "$banyan" train "$@" > /dev/null 2> "$place/log"
     [ $? = 2 ] || complain "train $*: the exit status is not 2"
-    grep -qFe "$sentence" "$place/log" || complain "train $*: says «$(cat "$place/log")», not «$sentence»"
+    grep -qFe "$sentence" "$place/log" || complain "train $*: says '$(cat "$place/log")', not '$sentence'"
 }
 
 refuses "name a model"
