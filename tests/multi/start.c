@@ -348,15 +348,10 @@ TEST(strangers_at_the_meeting_place_do_not_keep_ranks_out_and_are_logged)
     job_run(RANKS, start_behind_strangers);
 }
 
-/* Some rank's time was over before it came through the strangers, or before it heard who is missing. */
-enum { TOO_SHORT = 2 };
-
-static int crowded_ms; /* a time-out with room for that */
-
 static int start_behind_strangers_without_rank_2(job_rank *self)
 {
     char sentence[512] = "", words[80];
-    banyan_config config = make_config(crowded_ms, sentence, sizeof sentence);
+    banyan_config config = make_config(job_timeout_ms, sentence, sizeof sentence);
     banyan_comm *comm = NULL;
     banyan_unique_id id = job_id(self);
     pid_t strangers = 0;
@@ -371,34 +366,17 @@ static int start_behind_strangers_without_rank_2(job_rank *self)
     if (strangers)
         strangers_leave(strangers);
     EXPECT(status == BANYAN_TIMEOUT, "%s: %s", banyan_status_string(status), sentence);
-    snprintf(words, sizeof words, "rank 2 of 3 did not come within %d ms; ", crowded_ms);
-    if (crowded_ms < CALL_MS && !strstr(sentence, words))
-        return TOO_SHORT;
+    snprintf(words, sizeof words, "rank 2 of 3 did not come within %d ms; ", job_timeout_ms);
+    if (job_is_too_short(strstr(sentence, words) != NULL))
+        return JOB_TOO_SHORT; /* before it was through the strangers, or heard who is missing */
     EXPECT(strstr(sentence, words) && strstr(sentence, "proved nothing and were turned away"), "%s",
            sentence);
     return 0;
 }
 
-/* What the strangers cost a busy machine is not known beforehand: a time-out that was too short is doubled. */
 TEST(a_start_that_fails_counts_the_strangers)
 {
-    int is_too_short = 1;
-
-    for (crowded_ms = short_ms; is_too_short;
-         crowded_ms = 2 * crowded_ms < CALL_MS ? 2 * crowded_ms : CALL_MS) {
-        job j = job_start(RANKS, start_behind_strangers_without_rank_2);
-        int failed = 0;
-
-        is_too_short = 0;
-        for (int i = 0; i < RANKS; i++) {
-            int how = job_end_rank(&j, i, JOB_SECONDS);
-
-            is_too_short |= how == TOO_SHORT;
-            failed += how != 0 && how != TOO_SHORT;
-        }
-        job_free(&j);
-        assert_int_equal(failed, 0);
-    }
+    job_run_in_time(RANKS, start_behind_strangers_without_rank_2, short_ms);
 }
 
 /* At every rank's own port, before anybody connects there. */
