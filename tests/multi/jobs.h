@@ -221,13 +221,12 @@ static inline banyan_unique_id job_id(job_rank *self)
 {
     struct timespec pause = {.tv_nsec = 1000000};
 
-    if (self->rank == 0) {
-        if (banyan_get_unique_id(&self->memory->id))
-            abort();
-        atomic_store(&self->memory->has_id, 1);
-    }
+    if (self->rank == 0)
+        atomic_store(&self->memory->has_id, banyan_get_unique_id(&self->memory->id) ? -1 : 1);
     while (!atomic_load(&self->memory->has_id))
         nanosleep(&pause, NULL);
+    if (atomic_load(&self->memory->has_id) < 0)
+        abort(); /* all of them, so that none waits for another */
     return self->memory->id;
 }
 
