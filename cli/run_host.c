@@ -39,8 +39,8 @@ static int write_file(const char *path, const char *text)
     return well;
 }
 
-/* Namespaces are found by process number. A /proc that was mounted in another PID namespace has other processes
- * under the same numbers, whose network would be changed instead. */
+/* Namespaces are found by process number. A /proc that was mounted in another PID namespace has other
+ * processes under the same numbers, whose network would be changed instead. */
 static banyan_status check_proc(banyan_error *err)
 {
     char shown[16] = "", own[16];

@@ -112,48 +112,45 @@ static void init_worker(banyan_worker *worker, banyan_comm *comm)
     worker->users = 1;
 }
 
-static banyan_status fail(banyan_comm *comm, const char *what, int error)
-{
-    banyan_status status;
-
-    pthread_mutex_lock(&comm->lock);
-    status = banyan_fail(&comm->err, BANYAN_SYSTEM_ERROR, "%s: %s", what, strerror(error));
-    pthread_mutex_unlock(&comm->lock);
-    return status;
-}
-
-static banyan_status start_worker(banyan_comm *comm)
+static banyan_status start_worker(banyan_comm *comm, banyan_error *err)
 {
     banyan_worker *worker = banyan_alloc(1, sizeof *worker);
     int error;
 
     if (!worker)
-        return fail(comm, "no asynchronous call can be made", ENOMEM);
+        return banyan_fail_memory(err);
     init_worker(worker, comm);
     error = pthread_create(&worker->thread, NULL, work, worker);
     if (error) {
         release(worker);
-        return fail(comm, "cannot start a thread for asynchronous calls", error);
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start a thread for asynchronous calls: %s",
+                           strerror(error));
     }
     atomic_store(&comm->worker, worker);
     return BANYAN_SUCCESS;
 }
 
-/* The communicator's thread, started when first asked for. The communicator's own lock is not taken: whoever calls
- * holds it for as long as the call takes. */
+/* The communicator's thread, started when first asked for. The communicator's own lock is not waited for:
+ * whoever calls holds it for as long as the call takes. */
 static banyan_status get_worker(banyan_comm *comm, banyan_worker **out)
 {
     static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
     banyan_status status = BANYAN_SUCCESS;
+    banyan_error why = {""};
 
     *out = atomic_load(&comm->worker);
     if (*out)
         return BANYAN_SUCCESS;
     pthread_mutex_lock(&starting);
     if (!atomic_load(&comm->worker))
-        status = start_worker(comm);
+        status = start_worker(comm, &why);
     pthread_mutex_unlock(&starting);
     *out = atomic_load(&comm->worker);
+    if (status) {
+        pthread_mutex_lock(&comm->lock);
+        comm->err = why;
+        pthread_mutex_unlock(&comm->lock);
+    }
     return status;
 }
 

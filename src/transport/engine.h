@@ -65,8 +65,8 @@ typedef struct {
     int (*descriptor)(banyan_port *port);
     int (*is_calm)(banyan_port *port);
 
-    /* Whether a send that is done may still lie in a buffer that only progress empties. It has left when a later send
-     * to the same peer is done. NULL: never. */
+    /* Whether a send that is done may still lie in a buffer that only progress empties. It has left when a
+     * later send to the same peer is done. NULL: never. */
     int (*holds_sends)(banyan_port *port);
 
     /* A rank was lost, and the library promises nothing after that: no new ports. From any thread; may be

@@ -99,8 +99,8 @@ struct banyan_transport {
 
     /* What follows may be NULL. */
 
-    /* Returns when all that sent counts reaches the peers without this member's help, who may do something else for long;
-     * fails as wait does. NULL: it always does. */
+    /* Returns when all that sent counts reaches the peers without this member's help, who may do something
+     * else for long; fails as wait does. NULL: it always does. */
     banyan_status (*flush)(banyan_endpoint *endpoint, int64_t deadline_ns, banyan_error *err);
 
     /* Peek, copy and consume in one, without memory in between where the transport can: takes whole units, at

@@ -213,8 +213,8 @@ TEST(each_pair_uses_the_best_that_both_have)
     job_run(4, check_ways);
 }
 
-/* The last rank comes late, and those that are done wait for it elsewhere: what they have sent must arrive without
- * their help, however little the network takes at once. */
+/* The last rank comes late, and those that are done wait for it elsewhere: what they have sent must arrive
+ * without their help, however little the network takes at once. */
 static int broadcast_and_leave(job_rank *self)
 {
     static const size_t sizes[] = {1, 1000, 3000, 5000, 20000};

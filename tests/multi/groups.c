@@ -287,7 +287,8 @@ static void *call_and_block(void *argument)
     return (void *)(intptr_t)banyan_allreduce(&one, &one, 1, BANYAN_FLOAT32, BANYAN_SUM, argument);
 }
 
-/* Rank 1 calls nothing before rank 0 has made all of its requests, beside a call of another thread that blocks. */
+/* Rank 1 calls nothing before rank 0 has made all of its requests, beside a call of another thread that
+ * blocks. */
 static int make_requests_alone(job_rank *self)
 {
     enum { REQUESTS = 3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/learning.c: processes on two hosts that were told no network survey it while they compute, and go on after
- * one of them was killed in the middle of that. A host is known by its boot id; the network is this machine's loopback.
- * What is learnt is for tests/multi/learn.sh to see. */
+/* tests/multi/learning.c: processes on two hosts that were told no network survey it while they compute, and
+ * go on after one of them was killed in the middle of that. A host is known by its boot id; the network is
+ * this machine's loopback. What is learnt is for tests/multi/learn.sh to see. */
 #include <sys/mount.h>
 
 #include "jobs.h"

@@ -11,8 +11,8 @@
 
 enum { MOST = 6, LEAST_LEFT = 2, FIRST_ROUND_MS = 8000, LAST_ROUND_MS = 64000, MOST_COUNT = 50000 };
 
-/* How a rank ends where a machine that does much else leaves it too little time: the job is done again, with twice as
- * much. */
+/* How a rank ends where a machine that does much else leaves it too little time: the job is done again, with
+ * twice as much. */
 enum { LATE = 3 };
 
 static int round_ms;

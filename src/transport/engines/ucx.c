@@ -354,9 +354,9 @@ static int is_calm(banyan_port *port)
     return !port->done && !port->lost_count && ucp_worker_arm(port->worker) == UCS_OK;
 }
 
-/* UCX copies short messages and calls them sent; what a socket did not take at once stays in the copy until the next
- * progress. A flush ends at once if there is no such copy. One that does not may need the peer's progress, and is
- * not waited for. */
+/* UCX copies short messages and calls them sent; what a socket did not take at once stays in the copy until
+ * the next progress. A flush ends at once if there is no such copy. One that does not may need the peer's
+ * progress, and is not waited for. */
 static int holds_sends(banyan_port *port)
 {
     ucp_request_param_t params = {0};
