@@ -53,7 +53,7 @@ bench-torch: setup build ## DDP with Gloo and with Banyan, side by side, on shap
 	@scripts/bench-torch.sh build/release/banyan
 
 install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions
-	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
+	DESTDIR="$(DESTDIR)" $(CMAKE) --install build/release --prefix "$(PREFIX)"
 
 deb: ## Debian packages in build/deb: libbanyan0, libbanyan-dev, banyan, python3-banyan
 	@JOBS=$(JOBS) scripts/deb.sh

@@ -25,6 +25,7 @@ if [ $# = 2 ]; then
 fi
 
 # One document: source folder, command line, folder of the results, document.
+export HOME=$3/$4 # a command that writes there must not overwrite the settings of whoever runs this
 source=$1 place=$3 file=$4
 PATH=$(dirname "$2"):$PATH
 
