@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install fuzz format check-format analyse clean
+.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install deb fuzz format check-format analyse clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -47,13 +47,16 @@ bench: setup build ## beside Open MPI, MPICH and Gloo on shaped networks (root; 
 	build/release/banyan bench -n 4 -b 1K -e 64M -f 8
 	build/release/bench/bench_shm
 	build/release/bench/bench_kernels
-	bench/rivals.py --json build/rivals.json --markdown build/rivals.md $(RIVALS)
+	bench/rivals.py --json build/rivals.json --csv build/rivals.csv --markdown build/rivals.md $(RIVALS)
 
 bench-torch: setup build ## DDP with Gloo and with Banyan, side by side, on shaped networks (needs root)
 	@scripts/bench-torch.sh build/release/banyan
 
 install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions
-	DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
+	DESTDIR="$(DESTDIR)" $(CMAKE) --install build/release --prefix "$(PREFIX)"
+
+deb: ## Debian packages in build/deb: libbanyan0, libbanyan-dev, banyan, python3-banyan
+	@JOBS=$(JOBS) scripts/deb.sh
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS
 	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -14,8 +14,10 @@ headers alone cost 1.046), and for shared memory the time to copy the vector onc
 Needs root, for namespaces and priority. It installs what it compares with (Debian packages), unless --no-setup.
 """
 import argparse
+import csv
 import json
 import os
+import platform
 import shutil
 import signal
 import statistics
@@ -432,8 +434,8 @@ def cell(entry, is_small):
 
 
 def markdown(rows_, names):
-    lines = ["| network | size | bound | Banyan apart / in place | nothing given | learnt | with private buffers | Open MPI best | MPICH best | Gloo (PyTorch) | "
-             "best rival / Banyan apart, private |",
+    lines = ["| network | size | bound | Banyan out of place / in place | nothing given | learnt | with private buffers | Open MPI best | MPICH best | Gloo (PyTorch) | "
+             "best rival / Banyan out of place, private |",
              "|---|---|---|---|---|---|---|---|---|---|---|"]
     for row in rows_:
         small = row["bytes"] < MIB
@@ -450,6 +452,34 @@ def markdown(rows_, names):
     return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names]) + "\n"
 
 
+CSV_COLUMNS = ["run", "network", "bytes", "buffers", "unit", "banyan", "banyan_in_place", "openmpi", "openmpi_variant", "mpich", "gloo"]
+
+
+def csv_rows(rows_):
+    """A row per network, size and kind of buffers: times in us for short vectors, else divided by the bound."""
+    for row in rows_:
+        unit = "us" if row["bytes"] < MIB else "bound"
+        value = {"us": lambda entry: f"{entry['seconds'] * 1e6:.1f}", "bound": lambda entry: f"{entry['of_bound']:.3f}"}[unit]
+        rivals = row["rivals"]
+        is_local = "auto, private" in row["banyan"]
+        for buffers, name in (("shared", "auto"), ("private", "auto, private")) if is_local else (("private", "auto"),):
+            own = [row["banyan"].get(name), row["banyan"].get(f"{name}, in place")]
+            yield [1, row["network"], row["bytes"], buffers, unit, *("" if not one else value(one) for one in own),
+                   "" if "openmpi" not in rivals else value(rivals["openmpi"]), rivals.get("openmpi", {}).get("variant", ""),
+                   *("" if who not in rivals else value(rivals[who]) for who in ("mpich", "gloo"))]
+
+
+def write_csv(path, rows_, result):
+    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        file.write('# bench/rivals.py: all-reduce of float32 beside Open MPI, MPICH and Gloo. "unit" says what the figures are: "us", or '
+                   '"bound", the time divided by the bound.\n# "buffers": shared is memory of banyan_mem_alloc. Medians.\n'
+                   f"# run 1: {result['date']}, commit {commit or 'unknown'}, {platform.machine()}, {result['cores']} cores; {result['command']}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        writer.writerows(csv_rows(rows_))
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--banyan", default=f"{ROOT}/build/release/banyan")
@@ -462,6 +492,7 @@ def parse():
                         help="what Banyan knows of a network, with commas: told, nothing (no topology, no learning), learnt "
                              "(no topology, after 20 calls)")
     parser.add_argument("--json", help="write all figures here")
+    parser.add_argument("--csv", help="write the rows here, in the form of bench/results/rivals.csv")
     parser.add_argument("--markdown", help="write the table here")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
     return parser.parse_args()
@@ -503,6 +534,8 @@ def main():
               "cores": os.cpu_count(), "copy_bytes_per_s": rate, "results": all_rows, "measurements": figures}
     if options.json:
         json.dump(result, open(options.json, "w"), indent=1)
+    if options.csv:
+        write_csv(options.csv, all_rows, result)
     if options.markdown:
         open(options.markdown, "w").write(markdown(all_rows, names))
 

@@ -16,11 +16,15 @@ The worst iteration of each is told, too, and the share of the processors that a
 in which that was over 1 % are made again, so long as they are not more than those that count.
 """
 import argparse
+import csv
 import dataclasses
 import datetime
 import json
 import os
+import platform
+import re
 import statistics
+import subprocess
 import sys
 import time
 
@@ -165,6 +169,27 @@ def mean_of_ranks(promised, found):
     return dataclasses.replace(found, **dict(zip(names, (figures / dist.get_world_size()).tolist())))
 
 
+CSV_COLUMNS = ["machine", "model", "parameters_M", "gbps", "gloo_s", "banyan_s", "exposed_s", "predicted_exposed_s", "hidden_percent", "buckets_s"]
+
+
+def append_csv(options, result):
+    """A row in the form of bench/results/torch_ddp.csv; a new file begins with the columns and what the machine is."""
+    is_new = not os.path.exists(options.csv)
+    speed = re.search(r"gbps=([0-9.]+)", result["network"])
+    buckets = result.get("buckets_s")
+    with open(options.csv, "a", newline="", encoding="utf-8") as file:
+        if is_new:
+            commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--dirty"],
+                                    capture_output=True, text=True).stdout.strip()
+            file.write(f"# bench/torch_ddp.py: seconds per iteration of DistributedDataParallel with Gloo and with Banyan's schedule. Medians; exposed times "
+                       f"are means.\n# machine {options.machine}: {platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, "
+                       f"{datetime.date.today()}, commit {commit or 'unknown'}\n{','.join(CSV_COLUMNS)}\n")
+        csv.writer(file, lineterminator="\n").writerow(
+            [options.machine, result["model"], f"{result['parameters'] / 1e6:.1f}", speed[1] if speed else "", f"{result['gloo_s']:.3f}",
+             f"{result['banyan_s']:.3f}", f"{result['exposed_s']:.3f}", f"{result['predicted_exposed_s']:.3f}",
+             f"{100 * result['hidden_share']:.0f}", "" if buckets is None else f"{buckets:.3f}"])
+
+
 def tell(options, gloo, ours, stats, others):
     theirs_s, ours_s = statistics.median(gloo.times), statistics.median(ours.times)
     common = min(len(gloo.losses), len(ours.losses))
@@ -196,6 +221,8 @@ def tell(options, gloo, ours, stats, others):
         result[f"{other.name}_s"] = statistics.median(other.times)
     for one in [gloo, ours, *others]:
         result[f"{one.name}_times"] = [round(seconds, 4) for seconds in one.times]
+    if options.csv:
+        append_csv(options, result)
     if options.json:
         print(json.dumps(result))
         return
@@ -222,6 +249,8 @@ def main():
     parser.add_argument("--policy", default=None)
     parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--csv", help="append a row here, in the form of bench/results/torch_ddp.csv")
+    parser.add_argument("--machine", default="A", help="how --csv calls this machine")
     options = parser.parse_args()
     options.batch = options.batch or (24 if options.model.endswith("cnn") else 32)
     torch.set_num_threads(1)

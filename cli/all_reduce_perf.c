@@ -38,7 +38,7 @@ static const cli_option options[] = {
     {"op", 'o', "OP", "sum, prod, max, min or avg (default: sum)"},
     {"datatype", 'd', "TYPE", "float, half, double, int8, bfloat16, ... (default: float)"},
     {"root", 'r', "RANK", "without meaning here"},
-    {"timeout", 'T', "SECONDS", "no call takes longer (default: 30)"},
+    {"timeout", 'T', "SECONDS", "time limit of each call (default: 30)"},
     {"topo", 0, "SPEC", "plan for this network (default: BANYAN_TOPO)"},
     {"algo", 0, "NAME", "algorithm, or auto (default: auto)"},
     {"transport", 0, "NAME", "memory, shm, tcp, ucx, mpi or auto, as in banyan bench"},

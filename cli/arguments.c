@@ -7,6 +7,11 @@
 #include "algorithms/algorithms.h"
 #include "cli.h"
 #include "core/near.h"
+#include "pages.h"
+#include "wrap.h"
+
+#define MAX_EXAMPLES 3 /* in --help; the manual page has more */
+#define MAX_EXAMPLE_COLUMNS 78
 
 const cli_option cli_common_options[] = {{"json", 0, NULL, "print JSON"},
                                          {"quiet", 'q', NULL, "print results only"},
@@ -53,7 +58,7 @@ static int unknown_option(const cli_arguments *arguments, const char *word)
     near = word[1] == '-' ? banyan_near_find(word + 2, names, count) : -1;
     if (near >= 0)
         return cli_usage_error(arguments, "unknown option %s (did you mean --%s?)", word, names[near]);
-    return cli_usage_error(arguments, "unknown option %s; see «%s%s --help»", word, before(arguments->verb),
+    return cli_usage_error(arguments, "unknown option %s; see '%s%s --help'", word, before(arguments->verb),
                            arguments->verb->name);
 }
 
@@ -124,42 +129,76 @@ int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
     return CLI_OK;
 }
 
+#define LEFT_COLUMNS 30 /* of an option's name and value; its summary begins after them */
+
 static void print_option(const cli_option *option)
 {
-    char left[64];
+    char left[80];
+    int length = snprintf(left, sizeof left, "  %s%c%s--%s%s%s", option->letter ? "-" : " ",
+                          option->letter ? option->letter : ' ', option->letter ? ", " : "  ", option->name,
+                          option->argument ? " " : "", option->argument ? option->argument : "");
 
-    snprintf(left, sizeof left, "%s%c%s--%s%s%s", option->letter ? "-" : " ",
-             option->letter ? option->letter : ' ', option->letter ? ", " : "  ", option->name,
-             option->argument ? " " : "", option->argument ? option->argument : "");
-    printf("  %-28s %s\n", left, option->summary);
+    if (length < LEFT_COLUMNS)
+        printf("%-*s", LEFT_COLUMNS, left);
+    else
+        printf("%s\n%*s", left, LEFT_COLUMNS, "");
+    cli_wrap(option->summary, LEFT_COLUMNS, LEFT_COLUMNS);
+}
+
+static void print_usage(const cli_verb *verb)
+{
+    const char *line = verb->usage;
+    char copy[1024];
+
+    while (*line) {
+        int length = (int)strcspn(line, "\n"), column;
+
+        snprintf(copy, sizeof copy, "%.*s", length, line);
+        column = printf("  %s%s ", before(verb), verb->name);
+        cli_wrap(copy, column, column);
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* The first commands of the examples on the verb's manual page that fit a line. */
+static void print_examples(const cli_verb *verb)
+{
+    const char *line = cli_page_find(verb->name);
+
+    line = line ? strstr(line, "\n## EXAMPLES\n") : NULL;
+    line = line ? strstr(line, "\n```") : NULL;
+    line = line ? strchr(line + 1, '\n') : NULL;
+    if (!line)
+        return;
+    printf("\nExamples:\n");
+    line++;
+    for (int i = 0; i < MAX_EXAMPLES && *line && strncmp(line, "```", 3) != 0;) {
+        int length = (int)strcspn(line, "\n"), skipped = strncmp(line, "$ ", 2) ? 0 : 2;
+
+        if (!strncmp(line + skipped, "banyan ", 7) && length - skipped <= MAX_EXAMPLE_COLUMNS) {
+            printf("  %.*s\n", length - skipped, line + skipped);
+            i++;
+        }
+        line += length + (line[length] == '\n');
+    }
 }
 
 void cli_help(const cli_verb *verb)
 {
-    const char *line = verb->usage;
+    int column = printf("%s%s: ", before(verb), verb->name);
 
-    printf("%s%s: %s\n\nUsage:\n", before(verb), verb->name, verb->summary);
-    while (*line) {
-        int length = (int)strcspn(line, "\n");
-
-        printf("  %s%s %.*s\n", before(verb), verb->name, length, line);
-        line += length + (line[length] == '\n');
-    }
+    cli_wrap(verb->summary, column, 2);
+    printf("\nUsage:\n");
+    print_usage(verb);
     printf("\nOptions:\n");
     for (const cli_option *o = verb->options; o && o->name; o++)
         print_option(o);
     for (const cli_option *o = cli_common_options; o->name; o++)
         print_option(o);
-    if (!verb->takes_parameters)
-        return;
-    printf("\nOptions of algorithms:\n");
-    for (int i = 0; i < banyan_algorithm_count(); i++)
-        for (const banyan_algorithm_option *o = banyan_algorithm_at(i)->options; o && o->key; o++) {
-            char left[64];
-
-            snprintf(left, sizeof left, "--%s %s", o->key, o->form);
-            printf("  %-28s %s (%s)\n", left, o->summary, banyan_algorithm_at(i)->name);
-        }
+    if (verb->takes_parameters)
+        printf("\nAlgorithms have options of their own, such as --order of ring: see\n"
+               "'banyan help ALGORITHM'.\n");
+    print_examples(verb);
 }
 
 void cli_blame(const char *option, banyan_error *err)
@@ -183,9 +222,25 @@ int cli_has(const cli_arguments *arguments, const char *option)
     return cli_get(arguments, option) != NULL;
 }
 
-int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err)
+/* With --json a program reads standard output: it gets the sentence there, too. */
+static int report(const cli_arguments *arguments, const char *sentence, int code)
 {
-    fprintf(stderr, "%s%s: %s\n", before(arguments->verb), arguments->verb->name, err->text);
+    banyan_text text = BANYAN_TEXT_EMPTY;
+
+    fprintf(stderr, "%s%s: %s\n", before(arguments->verb), arguments->verb->name, sentence);
+    if (!cli_has(arguments, "json"))
+        return code;
+    banyan_text_add(&text, "{\"error\":");
+    banyan_text_add_json_string(&text, sentence);
+    banyan_text_add(&text, ",\"exit_status\":%d}", code);
+    if (!text.failed)
+        puts(text.bytes);
+    banyan_text_fini(&text);
+    return code;
+}
+
+static int exit_status(banyan_status status)
+{
     switch (status) {
     case BANYAN_INVALID_ARGUMENT:
     case BANYAN_INVALID_USAGE:
@@ -202,14 +257,18 @@ int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_
     }
 }
 
+int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err)
+{
+    return report(arguments, err->text, exit_status(status));
+}
+
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
 {
+    char sentence[1024];
     va_list list;
 
-    fprintf(stderr, "%s%s: ", before(arguments->verb), arguments->verb->name);
     va_start(list, format);
-    vfprintf(stderr, format, list);
+    vsnprintf(sentence, sizeof sentence, format, list);
     va_end(list);
-    fputc('\n', stderr);
-    return CLI_USAGE;
+    return report(arguments, sentence, CLI_USAGE);
 }

@@ -16,7 +16,7 @@ typedef struct {
     size_t smallest, largest, step, factor;
     double timeout_s;
     bench_format format;
-    const char *transport; /* «memory»: ranks are threads of this process */
+    const char *transport; /* 'memory': ranks are threads of this process */
     int is_shared;         /* vectors lie in memory of banyan_mem_alloc */
     const char *gpu;       /* cuda, hip or emulated: vectors lie on such devices; NULL: they do not */
     int device;            /* this rank's, or BANYAN_HOST */

@@ -30,7 +30,7 @@ const cli_option bench_options[] = {
      "1: buffers of banyan_mem_alloc, which ranks of a host reach in place; 0: private ones (default: 1)"},
     {"device", 0, "NAME",
      "cuda, hip or emulated: vectors lie on such devices, shared by the ranks of a host"},
-    {"timeout", 'T', "TIME", "no call takes longer (default: 30s)"},
+    {"timeout", 'T', "TIME", "time limit of each call (default: 30s)"},
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};
 
@@ -60,7 +60,7 @@ static banyan_status read_int(const cli_arguments *arguments, const char *name, 
     return status;
 }
 
-/* nccl-tests says «float», «half», «double»; so may you. */
+/* nccl-tests says 'float', 'half', 'double'; so may you. */
 static int find_datatype(const char *name)
 {
     static const struct {

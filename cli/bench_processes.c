@@ -94,7 +94,10 @@ static void become_rank(notice *board, int rank, pid_t parent, const char *trans
     if (share_id(board, rank, id))
         return;
     if (rank == 0)
-        fprintf(stderr, "banyan: no place where ranks meet can be opened\n");
+        fprintf(
+            stderr,
+            "banyan: no place where ranks meet can be opened: is the interface up that BANYAN_SOCKET_IFNAME "
+            "names (lo, if nothing else is set)?\n");
     else if (!atomic_load(&board->state))
         fprintf(stderr, "banyan: rank %d: rank 0 did not say within 30 s where ranks meet\n", rank);
     _exit(CLI_ENVIRONMENT);

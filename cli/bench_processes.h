@@ -8,7 +8,7 @@
 /* Whether a launcher has started this process as one rank of several. */
 int bench_is_launched(int *rank, int *size);
 
-/* Starts so many processes that share the id. In each of them *rank is its number and the result is -1; the
+/* Starts that many processes, which share the id. In each *rank is its number and the result is -1; the
  * caller itself waits for all of them, and gets the exit code for the whole. */
 int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id);
 

@@ -30,11 +30,11 @@ static void print_nccl_head(const bench_table *t)
 {
     const bench_settings *set = t->set;
 
-    printf("# banyan %d.%d.%d %s: %d ranks as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
+    printf("# banyan %d.%d.%d %s: %d rank%s as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
            BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
            banyan_collective_name((banyan_collective)set->task.collective), set->task.ranks,
-           set->own ? "processes, transport " : "threads of one process", set->own ? set->transport : "",
-           t->topology, t->algorithm);
+           set->task.ranks == 1 ? "" : "s", set->own ? "processes, transport " : "threads of one process",
+           set->own ? set->transport : "", t->topology, t->algorithm);
     if (t->roofs)
         print_roofs(t);
     else
@@ -157,7 +157,8 @@ static void print_share(const bench_table *t)
     char size[32], rate[32];
 
     if (t->best_share > 0)
-        printf("# Share of the bound   : %.1f %% at %s (no algorithm can do better than %s here)\n",
+        printf("# Share of the bound   : %.1f %% at %s (no algorithm that sends partial sums whole can do "
+               "better than %s here)\n",
                100 * t->best_share, banyan_show_bytes((double)t->best_bytes, size, sizeof size),
                banyan_show_rate(t->bound_bytes_per_s, rate, sizeof rate));
 }

@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {"stages", 0, "HOW", "reduce and broadcast: pipelined, sequential or overlap (default: pipelined)"},
     {"effort", 0, "EFFORT", "patient searches for a lower bound where idle workers help (default: by size)"},
     {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
-    {"output", 'o', "FILE", "write the bound with its certificates there, for «banyan verify»"},
+    {"output", 'o', "FILE", "write the bound with its certificates there, for 'banyan verify'"},
     {NULL, 0, NULL, NULL}};
 
 static void print_rate(const char *name, double bytes_per_s, int is_tight, size_t bytes)
@@ -40,10 +40,13 @@ static void print(const cli_question *question, const banyan_bounds_info *bound)
     print_rate("reduce-scatter", bound->reducescatter_bytes_per_s, bound->reducescatter_is_tight,
                bound->bytes);
     printf("  %s\n", bound->explanation);
+    printf(
+        "  This holds for all algorithms that send partial sums whole, neither coded nor compressed; latency "
+        "counts 0.\n");
 }
 
-/* The rate of plans in stages, the seed paper's problems 4 and 8: a restriction, so no bound on other
- * plans. */
+/* The rate of plans in stages, problems 4 and 8 of the tree packing paper (Zhang et al., 2021): a
+ * restriction, so no bound on other plans. */
 static void print_stages(const cli_question *question, const char *stages, const banyan_bounds_info *bound)
 {
     char sum[32], speed[32], size[32], time[32];

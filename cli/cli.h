@@ -13,9 +13,9 @@
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_ENVIRONMENT = 3, CLI_TIMEOUT = 124 };
 
 typedef struct {
-    const char *name;     /* «bytes» for --bytes */
+    const char *name;     /* 'bytes' for --bytes */
     char letter;          /* 'o' for -o, or 0 */
-    const char *argument; /* «N», or NULL for a switch */
+    const char *argument; /* 'N', or NULL for a switch */
     const char *summary;
 } cli_option;
 
@@ -33,13 +33,13 @@ typedef struct {
 
 typedef struct cli_verb {
     const char *name;
-    const char *usage;         /* «SPEC [--algo A] [-o FILE]»; several forms on lines of their own */
+    const char *usage;         /* 'SPEC [--algo A] [-o FILE]'; several forms on lines of their own */
     const char *summary;       /* one line */
-    const char *words;         /* for completion: what the first word may be, «show|convert», or NULL */
+    const char *words;         /* for completion: what the first word may be, 'show|convert', or NULL */
     int word_limit;            /* how many words it takes at the most */
     int takes_command;         /* the first word begins a command, whose options are its own */
-    int takes_parameters;      /* options of algorithms («--order») are accepted */
-    int is_program;            /* called by a link of its name, without «banyan» before it */
+    int takes_parameters;      /* options of algorithms ('--order') are accepted */
+    int is_program;            /* called by a link of its name, without 'banyan' before it */
     const cli_option *options; /* ends with a NULL name; --json, --quiet and --help come on top */
     int (*run)(const cli_arguments *arguments);
 } cli_verb;
@@ -47,6 +47,9 @@ typedef struct cli_verb {
 int cli_verb_count(void);
 const cli_verb *cli_verb_at(int i);
 const cli_verb *cli_verb_find(const char *name); /* NULL: none */
+
+/* Prints an algorithm's summary, cost, source and options; 0, and nothing, if none has that name. */
+int cli_list_algorithm(const char *name);
 
 /* The options that every verb has. */
 extern const cli_option cli_common_options[];
@@ -57,11 +60,11 @@ void cli_help(const cli_verb *verb);
 
 /* The last value given, or NULL; whether it was given. */
 const char *cli_get(const cli_arguments *arguments, const char *option);
-/* Puts «--option» before what is wrong with its value. */
+/* Puts '--option' before what is wrong with its value. */
 void cli_blame(const char *option, banyan_error *err);
 int cli_has(const cli_arguments *arguments, const char *option);
 
-/* Prints «banyan VERB: SENTENCE» to standard error and gives the exit code that fits the status. */
+/* Prints 'banyan VERB: SENTENCE' to standard error and gives the exit code that fits the status. */
 int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err);
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -71,12 +74,16 @@ int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},                        \
         {"collective", 0, "NAME",                                                                            \
          "allreduce (default), reducescatter, allgather, broadcast, reduce, gather, scatter, alltoall"},     \
-        {"root", 0, "RANK", "root of broadcast and reduce (default: 0)"},                                    \
+        {"root", 0, "RANK", "root of broadcast, reduce, gather and scatter (default: 0)"},                   \
     {                                                                                                        \
         "bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"                           \
     }
 
-/* Beyond so many active workers plans are shown without the bound, which would take long to find. */
+/* Fails if the collective of this name (NULL: all-reduce) has no root that --root could name. An unknown
+ * name passes: others complain about it. */
+banyan_status cli_check_root(const char *collective, banyan_error *err);
+
+/* Beyond this many active workers plans are shown without the bound, which would take long to find. */
 #define CLI_BOUND_WORKERS 1024
 
 /* nccl-tests' factor from algorithm bandwidth to bus bandwidth, of a collective by its name. */

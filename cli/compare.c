@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/compare.c: banyan compare SPEC: all algorithms side by side. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/alloc.h"
 #include "crossovers.h"
 #include "plan_json.h"
 #include "problem.h"
 #include "waiting.h"
+#include "wrap.h"
 
 static const cli_option options[] = {
     CLI_PROBLEM_OPTIONS,
@@ -15,17 +17,46 @@ static const cli_option options[] = {
      "estimate, measure or patient (default: patient for short vectors, else measure)"},
     {NULL, 0, NULL, NULL}};
 
-static void print_row(const banyan_plan *plan, double bound, double best_s, int is_chosen)
+static void print_row(const banyan_plan *plan, size_t bytes, double bound, double best_s, int is_chosen)
 {
     char rate[32], time[32], share[16] = "-";
 
-    if (bound > 0)
-        snprintf(share, sizeof share, "%.1f %%", 100 * plan->limits.bytes_per_s / bound);
-    printf("%-20s %7d %10zu %8.4g %6d %12s %9s %12s %7.3g%s\n", plan->algorithm->name,
-           plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.volume,
-           plan->limits.depth, banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate), share,
-           banyan_show_seconds(plan->predicted_s, time, sizeof time),
-           best_s > 0 ? plan->predicted_s / best_s : 1, is_chosen ? "  auto" : "");
+    if (bound > 0 && plan->predicted_s > 0)
+        snprintf(share, sizeof share, "%.1f %%", 100 * (double)bytes / bound / plan->predicted_s);
+    printf("%c %-18s %6d %9zu %5d %10s %9s %8s %6.3g\n", is_chosen ? '*' : ' ', plan->algorithm->name,
+           plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.depth,
+           banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate),
+           banyan_show_seconds(plan->predicted_s, time, sizeof time), share,
+           best_s > 0 ? plan->predicted_s / best_s : 1);
+}
+
+static int is_same(const banyan_plan *a, const banyan_plan *b)
+{
+    char left[17], right[17];
+
+    banyan_schedule_digest(a->schedule, left);
+    banyan_schedule_digest(b->schedule, right);
+    return !strcmp(left, right);
+}
+
+/* Algorithms for levels that find none fall back to a ring: those who compare should know. Each set of equal
+ * plans is named once, at its first member. */
+static void print_same(const banyan_plan *plans, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int before = 0, printed = 0;
+
+        while (before < i && !is_same(&plans[before], &plans[i]))
+            before++;
+        for (int j = i + 1; before == i && j < count; j++)
+            if (is_same(&plans[i], &plans[j])) {
+                printf("%s%s", printed ? ", " : "the same plan: ", printed ? "" : plans[i].algorithm->name);
+                printf("%s%s", printed ? "" : ", ", plans[j].algorithm->name);
+                printed = 1;
+            }
+        if (printed)
+            printf("\n");
+    }
 }
 
 static void print_table(const cli_problem *problem, const banyan_plan *plans, int count, double bound)
@@ -39,18 +70,21 @@ static void print_table(const cli_problem *problem, const banyan_plan *plans, in
            problem->problem.active_count);
     if (bound > 0)
         printf("; the bound is %s", banyan_show_rate(bound, rate, sizeof rate));
-    printf("\n\n%-20s %7s %10s %8s %6s %12s %9s %12s %7s\n", "algorithm", "rounds", "transfers", "volume",
-           "depth", "at most", "of bound", "predicted", "x best");
+    printf("\n\n  %-18s %6s %9s %5s %10s %9s %8s %6s\n", "algorithm", "rounds", "transfers", "depth",
+           "peak rate", "predicted", "of bound", "x best");
     for (; i < count && plans[i].schedule; i++)
-        print_row(&plans[i], bound, plans[0].predicted_s, i == best);
+        print_row(&plans[i], problem->problem.bytes, bound, plans[0].predicted_s, i == best);
+    printf("\npeak rate: for large vectors; of bound: of the best possible rate, at this size\n"
+           "*: the choice of auto: of the plans within 8 %% of the fastest, the one that\n"
+           "   loads links and ranks least\n");
+    print_same(plans, i);
     if (i < count)
-        printf("\nnot here:\n");
-    for (; i < count; i++)
-        printf("  %s: %s\n", plans[i].algorithm->name, plans[i].why_not.text);
-    printf("\nvolume: the most that one worker sends, in vectors; at most: rate as size grows, latency 0;\n"
-           "auto: what a job takes, of those predicted to be within 8 %% of the fastest the one that loads "
-           "links "
-           "and ranks least\n");
+        printf("\ndo not apply to this network:\n");
+    for (; i < count; i++) {
+        int column = printf("  %s: ", plans[i].algorithm->name);
+
+        cli_wrap(plans[i].why_not.text, column, 4);
+    }
 }
 
 static void add_why_not(banyan_text *text, const banyan_plan *plan)
@@ -128,7 +162,8 @@ static int run(const cli_arguments *arguments)
 }
 
 const cli_verb cli_verb_compare = {.name = "compare",
-                                   .usage = "SPEC [--bytes SIZE] [--active RANKS] [--collective NAME]",
+                                   .usage = "SPEC [--bytes SIZE|--sizes FROM-TO] [--active RANKS] "
+                                            "[--collective NAME] [--effort EFFORT]",
                                    .summary = "all algorithms on a network side by side",
                                    .word_limit = 1,
                                    .takes_parameters = 1,

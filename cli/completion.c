@@ -100,7 +100,7 @@ static void add_quoted(banyan_text *text, const char *string, const char *specia
 
 static void begin_bash(banyan_text *text)
 {
-    banyan_text_add(text, "# bash completion for banyan, made by «banyan completion bash»\n"
+    banyan_text_add(text, "# bash completion for banyan, made by 'banyan completion bash'\n"
                           "_banyan()\n{\n"
                           "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
                           "    local verb=${COMP_WORDS[1]} words= files=\n\n"
@@ -155,7 +155,7 @@ static void end_bash(banyan_text *text)
 
 static void begin_zsh(banyan_text *text)
 {
-    banyan_text_add(text, "#compdef banyan\n# zsh completion for banyan, made by «banyan completion zsh»\n"
+    banyan_text_add(text, "#compdef banyan\n# zsh completion for banyan, made by 'banyan completion zsh'\n"
                           "_banyan() {\n    local -a verbs\n    verbs=(\n");
     for (int i = 0; i < cli_verb_count(); i++) {
         banyan_text_add(text, "        '%s:", cli_verb_at(i)->name);
@@ -220,7 +220,7 @@ static void end_zsh(banyan_text *text)
 
 static void begin_fish(banyan_text *text)
 {
-    banyan_text_add(text, "# fish completion for banyan, made by «banyan completion fish»\n"
+    banyan_text_add(text, "# fish completion for banyan, made by 'banyan completion fish'\n"
                           "complete -c banyan -f\n");
 }
 

@@ -28,7 +28,8 @@ static banyan_status read_range(const char *text, size_t *low, size_t *high, ban
     if (status)
         banyan_error_prefix(err, "--sizes");
     else if (a < 1 || b < a)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--sizes %.40s does not run upwards from 1", text);
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                             "--sizes %.40s is not FROM-TO with 1 <= FROM <= TO", text);
     *low = (size_t)a;
     *high = (size_t)b;
     return status;

@@ -10,6 +10,7 @@
 #include "core/near.h"
 #include "core/settings.h"
 #include "pages.h"
+#include "wrap.h"
 
 #define MAX_PAGES 512
 
@@ -25,19 +26,29 @@ static int is_reference(const char *page)
 
 static void print_overview(void)
 {
-    printf("banyan: all-reduce for networks as they really are: plan, prove, simulate, run\n\n"
-           "Usage:\n  banyan VERB [ARGUMENTS]\n  banyan help PAGE\n  banyan --version\n\nVerbs:\n");
-    for (int i = 0; i < cli_verb_count(); i++)
-        printf("  %-10s %s\n", cli_verb_at(i)->name, cli_verb_at(i)->summary);
-    printf("\nPages:");
-    for (const cli_page *page = cli_pages; page->name; page++)
+    char pages[1024] = "";
+    size_t length = 0;
+
+    printf("banyan: all-reduce for networks that are not uniform: plan, prove, simulate, run\n\n"
+           "Usage:\n  banyan VERB [ARGUMENTS]\n  banyan help PAGE|ALGORITHM\n  banyan --version\n\nVerbs:\n");
+    for (int i = 0; i < cli_verb_count(); i++) {
+        printf("  %-10s ", cli_verb_at(i)->name);
+        cli_wrap(cli_verb_at(i)->summary, 13, 13);
+    }
+    for (const cli_page *page = cli_pages; page->name && length < sizeof pages; page++)
         if (!cli_verb_find(page->name) && !is_reference(page->name))
-            printf(" %s", page->name);
-    printf("\n  and one for each call (banyan_allreduce; «banyan help api» lists them)\n"
-           "  and each setting (BANYAN_TOPO; «banyan help info» lists them)\n"
-           "\nA network is a file or a string: ring:8 torus:4x4 hosts:2+3,gbps=10 fattree:8x8:4 dgx1 "
-           "(«banyan list»).\n"
-           "Try: banyan compare hosts:2+3\n");
+            length += (size_t)snprintf(pages + length, sizeof pages - length, "%s ", page->name);
+    printf("\nPages:\n  ");
+    cli_wrap(pages, 2, 2);
+    printf("  and one for each call (banyan_allreduce; 'banyan help api' lists them),\n"
+           "  each setting (BANYAN_TOPO; 'banyan help info' lists them)\n"
+           "  and each algorithm (ring; 'banyan list algorithms' lists them)\n"
+           "\nExamples:\n"
+           "  banyan compare hosts:2+3                all algorithms on a network\n"
+           "  banyan plan torus:4x4 -o plan.json      a schedule, proven\n"
+           "  banyan bench -n 4                       a real all-reduce on this machine\n"
+           "\nA network is a file or a string, such as ring:8, torus:4x4, hosts:2+3,gbps=10,\n"
+           "fattree:8x8:4 or dgx1 ('banyan list networks').\n");
 }
 
 static void put(const char *text, size_t length, const char *style, int is_styled)
@@ -112,6 +123,8 @@ static void print_page(const char *text, int is_styled)
         text += length + (text[length] == '\n');
         if (!strncmp(line, "```", 3))
             in_code = !in_code;
+        else if (!in_code && !strncmp(line, "<!--", 4))
+            continue; /* marks of programs that write parts of the page */
         else if (in_code)
             printf("    %s\n", line);
         else if (line[0] == '#') {
@@ -124,16 +137,43 @@ static void print_page(const char *text, int is_styled)
     }
 }
 
+const char *cli_page_find(const char *name)
+{
+    for (const cli_page *page = cli_pages; page->name; page++)
+        if (!strcmp(page->name, name))
+            return page->text;
+    return NULL;
+}
+
+/* An algorithm's section of the page about algorithms, up to the next one. */
+static void print_section(const char *name, int is_styled)
+{
+    const char *page = cli_page_find("algorithms"), *end;
+    char title[64], text[8192];
+
+    snprintf(title, sizeof title, "\n## %s\n", name);
+    page = page ? strstr(page, title) : NULL;
+    if (!page)
+        return;
+    page += strlen(title);
+    end = strstr(page, "\n## ");
+    snprintf(text, sizeof text, "%.*s", end ? (int)(end - page) : (int)strlen(page), page);
+    print_page(text, is_styled);
+}
+
 /* Whether to use bold and underlined letters; a wrong setting is no reason to withhold the manual. */
 static int wants_style(void)
 {
     banyan_settings *settings = NULL;
-    int64_t choice = 0; /* auto, always, never */
+    const char *no_color = banyan_environment("NO_COLOR"); /* https://no-color.org */
+    int64_t choice = 0;                                    /* auto, always, never */
 
     if (!banyan_settings_load(&settings, NULL))
         choice = banyan_settings_integer(settings, BANYAN_SETTING_COLOR);
     banyan_settings_destroy(settings);
-    return choice == 0 ? isatty(STDOUT_FILENO) : choice == 1;
+    if (choice != 0)
+        return choice == 1;
+    return isatty(STDOUT_FILENO) && (!no_color || !*no_color);
 }
 
 static int print_json(const cli_arguments *arguments, const char *word)
@@ -182,16 +222,22 @@ static int run(const cli_arguments *arguments)
             return CLI_OK;
         }
     }
+    if (!cli_has(arguments, "json") && cli_list_algorithm(word)) {
+        print_section(word, wants_style());
+        return CLI_OK;
+    }
+    for (int i = 0; banyan_algorithm_name(i) && count < MAX_PAGES; i++)
+        names[count++] = banyan_algorithm_name(i);
     near = banyan_near_find(word, names, count);
     if (near >= 0)
         return cli_usage_error(arguments, "no page is named %s (did you mean %s?)", word, names[near]);
-    return cli_usage_error(arguments, "no page is named %s; «banyan help» lists them", word);
+    return cli_usage_error(arguments, "no page is named %s; 'banyan help' lists them", word);
 }
 
 const cli_verb cli_verb_help = {
     .name = "help",
-    .usage = "[PAGE]",
-    .summary = "the manual: a page about a verb, a format, a call, a setting or a subject",
+    .usage = "[PAGE|ALGORITHM]",
+    .summary = "the manual: a page about a verb, an algorithm, a format, a call, a setting or a subject",
     .word_limit = 1,
     .options = options,
     .run = run,

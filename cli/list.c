@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/list.c: banyan list: the registries: algorithms, networks, forms that we read, gradient policies,
+/* cli/list.c: banyan list: the registries: algorithms, networks, import formats, gradient policies,
  * transports. */
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "train/train.h"
 #include "transport/plugin.h"
 #include "transport/transport.h"
+#include "wrap.h"
 
 static const cli_option options[] = {{NULL, 0, NULL, NULL}};
 
@@ -26,10 +27,35 @@ static int is_there(const banyan_transport *transport)
     return strcmp(transport->name, "ucx") != 0 || banyan_plugin_find("ucx", "", path, sizeof path);
 }
 
+int cli_list_algorithm(const char *name)
+{
+    const banyan_algorithm *algorithm = banyan_algorithm_find(name);
+    int column;
+
+    if (!algorithm)
+        return 0;
+    column = printf("%s: ", algorithm->name);
+    cli_wrap(algorithm->summary, column, 2);
+    if (algorithm->cost)
+        printf("\ncost: %s\n", algorithm->cost);
+    if (algorithm->paper) {
+        printf("source: ");
+        cli_wrap(algorithm->paper, 8, 8);
+    }
+    if (algorithm->options)
+        printf("\nOptions, for plan, compare, sim, report and train:\n");
+    for (const banyan_algorithm_option *o = algorithm->options; o && o->key; o++) {
+        printf("  --%s %s\n      ", o->key, o->form);
+        cli_wrap(o->summary, 6, 6);
+    }
+    putchar('\n');
+    return 1;
+}
+
 static void print_text(const char *what)
 {
     if (!*what || !strcmp(what, "algorithms")) {
-        printf("Algorithms:\n");
+        printf("Algorithms (cost: a latency, b time per byte, p ranks, n bytes):\n");
         for (int i = 0; i < banyan_algorithm_count(); i++) {
             const banyan_algorithm *a = banyan_algorithm_at(i);
 
@@ -37,7 +63,7 @@ static void print_text(const char *what)
             if (a->cost)
                 printf("  %-20s   cost: %s\n", "", a->cost);
             if (a->paper)
-                printf("  %-20s   after: %s\n", "", a->paper);
+                printf("  %-20s   source: %s\n", "", a->paper);
         }
     }
     if (!*what || !strcmp(what, "networks")) {
@@ -55,7 +81,7 @@ static void print_text(const char *what)
         for (int i = 0; i < banyan_policy_count(); i++) {
             printf("  %-20s %s\n", banyan_policy_at(i)->name, banyan_policy_at(i)->summary);
             if (banyan_policy_at(i)->paper)
-                printf("  %-20s   after: %s\n", "", banyan_policy_at(i)->paper);
+                printf("  %-20s   source: %s\n", "", banyan_policy_at(i)->paper);
         }
     }
     if (!*what || !strcmp(what, "transports")) {
@@ -99,42 +125,72 @@ static void add_algorithm(banyan_text *text, const banyan_algorithm *a)
     banyan_text_add(text, "]}");
 }
 
-static banyan_status print_json(banyan_error *err)
+/* Whether this list was asked for; begins it where it was. */
+static int begin_list(banyan_text *text, const char *what, const char *name)
+{
+    if (*what && strcmp(what, name) != 0)
+        return 0;
+    banyan_text_add(text, "%s\"%s\":[", text->length > 1 ? "],\n" : "", name);
+    return 1;
+}
+
+static void add_networks(banyan_text *text)
+{
+    for (int i = 0; i < banyan_generator_count(); i++) {
+        banyan_text_add(text, "%s\n{", i ? "," : "");
+        add_field(text, "name", banyan_generator_at(i)->name, ",");
+        add_field(text, "form", banyan_generator_at(i)->form, ",");
+        add_field(text, "summary", banyan_generator_at(i)->summary, "}");
+    }
+}
+
+static void add_imports(banyan_text *text)
+{
+    for (int i = 0; i < banyan_importer_count(); i++) {
+        banyan_text_add(text, "%s\n{", i ? "," : "");
+        add_field(text, "name", banyan_importer_at(i)->name, ",");
+        add_field(text, "summary", banyan_importer_at(i)->summary, "}");
+    }
+}
+
+static void add_policies(banyan_text *text)
+{
+    for (int i = 0; i < banyan_policy_count(); i++) {
+        banyan_text_add(text, "%s\n{", i ? "," : "");
+        add_field(text, "name", banyan_policy_at(i)->name, ",");
+        add_field(text, "summary", banyan_policy_at(i)->summary, ",");
+        add_field(text, "paper", banyan_policy_at(i)->paper, "}");
+    }
+}
+
+static void add_transports(banyan_text *text)
+{
+    for (int i = 0; i < banyan_transport_count(); i++) {
+        banyan_text_add(text, "%s\n{", i ? "," : "");
+        add_field(text, "name", banyan_transport_at(i)->name, ",");
+        add_field(text, "summary", banyan_transport_at(i)->summary, ",");
+        banyan_text_add(text, "\"available\":%s}", is_there(banyan_transport_at(i)) ? "true" : "false");
+    }
+}
+
+static banyan_status print_json(const char *what, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
 
-    banyan_text_add(&text, "{\"algorithms\":[");
-    for (int i = 0; i < banyan_algorithm_count(); i++) {
-        banyan_text_add(&text, "%s", i ? "," : "");
-        add_algorithm(&text, banyan_algorithm_at(i));
-    }
-    banyan_text_add(&text, "],\n\"networks\":[");
-    for (int i = 0; i < banyan_generator_count(); i++) {
-        banyan_text_add(&text, "%s\n{", i ? "," : "");
-        add_field(&text, "name", banyan_generator_at(i)->name, ",");
-        add_field(&text, "form", banyan_generator_at(i)->form, ",");
-        add_field(&text, "summary", banyan_generator_at(i)->summary, "}");
-    }
-    banyan_text_add(&text, "],\n\"imports\":[");
-    for (int i = 0; i < banyan_importer_count(); i++) {
-        banyan_text_add(&text, "%s\n{", i ? "," : "");
-        add_field(&text, "name", banyan_importer_at(i)->name, ",");
-        add_field(&text, "summary", banyan_importer_at(i)->summary, "}");
-    }
-    banyan_text_add(&text, "],\n\"policies\":[");
-    for (int i = 0; i < banyan_policy_count(); i++) {
-        banyan_text_add(&text, "%s\n{", i ? "," : "");
-        add_field(&text, "name", banyan_policy_at(i)->name, ",");
-        add_field(&text, "summary", banyan_policy_at(i)->summary, ",");
-        add_field(&text, "paper", banyan_policy_at(i)->paper, "}");
-    }
-    banyan_text_add(&text, "],\n\"transports\":[");
-    for (int i = 0; i < banyan_transport_count(); i++) {
-        banyan_text_add(&text, "%s\n{", i ? "," : "");
-        add_field(&text, "name", banyan_transport_at(i)->name, ",");
-        add_field(&text, "summary", banyan_transport_at(i)->summary, ",");
-        banyan_text_add(&text, "\"available\":%s}", is_there(banyan_transport_at(i)) ? "true" : "false");
-    }
+    banyan_text_add(&text, "{");
+    if (begin_list(&text, what, "algorithms"))
+        for (int i = 0; i < banyan_algorithm_count(); i++) {
+            banyan_text_add(&text, "%s", i ? "," : "");
+            add_algorithm(&text, banyan_algorithm_at(i));
+        }
+    if (begin_list(&text, what, "networks"))
+        add_networks(&text);
+    if (begin_list(&text, what, "imports"))
+        add_imports(&text);
+    if (begin_list(&text, what, "policies"))
+        add_policies(&text);
+    if (begin_list(&text, what, "transports"))
+        add_transports(&text);
     banyan_text_add(&text, "]}");
     return cli_print(&text, err);
 }
@@ -146,10 +202,10 @@ static int run(const cli_arguments *arguments)
 
     if (*what && strcmp(what, "algorithms") != 0 && strcmp(what, "networks") != 0 &&
         strcmp(what, "imports") != 0 && strcmp(what, "policies") != 0 && strcmp(what, "transports") != 0)
-        return cli_usage_error(arguments, "«%s» is not algorithms, networks, imports, policies or transports",
+        return cli_usage_error(arguments, "'%s' is not algorithms, networks, imports, policies or transports",
                                what);
     if (cli_has(arguments, "json")) {
-        banyan_status status = print_json(&err);
+        banyan_status status = print_json(what, &err);
 
         return status ? cli_fail(arguments, status, &err) : CLI_OK;
     }
@@ -159,8 +215,8 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_list = {.name = "list",
                                 .usage = "[algorithms|networks|imports|policies|transports]",
-                                .summary = "what there is: algorithms with their papers, networks, forms "
-                                           "that we read, gradient policies, transports",
+                                .summary = "algorithms with their papers, networks, import formats, "
+                                           "gradient policies, transports",
                                 .words = "algorithms|networks|imports|policies|transports",
                                 .word_limit = 1,
                                 .options = options,

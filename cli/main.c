@@ -51,7 +51,7 @@ static int unknown_verb(const char *word)
     if (near >= 0)
         fprintf(stderr, "banyan: no verb is named %s (did you mean %s?)\n", word, names[near]);
     else
-        fprintf(stderr, "banyan: no verb is named %s; «banyan --help» shows them all\n", word);
+        fprintf(stderr, "banyan: no verb is named %s; 'banyan --help' shows them all\n", word);
     return CLI_USAGE;
 }
 

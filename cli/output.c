@@ -17,6 +17,23 @@ double cli_bus_factor(const char *collective, int workers)
     return !strcmp(collective, "reducescatter") || !strcmp(collective, "allgather") ? (p - 1) / p : 1;
 }
 
+/* Names are compared without - and _, as the library does. */
+banyan_status cli_check_root(const char *collective, banyan_error *err)
+{
+    static const char *const rootless[] = {"allreduce", "reducescatter", "allgather", "alltoall"};
+    char name[32];
+    size_t length = 0;
+
+    for (const char *c = collective ? collective : rootless[0]; *c && length < sizeof name - 1; c++)
+        if (*c != '-' && *c != '_')
+            name[length++] = *c;
+    name[length] = 0;
+    for (size_t i = 0; i < sizeof rootless / sizeof *rootless; i++)
+        if (!strcmp(name, rootless[i]))
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--root: %s has no root", name);
+    return BANYAN_SUCCESS;
+}
+
 void cli_json_number(banyan_text *text, const char *key, double value)
 {
     banyan_text_add(text, "\"%s\":", key);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/value.h"
+#include "flat_ring.h"
 #include "plan_json.h"
 #include "question.h"
 #include "replan.h"
@@ -19,7 +20,7 @@ static const cli_option options[] = {
     CLI_REPLAN_OPTIONS,
     {"output", 'o', "FILE", "write the schedule there"},
     {"format", 'f', "FORMAT",
-     "json, msccl, dot, trace, tables or text (default: json; text when no file is given)"},
+     "json, msccl, mscclpp, chakra, dot, trace, tables or text (default: json; text when no file is given)"},
     {"max-steps", 0, "N",
      "msccl: steps a thread block may have (default: 64, the Azure build; microsoft/msccl: 256)"},
     {NULL, 0, NULL, NULL}};
@@ -69,7 +70,8 @@ static void print_summary(const result *made, double bound)
            schedule->piece_count, plural((size_t)schedule->piece_count), schedule->flow_count,
            plural((size_t)schedule->flow_count), figures->depth);
     if (figures->bottleneck >= 0) {
-        printf("  at most %s, limited by link %s", banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+        printf("  peak rate %s, limited by link %s",
+               banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
                banyan_topology_link_name(made->question->topology, figures->bottleneck, link, sizeof link));
         if (bound > 0)
             printf(": %.1f %% of the bound", 100 * figures->bytes_per_s / bound);
@@ -80,6 +82,9 @@ static void print_summary(const result *made, double bound)
            banyan_show_seconds(figures->planning_s, planning, sizeof planning));
     if (figures->explanation)
         printf("  chosen: %s\n", figures->explanation);
+    else if (strcmp(figures->algorithm, "ring") != 0 && cli_is_flat_ring(banyan_plan_schedule(made->plan)))
+        printf("  this is one flat ring of all workers: %s found no levels to use here\n",
+               figures->algorithm);
 }
 
 static banyan_status print_json(const result *made, const cli_replan *replan, double bound, banyan_error *err)
@@ -124,6 +129,9 @@ static banyan_status write_schedule(const result *made, banyan_error *err)
     banyan_status status;
     char *out;
 
+    if (format && !strcmp(format, "chakra"))
+        return banyan_schedule_save_chakra(banyan_plan_schedule(made->plan), made->figures.bytes,
+                                           cli_get(arguments, "output"), err);
     if (!format && !has_file && (cli_has(arguments, "json") || cli_has(arguments, "quiet")))
         return BANYAN_SUCCESS;
     status = export(made, format ? format : has_file ? "json" : "text", &out, err);
@@ -149,7 +157,10 @@ static banyan_status print(const cli_arguments *arguments, const cli_question *q
         status = print_figures(&made, replan, err);
     if (!status)
         status = write_schedule(&made, err);
-    if (!status)
+    if (!status && path && cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "chakra") &&
+        !cli_has(arguments, "quiet") && !cli_has(arguments, "json"))
+        printf("written to %s.0.et .. %s.%d.et\n", path, path, made.schedule.active_count - 1);
+    else if (!status)
         cli_say_written(arguments, path);
     return status;
 }
@@ -159,7 +170,9 @@ static const char *find_executor(const char *format)
 {
     if (format && !strcmp(format, "msccl"))
         return "msccl";
-    return format && !strcmp(format, "tables") ? "interface" : "banyan";
+    if (format && (!strcmp(format, "tables") || !strcmp(format, "mscclpp") || !strcmp(format, "chakra")))
+        return "interface"; /* transfers are sent whole */
+    return "banyan";
 }
 
 /* auto counts the algorithms that it tries; others show the seconds. */
@@ -196,6 +209,10 @@ static int run(const cli_arguments *arguments)
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    if (cli_has(arguments, "format") && !strcmp(cli_get(arguments, "format"), "chakra") &&
+        !cli_has(arguments, "output"))
+        return cli_usage_error(arguments,
+                               "a Chakra trace is a file for each rank: -o NAME writes NAME.RANK.et");
     status = cli_question_load(arguments, arguments->words[0], &question, &err);
     if (status)
         return cli_fail(arguments, status, &err);
@@ -213,7 +230,7 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_plan = {.name = "plan",
                                 .usage = "SPEC [--algo NAME] [--effort EFFORT] [--wisdom FILE] [--from FILE] "
                                          "[--without LINKS] [--slow LINKS] [--bytes SIZE] [-o FILE] "
-                                         "[--format json|msccl|dot|trace|tables|text]",
+                                         "[--format json|msccl|mscclpp|chakra|dot|trace|tables|text]",
                                 .summary =
                                     "build a schedule, prove it, predict its time, write it in any form",
                                 .word_limit = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/problem.c: what planning verbs read alike. */
+/* cli/problem.c: reads the options that planning verbs share. */
 #include "problem.h"
 
 #include <math.h>
@@ -26,6 +26,9 @@ static banyan_status read_numbers(const cli_arguments *arguments, cli_problem *o
         out->problem.collective = (banyan_collective)found;
     }
     if (root) {
+        status = cli_check_root(collective, err);
+        if (status)
+            return status;
         status = banyan_value_integer(root, 0, out->problem.active_count - 1, &number, err);
         if (status) {
             banyan_error_prefix(err, "--root");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/question.c: reads what planning verbs have alike. */
+/* cli/question.c: reads the options that planning verbs share. */
 #include "question.h"
 
 #include <limits.h>
@@ -15,6 +15,9 @@ static banyan_status read_numbers(const cli_arguments *arguments, banyan_plan_co
     int64_t number;
 
     if (root) {
+        status = cli_check_root(cli_get(arguments, "collective"), err);
+        if (status)
+            return status;
         status = banyan_value_integer(root, 0, INT_MAX, &number, err);
         if (status)
             cli_blame("root", err);

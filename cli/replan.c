@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What has happened, as damage: «down=g0-g1,degrade=g2-g3:0.5». */
+/* What has happened, as damage: 'down=g0-g1,degrade=g2-g3:0.5'. */
 static banyan_status add_damage(banyan_text *text, const char *option, const char *damage, const char *links,
                                 banyan_error *err)
 {

@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
     {"bytes", 'b', "SIZE", "size of the vector, such as 64MiB (default: 64MiB)"},
     {"trace", 0, "FILE", "a measured timeline of the plan, to be shown beside the predicted one"},
-    {"output", 'o', "FILE", "where the page goes (default: report.html; «-»: standard output)"},
+    {"output", 'o', "FILE", "where the page goes (default: report.html; '-': standard output)"},
     {NULL, 0, NULL, NULL}};
 
 static void print_summary(const report_gathering *g, const char *path, size_t length)

@@ -127,12 +127,11 @@ static void print_end(const cli_arguments *arguments, const banyan_reproduction 
     FILE *to = cli_has(arguments, "json") ? stderr : stdout;
 
     fprintf(to, "%s", verdict->text ? verdict->text : "");
-    fprintf(
-        to,
-        "%d figures and tables, %d comparisons in %.0f s; %d of %d committed values came again; all lies in "
-        "%s/index.html\n",
-        banyan_reproduction_figure_count(r), banyan_reproduction_comparison_count(r), seconds,
-        verdict->held - verdict->missed, verdict->held, folder);
+    fprintf(to,
+            "%d figures and tables, %d comparisons in %.0f s; %d of %d recorded values reproduced; "
+            "results are in %s/index.html\n",
+            banyan_reproduction_figure_count(r), banyan_reproduction_comparison_count(r), seconds,
+            verdict->held - verdict->missed, verdict->held, folder);
 }
 
 static int run(const cli_arguments *arguments)

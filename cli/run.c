@@ -19,11 +19,12 @@
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
-    {"hosts", 0, "LIST", "the test network hosts:LIST,gbps=1: so many ranks on each host, 2+3 (needs root)"},
+    {"hosts", 0, "LIST",
+     "the test network hosts:LIST,gbps=1, with these numbers of ranks per host: 2+3 (needs root)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
     {"nccl", 0, NULL, "NCCL in these ranks uses Banyan between nodes, as banyan nccl-env says"},
-    {"spare", 0, "N", "so many ranks may fail while the others go on (default: 0)"},
+    {"spare", 0, "N", "up to N ranks may fail while the others go on (default: 0)"},
     {"timeout", 'T', "TIME", "end the job when it takes longer, with exit code 124"},
     {NULL, 0, NULL, NULL}};
 
@@ -121,7 +122,7 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     if (status)
         return status;
     if (!job->command)
-        return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see «banyan run --help»");
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see 'banyan run --help'");
     status = choose_network(arguments, job, err);
     if (status)
         return status;

@@ -39,6 +39,22 @@ static int write_file(const char *path, const char *text)
     return well;
 }
 
+/* Namespaces are found by process number. A /proc that was mounted in another PID namespace has other
+ * processes under the same numbers, whose network would be changed instead. */
+static banyan_status check_proc(banyan_error *err)
+{
+    char shown[16] = "", own[16];
+
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    if (readlink("/proc/self", shown, sizeof shown - 1) > 0 && strcmp(shown, own) != 0)
+        return banyan_fail(
+            err, BANYAN_SYSTEM_ERROR,
+            "/proc has the processes of another PID namespace: in it, this process is %s, not %s "
+            "(mount one that belongs here: mount -t proc proc /proc, or unshare --mount-proc)",
+            shown, own);
+    return BANYAN_SUCCESS;
+}
+
 /* A mount namespace, and the root and working folder that a process has in it. */
 typedef struct {
     int mounts, root, folder;
@@ -153,7 +169,7 @@ static banyan_status disguise(const run_tree *tree, int host, banyan_error *err)
     return cover_files(tree, host, err);
 }
 
-/* What the kernel should do in a fresh network: no IPv6 (its addresses take seconds to settle), and no memory
+/* What the kernel should do in a fresh network: no IPv6 (whose addresses need seconds), and no memory
  * of earlier connections, so that runs can be compared. */
 static void tune_network(void)
 {
@@ -206,8 +222,11 @@ banyan_status run_host_start(const run_tree *tree, int host, pid_t *holder, bany
 {
     pid_t parent = getpid(), pid;
     banyan_error problem = {"the process that holds a host has ended"};
+    banyan_status status = check_proc(err);
     int ready[2];
 
+    if (status)
+        return status;
     if (pipe2(ready, O_CLOEXEC))
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "a pipe cannot be made: %s", strerror(errno));
     pid = fork();

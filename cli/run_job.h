@@ -13,7 +13,7 @@ typedef struct {
     int is_tagged;    /* each line of output begins with its rank */
     int is_quiet;     /* say nothing about failures */
     int uses_nccl;    /* NCCL's variables, and torch's, are set for the plugin */
-    int spare_count;  /* so many ranks may fail before the others are ended, */
+    int spare_count;  /* up to this many ranks may fail before the others are ended, */
     int quorum;       /* as long as those that are left may go on (bootstrap/quorum.h) */
     double timeout_s; /* 0: none */
     const char *spec; /* of the network; NULL: none */
@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     int exit_code;
     int failed_rank; /* -1: none */
-    char how[512];   /* «exited with code 7»; empty: nothing failed */
+    char how[512];   /* 'exited with code 7'; empty: nothing failed */
 } run_outcome;
 
 /* Returns when all ranks have ended. SYSTEM_ERROR only when nothing could be started. */

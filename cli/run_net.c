@@ -94,7 +94,7 @@ static banyan_status run_batch(pid_t where, const char *tool, const banyan_text 
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s cannot be started: %s", tool, strerror(errno));
     if (WIFEXITED(end) && WEXITSTATUS(end) == 127)
         return banyan_fail(err, BANYAN_SYSTEM_ERROR,
-                           "the tool %s is not here (Debian has it in the package iproute2)", tool);
+                           "the tool %s is not installed (Debian has it in the package iproute2)", tool);
     if (end)
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s failed: %s", tool, said);
     return BANYAN_SUCCESS;

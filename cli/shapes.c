@@ -18,7 +18,7 @@ static const cli_option options[] = {
     {"model", 'm', "MODEL", "plain (section IV of the paper) or calibrated (default: calibrated)"},
     {"bytes", 'b', "SIZE", "size of the vector (default: 128MiB, as measured)"},
     {"top", 't', "N", "how many shapes to show (default: 5)"},
-    {"layers", 0, "N", "look at shapes of at most so many layers (default: 4; plain: 32)"},
+    {"layers", 0, "N", "consider shapes of at most this many layers (default: 4; plain: 32)"},
     {"rules", 0, NULL, "beyond a rack of 128 ranks only extend the best smaller shape"},
     {NULL, 0, NULL, NULL}};
 

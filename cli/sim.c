@@ -27,7 +27,7 @@ static const cli_option options[] = {
     {"lockstep", 0, NULL, "a round begins when the one before has ended everywhere"},
     {"overhead", 0, "TIME", "what every message costs before its first byte, such as 2us (default: 0)"},
     {"reduce-speed", 0, "RATE", "bytes that a worker adds a second, such as 128GB (default: no limit)"},
-    {"flow", 0, "KIND", "flit: packet, or message for one head flit a message (default: packet)"},
+    {"flow", 0, "KIND", "flit: packet, or message for one head flit per message (default: packet)"},
     {"flit", 0, "SETTINGS", "flit: clock=1GHz,vcs=4,buffer=318,adder=0,... as banyan-sim(1) lists them"},
     {"tables", 0, NULL, "flit: print the schedule tables of the network interfaces instead"},
     {"trace", 0, "FILE", "write when each transfer began and ended, for chrome://tracing or Perfetto"},
@@ -329,7 +329,7 @@ static banyan_status work(sim *s, banyan_error *err)
     if (cli_has(s->request.arguments, "json"))
         return print_json(s, err);
     if (*s->not_here && !cli_has(s->request.arguments, "quiet"))
-        printf("\nnot here:\n%s", s->not_here);
+        printf("\ndo not apply to this network:\n%s", s->not_here);
     cli_say_written(s->request.arguments, cli_get(s->request.arguments, "trace"));
     return BANYAN_SUCCESS;
 }

@@ -6,7 +6,7 @@
 #include "core/value.h"
 #include "sim.h"
 
-/* Copies the next of «A,B,C» and moves on; 0 at the end. */
+/* Copies the next of 'A,B,C' and moves on; 0 at the end. */
 static int next_item(const char **list, char *item, size_t size)
 {
     size_t length = strcspn(*list, ",");

@@ -96,6 +96,7 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_status = {.name = "status",
                                   .usage = "[--folder DIR] [--timeout TIME]",
-                                  .summary = "what the ranks of running jobs are doing, and who is missing",
+                                  .summary =
+                                      "what the ranks of running jobs are doing, and which are missing",
                                   .options = options,
                                   .run = run};

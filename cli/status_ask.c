@@ -151,7 +151,7 @@ static int read_all(int fd, double timeout_s, banyan_text *out)
     }
 }
 
-/* «GROUP-RANK-PROCESS»: what can be said of one that does not answer, once its group is known. */
+/* 'GROUP-RANK-PROCESS': what can be said of one that does not answer, once its group is known. */
 static void note_mute(status_overview *o, const char *name)
 {
     char id[BANYAN_STATUS_GROUP_TEXT];

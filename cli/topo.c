@@ -5,11 +5,13 @@
 
 #include "cli.h"
 #include "core/near.h"
+#include "core/settings.h"
 
 static const cli_option options[] = {
     {"output", 'o', "FILE", "write there instead of to standard output"},
     {"format", 'f', "FORMAT", "draw: text, dot or svg (default: text, or by the ending of -o)"},
-    {"from", 0, "FORM", "read SPEC as nccl, matrix, slurm or smi (default: told from the content)"},
+    {"from", 0, "FORM",
+     "read SPEC as one of the forms of 'banyan list imports' (default: found from the content)"},
     {"active", 0, "RANKS", "check: workers that hold data (default: all)"},
     {NULL, 0, NULL, NULL}};
 
@@ -68,11 +70,11 @@ static banyan_status show(const cli_arguments *arguments, const banyan_topology 
     return status;
 }
 
-static banyan_status write(const cli_arguments *arguments, const banyan_topology *topology,
-                           const char *format, banyan_error *err)
+static banyan_status convert(const cli_arguments *arguments, const banyan_topology *topology,
+                             banyan_error *err)
 {
     char *out;
-    banyan_status status = banyan_topology_export(topology, format, &out, err);
+    banyan_status status = banyan_topology_export(topology, "json", &out, err);
 
     if (!status)
         status = cli_write(arguments, out, err);
@@ -82,14 +84,79 @@ static banyan_status write(const cli_arguments *arguments, const banyan_topology
     return status;
 }
 
-static const char *drawing_format(const cli_arguments *arguments)
+/* By --format, or else by the ending of the file; other endings are refused, so that no picture.png holds
+ * text. */
+static banyan_status find_drawing_format(const cli_arguments *arguments, const char **out, banyan_error *err)
 {
-    const char *format = cli_get(arguments, "format"), *path = cli_get(arguments, "output");
-    const char *ending = path ? strrchr(path, '.') : NULL;
+    const char *path = cli_get(arguments, "output"), *name = path ? strrchr(path, '/') : NULL;
+    const char *ending = path ? strrchr(name ? name : path, '.') : NULL;
 
-    if (format)
-        return format;
-    return ending && (!strcmp(ending, ".svg") || !strcmp(ending, ".dot")) ? ending + 1 : "text";
+    *out = cli_get(arguments, "format");
+    if (*out)
+        return BANYAN_SUCCESS;
+    *out = "text";
+    if (!ending || !strcmp(ending, ".txt"))
+        return BANYAN_SUCCESS;
+    *out = ending + 1;
+    if (!strcmp(ending, ".svg") || !strcmp(ending, ".dot"))
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "%s: drawings are .svg, .dot or .txt; --format names the form of another file", path);
+}
+
+/* Lines and crosses of a drawing in letters that every terminal has. */
+static void make_ascii(char *text)
+{
+    static const struct {
+        const char *from, *to;
+    } letters[] = {{"\u2500", "-"}, {"\u2502", "|"}, {"\u251c", "|"}, {"\u2514", "`"}, {"\u00d7", "x"}};
+    char *to = text;
+
+    while (*text) {
+        size_t i = 0, count = sizeof letters / sizeof *letters;
+
+        while (i < count && strncmp(text, letters[i].from, strlen(letters[i].from)) != 0)
+            i++;
+        if (i == count) {
+            *to++ = *text++;
+            continue;
+        }
+        *to++ = *letters[i].to;
+        text += strlen(letters[i].from);
+    }
+    *to = 0;
+}
+
+/* The first of these that is set says which letters the terminal has; nothing set: UTF-8. */
+static int wants_ascii(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (int i = 0; i < 3; i++) {
+        const char *value = banyan_environment(names[i]);
+
+        if (value && *value)
+            return !strcmp(value, "C") || !strcmp(value, "POSIX");
+    }
+    return 0;
+}
+
+static banyan_status draw(const cli_arguments *arguments, const banyan_topology *topology, banyan_error *err)
+{
+    const char *format;
+    char *out = NULL;
+    banyan_status status = find_drawing_format(arguments, &format, err);
+
+    if (!status)
+        status = banyan_topology_export(topology, format, &out, err);
+    if (!status && !strcmp(format, "text") && wants_ascii())
+        make_ascii(out);
+    if (!status)
+        status = cli_write(arguments, out, err);
+    if (!status)
+        cli_say_written(arguments, cli_get(arguments, "output"));
+    banyan_free(out);
+    return status;
 }
 
 static banyan_status check(const cli_arguments *arguments, const banyan_topology *topology, banyan_error *err)
@@ -125,7 +192,7 @@ static int run(const cli_arguments *arguments)
         int near = banyan_near_find(action, actions, 5);
 
         if (near >= 0)
-            return cli_usage_error(arguments, "«%s» is not an action (did you mean %s?)", action,
+            return cli_usage_error(arguments, "'%s' is not an action (did you mean %s?)", action,
                                    actions[near]);
         return cli_usage_error(arguments, "say what to do: show, convert, check, draw or discover");
     }
@@ -146,10 +213,10 @@ static int run(const cli_arguments *arguments)
         status = check(arguments, topology, &err);
         break;
     case 3:
-        status = write(arguments, topology, drawing_format(arguments), &err);
+        status = draw(arguments, topology, &err);
         break;
     default:
-        status = write(arguments, topology, "json", &err);
+        status = convert(arguments, topology, &err);
     }
     banyan_topology_destroy(topology);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
@@ -159,7 +226,7 @@ const cli_verb cli_verb_topo = {
     .name = "topo",
     .usage = "show SPEC\nconvert SPEC [--from FORM] [-o FILE]\ncheck SPEC [--active RANKS]\n"
              "draw SPEC [--format text|dot|svg] [-o FILE]\ndiscover [-o FILE]",
-    .summary = "inspect, convert, check and draw networks; look at this machine",
+    .summary = "inspect, convert, check and draw networks; discover this machine",
     .words = "show|convert|check|draw|discover",
     .word_limit = 2,
     .options = options,

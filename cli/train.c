@@ -11,12 +11,14 @@
 #include "train_accelerator.h"
 #include "train_measure.h"
 #include "train_print.h"
+#include "train_replay.h"
 
 static const cli_option options[] = {
     {"model", 'm', "NAME", "a model that comes with Banyan, such as resnet152, or a CSV file"},
     {"policy", 'p', "LIST", "policies with commas between, optimal:2 for two streams, or all (default: all)"},
     {"cost", 0, "COST",
-     "linear:A,B[,GAMMA[,LINK]]: start-up in s, s per byte, contention, link's s per byte"},
+     "linear:A,B[,GAMMA[,LINK]]: start-up in s, s per byte, contention, link's s per byte; or a file of "
+     "nccl-tests"},
     {"topo", 0, "SPEC", "take the cost from the planner, on this network"},
     {"algo", 'a', "NAME", "with --topo: algorithm, or auto for the best at each size (default: auto)"},
     {"active", 0, "RANKS", "with --topo: workers that hold data, such as 0,1,4-7 (default: all)"},
@@ -29,6 +31,8 @@ static const cli_option options[] = {
     CLI_MEASURE_OPTIONS,
     {"accelerator", 0, "ARRAY",
      "layers on systolic arrays: default, or RxC[xN][,clock=HZ][,bytes=N]; needs --topo"},
+    {"replay", 0, "FILE", "replay the Chakra trace of one rank with our plans; needs --topo"},
+    {"groups", 0, "FILE", "with --replay: the ranks of process groups, as JSON {NAME: [RANK, ...]}"},
     {"samples", 0, "N", "with --accelerator: of the mini-batch, on each worker (default: 16)"},
     {"overlap", 0, "HOW", "with --accelerator: none, layers or both (default: both)"},
     {"simulator", 0, "NAME", "with --accelerator: fluid, walk or flit (default: fluid)"},
@@ -240,6 +244,8 @@ static int run(const cli_arguments *arguments)
     banyan_error err;
     banyan_status status;
 
+    if (cli_has(arguments, "replay"))
+        return cli_train_replay(arguments);
     if (!cli_has(arguments, "model"))
         return cli_usage_error(arguments, "name a model: --model resnet152, or a CSV file");
     if (cli_has(arguments, "accelerator"))
@@ -265,6 +271,7 @@ const cli_verb cli_verb_train = {
         "--model NAME|FILE [--policy LIST] --cost linear:A,B[,GAMMA[,LINK]] [--svg FILE] [--trace FILE]\n"
         "--model NAME|FILE [--policy LIST] --topo SPEC [--algo NAME] [--active RANKS]\n"
         "--model NAME|FILE [--policy LIST] --measure [-n RANKS] [--iterations N]\n"
+        "--replay FILE --topo SPEC [--algo NAMES] [--active RANKS] [--groups FILE]\n"
         "--accelerator ARRAY --model NAME|FILE --topo SPEC [--algo NAMES] [--simulator NAME] [--overlap HOW]",
     .summary = "iteration time of a model under each gradient policy, and how good it can get",
     .takes_parameters = 1,

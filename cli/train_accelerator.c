@@ -34,7 +34,7 @@ typedef struct {
     int algorithm_count;
     char algorithms[MOST_ALGORITHMS][48];
     int size_count;
-    double *sizes, *seconds; /* ascending, and what the algorithm at hand takes */
+    double *sizes, *seconds; /* ascending, and what the current algorithm takes */
     banyan_progress bar;
     cli_iterations results;
 } training;

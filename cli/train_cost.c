@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/train_cost.c: what an all-reduce costs, as the user says it or as the planner predicts it.
+/* cli/train_cost.c: what an all-reduce costs, as the user says it, as the planner predicts it, or as
+ * nccl-tests measured it.
  *
  * The planner is asked for sizes from 4 KiB up to the whole model, each four times the one before; between
  * them time is taken to grow evenly. A line through all would be wrong by up to a fifth where one algorithm
@@ -7,9 +8,13 @@
 #include "train_cost.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "core/alloc.h"
+#include "core/file.h"
 #include "planner/planner.h"
 #include "problem.h"
+#include "topology/nccl_tests.h"
 
 enum { MOST_SIZES = 16, LEAST_BYTES = 4096 };
 
@@ -76,6 +81,46 @@ static banyan_status load_from_planner(const cli_arguments *arguments, const ban
     return status;
 }
 
+/* A table has room for BANYAN_MOST_POINTS sizes: of more, every second one is left out, repeatedly. */
+static banyan_status take_rows(const banyan_nccl_tests *results, cli_cost *out, banyan_error *err)
+{
+    double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS];
+    int step = 1, count = 0;
+
+    while ((results->row_count + step - 1) / step > BANYAN_MOST_POINTS)
+        step *= 2;
+    for (int i = (results->row_count - 1) % step; i < results->row_count; i += step) {
+        bytes[count] = results->rows[i].bytes;
+        seconds[count++] = results->rows[i].seconds;
+    }
+    return banyan_cost_table(bytes, seconds, count, &out->cost, &out->worst_error, err);
+}
+
+static banyan_status load_from_nccl_tests(const char *path, cli_cost *out, banyan_error *err)
+{
+    banyan_nccl_tests *results = NULL;
+    banyan_status status;
+    size_t length;
+    char *text;
+
+    status = banyan_file_load(path, &text, &length, err);
+    if (status)
+        return status;
+    status = banyan_nccl_tests_parse(text, length, &results, err);
+    if (!status && strcmp(results->program, "all_reduce_perf") != 0)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "it is of %s, not of all_reduce_perf",
+                             *results->program ? results->program : "an unknown program");
+    if (!status)
+        status = take_rows(results, out, err);
+    if (status)
+        banyan_error_prefix(err, path);
+    else
+        snprintf(out->source, sizeof out->source, "%.150s, measured on %d ranks", path, results->rank_count);
+    banyan_nccl_tests_destroy(results);
+    banyan_free(text);
+    return status;
+}
+
 banyan_status cli_cost_load(const cli_arguments *arguments, const banyan_model *model, cli_cost *out,
                             banyan_error *err)
 {
@@ -87,6 +132,8 @@ banyan_status cli_cost_load(const cli_arguments *arguments, const banyan_model *
                                 : "say what an all-reduce costs: --cost linear:A,B,GAMMA, or --topo SPEC");
     if (!text)
         return load_from_planner(arguments, model, out, err);
+    if (banyan_file_exists(text))
+        return load_from_nccl_tests(text, out, err);
     out->worst_error = 0;
     snprintf(out->source, sizeof out->source, "%.200s", text);
     return banyan_cost_parse(text, &out->cost, err);

@@ -9,7 +9,7 @@
 typedef struct {
     banyan_cost cost;
     double worst_error; /* of the fit; 0 for a cost that was given */
-    char source[256];   /* for people: «linear:1.4e-3,1.7e-9,1.5», «ring on torus:4x4» */
+    char source[256];   /* for people: 'linear:1.4e-3,1.7e-9,1.5', 'ring on torus:4x4' */
 } cli_cost;
 
 /* From --cost, or from the planner by --topo and --algo. */

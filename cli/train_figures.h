@@ -10,10 +10,10 @@ typedef struct {
     double value;
 } cli_figure;
 
-/* «"key":value,"key":value», without braces; the list ends with a key of NULL. */
+/* '"key":value,"key":value', without braces; the list ends with a key of NULL. */
 void cli_add_figures(banyan_text *text, const cli_figure *figures);
 
-/* The figures that each row of «results» has, however it was found. */
+/* The figures that each row of 'results' has, however it was found. */
 void cli_add_iteration(banyan_text *text, double iteration_s, double forward_s, double backward_s,
                        double exposed_s);
 

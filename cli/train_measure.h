@@ -23,7 +23,7 @@ typedef struct {
  * the process that waits for forked ranks, and after a failure, it is the exit code. */
 int cli_job_join(const cli_arguments *arguments, cli_job *out);
 
-/* Every rank calls these alike. */
+/* Every rank calls these. */
 banyan_status cli_job_measure(cli_job *job, const banyan_model *model, cli_cost *out, banyan_error *err);
 banyan_status cli_job_run(cli_job *job, cli_trainings *trainings, banyan_error *err);
 

@@ -29,10 +29,10 @@ static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks to start here (default: 4; none under a launcher)"},
     {"topo", 't', "SPEC", "plan for this network, or probe to measure it (default: BANYAN_TOPO)"},
     {"wisdom", 'w', "FILE", "keep the choices there (default: BANYAN_WISDOM_FILE, else banyan.wisdom)"},
-    {"min", 'b', "SIZE", "the least size (default: 1KiB)"},
+    {"min", 'b', "SIZE", "the smallest size (default: 1KiB)"},
     {"max", 'e', "SIZE", "the largest size (default: 64MiB)"},
     {"candidates", 'k', "N", "how many candidates of each size to time (default: 4)"},
-    {"budget", 'B', "TIME", "how long each candidate may take, or twice (default: 0.5s)"},
+    {"budget", 'B', "TIME", "time per candidate, up to twice that (default: 0.5s)"},
     {"datatype", 'd', "TYPE", "time and keep them for elements of this type (default: float32)"},
     {"transport", 0, "NAME", "shm, tcp or auto (default: auto)"},
     {NULL, 0, NULL, NULL}};

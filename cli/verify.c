@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/verify.c: banyan verify FILE: judge any schedule, ours or MSCCL XML, and any bound. */
+/* cli/verify.c: banyan verify FILE: check any schedule, Banyan's or MSCCL XML, and any bound. */
 #include <stdio.h>
 
 #include "cli.h"
@@ -98,7 +98,7 @@ static int run(const cli_arguments *arguments)
 
 const cli_verb cli_verb_verify = {.name = "verify",
                                   .usage = "FILE [--topo SPEC]",
-                                  .summary = "judge any schedule, ours or MSCCL XML, and any bound",
+                                  .summary = "check any schedule, Banyan's or MSCCL XML, and any bound",
                                   .word_limit = 1,
                                   .options = options,
                                   .run = run};

@@ -58,7 +58,8 @@ file(CREATE_LINK ${package} ${PROJECT_BINARY_DIR}/links/banyan SYMBOLIC)
 install(FILES ${PROJECT_BINARY_DIR}/links/banyan DESTINATION ${python_folder})
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bindings/python ${PROJECT_BINARY_DIR}/share/banyan/python SYMBOLIC)
 
-# Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one.
+# Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one. lowdown leaves the
+# asterisks of bold and italic words after a bracket, which sed turns into roff.
 find_program(LOWDOWN lowdown)
 set(man_pages)
 function(add_man_page source name section)
@@ -69,7 +70,8 @@ function(add_man_page source name section)
     COMMAND sed 1d ${source}
             | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super --parse-no-intraemph -M shiftheadinglevelby=-1 -M title=${title}
               -M section=${section} -M "source=Banyan ${PROJECT_VERSION}" -M volume=Banyan -
-            | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /" > ${page}
+            | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /"
+                  -e "s/\\([[(|]\\)[*][*]\\([^* ][^*]*\\)[*][*]/\\1\\\\fB\\2\\\\fR/g" -e "s/[*]\\([A-Z][A-Z0-9_]*\\)[*]/\\\\fI\\1\\\\fR/g" > ${page}
     DEPENDS ${source} VERBATIM)
   set(man_pages ${man_pages} ${page} PARENT_SCOPE)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
@@ -107,6 +109,10 @@ if(LOWDOWN)
     get_filename_component(name ${source} NAME_WE)
     add_man_page(${source} ${name} 7)
   endforeach()
+  add_man_page(${PROJECT_SOURCE_DIR}/docs/programs/banyan-nccl-test.md banyan-nccl-test 1)
+  # nccl-tests' name of banyan bench.
+  file(WRITE ${PROJECT_BINARY_DIR}/man/all_reduce_perf.1 ".so man1/banyan-bench.1\n")
+  install(FILES ${PROJECT_BINARY_DIR}/man/all_reduce_perf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   add_custom_target(man ALL DEPENDS ${man_pages})
 else()
   message(NOTICE "lowdown was not found: no man pages")

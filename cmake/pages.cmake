@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the manual's pages into the command line: cmake -DFILES=a.md;b.md -DOUTPUT=... -P pages.cmake gives the table
-# that cli/pages.h declares. A page is named as its file, without «banyan-» in front; one that is about several calls has
+# that cli/pages.h declares. A page is named as its file, without 'banyan-' in front; one that is about several calls has
 # their names, too, as its NAME line lists them.
 set(arrays)
 set(rows)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the seed paper, the pages of reports and papers in a
+# What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
-# networks, a job of 256 processes, then ten minutes of fuzzing, spread over the targets.
+# networks, a job of 256 processes, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -20,7 +20,7 @@ aarch64 | arm64)
     ;;
 esac
 
-# Every record of the seed paper's clusters, bounds of thousands of networks against all their trees, every lost cable of a torus, clusters of 1,024
+# Every record of the tree packing paper's clusters, bounds of thousands of networks against all their trees, every lost cable of a torus, clusters of 1,024
 # workers and 10,000 schedules flit by flit, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
 cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_bound_exact test_unit_bound_same \
@@ -49,6 +49,10 @@ scripts/probe-networks.sh build/release/banyan
 # 256 processes: start, compute, split, lose ten at once, shrink; BANYAN_RANKS for more.
 cmake --build build/release -j "$jobs" --target bench_ranks -- --quiet
 bench/ranks.sh build/release/bench/bench_ranks "${BANYAN_RANKS:-256}"
+
+# The Debian packages, installed and used in an overlay of this system; needs root, and says so.
+scripts/deb.sh
+bash tests/deb.sh build/deb || [ $? = 77 ]
 
 count=$(ls tests/fuzz/*.c 2> /dev/null | wc -l)
 [ "$count" -eq 0 ] || scripts/fuzz.sh $((600 / count))

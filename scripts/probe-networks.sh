@@ -13,7 +13,7 @@ if ! "$banyan" run --net hosts:1+1,gbps=1 true > /dev/null 2>&1; then
     exit 0
 fi
 
-# Every host with its racks and cables: «host h0 ranks 0,1 up 1000 down 1000 rack 0,1 trunk 500 500», ranks as names of hosts
+# Every host with its racks and cables: 'host h0 ranks 0,1 up 1000 down 1000 rack 0,1 trunk 500 500', ranks as names of hosts
 # and racks, which need not be the same. A trunk that is no bottleneck (as fast as its hosts) counts as none.
 cat > "$folder/compare.py" << 'END'
 import json, sys

@@ -20,6 +20,7 @@ case ${1-} in
     useful="$useful
 clang clang-format clang-tidy cppcheck libclang-rt-dev less procps
 python3 python3-numpy python3-torch libopenblas0-openmp
+ibsim-utils infiniband-diags
 "
     ;;
 *) needed='' useful=$* ;;

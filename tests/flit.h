@@ -18,7 +18,7 @@ static inline banyan_topology *flit_load(const char *spec)
     return t;
 }
 
-/* «order=yx» sets the algorithm's option; NULL: none. */
+/* 'order=yx' sets the algorithm's option; NULL: none. */
 static inline banyan_schedule *flit_build(const banyan_topology *t, const char *algorithm, const char *order)
 {
     banyan_parameter parameter = {"order", order};

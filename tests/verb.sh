@@ -20,5 +20,5 @@ says() { # WORDS EXIT-CODE ARGUMENTS...
     timeout 100 "$banyan" $one_verb "$@" > out 2>&1
     got=$?
     [ $got = "$code" ] || complain "$one_verb $*: exit $got instead of $code: $(head -c 300 out)"
-    grep -qF -- "$words" out || complain "$one_verb $*: does not say «$words» but: $(head -c 300 out)"
+    grep -qF -- "$words" out || complain "$one_verb $*: does not say '$words' but: $(head -c 300 out)"
 }

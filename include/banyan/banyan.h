@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* banyan.h: all-reduce for networks as they really are.
+/* banyan.h: all-reduce for networks that are not uniform.
  *
  * Handles are opaque, functions return a banyan_status, and where a call can explain itself it does so in
  * one sentence: banyan_last_error(). Argument order, datatype, op and status numbers up to 8 are NCCL's, so
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define BANYAN_VERSION_MAJOR 0
-#define BANYAN_VERSION_MINOR 1
+#define BANYAN_VERSION_MINOR 2
 #define BANYAN_VERSION_PATCH 0
 #define BANYAN_VERSION_CODE (BANYAN_VERSION_MAJOR * 10000 + BANYAN_VERSION_MINOR * 100 + BANYAN_VERSION_PATCH)
 
@@ -301,7 +301,7 @@ BANYAN_API banyan_status banyan_mem_free(void *memory);
 #define BANYAN_HOST (-1) /* instead of a device: the vector is in the host's memory */
 
 /* Memory of a device; of banyan_mem_alloc for BANYAN_HOST. UNSUPPORTED: there is no such device.
- * SYSTEM_ERROR: it has not so much memory. */
+ * SYSTEM_ERROR: it does not have that much memory. */
 BANYAN_API banyan_status banyan_mem_alloc_on(void **memory, size_t bytes, int device);
 BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
 
@@ -369,8 +369,8 @@ typedef struct {
     unsigned magic;
     unsigned version;
     banyan_op op;           /* AVG (the initializer's) or SUM */
-    const char *policy;     /* of `banyan list policies`, «optimal» by default, «ddp:2» for two streams */
-    const char *cost;       /* «linear:A,B[,GAMMA[,LINK]]»; default: measured in commit */
+    const char *policy;     /* of `banyan list policies`, 'optimal' by default, 'ddp:2' for two streams */
+    const char *cost;       /* 'linear:A,B[,GAMMA[,LINK]]'; default: measured in commit */
     int streams;            /* the most all-reduces at a time; default 4, at most 8 */
     int profile_iterations; /* how many are profiled, after one to warm up; default 3 */
     int measure_ms;         /* about so long commit measures; default 2000 */
@@ -399,7 +399,7 @@ BANYAN_API banyan_status banyan_train_create(banyan_train **train, banyan_comm *
 
 /* One gradient: count elements at data, reduced in place; data may be NULL and come with ready. Ranks may
  * register in different orders: gradients that have the same name belong together, one line of up to 255
- * bytes. A name of NULL stands for «tensor N», N being the number that *tensor gets: 0, 1, ... */
+ * bytes. A name of NULL stands for 'tensor N', N being the number that *tensor gets: 0, 1, ... */
 BANYAN_API banyan_status banyan_train_register(banyan_train *train, const char *name, void *data,
                                                size_t count, banyan_datatype type, int *tensor);
 

@@ -48,7 +48,7 @@ BANYAN_API banyan_status banyan_topology_load(const char *spec, banyan_topology 
 /* From a generator only; no file is looked for. The network's name is the string. */
 BANYAN_API banyan_status banyan_topology_generate(const char *spec, banyan_topology **out, banyan_error *err);
 
-/* From a file in one form: "json", "nccl", "matrix", "slurm" or "smi". */
+/* From a file in one form: "json", or one that 'banyan list imports' names, such as "nccl" or "slurm". */
 BANYAN_API banyan_status banyan_topology_import(const char *path, const char *form, banyan_topology **out,
                                                 banyan_error *err);
 
@@ -370,7 +370,7 @@ typedef struct {
     int bottleneck;          /* the link that was used most, or -1 */
     double bottleneck_share; /* the same as utilization, of this link */
     double bytes_per_s;      /* of large vectors, which the fullest link allows */
-    /* by the formula of an all-reduce algorithm, where links are alike and no round uses one twice;
+    /* by the formula of an all-reduce algorithm, where all links are the same and no round uses one twice;
      * else NaN */
     double closed_form_s;
     /* flit: until the network is quiet, and until the last message is applied; 0 for other models */
@@ -410,12 +410,18 @@ typedef struct {
             NULL, 0                                                                                          \
     }
 
-/* "json", "msccl", "dot", "trace" (Chrome's), "tables" (of network interfaces) or "text". topology
- * gives nodes their names and may be NULL, except for trace and tables. config may be NULL. */
+/* "json", "msccl", "mscclpp" (an execution plan), "dot", "trace" (Chrome's), "tables" (of network
+ * interfaces) or "text". topology gives nodes their names and may be NULL, except for trace and tables.
+ * config may be NULL. */
 BANYAN_API banyan_status banyan_schedule_export(const banyan_schedule *schedule,
                                                 const banyan_topology *topology, const char *format,
                                                 const banyan_export_config *config, char **out,
                                                 banyan_error *err);
+
+/* Writes PREFIX.RANK.et for each rank: Chakra execution traces of a vector of that many bytes (0: 64 MiB),
+ * which ASTRA-sim runs as a custom collective. */
+BANYAN_API banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes,
+                                                     const char *prefix, banyan_error *err);
 
 #ifdef __cplusplus
 }

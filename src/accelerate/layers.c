@@ -185,7 +185,7 @@ static banyan_status read_line(reader *r, char *line, banyan_error *err)
         return BANYAN_SUCCESS;
     if (!r->has_header) {
         if (strcmp(line, header))
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: expected the header «%s»", r->line,
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: expected the header '%s'", r->line,
                                header);
         r->has_header = 1;
         return BANYAN_SUCCESS;

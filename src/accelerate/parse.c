@@ -16,7 +16,7 @@ static banyan_status read_shape(const char *text, banyan_accelerator *a, banyan_
         columns > 65536 || elements > 65536)
         return banyan_fail(
             err, BANYAN_INVALID_ARGUMENT,
-            "an accelerator is «default», or ROWSxCOLUMNS or ROWSxCOLUMNSxARRAYS, each from 1 to "
+            "an accelerator is 'default', or ROWSxCOLUMNS or ROWSxCOLUMNSxARRAYS, each from 1 to "
             "65536, not '%.40s'",
             text);
     a->rows = rows;

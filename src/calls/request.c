@@ -112,36 +112,45 @@ static void init_worker(banyan_worker *worker, banyan_comm *comm)
     worker->users = 1;
 }
 
-/* The communicator's thread, started when first asked for. */
-static banyan_status get_worker(banyan_comm *comm, banyan_worker **out)
+static banyan_status start_worker(banyan_comm *comm, banyan_error *err)
 {
-    banyan_status status = BANYAN_SUCCESS;
-    banyan_worker *worker = atomic_load(&comm->worker);
+    banyan_worker *worker = banyan_alloc(1, sizeof *worker);
     int error;
 
-    *out = worker;
-    if (worker) /* it may hold the lock for as long as a call takes */
-        return BANYAN_SUCCESS;
-    pthread_mutex_lock(&comm->lock);
-    worker = atomic_load(&comm->worker);
-    if (!worker) {
-        worker = banyan_alloc(1, sizeof *worker);
-        if (!worker) {
-            status = banyan_fail_memory(&comm->err);
-        } else {
-            init_worker(worker, comm);
-            error = pthread_create(&worker->thread, NULL, work, worker);
-            if (error) {
-                status = banyan_fail(&comm->err, BANYAN_SYSTEM_ERROR,
-                                     "cannot start a thread for asynchronous calls: %s", strerror(error));
-                release(worker);
-            } else {
-                atomic_store(&comm->worker, worker);
-            }
-        }
+    if (!worker)
+        return banyan_fail_memory(err);
+    init_worker(worker, comm);
+    error = pthread_create(&worker->thread, NULL, work, worker);
+    if (error) {
+        release(worker);
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot start a thread for asynchronous calls: %s",
+                           strerror(error));
     }
-    pthread_mutex_unlock(&comm->lock);
-    *out = status ? NULL : worker;
+    atomic_store(&comm->worker, worker);
+    return BANYAN_SUCCESS;
+}
+
+/* The communicator's thread, started when first asked for. The communicator's own lock is not waited for:
+ * whoever calls holds it for as long as the call takes. */
+static banyan_status get_worker(banyan_comm *comm, banyan_worker **out)
+{
+    static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_error why = {""};
+
+    *out = atomic_load(&comm->worker);
+    if (*out)
+        return BANYAN_SUCCESS;
+    pthread_mutex_lock(&starting);
+    if (!atomic_load(&comm->worker))
+        status = start_worker(comm, &why);
+    pthread_mutex_unlock(&starting);
+    *out = atomic_load(&comm->worker);
+    if (status) {
+        pthread_mutex_lock(&comm->lock);
+        comm->err = why;
+        pthread_mutex_unlock(&comm->lock);
+    }
     return status;
 }
 

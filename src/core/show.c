@@ -22,11 +22,26 @@ static const char *scale(double value, double step, const char *const *units, in
     return buffer;
 }
 
+/* Whether four digits are enough for the number, in the largest unit that keeps it at 1 or above. */
+static int is_short(double value, double step)
+{
+    double digits;
+
+    while (value >= step)
+        value /= step;
+    digits = value * (value < 10 ? 1000 : value < 100 ? 100 : value < 1000 ? 10 : 1);
+    return digits == floor(digits);
+}
+
+/* Powers of 1024, unless the number is short in powers of 1000 alone: 64MB is not shown as 61.04 MiB. */
 const char *banyan_show_bytes(double bytes, char *buffer, size_t size)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    static const char *const binary[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    static const char *const decimal[] = {"B", "kB", "MB", "GB", "TB", "PB"};
 
-    return scale(bytes, 1024, units, 6, buffer, size);
+    if (bytes >= 1000 && isfinite(bytes) && is_short(bytes, 1000) && !is_short(bytes, 1024))
+        return scale(bytes, 1000, decimal, 6, buffer, size);
+    return scale(bytes, 1024, binary, 6, buffer, size);
 }
 
 const char *banyan_show_seconds(double seconds, char *buffer, size_t size)

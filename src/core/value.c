@@ -67,11 +67,25 @@ banyan_status banyan_value_integer(const char *text, int64_t low, int64_t high, 
     return BANYAN_SUCCESS;
 }
 
+/* Kb, Mb, Gbit: who writes so may mean an eighth of the bytes. */
+static int is_bits(const char *name)
+{
+    if (!*name || !strchr("KMGTkmgt", *name))
+        return 0;
+    name += 1 + (name[1] == 'i');
+    return !strcmp(name, "b") || !strcasecmp(name, "bit");
+}
+
 banyan_status banyan_value_bytes(const char *text, int64_t *out, banyan_error *err)
 {
     double number, factor;
     const char *rest;
 
+    if (split(text, &number, &rest) && is_bits(rest))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "\"%.80s\": b stands for bits; write %cB for powers of 1000 or %ciB for powers of "
+                           "1024",
+                           text, toupper((unsigned char)*rest), toupper((unsigned char)*rest));
     if (!split(text, &number, &rest) ||
         !find_unit(byte_units, sizeof byte_units / sizeof *byte_units, rest, &factor))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,

@@ -224,6 +224,8 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
         else if (banyan_clock_ns() > deadline_ns)
             status = BANYAN_TIMEOUT;
     }
+    if (!status && runner->transport->flush)
+        status = runner->transport->flush(runner->endpoint, deadline_ns, err);
     if (status != BANYAN_TIMEOUT)
         return status;
     /* Ours, or has the group failed already, of something else? */

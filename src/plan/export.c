@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/file.h"
 #include "core/sized.h"
 #include "plan/flit.h"
 #include "plan/prediction.h"
@@ -55,6 +56,14 @@ static banyan_status write_msccl(const banyan_schedule *schedule, const banyan_t
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a limit of %d steps is not from 1 to %d",
                            limits.max_steps, LARGEST_MAX_STEPS);
     return banyan_schedule_export_msccl(schedule, &limits, out, err);
+}
+
+static banyan_status write_mscclpp(const banyan_schedule *schedule, const banyan_topology *topology,
+                                   const banyan_export_config *config, char **out, banyan_error *err)
+{
+    (void)topology;
+    (void)config;
+    return banyan_schedule_export_mscclpp(schedule, out, err);
 }
 
 static banyan_status write_dot(const banyan_schedule *schedule, const banyan_topology *topology,
@@ -119,8 +128,9 @@ static const struct {
     const char *name;
     writer *write;
     int needs_topology;
-} formats[] = {{"json", write_json, 0}, {"msccl", write_msccl, 0}, {"dot", write_dot, 0},
-               {"text", write_text, 0}, {"trace", write_trace, 1}, {"tables", write_tables, 1}};
+} formats[] = {{"json", write_json, 0},    {"msccl", write_msccl, 0}, {"mscclpp", write_mscclpp, 0},
+               {"dot", write_dot, 0},      {"text", write_text, 0},   {"trace", write_trace, 1},
+               {"tables", write_tables, 1}};
 
 static banyan_status write(const banyan_schedule *schedule, const banyan_topology *topology,
                            const char *format, const banyan_export_config *config, char **out,
@@ -134,7 +144,7 @@ static banyan_status write(const banyan_schedule *schedule, const banyan_topolog
         return formats[i].write(schedule, topology, config, out, err);
     }
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                       "the format '%.40s' is not json, msccl, dot, trace, tables or text", format);
+                       "the format '%.40s' is not json, msccl, mscclpp, dot, trace, tables or text", format);
 }
 
 banyan_status banyan_schedule_export(const banyan_schedule *schedule, const banyan_topology *topology,
@@ -155,4 +165,28 @@ banyan_status banyan_schedule_export(const banyan_schedule *schedule, const bany
     if (!status && topology)
         status = banyan_prediction_check_nodes(schedule, topology, err);
     return status ? status : write(schedule, topology, format, &own, out, err);
+}
+
+banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes, const char *prefix,
+                                          banyan_error *err)
+{
+    banyan_status status;
+
+    if (!schedule || !prefix)
+        return banyan_fail_null(schedule ? "prefix" : "schedule", err);
+    status = banyan_check_vector_bytes(bytes, err);
+    if (!bytes)
+        bytes = BANYAN_PLAN_DEFAULT_BYTES;
+    for (int rank = 0; rank < schedule->active_count && !status; rank++) {
+        banyan_text trace = BANYAN_TEXT_EMPTY, path = BANYAN_TEXT_EMPTY;
+
+        banyan_text_add(&path, "%s.%d.et", prefix, rank);
+        status = path.failed ? banyan_fail_memory(err)
+                             : banyan_schedule_export_chakra(schedule, bytes, rank, &trace, err);
+        if (!status)
+            status = banyan_file_save(path.bytes, trace.bytes, trace.length, err);
+        banyan_text_fini(&trace);
+        banyan_text_fini(&path);
+    }
+    return status;
 }

@@ -345,12 +345,12 @@ static banyan_status unknown(const char *name, banyan_error *err)
     near = strcmp(name, "auto") ? banyan_near_find(name, names, (count < 255 ? count : 255) + 1) : -1;
     if (!strcmp(name, "auto"))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "auto is a choice, not an algorithm: name some of «banyan list algorithms»");
+                           "auto is a choice, not an algorithm: name some of 'banyan list algorithms'");
     if (near >= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm is named %.60s (did you mean %s?)",
                            name, names[near]);
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                       "no algorithm is named %.60s; «banyan list» shows them all", name);
+                       "no algorithm is named %.60s; 'banyan list' shows them all", name);
 }
 
 banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, banyan_error *err)

@@ -282,6 +282,19 @@ static int most_into_one(const banyan_probe_flow *flows, int count, int size, in
     return most;
 }
 
+/* Whoever shares does not move bytes any more. */
+static banyan_status flush(const banyan_probe_options *o, int64_t deadline_ns, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (o->endpoint->transport->flush)
+        status = o->endpoint->transport->flush(o->endpoint, deadline_ns, err);
+    if (status != BANYAN_TIMEOUT || o->endpoint->transport->failure(o->endpoint, err))
+        return status;
+    return banyan_fail(err, BANYAN_TIMEOUT, "rank %d waited %d ms for others to take what it had sent",
+                       o->rank, o->timeout_ms);
+}
+
 /* values[i] at the rank where flow i ends becomes values[i] everywhere. */
 static banyan_status share(const banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                            double *values, banyan_error *err)
@@ -292,10 +305,8 @@ static banyan_status share(const banyan_probe_gauge *gauge, const banyan_probe_f
     double *all = banyan_alloc((size_t)o->size * (size_t)most, sizeof *all);
     double *mine = banyan_alloc((size_t)most, sizeof *mine);
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)o->timeout_ms * 1000000;
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status = places && all && mine ? flush(o, deadline_ns, err) : banyan_fail_memory(err);
 
-    if (!places || !all || !mine)
-        status = banyan_fail_memory(err);
     for (int i = 0, own = 0; i < count && !status; i++)
         if (flows[i].dst == o->rank)
             mine[own++] = values[i];

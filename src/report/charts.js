@@ -15,7 +15,7 @@ function buildHead() {
   if (plan.measured_s !== null)
     tiles.push([timeText(plan.measured_s), 'measured']);
   if (bound)
-    tiles.push([timeText(boundTime), 'no algorithm can be faster'], [percent(chosen.share_of_bound), `of the bound as size grows: ${rateText(chosen.bytes_per_s)}`]);
+    tiles.push([timeText(boundTime), 'no algorithm can be faster'], [percent(chosen.share_of_bound), `of the bound for large vectors: ${rateText(chosen.bytes_per_s)}`]);
   tiles.push([`${plan.rounds} rounds`, `${plan.transfers} transfers, ${plan.pieces} ${plan.pieces === 1 ? 'piece' : 'pieces'}, ${plan.flows} ${plan.flows === 1 ? 'flow' : 'flows'}`]);
   byId('tiles').append(...tiles.map(([value, what]) => make('li', {}, make('b', {}, value), make('span', {}, what))));
 }
@@ -45,13 +45,13 @@ function table(element, head, rows) {
 }
 
 function buildFigures() {
-  table(byId('figures'), ['algorithm', 'predicted', 'model', 'rate as size grows', 'of bound', 'rounds', 'transfers', 'flows', 'depth', 'volume a worker'],
+  table(byId('figures'), ['algorithm', 'predicted', 'model', 'peak rate', 'of bound', 'rounds', 'transfers', 'flows', 'depth', 'volume per worker'],
     served.map(r => [r.algorithm, timeText(r.predicted_s), r.model, r.bytes_per_s === null ? '-' : rateText(r.bytes_per_s),
       r.share_of_bound === null ? '-' : percent(r.share_of_bound), r.rounds, r.transfers, r.trees, r.depth, `${r.volume_per_worker} vectors`]));
   const absent = data.results.filter(r => !r.applies);
   byId('absent').hidden = !absent.length;
-  byId('absent').children[0].textContent = `${absent.length === 1 ? '1 algorithm does' : `${absent.length} algorithms do`} not serve this network`;
-  byId('absent').children[1].append(...absent.map(r => make('li', {}, r.why_not)));
+  byId('absent').children[0].textContent = `${absent.length === 1 ? '1 algorithm does' : `${absent.length} algorithms do`} not apply to this network`;
+  byId('absent').children[1].append(...absent.map(r => make('li', {}, `${r.algorithm}: ${r.why_not}`)));
 }
 
 const curveColours = ['#009e73', '#d55e00', '#0072b2', '#cc79a7', '#e69f00', '#56b4e9', 'var(--ink)', '#8a7a00'];
@@ -126,7 +126,7 @@ function buildCurves() {
     ...plotGrid(s), ...(bound ? plotBound(s) : []), ...series));
   const walked = curves.filter(c => c.curve_model === 'walk').map(c => c.algorithm);
   byId('curves-note').textContent = `${curves.length > 1 ? `The ${curves.length} fastest plans` : 'The plan'} for ${sizeText(data.bytes)}, with the schedule unchanged at all sizes; both axes are logarithmic. ` +
-    (walked.length ? `Large schedules (${walked.join(', ')}) are predicted by the rough model that walks over transfers, the others by the fluid model.` : 'Predicted by the fluid model.');
+    (walked.length ? `Large schedules (${walked.join(', ')}) are predicted by a faster, approximate model, the others by the fluid model.` : 'Predicted by the fluid model.');
   table(byId('curve-table'), ['size', ...curves.map(c => c.algorithm), ...(bound ? ['bound'] : [])],
     data.sizes.map((size, k) => [sizeText(size), ...curves.map(c => c.curve_s[k] === null ? '-' : timeText(c.curve_s[k])), ...(bound ? [timeText(size / bound.bytes_per_s)] : [])]));
 }

@@ -325,7 +325,7 @@ function paintDetail(load, busy, most) {
     make('div', {}, `${bitsText(link.rate)}, latency ${timeText(link.latency)}`),
     make('div', {}, `carries ${sizeText(load[link.id] * data.bytes)} in this view: ${timeText(busy[link.id])} at full speed, ${percent(busy[link.id] / most)} of the fullest`),
     ...(price > 0 ? [make('div', {}, `part of the bound's proof${bound.kind === 'prices' ? `, counted ${price} times` : ''}`)] : []),
-    make('ul', {}, ...through.slice(0, 10).map(m => make('li', {}, `round ${m.round + 1}: ${moveText(m)}`))),
+    make('ul', {}, ...through.slice(0, 10).map(m => make('li', {}, `round ${m.round}: ${moveText(m)}`))),
     ...(through.length > 10 ? [make('span', { class: 'soft' }, `and ${through.length - 10} more`)] : []));
 }
 

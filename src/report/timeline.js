@@ -194,7 +194,7 @@ function describe(x, y) {
   }
   const packed = isLower ? entry.measured : entry.predicted, slack = (span.to - span.from) / canvas.clientWidth;
   const found = packed.items.filter(i => i.begin - slack <= time && time <= i.end + slack);
-  return found.slice(0, 4).map(i => `${moveText(i.move)}\n${timeText(i.begin)} to ${timeText(i.end)}, round ${i.move.round + 1}, flow ${i.move.flow}`).join('\n') +
+  return found.slice(0, 4).map(i => `${moveText(i.move)}\n${timeText(i.begin)} to ${timeText(i.end)}, round ${i.move.round}, flow ${i.move.flow}`).join('\n') +
     (found.length > 4 ? `\nand ${found.length - 4} more` : '');
 }
 

@@ -107,11 +107,11 @@ static void compare_table4(banyan_figure *f, int i, const outcome *out)
     snprintf(what, sizeof what, "%s, MG-WFBP, s", models[i].name);
     banyan_figure_compare(
         f, what, BANYAN_PAPERS, models[i].mg_s, out->iteration_s[MG],
-        "The paper's column is, to 6 %, one all-reduce after all of backward («single»): condition (5) goes "
+        "The paper's column is, to 6 %, one all-reduce after all of backward ('single'): condition (5) goes "
         "on "
         "merging while tensors come within a of each other, and with the constants of the authors' code "
         "(a = 4.04 ms) that is nearly everything. With the paper's own a, less is merged.");
-    snprintf(what, sizeof what, "%s, «single» against the paper's MG-WFBP, s", models[i].name);
+    snprintf(what, sizeof what, "%s, 'single' against the paper's MG-WFBP, s", models[i].name);
     banyan_figure_compare(f, what, BANYAN_PAPERS, models[i].mg_s, out->iteration_s[SINGLE], NULL);
     snprintf(what, sizeof what, "%s, ASC-WFBP as printed, s", models[i].name);
     banyan_figure_compare(
@@ -122,7 +122,7 @@ static void compare_table4(banyan_figure *f, int i, const outcome *out)
               "below): 604 hooks, copies and kernels that slow down backward are candidates."
             : "Algorithm 1 as printed merges nearly everything on deep networks. Decided by the exact "
               "evaluator "
-              "(«repaired») the same three-way choice is within 1 % of the optimum, near what was measured.");
+              "('repaired') the same three-way choice is within 1 % of the optimum, near what was measured.");
     snprintf(what, sizeof what, "%s, ASC-WFBP repaired, s", models[i].name);
     banyan_figure_compare(f, what, BANYAN_PAPERS, models[i].asc_s, out->iteration_s[REPAIRED],
                           i == 1 ? "as above: the model has no more than that to lose" : NULL);
@@ -200,7 +200,7 @@ static void figure6(banyan_reproduction *r, const work *w)
         banyan_figure_compare(
             f, what, BANYAN_PAPERS, paper, 1 - out->exposed_s[REPAIRED] / out->exposed_s[MG],
             i == 1 ? "here both hide nearly all: DenseNet's time is not in the model (Table IV)"
-                   : "from Table IV; the text's «22 to 74 %» are ratios minus one (t of MG over t of ASC), "
+                   : "from Table IV; the text's '22 to 74 %' are ratios minus one (t of MG over t of ASC), "
                      "and its MG is one "
                      "all-reduce after backward");
     }

@@ -85,7 +85,7 @@ static void check_point(checking *c, const banyan_figure *f, const banyan_json *
                         series, label);
     } else if (strcmp(found->word, string_of(point, "word"))) {
         c->missed++;
-        banyan_text_add(&c->text, "%s, %s: %s, %s was «%s» and is now «%s»\n", c->paper->name, f->head.name,
+        banyan_text_add(&c->text, "%s, %s: %s, %s was '%s' and is now '%s'\n", c->paper->name, f->head.name,
                         series, label, string_of(point, "word"), found->word);
     } else if (!is_near(committed, found->value, f->head.tolerance)) {
         miss(c, f, series, label, committed, found->value);

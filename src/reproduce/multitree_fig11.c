@@ -142,7 +142,7 @@ static void compare_apart(banyan_figure *f, const trainings *t)
     banyan_figure_compare(f, "training, 2D-RING over MULTITREE, most of NCF and Transformer", BANYAN_PAPERS,
                           1.30, most_speedup(t, NCF, TRANSFORMER, RIVAL_RING_2D, RIVAL_MULTITREE, 0), NULL);
     banyan_figure_state(
-        f, "«81 % less training time» (abstract)", 0,
+        f, "'81 % less training time' (abstract)", 0,
         "section VI-C says that performance improves by 81 %, a speed-up of 1.81; an all-reduce "
         "2.3 times as fast cannot save more than 57 % of the time");
 }

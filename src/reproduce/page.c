@@ -179,9 +179,9 @@ banyan_status reproduction_add_page(const banyan_reproduction *r, banyan_text *t
 
     banyan_text_add(text, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-                          "<title>Papers, run again</title>\n<style>");
+                          "<title>Paper results, reproduced</title>\n<style>");
     banyan_text_add_bytes(text, style, sizeof style - 1);
-    banyan_text_add(text, "</style></head><body>\n<h1>Papers, run again</h1>\n"
+    banyan_text_add(text, "</style></head><body>\n<h1>Paper results, reproduced</h1>\n"
                           "<p>What papers report, what we find in our system, and why they differ where they "
                           "do. Full lines are ours, dashed ones come from elsewhere, diamonds are the "
                           "paper's.</p>\n");

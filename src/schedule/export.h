@@ -3,6 +3,7 @@
 #ifndef BANYAN_SCHEDULE_EXPORT_H
 #define BANYAN_SCHEDULE_EXPORT_H
 
+#include "core/text.h"
 #include "schedule/schedule.h"
 #include "schedule/timeline.h"
 
@@ -27,6 +28,15 @@ banyan_status banyan_schedule_export_dot(const banyan_schedule *schedule, banyan
 banyan_status banyan_schedule_export_trace(const banyan_schedule *schedule, const banyan_timeline *timeline,
                                            size_t bytes, banyan_node_namer node_name, const void *context,
                                            char **out, banyan_error *err);
+
+/* An execution plan of MSCCL++, JSON, for ranks that reach one another's memory; UNSUPPORTED with the
+ * limit's name if it does not fit. */
+banyan_status banyan_schedule_export_mscclpp(const banyan_schedule *schedule, char **out, banyan_error *err);
+
+/* One rank's part as a Chakra execution trace, for a vector of that many bytes: bytes, not text. UNSUPPORTED
+ * where nodes that are no ranks take part. */
+banyan_status banyan_schedule_export_chakra(const banyan_schedule *schedule, size_t bytes, int rank,
+                                            banyan_text *out, banyan_error *err);
 
 /* The rounds as a table for people: at most max_rows lines of transfers, the rest counted. */
 banyan_status banyan_schedule_export_text(const banyan_schedule *schedule, banyan_node_namer node_name,

@@ -18,10 +18,22 @@ const char *banyan_collective_name(banyan_collective collective)
     return (unsigned)collective < BANYAN_COLLECTIVE_COUNT ? collective_names[collective] : "unknown";
 }
 
+/* MPI, NCCL and the literature write all-reduce, all_reduce and allreduce. */
+static int is_same_name(const char *given, const char *name)
+{
+    for (; *given; given++) {
+        if (*given == '-' || *given == '_')
+            continue;
+        if (*given != *name++)
+            return 0;
+    }
+    return !*name;
+}
+
 int banyan_collective_find(const char *name)
 {
     for (int i = 0; i < BANYAN_COLLECTIVE_COUNT; i++)
-        if (!strcmp(name, collective_names[i]))
+        if (is_same_name(name, collective_names[i]))
             return i;
     return -1;
 }

@@ -33,7 +33,7 @@ typedef enum {
 } banyan_collective;
 
 const char *banyan_collective_name(banyan_collective collective);
-int banyan_collective_find(const char *name); /* -1: no such collective */
+int banyan_collective_find(const char *name); /* also all-reduce, all_reduce; -1: no such collective */
 int banyan_collective_has_root(banyan_collective collective);
 int banyan_collective_reduces(banyan_collective collective); /* else it only moves */
 

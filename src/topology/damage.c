@@ -53,7 +53,7 @@ static banyan_status no_such_node(const banyan_topology *topology, const char *o
     char hint[300];
 
     hint_at_node(topology, name, hint, sizeof hint);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: there is no node «%s»%s", option, name, hint);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: there is no node '%s'%s", option, name, hint);
 }
 
 /* Reads «A-B» cut at the dash; the text is changed for the moment. Returns 1 when both are nodes. */
@@ -123,11 +123,11 @@ static banyan_status read_factor(const char *option, char *text, double *out, ba
     char *colon = strrchr(text, ':'), *end;
 
     if (!colon)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: a factor is missing, as in «degrade=h0:0.5»",
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: a factor is missing, as in 'degrade=h0:0.5'",
                            option);
     *out = strtod(colon + 1, &end);
     if (end == colon + 1 || *end || !(*out > 0 && *out <= 1))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: the factor «%s» is not above 0 and at most 1",
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: the factor '%s' is not above 0 and at most 1",
                            option, colon + 1);
     *colon = 0;
     return BANYAN_SUCCESS;
@@ -167,7 +167,7 @@ static banyan_status apply_all(damage *work, const char *options, banyan_error *
             memcpy(option, options, length);
             if (!banyan_damage_is_option(options, length))
                 status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                     "«%s» is neither down=..., degrade=... nor deal=rr, the options that "
+                                     "'%s' is neither down=..., degrade=... nor deal=rr, the options that "
                                      "every network has",
                                      option);
         }

@@ -161,15 +161,15 @@ static banyan_status find_generator(const char *name, const banyan_generator **o
     nearest = banyan_near_find(name, names, GENERATOR_COUNT);
     if (nearest >= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "no network is called «%.100s»; did you mean %s (%s)?", name, names[nearest],
+                           "no network is called '%.100s'; did you mean %s (%s)?", name, names[nearest],
                            generators[nearest]->info.form);
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                       "no network is called «%.100s», and there is no such file", name);
+                       "no network is called '%.100s', and there is no such file", name);
 }
 
 static banyan_status wrong_form(const reading *read, const char *head, banyan_error *err)
 {
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.200s» does not have the form %s", head,
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "'%.200s' does not have the form %s", head,
                        read->generator->info.form);
 }
 
@@ -220,7 +220,7 @@ static banyan_status read_bandwidth(const option *what, const char *value, doubl
     char *end;
 
     if (!read_number(value, &number, &end) || *end || number <= 0 || !isfinite(number * what->one_means))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: «%s» is not a positive number", what->name,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: '%s' is not a positive number", what->name,
                            value);
     *out = number * what->one_means;
     return BANYAN_SUCCESS;
@@ -236,7 +236,7 @@ static banyan_status read_duration(const option *what, const char *value, double
     char *end;
 
     if (!read_number(value, &number, &end))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: «%s» is not a time such as 1us", what->name,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: '%s' is not a time such as 1us", what->name,
                            value);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(end, units[i].name)) {
@@ -247,14 +247,14 @@ static banyan_status read_duration(const option *what, const char *value, double
         *out = 0;
         return BANYAN_SUCCESS;
     }
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: «%s» needs a unit: s, ms, us or ns", what->name,
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: '%s' needs a unit: s, ms, us or ns", what->name,
                        value);
 }
 
 static banyan_status read_switched(const option *what, const char *value, int *out, banyan_error *err)
 {
     if (strcmp(value, "0") && strcmp(value, "1"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: «%s» is neither 0 nor 1", what->name, value);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: '%s' is neither 0 nor 1", what->name, value);
     *out = *value == '1';
     return BANYAN_SUCCESS;
 }
@@ -299,9 +299,9 @@ static banyan_status unknown_option(const reading *read, const char *name, banya
             names[count++] = options[i].name;
     nearest = banyan_near_find(name, names, count);
     if (nearest >= 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option «%.100s»; did you mean %s?",
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%.100s'; did you mean %s?",
                            read->generator->info.name, name, names[nearest]);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option «%.100s»", read->generator->info.name,
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%.100s'", read->generator->info.name,
                        name);
 }
 
@@ -314,7 +314,7 @@ static banyan_status read_option(reading *read, char *piece, banyan_error *err)
         return read->damage.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
     }
     if (!equals || !equals[1])
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.200s» is not of the form option=value", piece);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "'%.200s' is not of the form option=value", piece);
     *equals = 0;
     for (int i = 0; i < OPTION_COUNT; i++)
         if (!strcmp(piece, options[i].name))

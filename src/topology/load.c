@@ -66,9 +66,9 @@ static banyan_status parse(const char *path, const char *text, size_t length, ba
 
     while (start < length && isspace((unsigned char)text[start]))
         start++;
-    if (start < length && text[start] == '{')
-        return banyan_topology_parse(text, length, out, err);
     importer = find_importer(path, text, length);
+    if (start < length && text[start] == '{' && !(importer && importer->looks_like(text, length)))
+        return banyan_topology_parse(text, length, out, err);
     if (importer)
         return importer->parse(text, length, out, err);
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "neither a topology in JSON nor a form that we import");

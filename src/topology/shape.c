@@ -19,13 +19,13 @@ static banyan_status read_size(const char *text, const char **cursor, int *out, 
     long value = 0;
 
     if (!isdigit((unsigned char)*start))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape «%s»: expected a whole number at «%s»", text,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': expected a whole number at '%s'", text,
                            start);
     for (; isdigit((unsigned char)**cursor); ++*cursor)
         if (value <= BANYAN_GENERATOR_MOST_WORKERS)
             value = 10 * value + (**cursor - '0');
     if (value < 1 || value > BANYAN_GENERATOR_MOST_WORKERS)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape «%s»: %.*s is not between 1 and %d", text,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': %.*s is not between 1 and %d", text,
                            (int)(*cursor - start), start, BANYAN_GENERATOR_MOST_WORKERS);
     *out = (int)value;
     return BANYAN_SUCCESS;
@@ -66,7 +66,7 @@ static banyan_status read_tail(const char *text, const char *cursor, banyan_shap
     shape->tail = strtod(cursor, &end);
     if (!isdigit((unsigned char)*cursor) || *end || strpbrk(cursor, "xX") || !isfinite(shape->tail) ||
         shape->tail <= 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape «%s»: «%s» is not a positive number", text,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': '%s' is not a positive number", text,
                            cursor);
     shape->has_tail = 1;
     return BANYAN_SUCCESS;
@@ -80,7 +80,7 @@ static banyan_status read_parts(const char *text, banyan_shape *shape, banyan_er
         banyan_status status;
 
         if (shape->part_count == BANYAN_MAX_DIMENSIONS)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape «%s» has more than %d parts", text,
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s' has more than %d parts", text,
                                BANYAN_MAX_DIMENSIONS);
         status = read_part(text, &cursor, shape, err);
         if (status)
@@ -91,7 +91,7 @@ static banyan_status read_parts(const char *text, banyan_shape *shape, banyan_er
         if (!*cursor)
             return BANYAN_SUCCESS;
         if (*cursor != 'x')
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape «%s»: unexpected «%s»", text, cursor);
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': unexpected '%s'", text, cursor);
         cursor++;
     }
 }

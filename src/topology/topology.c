@@ -232,7 +232,7 @@ banyan_status banyan_topology_check_connected(const banyan_topology *topology, c
     for (int i = 1; i < count && !status; i++)
         if (!forth[active[i]] || !back[active[i]])
             status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                                 "active worker %s cannot %s %s: the network is in parts",
+                                 "active worker %s cannot %s %s: the network is disconnected",
                                  banyan_topology_node_name(topology, active[i]),
                                  forth[active[i]] ? "send to" : "be reached from",
                                  banyan_topology_node_name(topology, active[0]));

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "core/status.h"
+#include "train/chakra.h"
 
 #define BANYAN_MOST_STREAMS 8
 #define BANYAN_MOST_TENSORS 16384

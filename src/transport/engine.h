@@ -11,7 +11,7 @@
 #include <banyan/banyan.h>
 #include <stddef.h>
 
-#define BANYAN_MESSAGE_ENGINE_ABI 2u
+#define BANYAN_MESSAGE_ENGINE_ABI 3u
 #define BANYAN_MESSAGE_ENGINE_TAGS 4097 /* 0..4096 */
 #define BANYAN_MESSAGE_ENGINE_SENTENCE 200
 
@@ -64,6 +64,10 @@ typedef struct {
      * and again. is_calm says that one may sleep on it now. */
     int (*descriptor)(banyan_port *port);
     int (*is_calm)(banyan_port *port);
+
+    /* Whether a send that is done may still lie in a buffer that only progress empties. It has left when a
+     * later send to the same peer is done. NULL: never. */
+    int (*holds_sends)(banyan_port *port);
 
     /* A rank was lost, and the library promises nothing after that: no new ports. From any thread; may be
      * NULL. */

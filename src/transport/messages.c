@@ -217,6 +217,43 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
     return status;
 }
 
+/* Empty control messages push out what was sent before them. Returns how many are not done. */
+static int push(endpoint *e)
+{
+    char why[BANYAN_MESSAGE_ENGINE_SENTENCE] = "";
+    int left = 0;
+
+    for (int i = 0; i < e->connected_count; i++) {
+        int member = e->connected[i];
+        banyan_status status = banyan_messages_push(e, e->peers[member], why);
+
+        left += status == BANYAN_IN_PROGRESS;
+        if (status && status != BANYAN_IN_PROGRESS)
+            blame(e, member, status, why);
+    }
+    return left;
+}
+
+static banyan_status flush(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
+{
+    endpoint *e = own(base);
+    banyan_status status = failure(base, err);
+
+    if (status || !e->engine->holds_sends || !e->engine->holds_sends(e->port))
+        return status;
+    while (!status && push(e)) {
+        int64_t now_ns = banyan_clock_ns();
+
+        if (now_ns >= deadline_ns)
+            return BANYAN_TIMEOUT;
+        if (!banyan_messages_look(e))
+            banyan_messages_doze(e, now_ns, deadline_ns);
+        check_suspect(e, now_ns);
+        status = failure(base, err);
+    }
+    return status;
+}
+
 static int sleep_fd(banyan_endpoint *base)
 {
     endpoint *e = own(base);
@@ -321,7 +358,7 @@ static banyan_status open_ucx(const banyan_opening *opening, banyan_endpoint **o
 #define THE_SAME_FOR_ALL                                                                                     \
     .reach = BANYAN_REACH_NETWORK, .connect = connect_peer, .offer = offer, .sent = sent, .peek = peek,      \
     .consume = consume, .wait = wait_for_news, .abort = abort_group, .failure = failure,                     \
-    .withdraw = withdraw, .close = banyan_messages_close_endpoint, .sleep_fd = sleep_fd
+    .withdraw = withdraw, .close = banyan_messages_close_endpoint, .flush = flush, .sleep_fd = sleep_fd
 
 const banyan_transport banyan_transport_mpi = {
     .name = "mpi",

@@ -54,6 +54,7 @@ typedef struct {
     int says_bye, said_bye, heard_bye;
     banyan_ticket control_out;
     int has_control_out;
+    int wants_push; /* messages were sent since the last control message that pushes them out */
     unsigned char notes_out[BANYAN_MESSAGES_NOTES * BANYAN_MESSAGES_NOTE];
     banyan_ticket control_in[BANYAN_MESSAGES_CONTROL_SLOTS];
     unsigned char notes_in[BANYAN_MESSAGES_CONTROL_SLOTS][BANYAN_MESSAGES_NOTES * BANYAN_MESSAGES_NOTE];
@@ -102,6 +103,8 @@ void banyan_messages_destroy_peer(banyan_message_peer *peer, int keeps_memory);
 banyan_status banyan_messages_offer(banyan_messages_endpoint *e, banyan_message_peer *peer, int stream,
                                     const void *memory, size_t bytes, size_t *taken, char *why);
 banyan_status banyan_messages_flush(banyan_messages_endpoint *e, banyan_message_peer *peer, char *why);
+/* An empty control message after all that was sent; IN_PROGRESS until it is done. */
+banyan_status banyan_messages_push(banyan_messages_endpoint *e, banyan_message_peer *peer, char *why);
 uint64_t banyan_messages_sent(banyan_message_out *out);
 banyan_status banyan_messages_consume(banyan_messages_endpoint *e, banyan_message_peer *peer, int stream,
                                       size_t bytes, char *why);

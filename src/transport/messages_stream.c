@@ -178,6 +178,7 @@ static banyan_status post(banyan_messages_endpoint *e, banyan_message_peer *peer
 
     *message = (banyan_message){.bytes = bytes};
     out->posted++;
+    peer->wants_push = 1;
     return e->engine->send(e->port, peer->member, stream, memory, bytes, &message->ticket, why);
 }
 
@@ -265,6 +266,22 @@ static banyan_status send_notes(banyan_messages_endpoint *e, banyan_message_peer
     peer->has_control_out = 1;
     return e->engine->send(e->port, peer->member, BANYAN_MESSAGES_CONTROL, peer->notes_out, bytes,
                            &peer->control_out, why);
+}
+
+banyan_status banyan_messages_push(banyan_messages_endpoint *e, banyan_message_peer *peer, char *why)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (peer->has_control_out && !peer->control_out.is_done)
+        return BANYAN_IN_PROGRESS;
+    if (!peer->wants_push)
+        return BANYAN_SUCCESS;
+    peer->wants_push = 0;
+    peer->control_out = (banyan_ticket){0};
+    peer->has_control_out = 1;
+    status = e->engine->send(e->port, peer->member, BANYAN_MESSAGES_CONTROL, peer->notes_out, 0,
+                             &peer->control_out, why);
+    return status || peer->control_out.is_done ? status : BANYAN_IN_PROGRESS;
 }
 
 banyan_status banyan_messages_flush(banyan_messages_endpoint *e, banyan_message_peer *peer, char *why)

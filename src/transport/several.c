@@ -187,6 +187,17 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
     return tell_all(e, err);
 }
 
+static banyan_status flush(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
+{
+    banyan_endpoint *const both[] = {own(base)->near_one, own(base)->far_one};
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; i < 2 && !status; i++)
+        if (both[i]->transport->flush)
+            status = both[i]->transport->flush(both[i], deadline_ns, err);
+    return status;
+}
+
 static void withdraw(banyan_endpoint *base)
 {
     endpoint *e = own(base);
@@ -270,6 +281,7 @@ static const banyan_transport banyan_transport_several = {
     .failure = failure,
     .withdraw = withdraw,
     .close = close_endpoint,
+    .flush = flush,
     .read = read_into,
     .describe = describe,
     .board = get_board,

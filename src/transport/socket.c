@@ -101,17 +101,17 @@ banyan_status banyan_address_parse(const char *text, int family, banyan_address 
     int error, fits;
 
     if (!cut(text, host, sizeof host, &port))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.100s» is not an address like 10.0.0.1:4000",
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "'%.100s' is not an address like 10.0.0.1:4000",
                            text);
     error = getaddrinfo(host, port, &hints, &found);
     if (error)
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "the address «%.100s» cannot be found: %s", text,
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "the address '%.100s' cannot be found: %s", text,
                            gai_strerror(error));
     memcpy(&wide, found->ai_addr, found->ai_addrlen < sizeof wide ? (size_t)found->ai_addrlen : sizeof wide);
     fits = narrow(&wide, out);
     freeaddrinfo(found);
     return fits ? BANYAN_SUCCESS
-                : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "«%.100s» is not an IP address", text);
+                : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "'%.100s' is not an IP address", text);
 }
 
 int banyan_socket_is_shortage(int error)

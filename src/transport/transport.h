@@ -99,6 +99,10 @@ struct banyan_transport {
 
     /* What follows may be NULL. */
 
+    /* Returns when all that sent counts reaches the peers without this member's help, who may do something
+     * else for long; fails as wait does. NULL: it always does. */
+    banyan_status (*flush)(banyan_endpoint *endpoint, int64_t deadline_ns, banyan_error *err);
+
     /* Peek, copy and consume in one, without memory in between where the transport can: takes whole units, at
      * most bytes; 0 when no whole unit can be had in one piece now (then peek shows what there is). */
     size_t (*read)(banyan_endpoint *endpoint, int peer, int stream, void *into, size_t bytes, size_t unit);

@@ -60,12 +60,12 @@ export async function checkLabels(page, selector, name) {
       const title = svg.closest('[id]')?.id || '';
       for (const [i, a] of boxes.entries()) {
         if (a.left < frame.left - 2 || a.right > frame.right + 2 || a.top < frame.top - 2 || a.bottom > frame.bottom + 2)
-          found.push(`${title}: «${a.words}» lies outside its picture`);
+          found.push(`${title}: '${a.words}' lies outside its picture`);
         for (const b of boxes.slice(i + 1)) { // a quarter of a line may touch: boxes are higher than letters
           const slack = (a.bottom - a.top) / 4;
           if (!a.turned && !b.turned && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
               Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > slack)
-            found.push(`${title}: «${a.words}» lies on «${b.words}»`);
+            found.push(`${title}: '${a.words}' lies on '${b.words}'`);
         }
       }
     }

@@ -22,7 +22,7 @@ static long mutant_count(void)
 
 enum { MOST_RANKS = 8 };
 
-/* Contributions of up to eight ranks, sixteen of each: four bits a rank, and «nothing» as a value of its
+/* Contributions of up to eight ranks, sixteen of each: four bits a rank, and 'nothing' as a value of its
  * own. */
 typedef struct {
     uint64_t sum;

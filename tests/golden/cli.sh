@@ -51,6 +51,21 @@ for verb in topo plan compare bound verify sim bench run shapes list info; do
     expect_sentence 2 "unknown option --jsn (did you mean --json?)" $verb --jsn
 done
 
+# Help fits a terminal, and has examples and the options of algorithms.
+for verb in "" $("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+    wide=$("$banyan" $verb --help | LC_ALL=C.UTF-8 awk 'length > 80')
+    [ -z "$wide" ] || { echo "FAILED: banyan $verb --help has lines of more than 80 columns: $wide" && failed=$((failed + 1)); }
+    expect 0 "Examples:" $verb --help
+done
+expect 0 "  --order RANKS" help ring
+expect_sentence 2 "no page is named flexreduc (did you mean flexreduce?)" help flexreduc
+NO_COLOR=1 BANYAN_COLOR=auto expect 0 "banyan-plan - build" help plan
+if command -v script > /dev/null; then
+    bold=$(script -qec "$banyan help plan" /dev/null < /dev/null | grep -c $'\x1b')
+    none=$(NO_COLOR=1 script -qec "$banyan help plan" /dev/null < /dev/null | grep -c $'\x1b')
+    [ "$bold" -gt 0 ] && [ "$none" = 0 ] || { echo "FAILED: help on a terminal: $bold lines in bold, $none with NO_COLOR" && failed=$((failed + 1)); }
+fi
+
 # Networks.
 expect 0 "5 workers, 3 switches, 14 links" topo show hosts:2+3
 expect 0 '"workers":5,"switches":3,"links":14' topo show hosts:2+3 --json
@@ -59,6 +74,12 @@ expect 1 "cannot be reached from" topo check ring:4,down=g2
 expect 0 "<svg" topo draw ring:4 --format svg
 expect 0 "graph" topo draw ring:4 --format dot
 expect_sentence 2 "the format 'png' is not json, text, dot or svg" topo draw ring:4 --format png
+expect_sentence 2 "picture.png: drawings are .svg, .dot or .txt" topo draw ring:4 -o picture.png
+[ ! -e picture.png ] || { echo "FAILED: topo draw -o picture.png writes something" && failed=$((failed + 1)); }
+mkdir a.b
+expect 0 "written to ./a.b/drawing" topo draw ring:4 -o ./a.b/drawing
+LC_ALL=C expect 0 "  |-- 10 Gb/s -- h0 -- 2 x 100 Gb/s -- g0 g1" topo draw hosts:2+3
+LC_ALL=C.UTF-8 expect 0 "├── 10 Gb/s" topo draw hosts:2+3
 expect_sentence 2 "did you mean draw?" topo drow ring:4
 expect_sentence 2 "did you mean torus" topo show tours:4x4
 expect_sentence 2 "nothere.json" topo show nothere.json
@@ -84,8 +105,19 @@ expect_sentence 2 "7 is not a worker" plan ring:4 --active 0,7
 expect_sentence 2 "--bytes" plan ring:4 --bytes many
 expect_sentence 2 "the root 9 is not a rank from 0 to 3" plan ring:4 --collective broadcast --root 9
 expect_sentence 2 "is not allreduce" plan ring:4 --collective alltoallv
+expect 0 "allreduce of" plan ring:4 --collective all-reduce --algo ring
+expect 0 "reducescatter of" compare ring:4 --collective reduce_scatter
+expect_sentence 2 "--root: allreduce has no root" plan ring:4 --root 1
+expect_sentence 2 "--root: allgather has no root" compare ring:4 --collective all-gather --root 1
+expect_sentence 2 "\"64Mb\": b stands for bits; write MB for powers of 1000 or MiB for powers of 1024" plan ring:4 --bytes 64Mb
+expect 0 "allreduce of 64 MB over" plan ring:4 --bytes 64MB --algo ring
+expect 0 "allreduce of 61 MiB over" plan ring:4 --bytes 61MiB --algo ring
+expect 0 "this is one flat ring of all workers" plan hosts:2+3 --algo hierarchical
+expect 0 "the same plan: blueconnect, hierarchical, ring" compare hosts:2+3
+expect 2 '{"error":"--root: allreduce has no root","exit_status":2}' plan ring:4 --root 1 --json
+expect 0 '{"networks":[' list networks --json
 expect_sentence 2 "name a network" plan
-expect_sentence 2 "the network is in parts" plan ring:4,down=g2
+expect_sentence 2 "the network is disconnected" plan ring:4,down=g2
 expect_sentence 2 "unexpected argument" plan ring:4 ring:5
 expect_sentence 3 "/nowhere/at/all" plan ring:4 -o /nowhere/at/all
 expect 0 "<algo" plan ring:4 --algo ring --format msccl
@@ -95,8 +127,10 @@ expect 0 "  Reduce      2       2  1                    2        32768        16
     plan mesh:2x2 --algo multitree --order yx --bytes 64KiB --format tables
 expect 0 "node 3 (g3):" plan mesh:2x2 --algo multitree --format tables
 expect 0 "Gather" plan hosts:2+3 --algo ring --format tables
-expect_sentence 2 "the format 'tabels' is not json, msccl, dot, trace, tables or text" plan ring:4 --format tabels
-expect 0 "not here:" compare hosts:2+3
+expect_sentence 2 "the format 'tabels' is not json, msccl, mscclpp, dot, trace, tables or text" plan ring:4 --format tabels
+expect_sentence 2 "a Chakra trace is a file for each rank: -o NAME writes NAME.RANK.et" plan ring:4 --format chakra
+expect_sentence 2 "the ellipsoid method finds pipelined trees only" plan ring:4 --algo forest --method ellipsoid --stages overlap
+expect 0 "do not apply to this network:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
 expect_sentence 2 "--bytes: a vector has at least one byte" plan ring:4 --bytes 0 --json
 expect_sentence 2 "--bytes: a vector has at least one byte" compare ring:4 --bytes 0

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# «banyan sim»: figures that are known beforehand, the keys of its JSON, the same output twice, and what it says
+# 'banyan sim': figures that are known beforehand, the keys of its JSON, the same output twice, and what it says
 # when asked for what cannot be. Arguments: source folder, command line.
 set -u
 banyan=$2
@@ -13,7 +13,7 @@ complain() {
     failed=1
 }
 
-# WORDS... -- «KEY VALUE» of the only result, to nine digits.
+# WORDS... -- 'KEY VALUE' of the only result, to nine digits.
 value() {
     "$banyan" sim "${@:2}" --json | grep -o "\"$1\":[^,}]*" | cut -d: -f2
 }
@@ -30,7 +30,7 @@ refuse() { # CODE SENTENCE WORDS...
     said=$("$banyan" sim "${@:3}" 2>&1 > /dev/null < /dev/null)
     code=$?
     [ "$code" = "$1" ] || complain "sim ${*:3}: exit $code, not $1"
-    [[ $said == *"$2"* ]] || complain "sim ${*:3}: said «$said», not «$2»"
+    [[ $said == *"$2"* ]] || complain "sim ${*:3}: said '$said', not '$2'"
 }
 
 fast=,gbps=128,latency=150ns
@@ -56,7 +56,7 @@ rows=$("$banyan" sim torus:4x4 --algo ring,multitree --bytes 1KiB,1MiB,4MiB --js
 [ "$rows" = 6 ] || complain "two algorithms at three sizes make $rows results"
 "$banyan" sim dgx1 --json > "$place/once" && "$banyan" sim dgx1 --json > "$place/twice"
 cmp "$place/once" "$place/twice" || complain "the same words gave another result"
-"$banyan" sim switch:4 | grep -q 'not here' || complain "nothing was said of algorithms that do not apply"
+"$banyan" sim switch:4 | grep -q 'do not apply to this network:' || complain "nothing was said of algorithms that do not apply"
 
 "$banyan" plan dgx1 --algo multitree -o "$place/tree.json" -q
 [ "$(value seconds dgx1 --schedule "$place/tree.json")" = "$(value seconds dgx1 --algo multitree)" ] ||

@@ -15,7 +15,7 @@ has() { # WORDS ARGUMENTS...
     local words=$1 out
     shift
     out=$("$banyan" sim "$@" 2>&1)
-    [[ $out == *"$words"* ]] || complain "banyan sim $*: «$words» is not in: $out"
+    [[ $out == *"$words"* ]] || complain "banyan sim $*: '$words' is not in: $out"
 }
 
 torus=torus:4x4,gbps=128,latency=150ns

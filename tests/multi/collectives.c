@@ -213,12 +213,48 @@ TEST(each_pair_uses_the_best_that_both_have)
     job_run(4, check_ways);
 }
 
+/* The last rank comes late, and those that are done wait for it elsewhere: what they have sent must arrive
+ * without their help, however little the network takes at once. */
+static int broadcast_and_leave(job_rank *self)
+{
+    static const size_t sizes[] = {1, 1000, 3000, 5000, 20000};
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    int size = self->memory->size;
+    char data[20000];
+    banyan_comm *comm = NULL;
+
+    config.timeout_ms = CALL_MS;
+    setenv("UCX_TCP_SNDBUF", "1k", 1);
+    setenv("UCX_TCP_RCVBUF", "1k", 1);
+    EXPECT(!banyan_comm_init_rank(&comm, size, job_id(self), self->rank, &config), "init");
+    for (int round = 0; round < 20; round++) {
+        size_t bytes = sizes[(size_t)round % (sizeof sizes / sizeof *sizes)];
+        int root = round % (size - 1);
+
+        memset(data, self->rank == root ? round : -1, bytes);
+        if (self->rank == size - 1)
+            usleep(20000);
+        EXPECT(!banyan_broadcast(data, data, bytes, BANYAN_INT8, root, comm), "round %d of %zu bytes: %s",
+               round, bytes, banyan_last_error(comm));
+        EXPECT(data[0] == round && data[bytes - 1] == round, "round %d: %d", round, data[0]);
+        pthread_barrier_wait(&self->memory->barrier);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_rank_that_is_done_does_not_hold_up_the_others)
+{
+    job_run(3, broadcast_and_leave);
+}
+
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rank_is_a_group_too),
         cmocka_unit_test(each_pair_uses_the_best_that_both_have),
         cmocka_unit_test(the_other_collectives_work_between_processes),
+        cmocka_unit_test(a_rank_that_is_done_does_not_hold_up_the_others),
         cmocka_unit_test(all_sizes_come_through_one_connection),
         cmocka_unit_test(all_sizes_come_through_four_connections),
         cmocka_unit_test(a_window_smaller_than_a_slice_only_slows_down),

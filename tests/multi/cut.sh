@@ -40,9 +40,9 @@ cut() {
     [ $SECONDS -lt 38 ] || complain "rank $1 cut off: it took $SECONDS s"
     for rank in 0 1 2; do
         code=$(cat "$folder/code.$rank" 2> /dev/null)
-        [ -n "$code" ] && [ "$code" != 0 ] || complain "rank $1 cut off: rank $rank ended with «$code»"
+        [ -n "$code" ] && [ "$code" != 0 ] || complain "rank $1 cut off: rank $rank ended with '$code'"
     done
-    grep -q "$2" "$folder/out.0" || complain "rank $1 cut off: rank 0 does not say «$2»: $(tail -1 "$folder/out.0")"
+    grep -q "$2" "$folder/out.0" || complain "rank $1 cut off: rank 0 does not say '$2': $(tail -1 "$folder/out.0")"
 }
 
 cut 2 "rank 2"

@@ -280,6 +280,54 @@ TEST(several_calls_are_under_way_at_once)
     job_run(RANKS, call_without_blocking);
 }
 
+static void *call_and_block(void *argument)
+{
+    float one = 1;
+
+    return (void *)(intptr_t)banyan_allreduce(&one, &one, 1, BANYAN_FLOAT32, BANYAN_SUM, argument);
+}
+
+/* Rank 1 calls nothing before rank 0 has made all of its requests, beside a call of another thread that
+ * blocks. */
+static int make_requests_alone(job_rank *self)
+{
+    enum { REQUESTS = 3 };
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_request *requests[REQUESTS];
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_comm *comm = NULL;
+    float data[REQUESTS] = {1, 1, 1};
+    pthread_t thread;
+    void *result;
+
+    config.timeout_ms = CALL_MS;
+    EXPECT(!banyan_comm_init_rank(&comm, 2, job_id(self), self->rank, &config), "init");
+    if (self->rank == 1)
+        job_wait_step(self->memory, 1);
+    EXPECT(!pthread_create(&thread, NULL, call_and_block, comm), "thread");
+    usleep(50000); /* it is in its call; if not, this is only easier */
+    for (int i = 0; i < REQUESTS; i++)
+        EXPECT(!banyan_allreduce_async(&data[i], &data[i], 1, BANYAN_FLOAT32, BANYAN_SUM, comm, &requests[i]),
+               "%s", banyan_last_error(comm));
+    EXPECT(!banyan_comm_get_async_error(comm, &status) && !status, "%s", banyan_status_string(status));
+    EXPECT(self->rank || banyan_request_test(requests[0]) == BANYAN_IN_PROGRESS, "done without rank 1");
+    atomic_store(&self->memory->step, 1);
+    pthread_join(thread, &result);
+    EXPECT(!result, "%s", banyan_last_error(comm));
+    for (int i = 0; i < REQUESTS; i++) {
+        status = banyan_request_wait(requests[i], -1);
+        EXPECT(!status && data[i] == 2, "%s: %g", banyan_status_string(status), (double)data[i]);
+        banyan_request_free(requests[i]);
+    }
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(requests_are_taken_at_once_whatever_is_under_way)
+{
+    job_run(2, make_requests_alone);
+}
+
 static int short_ms; /* a time-out that passes */
 
 static int a_request_fails(job_rank *self)
@@ -359,6 +407,7 @@ int main(int count, char **words)
         cmocka_unit_test(a_group_that_works_can_be_shrunk_by_a_list),
         cmocka_unit_test(a_minority_goes_on_only_where_it_is_asked_for),
         cmocka_unit_test(several_calls_are_under_way_at_once),
+        cmocka_unit_test(requests_are_taken_at_once_whatever_is_under_way),
         cmocka_unit_test(a_request_that_times_out_says_so),
         cmocka_unit_test(a_rank_joins_a_group),
     };

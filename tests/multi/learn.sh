@@ -38,8 +38,8 @@ END
 job() { # network, calls, speeds of rank 2's link
     rm -f "$folder"/log.* "$folder"/out.* "$folder"/changed.*
     "$banyan" run --net "$1" --timeout 120s -- bash "$folder/rank.sh" "$banyan" "$folder" "$2" "$3" > "$folder/job" 2>&1 ||
-        complain "$1: exit $?: $(tail -2 "$folder/job" "$folder/out.0")"
-    grep -q "Out of bounds values : 0 OK" "$folder/out.0" || complain "$1: wrong results: $(tail -3 "$folder/out.0")"
+        complain "$1: exit $?: $(tail -n 2 "$folder/job" "$folder/out.0")"
+    grep -q "Out of bounds values : 0 OK" "$folder/out.0" || complain "$1: wrong results: $(tail -n 3 "$folder/out.0")"
 }
 
 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 40 ""

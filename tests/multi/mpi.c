@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/mpi.c: the mpi transport, under each MPI that was there when Banyan was built.
  *
- * Without arguments this is the test, which starts itself with that MPI's mpirun; with «TASK FOLDER» it is
- * one rank. A rank that has done what it should leaves a file «ok.RANK» in the folder: mpirun's own exit code
+ * Without arguments this is the test, which starts itself with that MPI's mpirun; with 'TASK FOLDER' it is
+ * one rank. A rank that has done what it should leaves a file 'ok.RANK' in the folder: mpirun's own exit code
  * says little once a rank has been killed. */
 #include <sched.h>
 #include <sys/stat.h>
@@ -230,7 +230,7 @@ static int be_rank(const char *task, const char *folder)
 
 /* The test */
 
-static const char *which; /* «openmpi» */
+static const char *which; /* 'openmpi' */
 static char own_path[4096];
 
 /* MPICH's launcher ends the whole job when a process of it dies: so none of those that it knows does. */

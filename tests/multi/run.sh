@@ -177,7 +177,7 @@ else
     found=$(PATH=$place/nothing "$banyan" run --net hosts:1+1 true 2>&1)
     code=$?
     check "what is missing is named ($code, $found)" \
-        [ "$code $found" = "3 banyan run: the tool ip is not here (Debian has it in the package iproute2)" ]
+        [ "$code $found" = "3 banyan run: the tool ip is not installed (Debian has it in the package iproute2)" ]
     check "ranks of different hosts reach each other over the network" "$banyan" run --net hosts:1+1,gbps=1 bash -c '
         if [ $BANYAN_RANK = 0 ]; then
             for i in $(seq 100); do exec 3<> /dev/tcp/10.77.0.2/22222 && break; sleep 0.05; done 2> /dev/null

@@ -73,7 +73,7 @@ static int says(int rank, const char *words)
             return 1;
         nanosleep(&pause, NULL);
     }
-    fprintf(stderr, "rank %d does not say «%s»: %s\n", rank, words, answer);
+    fprintf(stderr, "rank %d does not say '%s': %s\n", rank, words, answer);
     return 0;
 }
 

@@ -21,7 +21,7 @@ until_says() {
         grep -q -- "$1" <<< "$out" && return
         sleep 0.1
     done
-    complain "status does not say «$1»: $out"
+    complain "status does not say '$1': $out"
 }
 
 out=$("$banyan" status) || complain "no job: exit $?"

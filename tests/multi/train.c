@@ -520,7 +520,7 @@ static int unused_error(job_rank *self)
            banyan_status_string(status));
     EXPECT(
         strstr(banyan_train_last_error(t.train), "gradient 'layer7' of rank 1 was not ready before wait_all"),
-        "«%s»", banyan_train_last_error(t.train));
+        "'%s'", banyan_train_last_error(t.train));
     EXPECT(banyan_train_begin(t.train) == BANYAN_REMOTE_ERROR, "the engine lives on");
     close_training(&t);
     return 0;
@@ -547,7 +547,7 @@ static int never_ready(job_rank *self)
     status = banyan_train_wait(t.train, t.numbers[3], -1);
     EXPECT(status == BANYAN_TIMEOUT, "wait: %s", banyan_status_string(status));
     EXPECT(strstr(banyan_train_last_error(t.train), "waited 1500 ms for gradient 'layer3' to become ready"),
-           "«%s»", banyan_train_last_error(t.train));
+           "'%s'", banyan_train_last_error(t.train));
     close_training(&t);
     return 0;
 }
@@ -581,7 +581,7 @@ static int lost(job_rank *self)
     status = banyan_train_wait_all(t.train);
     EXPECT(status == BANYAN_PEER_LOST, "wait_all: %s: %s", banyan_status_string(status),
            banyan_train_last_error(t.train));
-    EXPECT(strstr(banyan_train_last_error(t.train), "rank 2"), "«%s»", banyan_train_last_error(t.train));
+    EXPECT(strstr(banyan_train_last_error(t.train), "rank 2"), "'%s'", banyan_train_last_error(t.train));
     for (int i = 0; i < TENSORS; i++)
         EXPECT(t.told[i] == 6, "gradient %d was told %d times", i, t.told[i]);
     banyan_train_destroy(t.train);
@@ -652,7 +652,7 @@ static int mismatch(job_rank *self)
         status = banyan_train_commit(train);
         EXPECT(status == (cases[i].odd == TWICE ? BANYAN_INVALID_ARGUMENT : BANYAN_MISMATCH),
                "case %zu: %s: %s", i, banyan_status_string(status), banyan_train_last_error(train));
-        EXPECT(strstr(banyan_train_last_error(train), cases[i].says), "case %zu: «%s»", i,
+        EXPECT(strstr(banyan_train_last_error(train), cases[i].says), "case %zu: '%s'", i,
                banyan_train_last_error(train));
         banyan_train_destroy(train);
         banyan_comm_destroy(comm);
@@ -682,7 +682,7 @@ static int leaves(job_rank *self)
     status = banyan_train_wait_all(t.train);
     EXPECT(status == BANYAN_REMOTE_ERROR || status == BANYAN_PEER_LOST, "wait_all: %s",
            banyan_status_string(status));
-    EXPECT(strstr(banyan_train_last_error(t.train), "rank 1"), "«%s»", banyan_train_last_error(t.train));
+    EXPECT(strstr(banyan_train_last_error(t.train), "rank 1"), "'%s'", banyan_train_last_error(t.train));
     close_training(&t);
     return 0;
 }
@@ -706,7 +706,7 @@ static int aborts(job_rank *self)
         banyan_train_ready(t.train, t.numbers[i], NULL);
     status = banyan_train_wait_all(t.train);
     EXPECT(status == BANYAN_REMOTE_ERROR, "wait_all: %s", banyan_status_string(status));
-    EXPECT(strstr(banyan_train_last_error(t.train), "rank 0 aborted the training"), "«%s»",
+    EXPECT(strstr(banyan_train_last_error(t.train), "rank 0 aborted the training"), "'%s'",
            banyan_train_last_error(t.train));
     close_training(&t);
     return 0;

@@ -16,9 +16,11 @@ BANYAN = os.environ.get("BANYAN_TEST_BINARY", "banyan")
 sys.path.insert(0, os.path.join(SOURCE, "bindings", "python"))
 
 
-def launch(count, command, spare=0, timeout=100, environment=None):
-    """(exit code, all output) of `banyan run`."""
+def launch(count, command, spare=0, timeout=100, environment=None, network=None):
+    """(exit code, all output) of `banyan run`, on this machine or in a test network."""
     spare_option = ["--spare", str(spare)] if spare else []
+    if network:
+        spare_option += ["--net", network]
     done = subprocess.run(
         [BANYAN, "run", "-n", str(count), "--tag", *spare_option, "--timeout", str(timeout), sys.executable, *command],
         stdout=subprocess.PIPE,

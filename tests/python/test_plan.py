@@ -96,6 +96,10 @@ class Plans(unittest.TestCase):
         self.assertTrue(schedule.predict("ring:4", 1 << 20, model="fluid").utilization > 0.4)
         self.assertGreater(schedule.predict("ring:4", 1 << 12, model="flit", flow="message").cycles, 100)
         trace = json.loads(schedule.export("trace", "ring:4", bytes=1 << 20))
+        self.assertEqual(len(json.loads(schedule.export("mscclpp"))["gpus"]), 4)
+        with tempfile.TemporaryDirectory() as folder:
+            schedule.save_chakra(os.path.join(folder, "ring"), bytes=4096)
+            self.assertEqual(sorted(os.listdir(folder)), [f"ring.{rank}.et" for rank in range(4)])
         self.assertTrue(trace["traceEvents"])
 
     def test_parameters_reach_the_algorithm(self):

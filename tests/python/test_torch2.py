@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch 2.x has and 1.13 has not, on the backend «banyan»: collectives as functions, device meshes and tensors
+"""What torch 2.x has and 1.13 has not, on the backend 'banyan': collectives as functions, device meshes and tensors
 spread over them, models whose parameters are sharded, compiled models. Left out where torch is older. And tensors of a
 GPU, where there is one."""
 import datetime

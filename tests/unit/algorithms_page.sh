@@ -14,7 +14,7 @@ complain() {
 }
 
 list=$("$2" list algorithms --json | tr -d '\n' | sed 's/{"name"/\n{"name"/g' | grep '^{"name".*"cost":')
-[ -n "$list" ] || complain "«banyan list algorithms --json» lists nothing"
+[ -n "$list" ] || complain "'banyan list algorithms --json' lists nothing"
 while read -r line; do
     name=$(sed -E 's/^\{"name": ?"([^"]*)".*/\1/' <<<"$line")
     grep -qx "## $name" $page || complain "$page has no section for $name"

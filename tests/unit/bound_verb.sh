@@ -21,7 +21,7 @@ printf '0 1 1e9\n2 3 1e9\n' | network apart 4
 for verb in 'bound apart.json' 'bound apart.json --stages sequential' 'bound apart.json --stages overlap' \
     'plan apart.json --algo forest' 'plan apart.json --algo forest --stages sequential'; do
     # shellcheck disable=SC2086
-    says 'active worker g2 cannot be reached from g0: the network is in parts' 2 $verb
+    says 'active worker g2 cannot be reached from g0: the network is disconnected' 2 $verb
 done
 says 'link g0-g1: every byte must cross it once each way' 0 bound apart.json --active 0,1
 says '100.0 % of the bound' 0 plan apart.json --algo forest --active 0,1 -o two.json

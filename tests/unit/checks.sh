@@ -65,6 +65,27 @@ sed -i 's/banyan well$/banyan bad/' "$place/tree/page.md"
 documents && complain "a command that fails is skipped"
 sed -i 's/banyan bad$/banyan well/' "$place/tree/page.md"
 
+# Output that is shown below a command.
+pretend banyan << 'END'
+printf '%s\n' "algorithm  rounds" "ring   8   62.5 %" "forest 11 100.0 %"
+END
+shown() { # LINE...
+    { printf '%s\n' '```' '$ banyan compare' && printf '%s\n' "$@" && printf '%s\n' '```'; } > "$place/tree/shown.md"
+    mv "$place/tree/page.md" "$place/page.md"
+    documents
+    local code=$?
+    mv "$place/page.md" "$place/tree/page.md"
+    rm "$place/tree/shown.md"
+    return $code
+}
+shown "algorithm rounds" "forest  11  100.0 %" || complain "output that is as shown fails"
+shown "ring ... 62.5 %" "..." "forest ..." || complain "dots do not stand for what is left out"
+shown "ring 8 61.5 %" && complain "another number is not noticed"
+grep -qF "shown.md: 'banyan compare' does not print 'ring 8 61.5 %'" "$place/log" || complain "the line that differs is not told"
+shown "forest 11 100.0 %" "ring 8 62.5 %" && complain "another order is not noticed"
+shown "ring ... 62.4 %" && complain "another number after dots is not noticed"
+cp "$place/tree/build/release/banyan" "$place/bin/banyan"
+
 # The stages. The compiler and the tests are pretended.
 stages() {
     PATH=$place/bin sh "$place/tree/scripts/test.sh" > "$place/log" 2>&1

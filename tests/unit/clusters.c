@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/clusters.c: the seed paper's machine clusters (five ways to join machines, 342 settings) against
+/* tests/unit/clusters.c: the tree packing paper's clusters (five ways to join machines, 342 settings) against
  * rates from linear programs over all trees that were solved elsewhere, and against the times of its
  * baselines. Some records only, unless BANYAN_TEST_ALL is set: to a range of records such as 100-199, or to
  * anything else for all of them. */
@@ -69,7 +69,7 @@ static double number(const banyan_json *json)
     return value;
 }
 
-/* «32/15», in Gbit/s; 0: not known. */
+/* '32/15', in Gbit/s; 0: not known. */
 static double chi(const cluster *c, size_t field)
 {
     const char *text;

@@ -370,7 +370,7 @@ static void check_init_fails(banyan_config *config, int size, banyan_status expe
     config->error_bytes = sizeof text;
     assert_int_equal(banyan_comm_init_all(comms, size, config), expected);
     if (!strstr(text, part))
-        fail_msg("«%s» does not say «%s»", text, part);
+        fail_msg("'%s' does not say '%s'", text, part);
     assert_null(comms[0]);
 }
 

@@ -155,7 +155,7 @@ TEST(ranks_are_listed_in_ranges)
     assert_string_equal(banyan_ranks_format(named, 2, text, sizeof text), "");
 }
 
-/* «NAME=VALUE» strings. */
+/* 'NAME=VALUE' strings. */
 static const char *look_up(void *context, const char *name)
 {
     size_t length = strlen(name);

@@ -31,7 +31,7 @@ check_links() {
 
 check_man_headers() {
     local file
-    for file in docs/verbs/*.md docs/formats/*.md docs/api.md docs/api/*.md docs/settings/*.md; do
+    for file in docs/verbs/*.md docs/programs/*.md docs/formats/*.md docs/api.md docs/api/*.md docs/settings/*.md; do
         [[ $(sed -n 1p "$file") == '# '* ]] || complain "$file: the first line is not a title"
         [[ $(sed -n 3p "$file") == '## NAME' ]] || complain "$file: the third line is not ## NAME"
     done
@@ -42,7 +42,7 @@ check_verbs() {
     local verb page option
     local verbs help
     verbs=$("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
-    [ -n "$verbs" ] || complain "«banyan --help» lists no verbs"
+    [ -n "$verbs" ] || complain "'banyan --help' lists no verbs"
     for verb in $verbs; do
         page=docs/verbs/banyan-$verb.md
         if [ ! -e "$page" ]; then
@@ -66,7 +66,7 @@ check_verbs() {
     done
 }
 
-# Options of algorithms stand in «banyan list».
+# Options of algorithms stand in 'banyan list'.
 is_parameter() {
     [ -n "${listed-}" ] || listed=$("$banyan" list --json)
     grep -qF "\"key\":\"${1#--}\"" <<< "$listed"

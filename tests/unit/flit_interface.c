@@ -26,7 +26,7 @@ static char *tables(const char *spec, const char *algorithm, const char *order, 
 static void says(const char *text, const char *words)
 {
     if (!strstr(text, words))
-        fail_msg("«%s» is not in\n%s", words, text);
+        fail_msg("'%s' is not in\n%s", words, text);
 }
 
 TEST(the_tables_of_a_2x2_mesh_are_those_of_the_paper)

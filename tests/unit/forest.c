@@ -278,6 +278,23 @@ TEST(fewer_trees_when_asked)
     banyan_topology_destroy(topology);
 }
 
+TEST(the_ellipsoid_method_refuses_stages)
+{
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    const char *pairs[] = {"method", "ellipsoid", "stages", "sequential", NULL};
+    banyan_topology *topology;
+    banyan_plan *made;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_generate("ring:4", &topology, NULL), BANYAN_SUCCESS);
+    config.algorithm = "forest";
+    config.parameters = pairs;
+    assert_int_equal(banyan_plan_create(topology, &config, &made, &err), BANYAN_INVALID_ARGUMENT);
+    assert_non_null(
+        strstr(err.text, "the ellipsoid method finds pipelined trees only: stages 'sequential' need"));
+    banyan_topology_destroy(topology);
+}
+
 TEST(the_ellipsoid_method_finds_the_same_rate)
 {
     static const char *const specs[] = {"ring:5", "mesh:3x3", "hosts:3+3+4", "line:2"};
@@ -792,6 +809,7 @@ int main(void)
         cmocka_unit_test(a_thin_cable_beside_wide_ones_does_not_slow_the_plan_down),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
+        cmocka_unit_test(the_ellipsoid_method_refuses_stages),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
         cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),

@@ -379,30 +379,30 @@ TEST(a_string_that_is_wrong_gets_a_sentence_that_says_where)
     static const struct {
         const char *spec, *words;
     } wrong[] = {
-        {"", "no network is called «»"},
-        {"xyz", "no network is called «xyz», and there is no such file"},
+        {"", "no network is called ''"},
+        {"xyz", "no network is called 'xyz', and there is no such file"},
         {"toru:4x4", "did you mean torus (torus:AxB[xC...])?"},
         {"host:2+3", "did you mean hosts"},
-        {"torus", "«torus» does not have the form torus:AxB[xC...]"},
-        {"dgx1:2", "«dgx1:2» does not have the form dgx1"},
-        {"ring:4x4", "«ring:4x4» does not have the form ring:N"},
-        {"ring:2+3", "«ring:2+3» does not have the form ring:N"},
+        {"torus", "'torus' does not have the form torus:AxB[xC...]"},
+        {"dgx1:2", "'dgx1:2' does not have the form dgx1"},
+        {"ring:4x4", "'ring:4x4' does not have the form ring:N"},
+        {"ring:2+3", "'ring:2+3' does not have the form ring:N"},
         {"ring:4:2", "does not have the form ring:N"},
         {"racks:2x2", "does not have the form racks:RxHxW"},
         {"racks:2+2x2x2", "does not have the form racks:RxHxW"},
-        {"ring:", "shape «»: expected a whole number at «»"},
-        {"torus:4xx4", "shape «4xx4»: expected a whole number at «x4»"},
-        {"torus:4x4x", "expected a whole number at «»"},
-        {"torus:4*4", "shape «4*4»: unexpected «*4»"},
-        {"torus:-4x4", "expected a whole number at «-4x4»"},
-        {"torus:0x4", "shape «0x4»: 0 is not between 1 and 65536"},
+        {"ring:", "shape '': expected a whole number at ''"},
+        {"torus:4xx4", "shape '4xx4': expected a whole number at 'x4'"},
+        {"torus:4x4x", "expected a whole number at ''"},
+        {"torus:4*4", "shape '4*4': unexpected '*4'"},
+        {"torus:-4x4", "expected a whole number at '-4x4'"},
+        {"torus:0x4", "shape '0x4': 0 is not between 1 and 65536"},
         {"ring:65537", "65537 is not between 1 and 65536"},
         {"ring:99999999999999999999", "99999999999999999999 is not between 1 and 65536"},
         {"torus:1x1x1x1x1x1x1x1x1", "has more than 8 parts"},
-        {"fattree:4x4:0", "«0» is not a positive number"},
-        {"fattree:4x4:x", "«x» is not a positive number"},
-        {"fattree:4x4:0x4", "«0x4» is not a positive number"},
-        {"fattree:4x4:2:2", "«2:2» is not a positive number"},
+        {"fattree:4x4:0", "'0' is not a positive number"},
+        {"fattree:4x4:x", "'x' is not a positive number"},
+        {"fattree:4x4:0x4", "'0x4' is not a positive number"},
+        {"fattree:4x4:2:2", "'2:2' is not a positive number"},
         {"fattree:4x4:1e-9", "fattree:4x4:1e-9 would have"},
         {"bigraph:4x7", "a BiGraph has an even number of switches, not 7"},
         {"torus:257x256", "torus:257x256 would have 65792 workers; the most is 65536"},
@@ -442,38 +442,38 @@ TEST(a_string_that_is_wrong_gets_a_sentence_that_says_where)
         {"hosts:3x2+2", "hosts:3x2+2: a list of 2 sizes for 3 hosts"},
         {"racks:3x2+2x4", "a list of 2 sizes for 3 racks"},
         {"racks:2x2x1+2+3", "a list of 3 sizes for 4 hosts"},
-        {"ring:4,", "«» is not of the form option=value"},
-        {"ring:4,gbps", "«gbps» is not of the form option=value"},
-        {"ring:4,gbps=", "«gbps=» is not of the form option=value"},
-        {"ring:4,gpbs=10", "ring has no option «gpbs»; did you mean gbps?"},
-        {"hosts:2+3,rack_gpbs=1", "hosts has no option «rack_gpbs»"},
-        {"ring:4,colour=red", "ring has no option «colour»"},
+        {"ring:4,", "'' is not of the form option=value"},
+        {"ring:4,gbps", "'gbps' is not of the form option=value"},
+        {"ring:4,gbps=", "'gbps=' is not of the form option=value"},
+        {"ring:4,gpbs=10", "ring has no option 'gpbs'; did you mean gbps?"},
+        {"hosts:2+3,rack_gpbs=1", "hosts has no option 'rack_gpbs'"},
+        {"ring:4,colour=red", "ring has no option 'colour'"},
         {"ring:4,local_gbps=10", "ring has no option local_gbps"},
         {"ring:4,reduce=1", "ring has no option reduce"},
-        {"ring:4,gbps=0", "gbps: «0» is not a positive number"},
-        {"ring:4,gbps=-1", "gbps: «-1» is not a positive number"},
-        {"ring:4,gbps=nan", "gbps: «nan» is not a positive number"},
-        {"ring:4,gbps=inf", "gbps: «inf» is not a positive number"},
+        {"ring:4,gbps=0", "gbps: '0' is not a positive number"},
+        {"ring:4,gbps=-1", "gbps: '-1' is not a positive number"},
+        {"ring:4,gbps=nan", "gbps: 'nan' is not a positive number"},
+        {"ring:4,gbps=inf", "gbps: 'inf' is not a positive number"},
         {"ring:4,gbps=1e400", "is not a positive number"},
-        {"ring:4,gbps=10g", "gbps: «10g» is not a positive number"},
+        {"ring:4,gbps=10g", "gbps: '10g' is not a positive number"},
         {"ring:4,gbps=1,GBps=1", "GBps: gbps was given already"},
-        {"ring:4,latency=1", "latency: «1» needs a unit: s, ms, us or ns"},
-        {"ring:4,latency=1min", "latency: «1min» needs a unit"},
-        {"ring:4,latency=us", "latency: «us» is not a time such as 1us"},
-        {"ring:4,latency=-1us", "latency: «-1us» is not a time"},
-        {"switch:4,multicast=yes", "multicast: «yes» is neither 0 nor 1"},
-        {"hosts:2+3,down=h9", "down=h9: there is no node «h9»; did you mean h0?"},
-        {"hosts:2+3,down=h0-nett", "down=h0-nett: there is no node «nett»; did you mean net?"},
-        {"hosts:2+3,down=hh0-net", "down=hh0-net: there is no node «hh0»; did you mean h0?"},
-        {"hosts:2+3,down=g0->g99", "there is no node «g99»"},
+        {"ring:4,latency=1", "latency: '1' needs a unit: s, ms, us or ns"},
+        {"ring:4,latency=1min", "latency: '1min' needs a unit"},
+        {"ring:4,latency=us", "latency: 'us' is not a time such as 1us"},
+        {"ring:4,latency=-1us", "latency: '-1us' is not a time"},
+        {"switch:4,multicast=yes", "multicast: 'yes' is neither 0 nor 1"},
+        {"hosts:2+3,down=h9", "down=h9: there is no node 'h9'; did you mean h0?"},
+        {"hosts:2+3,down=h0-nett", "down=h0-nett: there is no node 'nett'; did you mean net?"},
+        {"hosts:2+3,down=hh0-net", "down=hh0-net: there is no node 'hh0'; did you mean h0?"},
+        {"hosts:2+3,down=g0->g99", "there is no node 'g99'"},
         {"hosts:2+3,down=g0-g1", "down=g0-g1: no link leads from g0 to g1"},
-        {"hosts:2+3,down=", "«down=» is not of the form option=value"},
-        {"hosts:2+3,degrade=h0", "degrade=h0: a factor is missing, as in «degrade=h0:0.5»"},
-        {"hosts:2+3,degrade=h0:2", "degrade=h0:2: the factor «2» is not above 0 and at most 1"},
-        {"hosts:2+3,degrade=h0:0", "the factor «0» is not above 0 and at most 1"},
-        {"hosts:2+3,degrade=h0:", "the factor «» is not above 0"},
-        {"hosts:2+3,degrade=h0:nan", "the factor «nan» is not above 0"},
-        {"hosts:2+3,degrade=q-r:0.5", "there is no node «q»"},
+        {"hosts:2+3,down=", "'down=' is not of the form option=value"},
+        {"hosts:2+3,degrade=h0", "degrade=h0: a factor is missing, as in 'degrade=h0:0.5'"},
+        {"hosts:2+3,degrade=h0:2", "degrade=h0:2: the factor '2' is not above 0 and at most 1"},
+        {"hosts:2+3,degrade=h0:0", "the factor '0' is not above 0 and at most 1"},
+        {"hosts:2+3,degrade=h0:", "the factor '' is not above 0"},
+        {"hosts:2+3,degrade=h0:nan", "the factor 'nan' is not above 0"},
+        {"hosts:2+3,degrade=q-r:0.5", "there is no node 'q'"},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -536,7 +536,7 @@ TEST(names_with_dashes_and_colons_can_be_damaged)
     assert_string_equal(damaged->name, "x");
     banyan_topology_destroy(damaged);
     assert_int_equal(banyan_topology_damage(t, "gbps=1", &damaged, &err), BANYAN_INVALID_ARGUMENT);
-    CHECK_SAYS(err, "«gbps=1» is neither down=..., degrade=... nor deal=rr");
+    CHECK_SAYS(err, "'gbps=1' is neither down=..., degrade=... nor deal=rr");
     assert_null(damaged);
     banyan_topology_destroy(t);
 }
@@ -610,7 +610,7 @@ TEST(loads_files_and_generators_by_one_name)
     check_load("ring:8,down=g0", 3, 2, NULL);
     check_load("ring:5,gbps=1", 5, 10, NULL);
     check_load("matrix.csv", 2, 2, NULL);
-    check_load("a.json,gbps=3", 0, 0, "«gbps=3» is neither down=..., degrade=... nor deal=rr");
+    check_load("a.json,gbps=3", 0, 0, "'gbps=3' is neither down=..., degrade=... nor deal=rr");
     check_load("b.json", 0, 0, "b.json: there is no such file");
     check_load("x/y,down=g0", 0, 0, "x/y: there is no such file");
     check_load("empty.json", 0, 0, "empty.json: ");

@@ -359,12 +359,20 @@ static void each_failed_allocation_is_clean(void **state)
 
 static void importers_are_found_by_name_and_by_content(void **state)
 {
-    static const char *const samples[][2] = {
-        {"dgx1.xml", "nccl"}, {"a100.smi", "smi"}, {"tree.conf", "slurm"}, {"names.csv", "matrix"}};
+    static const char *const samples[][2] = {{"dgx1.xml", "nccl"},
+                                             {"a100.smi", "smi"},
+                                             {"tree.conf", "slurm"},
+                                             {"names.csv", "matrix"},
+                                             {"tree.yaml", "slurm-yaml"},
+                                             {"topograph.json", "topograph"},
+                                             {"ring.rocm", "rocm"},
+                                             {"fabric.ibnet", "ibnetdiscover"},
+                                             {"nccl-tests.json", "nccl-tests"}};
+    const int count = (int)(sizeof samples / sizeof *samples);
 
     (void)state;
-    assert_int_equal(banyan_importer_count(), 4);
-    assert_null(banyan_importer_at(4));
+    assert_int_equal(banyan_importer_count(), count);
+    assert_null(banyan_importer_at(count));
     assert_null(banyan_importer_at(-1));
     assert_null(banyan_importer_find("gopher"));
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {

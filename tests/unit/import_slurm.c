@@ -44,6 +44,19 @@ static void a_node_may_hang_on_two_switches(void **state)
     banyan_topology_destroy(topology);
 }
 
+static void blocks_hang_on_one_switch(void **state)
+{
+    const char *text = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2,4\n";
+    banyan_topology *topology = import_text(&banyan_import_slurm, text, strlen(text));
+
+    (void)state;
+    assert_true(banyan_import_slurm.looks_like(text, strlen(text)));
+    assert_int_equal(topology->worker_count, 4);
+    assert_gigabytes(topology, "n3", "b2", 12.5);
+    assert_gigabytes(topology, "b2", "net", 12.5);
+    banyan_topology_destroy(topology);
+}
+
 typedef struct {
     char text[1024];
     int count;
@@ -122,7 +135,7 @@ static void lines_must_make_sense(void **state)
     refuses("", "the file is empty");
     refuses("# nothing\n", "there is no SwitchName line");
     refuses("SwitchName=s\n", "line 1: switch s has neither Nodes nor Switches");
-    refuses("Nodes=a\n", "line 1: a line needs SwitchName");
+    refuses("Nodes=a\n", "line 1: a line needs SwitchName or BlockName");
     refuses("SwitchName= Nodes=a\n", "line 1: a name is empty");
     refuses("SwitchName=s[0-1] Nodes=a\n", "line 1: SwitchName=s[0-1] must be one name");
     refuses("SwitchName=s Node=a\n", "line 1: unknown key Node, did you mean Nodes");
@@ -130,7 +143,8 @@ static void lines_must_make_sense(void **state)
     refuses("SwitchName=s Nodes a\n", "line 1: expected KEY=VALUE, not Nodes");
     refuses("SwitchName=s Nodes=a Nodes=b\n", "line 1: Nodes is given twice");
     refuses("\ninclude other.conf\n", "line 2: include is not followed; put the other file's lines here");
-    refuses("BlockName=b Nodes=a\n", "line 1: this is a file of topology/block; only topology/tree is read");
+    refuses("BlockName=b\n", "line 1: switch b has neither Nodes nor Switches");
+    refuses("BlockSizes=2,4\n", "there is no switch in the file");
     refuses("SwitchName=s \\\nNodes=a \\\nLinkSpeed=x\n",
             "line 1: LinkSpeed=x is not a number from 1e-6 to 1e+09 (Gbit/s)");
     refuses("SwitchName=s Nodes=a LinkSpeed=-5\n",
@@ -181,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tree_of_three_levels_has_nodes_as_workers),
         cmocka_unit_test(a_node_may_hang_on_two_switches),
+        cmocka_unit_test(blocks_hang_on_one_switch),
         cmocka_unit_test(hostlists_expand_in_order),
         cmocka_unit_test(bad_hostlists_are_refused),
         cmocka_unit_test(the_number_of_names_is_capped_over_all_lines),

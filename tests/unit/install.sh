@@ -69,7 +69,7 @@ compiler=$(cached CMAKE_C_COMPILER)
 cat > "$place/program/CMakeLists.txt" << 'END'
 cmake_minimum_required(VERSION 3.16)
 project(program C)
-find_package(banyan 0.1 REQUIRED)
+find_package(banyan 0.2 REQUIRED)
 add_executable(program main.c)
 target_link_libraries(program banyan::banyan)
 END

@@ -42,7 +42,7 @@ says() { # SENTENCE COMMAND...
     shift
     timeout 60 "$@" > "$place/out" 2>&1 && fail "$* does not fail"
     [ $? -lt 100 ] || fail "$* crashed or did not end"
-    grep -q "$sentence" "$place/out" || fail "$* does not say «$sentence»"
+    grep -q "$sentence" "$place/out" || fail "$* does not say '$sentence'"
 }
 export BANYAN_PLUGIN_FOLDER=$place/plugins
 says 'banyan-lp.so is not there.*libclp' "$banyan" bound $needs_lp

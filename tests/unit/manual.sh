@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The manual's pages of calls and settings: each call of src/banyan.map and each setting has one and no page is about anything
-# else; synopses are the header's, values and defaults the table's, the lists of both agree with the pages; «banyan help» knows
+# else; synopses are the header's, values and defaults the table's, the lists of both agree with the pages; 'banyan help' knows
 # every name; the examples of calls are built and run by three ranks; the commands that settings' pages show failing say the sentence
 # that stands below them, and the sentences of calls are in the source. Arguments: source folder, command line.
 set -u
@@ -66,7 +66,7 @@ check_sections() {
     done
 }
 
-# Types and defaults are those of «banyan info -c».
+# Types and defaults are those of 'banyan info -c'.
 check_settings() {
     local page name
     env -i HOME=/nonexistent "$banyan" info -c > "$place/conf"
@@ -90,7 +90,7 @@ check_settings() {
 check_help() {
     local name
     for name in $(cat "$place/calls" "$place/settings"); do
-        "$banyan" help "$name" 2>&1 | grep -q "\b$name\b.* - " || complain "«banyan help $name» does not show its page"
+        "$banyan" help "$name" 2>&1 | grep -q "\b$name\b.* - " || complain "'banyan help $name' does not show its page"
     done
 }
 
@@ -109,6 +109,14 @@ check_man() {
     done
 }
 
+# Bold and italic words are roff's, not Markdown's.
+check_asterisks() {
+    local found
+    [ -d "$build/man" ] || return
+    found=$(grep -nE '[[(|][*][*]|[*][A-Z]+[*]' "$build"/man/*.1)
+    [ -z "$found" ] || complain "man pages with asterisks:"$'\n'"$found"
+}
+
 # What must fail says so, in the words of the page.
 check_failures() {
     local page command sentence
@@ -119,7 +127,7 @@ check_failures() {
         [ -n "$command" ] && [ -n "$sentence" ] || complain "$page shows no wrong value"
         mkdir -p "$place/empty"
         (cd "$place/empty" && PATH=$build:$PATH timeout 60 bash -c "$command") > "$place/log" 2>&1 < /dev/null
-        grep -qF -- "$sentence" "$place/log" || complain "$page: «$command» does not say «$sentence»:"$'\n'"$(cat "$place/log")"
+        grep -qF -- "$sentence" "$place/log" || complain "$page: '$command' does not say '$sentence':"$'\n'"$(cat "$place/log")"
     done
 }
 
@@ -138,10 +146,10 @@ for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', source):
 printed = re.compile("|".join("(?:%s)" % f for f in sorted(formats)))
 wrong = 0
 for page in sorted(glob.glob("docs/api/*.md") + ["docs/api.md"]):
-    text = re.sub(r"\s+", " ", open(page, encoding="utf-8").read())
-    for sentence in re.findall(r"«((?:[^«»]|«[^«»]*»)+)»", text):
+    text = re.sub(r"```.*?```|`[^`]*`", "", open(page, encoding="utf-8").read(), flags=re.S)
+    for sentence in re.findall(r'"([^"]+)"', re.sub(r"\s+", " ", text)):
         if len(sentence.split()) > 2 and not printed.fullmatch(sentence):
-            print("%s: nothing in the source prints «%s»" % (page, sentence))
+            print('%s: nothing in the source prints "%s"' % (page, sentence))
             wrong = 1
 sys.exit(wrong)
 END
@@ -151,7 +159,7 @@ cached() {
     sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"
 }
 
-# The C blocks of every page's example: one that begins with «static» stands outside, another is a function of its own.
+# The C blocks of every page's example: one that begins with 'static' stands outside, another is a function of its own.
 write_program() {
     local page name
     printf '#include <banyan/plan.h>\n#include <stdio.h>\n'
@@ -198,6 +206,7 @@ check_calls
 check_settings
 check_help
 check_man
+check_asterisks
 check_failures
 check_sentences
 check_examples

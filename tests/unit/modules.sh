@@ -12,7 +12,7 @@ complain() {
     failed=1
 }
 
-# FILE LINE KIND NAME for each include below the folders; KIND is «"» or «<».
+# FILE LINE KIND NAME for each include below the folders; KIND is '"' or '<'.
 includes() {
     grep -rnE --include='*.[ch]' '^[[:space:]]*#[[:space:]]*include' "$@" |
         sed -E 's/^([^:]*):([0-9]+):[^"<]*(["<])([^">]*)[">].*/\1 \2 \3 \4/'
@@ -71,7 +71,7 @@ check_table() {
     while IFS=: read -r module uses; do
         uses=${uses# }
         grep -qF "| $module | ${uses:--} |" docs/architecture.md ||
-            complain "docs/architecture.md: no row «| $module | ${uses:--} | ...», as src/modules.txt has it"
+            complain "docs/architecture.md: no row '| $module | ${uses:--} | ...', as src/modules.txt has it"
     done < <(grep -E '^[a-z]+:' src/modules.txt)
 }
 
@@ -79,7 +79,7 @@ check_table() {
 check_met_once() { # PATTERN FILE
     local found
     found=$(grep -rlE --include='*.[ch]' "$1" src | grep -vx "$2")
-    [ -z "$found" ] || complain "only $2 may hold «$1», but so do:" $found
+    [ -z "$found" ] || complain "only $2 may hold '$1', but so do:" $found
 }
 
 check_order
@@ -91,6 +91,7 @@ check_met_once '#include <expat' src/core/xml.c
 check_met_once '#include <hwloc' src/topology/discover.c
 check_met_once '#include <(coin/)?Clp' src/solve/engines/clp.c
 check_met_once '#include <sodium' src/core/auth.c
+check_met_once '#include <zlib' src/core/gzip.c
 check_met_once '\b(secure_)?getenv *\(|\benviron\b' src/core/settings.c
 
 [ $failed = 0 ] && echo "every include keeps to src/modules.txt"

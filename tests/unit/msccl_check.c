@@ -11,8 +11,8 @@
 #include "schedule/import.h"
 #include "verify/msccl.h"
 
-/* Programs in short: «coll COLLECTIVE CHUNKS IN_PLACE OUT_OF_PLACE», «gpu I O S», «tb SEND RECV CHAN» and
- * «TYPE SRC SRCOFF DST DSTOFF CNT DEPID DEPS HASDEP», a line each. */
+/* Programs in short: 'coll COLLECTIVE CHUNKS IN_PLACE OUT_OF_PLACE', 'gpu I O S', 'tb SEND RECV CHAN' and
+ * 'TYPE SRC SRCOFF DST DSTOFF CNT DEPID DEPS HASDEP', a line each. */
 static banyan_msccl_program *write_program(const char *text)
 {
     banyan_msccl_program *p = banyan_alloc(1, sizeof *p);
@@ -71,7 +71,7 @@ static void check_program(const banyan_msccl_program *program, int slots, const 
     if (words && !verdict.problem_count)
         fail_msg("accepted, but should say: %s", words);
     if (words && !strstr(verdict.problems[0], words))
-        fail_msg("«%s» does not say «%s»", verdict.problems[0], words);
+        fail_msg("'%s' does not say '%s'", verdict.problems[0], words);
 }
 
 static void check(const char *text, int slots, const char *words)
@@ -515,13 +515,13 @@ TEST(random_runs_of_broken_programs_agree)
                 fail_msg("seed %d: accepted, but run %d %s", seed, run,
                          result == RUN_STUCK ? "got stuck" : "ended wrong");
             if (verdict.problem_count && result == RUN_RIGHT)
-                fail_msg("seed %d: «%s», but run %d ended right", seed, verdict.problems[0], run);
+                fail_msg("seed %d: '%s', but run %d ended right", seed, verdict.problems[0], run);
         }
         /* Deadlocks and races show in some run; a deadlock that the judge sees is in every long wait. */
         for (int run = 0; run < 12 && strstr(verdict.problems[0], "deadlock"); run++)
             went_wrong |= run_interleaved(program, slots, &random) != RUN_RIGHT;
         if (strstr(verdict.problems[0], "deadlock") && !went_wrong)
-            fail_msg("seed %d: «%s», but no run got stuck", seed, verdict.problems[0]);
+            fail_msg("seed %d: '%s', but no run got stuck", seed, verdict.problems[0]);
         confirmed += went_wrong;
         if (!verdict.problem_count)
             imported += check_imported(program, seed);

@@ -22,12 +22,12 @@ says 'before' 0 plan torus:4x4x4 --from ring.json --without g0-g1
 says '"bytes_per_s":null' 0 plan torus:4x4x4,down=g0-g1 --from old.json --json
 
 # What cannot be: one sentence each.
-says '--without g0-g9x: there is no node «g9x»' 2 plan torus:4x4x4 --from old.json --without g0-g9x
+says "--without g0-g9x: there is no node 'g9x'" 2 plan torus:4x4x4 --from old.json --without g0-g9x
 says '--without g0-g9: no link leads from g0 to g9' 2 plan torus:4x4x4 --from old.json --without g5-g9,g0-g9
 says '--without: a link is missing between commas' 2 plan torus:4x4x4 --from old.json --without g5-g9,,g0-g1
 says '--slow g0-g1: a factor is missing, as in g0-g1:0.5' 2 plan torus:4x4x4 --from old.json --slow g0-g1
-says '--slow g0-g1:7: the factor «7» is not above 0 and at most 1' 2 plan torus:4x4x4 --from old.json --slow g0-g1:7
-says 'active worker g1 cannot be reached from g0: the network is in parts' 2 plan torus:4x4x4 --from old.json --without g0
+says "--slow g0-g1:7: the factor '7' is not above 0 and at most 1" 2 plan torus:4x4x4 --from old.json --slow g0-g1:7
+says 'active worker g1 cannot be reached from g0: the network is disconnected' 2 plan torus:4x4x4 --from old.json --without g0
 says 'old.json does not run on ring:4: ' 2 plan ring:4 --from old.json --without g0-g1
 says 'nowhere.json: ' 2 plan torus:4x4x4 --from nowhere.json --without g0-g1
 echo '{' > broken.json

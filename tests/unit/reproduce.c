@@ -130,7 +130,7 @@ static void expect(const char *where, const char *name, const char *words)
     char *text = load(where, name);
 
     if (!strstr(text, words))
-        fail_msg("%s does not say «%s»:\n%s", name, words, text);
+        fail_msg("%s does not say '%s':\n%s", name, words, text);
     banyan_free(text);
 }
 
@@ -186,7 +186,7 @@ TEST(what_differs_by_more_than_the_tolerance_is_named)
     assert_int_equal(banyan_reproduction_check(far, where, &verdict, NULL), 0);
     assert_int_equal(verdict.missed, 4 + 2 + 1);
     assert_non_null(strstr(verdict.text, "the ring is below 20 was 1 and is now 0"));
-    assert_non_null(strstr(verdict.text, "was «high» and is now «low»"));
+    assert_non_null(strstr(verdict.text, "was 'high' and is now 'low'"));
     banyan_free(verdict.text);
     far->figures[0]->point_count = 0;
     assert_int_equal(banyan_reproduction_check(far, where, &verdict, NULL), 0);

@@ -220,7 +220,7 @@ TEST(reads_before_it_changes_within_a_round)
 }
 
 typedef struct {
-    char text[64]; /* «+n» for a send, «-n» for what it changes */
+    char text[64]; /* '+n' for a send, '-n' for what it changes */
     int fails_at;
 } diary;
 
@@ -295,9 +295,22 @@ TEST(survives_the_failure_of_each_allocation)
     banyan_dependencies_destroy(d);
 }
 
+TEST(knows_collectives_by_all_their_spellings)
+{
+    assert_int_equal(banyan_collective_find("allreduce"), BANYAN_COLLECTIVE_ALLREDUCE);
+    assert_int_equal(banyan_collective_find("all-reduce"), BANYAN_COLLECTIVE_ALLREDUCE);
+    assert_int_equal(banyan_collective_find("reduce_scatter"), BANYAN_COLLECTIVE_REDUCE_SCATTER);
+    assert_int_equal(banyan_collective_find("all-to-all"), BANYAN_COLLECTIVE_ALLTOALL);
+    assert_int_equal(banyan_collective_find("allreduces"), -1);
+    assert_int_equal(banyan_collective_find("all"), -1);
+    assert_int_equal(banyan_collective_find("-"), -1);
+    assert_int_equal(banyan_collective_find(""), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_collectives_by_all_their_spellings),
         cmocka_unit_test(sorts_transfers_by_round_and_counts_rounds_and_flows),
         cmocka_unit_test(keeps_the_order_within_a_round),
         cmocka_unit_test(writes_what_it_read),

@@ -14,6 +14,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/settings.h"
+#include "core/show.h"
 #include "core/value.h"
 
 typedef struct {
@@ -285,6 +286,21 @@ static void each_failing_allocation_is_survived(void **state)
     banyan_settings_destroy(settings);
 }
 
+static void sizes_are_shown_in_the_units_that_keep_them_short(void **state)
+{
+    static const struct {
+        double bytes;
+        const char *text;
+    } sizes[] = {{0, "0 B"},        {999, "999 B"},        {1000, "1000 B"}, {1024, "1 KiB"},
+                 {1536, "1.5 KiB"}, {10000, "10 kB"},      {64e6, "64 MB"},  {64 << 20, "64 MiB"},
+                 {1.5e9, "1.5 GB"}, {1234567, "1.177 MiB"}};
+    char buffer[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        assert_string_equal(banyan_show_bytes(sizes[i].bytes, buffer, sizeof buffer), sizes[i].text);
+}
+
 static void typed_values_are_read_with_their_units(void **state)
 {
     static const struct {
@@ -301,7 +317,7 @@ static void typed_values_are_read_with_their_units(void **state)
                  {"8B", 8},
                  {"9007199254740992", (int64_t)1 << 53}};
     static const char *const wrong_sizes[] = {
-        "", "-1", "0x10", "inf", "1 KiB!", "0.3", "9007199254740994", "1e999"};
+        "", "-1", "0x10", "inf", "1 KiB!", "0.3", "9007199254740994", "1e999", "64Mb", "1kb", "1Gbit"};
     int64_t bytes = -7;
     double seconds = -7;
     int yes = -7;
@@ -349,6 +365,7 @@ int main(void)
         cmocka_unit_test(the_program_cannot_set_nonsense_or_name_a_file_too_late),
         cmocka_unit_test_setup_teardown(the_listing_can_be_read_back_as_a_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(each_failing_allocation_is_survived, make_folder, remove_folder),
+        cmocka_unit_test(sizes_are_shown_in_the_units_that_keep_them_short),
         cmocka_unit_test(typed_values_are_read_with_their_units),
     };
 

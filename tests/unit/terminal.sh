@@ -45,14 +45,14 @@ has_bar() { # LABEL
 long() {
     local label=$1 command=$2
     count=$((count + 1))
-    on_terminal "$command" || complain "«$command» fails on a terminal: $(tail -n 3 terminal)"
+    on_terminal "$command" || complain "'$command' fails on a terminal: $(tail -n 3 terminal)"
     has_bar "$label" || on_terminal "bash slowly.sh '$command'" || complain "'$command' fails in slow motion: $(tail -n 3 terminal)"
     has_bar "$label" || complain "'$command' shows no bar on a terminal"
-    bars "$label" | tail -n 1 | grep -aq "^"$'\x1b' || complain "«$command» leaves its bar standing"
+    bars "$label" | tail -n 1 | grep -aq "^"$'\x1b' || complain "'$command' leaves its bar standing"
     on_terminal "$command --quiet"
-    ! has_bar "$label" || complain "«$command --quiet» shows a bar"
-    bash -c "$command" > piped 2> piped.err < /dev/null || complain "«$command» fails in a pipe: $(cat piped.err)"
-    ! grep -aq $'[\r\x1b]' piped piped.err || complain "«$command» writes marks of a terminal into a pipe"
+    ! has_bar "$label" || complain "'$command --quiet' shows a bar"
+    bash -c "$command" > piped 2> piped.err < /dev/null || complain "'$command' fails in a pipe: $(cat piped.err)"
+    ! grep -aq $'[\r\x1b]' piped piped.err || complain "'$command' writes marks of a terminal into a pipe"
 }
 
 # FILE COMMAND: the last line names the file, and the file is there. Some words may stand around it.
@@ -60,12 +60,12 @@ written() {
     local file=$1 command=$2
     count=$((count + 1))
     rm -rf "$file"
-    bash -c "$command" > said 2>&1 < /dev/null || complain "«$command» fails: $(cat said)"
-    [ -s "$file" ] || [ -d "$file" ] || complain "«$command» has not written $file"
-    tail -n 3 said | grep -qE "(written to|kept in|lies in) .*$file" || complain "«$command» does not end with where $file lies: $(tail -n 1 said)"
+    bash -c "$command" > said 2>&1 < /dev/null || complain "'$command' fails: $(cat said)"
+    [ -s "$file" ] || [ -d "$file" ] || complain "'$command' has not written $file"
+    tail -n 3 said | grep -qE "(written to|kept in|results are in) .*$file" || complain "'$command' does not end with where $file lies: $(tail -n 1 said)"
     [[ $command != *reproduce* ]] || return # whose last line is its result
-    bash -c "$command --quiet" > said 2>&1 < /dev/null || complain "«$command --quiet» fails: $(cat said)"
-    ! grep -qE "(written to|kept in|lies in)" said || complain "«$command --quiet» tells where $file lies"
+    bash -c "$command --quiet" > said 2>&1 < /dev/null || complain "'$command --quiet' fails: $(cat said)"
+    ! grep -qE "(written to|kept in|results are in)" said || complain "'$command --quiet' tells where $file lies"
 }
 
 written plan.json "banyan plan hosts:2+3 -o plan.json"

@@ -20,7 +20,7 @@
 #define CHECK_SAYS(err, words)                                                                               \
     do {                                                                                                     \
         if (!strstr((err).text, (words)))                                                                    \
-            fail_msg("«%s» does not say «%s»", (err).text, (words));                                         \
+            fail_msg("'%s' does not say '%s'", (err).text, (words));                                         \
     } while (0)
 
 #endif

@@ -177,7 +177,7 @@ TEST(sees_active_workers_that_cannot_reach_one_another)
     banyan_topology_destroy(t);
 }
 
-/* The nodes along the default route, as «g0 s0 net s1 g2». */
+/* The nodes along the default route, as 'g0 s0 net s1 g2'. */
 static void walk(const banyan_topology *t, int src, int dst, char *out, size_t size)
 {
     banyan_routes *routes;

@@ -113,7 +113,7 @@ TEST(wrong_texts_are_refused_with_a_sentence)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (!banyan_grouping_parse(wrong[i].text, strlen(wrong[i].text), &model, &cost, &g, &err))
-            fail_msg("«%s» is accepted", wrong[i].text);
+            fail_msg("'%s' is accepted", wrong[i].text);
         assert_null(g);
         CHECK_SAYS(err, wrong[i].says);
     }

@@ -64,7 +64,7 @@ TEST(what_is_wrong_is_named_with_its_line)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (parse(wrong[i].text, &model, &err) != BANYAN_INVALID_ARGUMENT)
-            fail_msg("«%s» is accepted", wrong[i].text);
+            fail_msg("'%s' is accepted", wrong[i].text);
         assert_null(model);
         CHECK_SAYS(err, wrong[i].says);
     }

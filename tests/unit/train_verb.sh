@@ -53,6 +53,36 @@ done
 sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json" | awk '{ exit !($1 > 1.46e-9 && $1 < 1.50e-9) }' ||
     complain "a ring of four costs $(sed -nE 's/.*"s_per_byte":([^,]*),.*/\1/p' "$place/json") s per byte"
 
+# From nccl-tests: the sample has 1 GiB in 10 ms.
+"$banyan" train --model vgg16 --policy single --cost "$1/tests/data/import/nccl-tests.json" --json > "$place/json" ||
+    complain "--cost with a file of nccl-tests fails"
+grep -q 'measured on 4 ranks' "$place/json" || complain "the source of a measured cost is not told"
+sed 's/all_reduce_perf/all_gather_perf/' "$1/tests/data/import/nccl-tests.json" > "$place/gather.json"
+"$banyan" train --model vgg16 --cost "$place/gather.json" 2> "$place/log" && complain "times of an all-gather are taken"
+grep -q 'it is of all_gather_perf, not of all_reduce_perf' "$place/log" || complain "the wrong program is not named"
+
+# Replaying traces: one by hand, and one that a plan was written as, which takes what the plan was predicted to take.
+"$banyan" train --replay "$1/tests/data/chakra/train.0.et.gz" --topo switch:4,gbps=800 --algo auto,ring --json > "$place/json" ||
+    complain "--replay fails"
+for found in '"nodes":9,' '"algorithm":"ring"' '"kind":"allreduce","calls":2,"bytes":16777216' '"without_network":{"iteration_s":0.008,'; do
+    grep -qF "$found" "$place/json" || complain "the replay has no $found"
+done
+echo '{"dp": [0, 9]}' > "$place/groups"
+"$banyan" train --replay "$1/tests/data/chakra/train.0.et" --topo switch:4 --groups "$place/groups" 2> "$place/log" &&
+    complain "a group with a worker that is not there is taken"
+grep -q 'member 1 of group dp is not a worker of switch:4' "$place/log" || complain "the member is not named: $(cat "$place/log")"
+"$banyan" train --replay "$1/tests/data/chakra/train.0.et" 2> "$place/log" && complain "--replay without a network is taken"
+grep -q -e '--topo SPEC' "$place/log" || complain "--replay does not ask for a network"
+head -c 100 "$1/tests/data/chakra/train.0.et" > "$place/short.et"
+"$banyan" train --replay "$place/short.et" --topo switch:4 2> "$place/log" && complain "a trace that is cut off is taken"
+grep -q 'byte [0-9]*: a message is cut off' "$place/log" || complain "the byte is not named: $(cat "$place/log")"
+"$banyan" plan ring:4 --algo ring --bytes 4MiB --format chakra -o "$place/ring4" --json > "$place/plan" || complain "--format chakra fails"
+"$banyan" train --replay "$place/ring4.3.et" --topo ring:4 --json > "$place/json" || complain "a written trace is not replayed"
+sed -nE 's/.*"iteration_s":([^,]*),"compute_s".*"network_s":.*/\1/p' "$place/json" | head -1 > "$place/replayed"
+awk -v a="$(sed -nE 's/.*"predicted_s":([^,]*),.*/\1/p' "$place/plan")" -v b="$(cat "$place/replayed")" \
+    'BEGIN { exit !(b > 0.97 * a && b < 1.03 * a) }' ||
+    complain "a ring is predicted to take $(sed -nE 's/.*"predicted_s":([^,]*),.*/\1/p' "$place/plan") s, and its trace $(cat "$place/replayed")"
+
 printf 'name,elements,t_b\na,1000,1e-3\nb,1000,1e-3\n' > "$place/model.csv"
 "$banyan" train --model "$place/model.csv" --policy single --forward 1ms --element-bytes 2 \
     --cost linear:1e-3,1e-6 --json > "$place/json" || complain "a model of one's own fails"
@@ -82,7 +112,7 @@ refuses() { # SENTENCE ARGUMENTS
     shift
     "$banyan" train "$@" > /dev/null 2> "$place/log"
     [ $? = 2 ] || complain "train $*: the exit status is not 2"
-    grep -qFe "$sentence" "$place/log" || complain "train $*: says «$(cat "$place/log")», not «$sentence»"
+    grep -qFe "$sentence" "$place/log" || complain "train $*: says '$(cat "$place/log")', not '$sentence'"
 }
 
 refuses "name a model"

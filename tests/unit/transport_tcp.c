@@ -22,7 +22,7 @@ TEST(addresses_are_read_and_written)
     assert_int_equal(banyan_address_parse("[::1]:80", 0, &address, &err), BANYAN_SUCCESS);
     assert_string_equal(banyan_address_format(&address, text), "[::1]:80");
     assert_int_equal(banyan_address_parse("127.0.0.1", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
-    CHECK_SAYS(err, "«127.0.0.1» is not an address like 10.0.0.1:4000");
+    CHECK_SAYS(err, "'127.0.0.1' is not an address like 10.0.0.1:4000");
     assert_int_equal(banyan_address_parse("[::1]", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
     assert_int_equal(banyan_address_parse("host:", 0, &address, &err), BANYAN_INVALID_ARGUMENT);
     assert_int_equal(banyan_address_parse(":80", 0, &address, &err), BANYAN_INVALID_ARGUMENT);

@@ -54,7 +54,7 @@ static void judge(banyan_collective collective, const banyan_topology *t, const 
     if (says && !verdict.problem_count)
         fail_msg("accepted, but should say: %s", says);
     if (says && !strstr(verdict.problems[0], says))
-        fail_msg("«%s» does not say «%s»", verdict.problems[0], says);
+        fail_msg("'%s' does not say '%s'", verdict.problems[0], says);
     assert_int_equal(banyan_verdict_status(&verdict, &err), says ? BANYAN_PLAN_INVALID : BANYAN_SUCCESS);
     banyan_schedule_destroy(schedule);
 }
@@ -224,7 +224,7 @@ static void judge_route(const int *links, int count, const char *says)
     assert_int_equal(banyan_verify(schedule, t, &verdict, NULL), 0);
     assert_int_equal(verdict.problem_count, says ? 1 : 0);
     if (says && !strstr(verdict.problems[0], says))
-        fail_msg("«%s» does not say «%s»", verdict.problems[0], says);
+        fail_msg("'%s' does not say '%s'", verdict.problems[0], says);
     banyan_schedule_destroy(schedule);
     banyan_topology_destroy(t);
 }

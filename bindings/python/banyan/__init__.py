@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Banyan: all-reduce for networks as they really are.
+"""Banyan: all-reduce for networks that are not uniform.
 
     import banyan, numpy
 

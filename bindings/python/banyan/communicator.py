@@ -22,7 +22,7 @@ def number_of(table, name, what):
     try:
         return table[name]
     except KeyError:
-        raise InvalidArgument(f"there is no {what} «{name}»; there are {', '.join(table)}") from None
+        raise InvalidArgument(f"there is no {what} '{name}'; there are {', '.join(table)}") from None
 
 
 def bytes_of(datatype):
@@ -118,7 +118,7 @@ class Communicator:
         return type(self)(handle)
 
     def grow(self, size, id, **config):
-        """A new group of so many ranks: the members, who keep their ranks, and newcomers, who call
+        """A new group of that many ranks: the members, who keep their ranks, and newcomers, who call
         `init_rank(size, id, rank)`. One of them has made the id with `unique_id()`. The old one is still to be closed."""
         holder, handle = ConfigHolder(**config), ctypes.c_void_p()
         given = UniqueId.from_buffer_copy(id)
@@ -350,7 +350,7 @@ class Request:
         return self._handle is None or lib.banyan_request_test(self._handle) != 7
 
     def wait(self, timeout=None):
-        """The result; raises what went wrong, TimeoutError if it is not done after so many seconds."""
+        """The result; raises what went wrong, TimeoutError if it is not done after that many seconds."""
         if self._handle is not None:
             status = lib.banyan_request_wait(self._handle, -1 if timeout is None else int(timeout * 1000))
             if status == 7:

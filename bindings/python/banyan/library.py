@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .errors import Unsupported, VersionMismatch, error_of
 
-VERSION = (0, 1)  # of the header that this file follows; minor versions may differ in what they have
+VERSION = (0, 2)  # of the header that this file follows; minor versions may differ in what they have
 
 DATATYPES = {
     "int8": 0,

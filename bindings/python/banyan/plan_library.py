@@ -281,6 +281,7 @@ declare(
         "banyan_prediction_get_info": (c_int, c_void_p, POINTER(PredictionInfo), _ERROR),
         "banyan_prediction_get_times": (c_int, c_void_p, _DOUBLES, _DOUBLES, _ERROR),
         "banyan_schedule_export": (c_int, c_void_p, c_void_p, c_char_p, POINTER(ExportConfig), _OUT, _ERROR),
+        "banyan_schedule_save_chakra": (c_int, c_void_p, c_size_t, c_char_p, _ERROR),
     }
 )
 

@@ -288,13 +288,17 @@ class Schedule(_Handle):
         return Prediction(self._make(lib.banyan_schedule_predict, *arguments))
 
     def export(self, format="json", topology=None, bytes=None, max_steps=0, prediction=None):
-        """As text: json, msccl, dot, trace, tables or text."""
+        """As text: json, msccl, mscclpp, dot, trace, tables or text."""
         config = _c.ExportConfig.begin()
         config.bytes, config.max_steps = _size(bytes, 0), max_steps
         config.prediction = None if prediction is None else prediction._handle
         network = None if topology is None else _topology(topology)
         handle = network._handle if network else None
         return _take_text(lib.banyan_schedule_export, self._handle, handle, _text(format), byref(config))
+
+    def save_chakra(self, prefix, bytes=None):
+        """Writes PREFIX.RANK.et for each rank: Chakra traces of a vector of that many bytes, for ASTRA-sim."""
+        _call(lib.banyan_schedule_save_chakra, self._handle, _size(bytes, 0), _text(prefix))
 
     def __repr__(self):
         return f"<banyan.Schedule {self.algorithm} {self.collective}: {self.transfer_count} transfers>"

@@ -47,16 +47,13 @@ class Stats:
     def __str__(self):
         if not self.plan:
             return f"{self.tensors} gradients, being profiled"
+        count = "1 all-reduce" if self.groups == 1 else f"{self.groups} all-reduces, {self.streams} at a time"
+        sent = f"{self.tensors} gradient{'' if self.tensors == 1 else 's'} sent in {count}"
         if not self.measured_step_s:
-            return (
-                f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time, a plan that is new: step "
-                f"{self.predicted_step_s:.3f} s predicted, of it exposed {self.predicted_exposed_s:.3f} s"
-            )
+            return f"step {self.predicted_step_s:.3f} s predicted, of which {self.predicted_exposed_s:.3f} s exposed; {sent}; a new plan"
         return (
-            f"{self.tensors} gradients in {self.groups} groups, {self.streams} at a time: step "
-            f"{self.measured_step_s:.3f} s (predicted {self.predicted_step_s:.3f}), of it exposed "
-            f"{self.measured_exposed_s:.3f} s (predicted {self.predicted_exposed_s:.3f}), "
-            f"{100 * self.hidden_share:.0f} % of the communication hidden"
+            f"step {self.measured_step_s:.3f} s (predicted {self.predicted_step_s:.3f}), of which {self.measured_exposed_s:.3f} s exposed "
+            f"(predicted {self.predicted_exposed_s:.3f}), {100 * self.hidden_share:.0f} % of the communication hidden; {sent}"
         )
 
 
@@ -138,7 +135,7 @@ class Trainer:
         return True
 
     def wait(self, number=None, timeout=None):
-        """For one gradient, at most so many seconds (TimeoutError), or for all, which ends the iteration."""
+        """For one gradient, at most that many seconds (TimeoutError), or for all, which ends the iteration."""
         if number is None:
             self._check(lib.banyan_train_wait_all(self.handle))
         else:

@@ -254,6 +254,10 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
     if (!out->by_ellipsoid && strcmp(method, "columns"))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "method is «%s»; it can be columns or ellipsoid",
                            method);
+    if (out->by_ellipsoid && out->stages != BANYAN_STAGES_PIPELINED)
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "the ellipsoid method finds pipelined trees only: stages '%s' need the method 'columns'", text);
     status = banyan_relays_parse(
         banyan_problem_parameter(problem, "relays", problem->relays ? problem->relays : "add"), &out->relays,
         err);

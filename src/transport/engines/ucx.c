@@ -354,6 +354,20 @@ static int is_calm(banyan_port *port)
     return !port->done && !port->lost_count && ucp_worker_arm(port->worker) == UCS_OK;
 }
 
+/* UCX copies short messages and calls them sent; what a socket did not take at once stays in the copy until
+ * the next progress. A flush ends at once if there is no such copy. One that does not may need the peer's
+ * progress, and is not waited for. */
+static int holds_sends(banyan_port *port)
+{
+    ucp_request_param_t params = {0};
+    ucs_status_ptr_t request = ucp_worker_flush_nbx(port->worker, &params);
+
+    if (!UCS_PTR_IS_PTR(request))
+        return 0;
+    ucp_request_free(request);
+    return 1;
+}
+
 static void move_until(banyan_port *port, const int *is_busy, double until_s)
 {
     while (*is_busy && now_s() < until_s)
@@ -420,6 +434,7 @@ __attribute__((visibility("default"))) const banyan_message_engine banyan_engine
     .progress = progress,
     .descriptor = descriptor,
     .is_calm = is_calm,
+    .holds_sends = holds_sends,
     .withdraw = withdraw,
     .close = close_port,
 };

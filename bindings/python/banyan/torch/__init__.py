@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: `import banyan.torch` registers the backend «banyan» of torch.distributed.
+"""PyTorch: `import banyan.torch` registers the backend 'banyan' of torch.distributed.
 
     import torch.distributed as dist
     import banyan.torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process group «banyan»: torch's collectives as calls of the library.
+"""The process group 'banyan': torch's collectives as calls of the library.
 
 Each call goes to the group's thread (work.py), so it returns at once; tensors are lent until its Work is done. torch
 1.13 and 2.x both take a Python subclass of ProcessGroup; both call these methods from Python and from C++ (DDP).
@@ -378,7 +378,7 @@ class BanyanGroup(dist.ProcessGroup):
 
 
 def _copy_parts(address, counts, slots, is_out):
-    """From one part after the other, of so many bytes each, into the rows of slots, or back."""
+    """From one part after the other, of these numbers of bytes, into the rows of slots, or back."""
     for row, count in enumerate(counts):
         slot = slots.data_ptr() + row * slots.shape[1]
         ctypes.memmove(*((slot, address) if is_out else (address, slot)), count)

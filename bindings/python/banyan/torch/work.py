@@ -65,7 +65,7 @@ def make_future(outputs):
 
 
 class BanyanWork(Work):
-    """A call: waited for by Python and C++ alike."""
+    """A call that Python and C++ can wait for."""
 
     def __init__(self, outputs, changed):
         super().__init__()

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of results in README.md and docs/, made from the files that benchmarks have written.
+
+    bench/tables.py             writes every table
+    bench/tables.py --check     fails if one is not what its results say
+
+A page has a table between a line `<!-- table: NAME, by bench/tables.py -->` and a line `<!-- end of table -->`."""
+import collections
+import csv
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench/results"
+SIZES = {1 << 10: "1 KiB", 1 << 20: "1 MiB", 16 << 20: "16 MiB", 64 << 20: "64 MiB"}
+HOSTS = {
+    "a": "hosts of 2 and 3 ranks",
+    "a-rr": "the same, ranks round-robin",
+    "b": "hosts of 2 and 2 ranks",
+    "c": "hosts of 3, 3 and 4 ranks",
+    "d": "4 hosts at 200, 500, 1000, 1000 Mbit/s",
+    "e": "2 racks of 2 hosts of 2 ranks, 500 Mbit/s between racks",
+    "equal": "4 equal hosts",
+    "slow": "6 hosts, one of them at 250 Mbit/s",
+    "racks3": "3 racks of 2 hosts, 500 Mbit/s between racks",
+    "f2": "one host, 2 ranks",
+    "f4": "one host, 4 ranks",
+    "f8": "one host, 8 ranks",
+}
+RIVALS = {"openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo"}
+MODELS = {"resnet152": "ResNet-152", "densenet201": "DenseNet-201", "inceptionv4": "Inception-v4", "bert_base": "BERT-Base"}
+ALGORITHMS = {"ring": "RING", "multitree": "MULTITREE", "ring2d": "2D-RING"}
+ASYMMETRIC = ("oneway", "third", "unlike")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def table(*rows):
+    head, *body = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def figure(row, column):
+    if not row[column]:
+        return "-"
+    return f"{float(row[column]):.0f} us" if row["unit"] == "us" else f"{float(row[column]):.2f}"
+
+
+def best_rival(row):
+    return min((float(row[name]), name) for name in RIVALS if row[name])
+
+
+def rivals():
+    rows = [["network", "size", "Banyan", *RIVALS.values(), "best rival / Banyan"]]
+    for row in read(RESULTS / "rivals.csv"):
+        name = HOSTS[row["network"]]
+        if row["network"].startswith("f"):
+            name += ", `banyan_mem_alloc`" if row["buffers"] == "shared" else ", private buffers"
+        variant = f" ({row['openmpi_variant']})" if row["openmpi_variant"] else ""
+        rows.append([name, SIZES[int(row["bytes"])], figure(row, "banyan"), figure(row, "openmpi") + variant, figure(row, "mpich"),
+                     figure(row, "gloo"), f"{best_rival(row)[0] / float(row['banyan']):.2f}"])
+    return table(*rows)
+
+
+# Of README: network, size and buffers in rivals.csv.
+SHOWN = [("slow", 16 << 20, "private"), ("e", 1 << 20, "private"), ("f4", 16 << 20, "private")]
+SHOWN_MODEL = ("A", "MLP", "40.1", "1")
+
+
+def summary():
+    rows = [["what", "Banyan", "best rival", "speed-up"]]
+    found = {(row["network"], int(row["bytes"]), row["buffers"]): row for row in read(RESULTS / "rivals.csv")}
+    for key in SHOWN:
+        row = found[key]
+        theirs, name = best_rival(row)
+        ours = float(row["banyan"])
+        rows.append([f"all-reduce of {SIZES[key[1]]}: {HOSTS[key[0]]}", f"{ours:.2f} x bound", f"{theirs:.2f} x bound ({RIVALS[name]})",
+                     f"**{theirs / ours:.1f} x**"])
+    for row in read(RESULTS / "torch_ddp.csv"):
+        if (row["machine"], row["model"], row["parameters_M"], row["gbps"]) == SHOWN_MODEL:
+            rows.append([f"PyTorch DDP step: {row['model']} of {row['parameters_M']} M parameters, hosts of 2 and 3 ranks, 1 Gbit/s",
+                         f"{row['banyan_s']} s", f"{row['gloo_s']} s (Gloo)", f"**{float(row['gloo_s']) / float(row['banyan_s']):.1f} x**"])
+    return table(*rows)
+
+
+def torch():
+    rows = [["machine", "model", "network", "Gloo, s", "Banyan, s", "speed-up", "exposed, s", "predicted, s", "hidden"]]
+    for row in read(RESULTS / "torch_ddp.csv"):
+        rows.append([row["machine"], f"{row['model']}, {row['parameters_M']} M parameters", "200 Mbit/s" if row["gbps"] == "0.2" else "1 Gbit/s",
+                     row["gloo_s"], row["banyan_s"], f"{float(row['gloo_s']) / float(row['banyan_s']):.2f} x", row["exposed_s"],
+                     row["predicted_exposed_s"], f"{row['hidden_percent']} %"])
+    return table(*rows)
+
+
+def train():
+    cells, bounds = collections.defaultdict(dict), {}
+    for row in read(RESULTS / "train_policies.csv"):
+        cells[row["policy"]][row["model"]] = f"{float(row['iteration_s']):.3f} ({row['groups']})"
+        bounds[row["model"]] = f"{float(row['bound_s']):.3f}"
+    rows = [["policy", *MODELS.values()]]
+    rows += [[f"`{policy}`", *(cells[policy][model] for model in MODELS)] for policy in cells]
+    return table(*rows, ["bound, 2 streams", *(bounds[model] for model in MODELS)])
+
+
+def flit():
+    cases = collections.defaultdict(list)
+    for row in read(RESULTS / "flit_authors.csv"):
+        cases[(row["algorithm"], row["flow"], row["network"])].append(row)
+    rows = [["case", "KiB", "authors", "default interface", "`interface=authors`"]]
+    for (algorithm, flow, network), found in cases.items():
+        name = f"{ALGORITHMS[algorithm]}, {network}, {flow}s"
+        rows.append([name, *(" / ".join(f"{int(row[column]):,}" for row in found)
+                             for column in ("KiB", "authors", "cycles", "cycles_interface_authors"))])
+    return table(*rows)
+
+
+def plans():
+    groups = collections.defaultdict(list)
+    for row in read(ROOT / "tests/data/plans/x86_64.csv"):
+        _, damage, active, _ = row["case"].rsplit("/", 3)
+        workers = "all active" if active == "100" else {"add": "some idle, which add", "forward": "some idle, which forward",
+                                                        "none": "some idle, unused"}[row["relays"]]
+        links = "asymmetric" if damage in ASYMMETRIC else "symmetric"
+        groups[(int(row["max_trees"]), workers, links)].append(float(row["bytes_per_s"]) / float(row["bound_bytes_per_s"]))
+    rows = [["trees at most", "workers", "links", "networks", "mean share of the bound", "least", "below 99 %"]]
+    for (trees, workers, links), shares in sorted(groups.items()):
+        rows.append([f"{trees:,}", workers, links, len(shares), f"{100 * sum(shares) / len(shares):.2f} %", f"{100 * min(shares):.1f} %",
+                     sum(share < 0.99 for share in shares)])
+    return table(*rows)
+
+
+PAGES = {
+    "README.md": {"summary": summary},
+    "docs/performance.md": {"rivals": rivals},
+    "docs/pytorch.md": {"torch": torch},
+    "docs/training.md": {"train": train},
+    "docs/simulation-flit.md": {"flit": flit},
+    "docs/forest.md": {"plans": plans},
+}
+
+
+def fill(path, tables):
+    """The page's text with its tables as the results have them."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    for name, make in tables.items():
+        begin, end = f"<!-- table: {name}, by bench/tables.py -->\n", "<!-- end of table -->\n"
+        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
+        if not pattern.search(text):
+            sys.exit(f"{path} has no place for the table '{name}': {begin.strip()}")
+        made = make()
+        text = pattern.sub(lambda _: f"{begin}\n{made}\n\n{end}", text, count=1)
+    return text
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    stale = 0
+    for path, tables in PAGES.items():
+        text = fill(path, tables)
+        if text == (ROOT / path).read_text(encoding="utf-8"):
+            continue
+        if sys.argv[1:]:
+            print(f"{path}: its table is not what bench/results says; run bench/tables.py")
+            stale = 1
+        else:
+            (ROOT / path).write_text(text, encoding="utf-8")
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main())

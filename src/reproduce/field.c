@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/field.c: other planners' published results beside our bound and our plans.
+ *
+ * Theirs are numbers of their papers and repositories: TE-CCL's all-gathers on NDv2 and DGX-2, the twelve
+ * networks of TACOS's tests, BFB's closed forms for tori, MSCCL++'s measured all-reduces of an A100 machine,
+ * and the step counts of Swing and PAT. Ours are simulated: the fastest of all our plans in the fluid model,
+ * on the links alone. A measured number beside a predicted one says how much a real machine loses, not who
+ * is better. ForestColl publishes no rates; it reaches what we call the bound. */
+#include <math.h>
+#include <stdio.h>
+
+#include "bound/bound.h"
+#include "core/alloc.h"
+#include "planner/planner.h"
+#include "reproduce/field_networks.h"
+#include "reproduce/reproduce.h"
+
+#define GIB 1073741824.0
+#define GRID_2D(x, y, gx, gy, us)                                                                            \
+    {                                                                                                        \
+        .dimensions = 2, .extent = {y, x}, .bytes_per_s = {(gy)*GIB, (gx)*GIB}, .latency_s = (us)*1e-6       \
+    }
+#define GRID_3D(x, y, z, ring)                                                                               \
+    {                                                                                                        \
+        .dimensions = 3, .extent = {z, y, x}, .wraps = ring, .bytes_per_s = {50 * GIB, 50 * GIB, 50 * GIB},  \
+        .latency_s = 0.5e-6                                                                                  \
+    }
+
+typedef enum { FROM_GRID, FROM_NDV2, FROM_DGX2, FROM_SPEC } source;
+
+typedef struct {
+    const char *label, *whose;
+    source from;
+    field_grid grid;
+    int machines;     /* NDv2 */
+    const char *spec; /* of a generator */
+    banyan_collective collective;
+    double bytes;
+    double their_s;      /* how long it takes; */
+    double their_rate;   /* or, where that is 0, bytes a second */
+    double their_plan_s; /* to plan; 0: not told */
+    int is_measured;
+} problem_kind;
+
+#define ALLGATHER .collective = BANYAN_COLLECTIVE_ALLGATHER
+#define TACOS(shape) .whose = "TACOS", .from = FROM_GRID, .grid = shape, ALLGATHER
+
+static const problem_kind problems[] = {
+    {"NDv2 x2", "TE-CCL", FROM_NDV2, .machines = 2, ALLGATHER, .bytes = 1e9, .their_s = 43.75e-3,
+     .their_plan_s = 43},
+    {"NDv2 x4", "TE-CCL", FROM_NDV2, .machines = 4, ALLGATHER, .bytes = 1e9, .their_s = 65e-3,
+     .their_plan_s = 216},
+    {"DGX-2 x2", "TE-CCL", FROM_DGX2, ALLGATHER, .bytes = 1e9, .their_s = 7.75e-3, .their_plan_s = 280},
+    {"mesh 5x5", TACOS(GRID_2D(5, 5, 50, 50, 0.5)), .bytes = GIB, .their_s = 9606e-6},
+    {"mesh 10x10", TACOS(GRID_2D(10, 10, 100, 100, 1)), .bytes = GIB, .their_s = 5049e-6},
+    {"mesh 7x12", TACOS(GRID_2D(7, 12, 100, 100, 1)), .bytes = 4 * GIB, .their_s = 19966.27e-6},
+    {"mesh 5x5, 50 and 75", TACOS(GRID_2D(5, 5, 50, 75, 0.5)), .bytes = GIB, .their_s = 8005e-6},
+    {"mesh 8x5, 80 and 35", TACOS(GRID_2D(8, 5, 80, 35, 1)), .bytes = GIB, .their_s = 8595.43e-6},
+    {"mesh 7x10, 16 and 73", TACOS(GRID_2D(7, 10, 16, 73, 1.5)), .bytes = 4 * GIB, .their_s = 44612.47e-6},
+    {"torus 3x3x3", TACOS(GRID_3D(3, 3, 3, 1)), .bytes = GIB, .their_s = 3706.2e-6},
+    {"torus 3x4x5", TACOS(GRID_3D(3, 4, 5, 1)), .bytes = 2 * GIB, .their_s = 6676.67e-6},
+    {"torus 4x2x3", TACOS(GRID_3D(4, 2, 3, 1)), .bytes = 3 * GIB, .their_s = 11673.67e-6},
+    {"mesh 3x3x3", TACOS(GRID_3D(3, 3, 3, 0)), .bytes = GIB, .their_s = 6671.17e-6},
+    {"mesh 3x4x5", TACOS(GRID_3D(3, 4, 5, 0)), .bytes = 2 * GIB, .their_s = 13353.33e-6},
+    {"mesh 4x2x3", TACOS(GRID_3D(4, 2, 3, 0)), .bytes = 3 * GIB, .their_s = 19178.17e-6},
+    {"torus 4x4", "BFB", FROM_SPEC, .spec = "torus:4x4,GBps=12.5,latency=0", ALLGATHER, .bytes = 1e9,
+     .their_rate = 16.0 / 15 * 4 * 12.5e9},
+    {"torus 8x8", "BFB", FROM_SPEC, .spec = "torus:8x8,GBps=12.5,latency=0", ALLGATHER, .bytes = 1e9,
+     .their_rate = 64.0 / 63 * 4 * 12.5e9},
+    {"8 A100, 1 GiB", "MSCCL++", FROM_SPEC, .spec = "switch:8,GBps=300,latency=1us",
+     .collective = BANYAN_COLLECTIVE_ALLREDUCE, .bytes = GIB, .their_rate = 139.4e9, .is_measured = 1},
+    {"8 A100, 16 MiB", "MSCCL++", FROM_SPEC, .spec = "switch:8,GBps=300,latency=1us",
+     .collective = BANYAN_COLLECTIVE_ALLREDUCE, .bytes = 16777216, .their_rate = 107e9, .is_measured = 1},
+};
+
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+typedef struct {
+    double bound, rate, limit; /* bytes a second: of the bound, ours at this size, and as sizes grow */
+    double planning_s;
+    const char *algorithm;
+} outcome;
+
+static banyan_status build(const problem_kind *kind, banyan_topology **out, banyan_error *err)
+{
+    switch (kind->from) {
+    case FROM_GRID:
+        return field_grid_build(&kind->grid, out, err);
+    case FROM_NDV2:
+        return field_ndv2_build(kind->machines, out, err);
+    case FROM_DGX2:
+        return field_dgx2_build(out, err);
+    case FROM_SPEC:
+        break;
+    }
+    return banyan_topology_generate(kind->spec, out, err);
+}
+
+static banyan_status find_bound(const problem_kind *kind, const banyan_topology *topology, outcome *out,
+                                banyan_error *err)
+{
+    banyan_bound bound = {0};
+    banyan_status status = banyan_bound_find(topology, topology->workers, topology->worker_count,
+                                             BANYAN_RELAYS_ADD, &bound, err);
+
+    if (status)
+        return status;
+    out->bound = kind->collective == BANYAN_COLLECTIVE_ALLGATHER ? bound.allgather.bytes_per_s
+                                                                 : bound.allreduce.bytes_per_s;
+    banyan_bound_fini(&bound);
+    return BANYAN_SUCCESS;
+}
+
+/* The fastest of all our plans on the links alone. */
+static banyan_status plan_best(const problem_kind *kind, const banyan_topology *topology, outcome *out,
+                               banyan_error *err)
+{
+    banyan_problem problem = {.topology = topology,
+                              .active = topology->workers,
+                              .active_count = topology->worker_count,
+                              .collective = kind->collective,
+                              .bytes = (size_t)kind->bytes,
+                              .is_streamed = 1};
+    const banyan_plan *best = NULL;
+    banyan_plan *plans;
+    int count;
+    banyan_status status = banyan_plan_all(&problem, &plans, &count, err);
+
+    if (status)
+        return status;
+    for (int i = 0; i < count; i++)
+        if (plans[i].schedule && (!best || plans[i].network_s < best->network_s))
+            best = &plans[i];
+    if (best) {
+        out->rate = kind->bytes / best->network_s;
+        out->limit = best->limits.bytes_per_s;
+        out->planning_s = best->planning_s;
+        out->algorithm = best->algorithm->name;
+    } else {
+        status = banyan_fail(err, BANYAN_PLAN_INVALID, "no algorithm applies to %s", kind->label);
+    }
+    banyan_plans_destroy(plans, count);
+    return status;
+}
+
+static banyan_status plan_one(void *context, int i, banyan_error *err)
+{
+    outcome *out = (outcome *)context + i;
+    banyan_topology *topology = NULL;
+    banyan_status status = build(&problems[i], &topology, err);
+
+    if (!status)
+        status = find_bound(&problems[i], topology, out, err);
+    if (!status)
+        status = plan_best(&problems[i], topology, out, err);
+    banyan_topology_destroy(topology);
+    return status;
+}
+
+static double their_rate(const problem_kind *kind)
+{
+    return kind->their_s > 0 ? kind->bytes / kind->their_s : kind->their_rate;
+}
+
+/* Why ours differs, from what was computed. */
+static void explain(const problem_kind *kind, const outcome *found, char *text, size_t size)
+{
+    double theirs = their_rate(kind);
+
+    if (kind->is_measured)
+        snprintf(
+            text, size,
+            "theirs is measured and %.1f %% of the bound; ours is predicted on the links alone (%s, %.1f %%)",
+            100 * theirs / found->bound, found->algorithm, 100 * found->rate / found->bound);
+    else if (found->rate < 0.999 * theirs && found->limit < 0.999 * theirs)
+        snprintf(text, size,
+                 "%s, the best of our all-gathers here, reaches %.1f %% of the bound; theirs %.1f %%",
+                 found->algorithm, 100 * found->limit / found->bound, 100 * theirs / found->bound);
+    else if (found->rate < 0.999 * theirs)
+        snprintf(
+            text, size,
+            "%s would reach %.1f %% of the bound with longer vectors; at this size its steps take %.1f %%",
+            found->algorithm, 100 * found->limit / found->bound, 100 * (1 - found->rate / found->limit));
+    else
+        snprintf(text, size, "%s, %.1f %% of the bound", found->algorithm, 100 * found->rate / found->bound);
+}
+
+static void show_rates(banyan_reproduction *r, const outcome *found)
+{
+    banyan_figure *f = banyan_figure_open(
+        r, &(banyan_figure_head){
+               .name = "rates",
+               .title = "Rates of other planners, our bound, our plans",
+               .setting = "GB/s of the gathered or all-reduced vector. Ours: the fastest of all our plans, "
+                          "fluid simulator, links alone. TE-CCL, TACOS and BFB: all-gather, "
+                          "computed by their authors; MSCCL++: all-reduce, measured.",
+               .kind = BANYAN_FIGURE_TABLE,
+               .x = "network",
+               .y = "GB/s",
+               .tolerance = 0.01});
+    int behind = 0;
+
+    for (int i = 0; i < PROBLEMS; i++) {
+        const problem_kind *kind = &problems[i];
+        char label[48], what[96], reason[256];
+
+        snprintf(label, sizeof label, "%s: %s", kind->whose, kind->label);
+        snprintf(what, sizeof what, "%s, GB/s", label);
+        banyan_figure_add(f, BANYAN_PAPERS, "theirs", i, label, their_rate(kind) / 1e9);
+        banyan_figure_add(f, BANYAN_OTHERS, "bound", i, label, found[i].bound / 1e9);
+        banyan_figure_add(f, BANYAN_OURS, "ours", i, label, found[i].rate / 1e9);
+        banyan_figure_add(f, BANYAN_OURS, "ours, long vectors", i, label, found[i].limit / 1e9);
+        explain(kind, &found[i], reason, sizeof reason);
+        banyan_figure_compare(f, what, BANYAN_PAPERS, their_rate(kind) / 1e9, found[i].rate / 1e9, reason);
+        behind += their_rate(kind) > found[i].bound * 1.001;
+    }
+    banyan_figure_claim(f, "no published rate is above our bound", !behind, NULL);
+}
+
+static void show_planning(banyan_reproduction *r, const outcome *found)
+{
+    banyan_figure *f = banyan_figure_open(
+        r,
+        &(banyan_figure_head){
+            .name = "planning",
+            .title = "Time to plan",
+            .setting = "Seconds. Theirs as published, on their machines, the lowest where a range is told; "
+                       "ours: CPU time of that plan, here.",
+            .kind = BANYAN_FIGURE_TABLE,
+            .x = "network",
+            .y = "s",
+            .tolerance = -1});
+
+    for (int i = 0; i < PROBLEMS; i++) {
+        char label[48];
+
+        snprintf(label, sizeof label, "%s: %s", problems[i].whose, problems[i].label);
+        if (problems[i].their_plan_s > 0)
+            banyan_figure_add(f, BANYAN_PAPERS, "theirs", i, label, problems[i].their_plan_s);
+        banyan_figure_add(f, BANYAN_OURS, "ours", i, label, found[i].planning_s);
+    }
+}
+
+/* Rounds of an algorithm of ours; a sentence where it does not apply. */
+static banyan_status count_rounds(const char *spec, const char *algorithm, banyan_collective collective,
+                                  double *rounds, banyan_error *err)
+{
+    banyan_topology *topology;
+    banyan_plan plan;
+    banyan_status status = banyan_topology_generate(spec, &topology, err);
+
+    if (!status) {
+        banyan_problem problem = {.topology = topology,
+                                  .active = topology->workers,
+                                  .active_count = topology->worker_count,
+                                  .collective = collective,
+                                  .bytes = 1024};
+
+        status = banyan_plan_choose(algorithm, &problem, &plan, err);
+    }
+    if (!status) {
+        *rounds = plan.schedule->round_count;
+        banyan_plan_fini(&plan);
+    }
+    banyan_topology_destroy(topology);
+    return status;
+}
+
+static banyan_status show_steps(banyan_reproduction *r, banyan_error *err)
+{
+    static const struct {
+        const char *label, *spec, *algorithm;
+        banyan_collective collective;
+        double theirs; /* Swing: 2 log2(n) for an all-reduce; PAT: ceil(log2(n)) for an all-gather */
+    } rows[] = {{"Swing: torus 4x4", "torus:4x4", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 8},
+                {"Swing: torus 8x8", "torus:8x8", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 12},
+                {"PAT: 8 ranks", "switch:8", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 3},
+                {"PAT: 13 ranks", "switch:13", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 4},
+                {"PAT: 100 ranks", "switch:100", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 7}};
+    banyan_figure *f = banyan_figure_open(
+        r, &(banyan_figure_head){
+               .name = "steps",
+               .title = "Steps of Swing and PAT",
+               .setting = "Swing: all-reduce, reduce-scatter and all-gather of log2(n) steps each. PAT: "
+                          "all-gather of short vectors; ours is circulant, which has as few.",
+               .kind = BANYAN_FIGURE_TABLE,
+               .x = "network",
+               .y = "steps",
+               .tolerance = 0});
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !status; i++) {
+        double rounds = 0;
+
+        status = count_rounds(rows[i].spec, rows[i].algorithm, rows[i].collective, &rounds, err);
+        if (status)
+            break;
+        banyan_figure_add(f, BANYAN_PAPERS, "theirs", (double)i, rows[i].label, rows[i].theirs);
+        banyan_figure_add(f, BANYAN_OURS, "ours", (double)i, rows[i].label, rounds);
+        banyan_figure_compare(f, rows[i].label, BANYAN_PAPERS, rows[i].theirs, rounds, NULL);
+    }
+    return status;
+}
+
+static banyan_status run(banyan_reproduction *r, banyan_error *err)
+{
+    outcome *found = banyan_alloc(PROBLEMS, sizeof *found);
+    banyan_status status =
+        found ? banyan_reproduce_jobs(r, PROBLEMS, plan_one, found, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        show_rates(r, found);
+        show_planning(r, found);
+        status = show_steps(r, err);
+    }
+    banyan_free(found);
+    return status;
+}
+
+const banyan_paper banyan_paper_field = {.name = "field",
+                                         .title = "Other planners: TE-CCL, TACOS, BFB, MSCCL++, Swing, PAT",
+                                         .about = "The networks and sizes of other planners' published "
+                                                  "results: theirs, the bound that no algorithm exceeds, "
+                                                  "the fastest of our plans, and how long it takes to make.",
+                                         .run = run};

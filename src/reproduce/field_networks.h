@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reproduce/field_networks.h: the networks of other planners' evaluations, for reproduce/field.c only. */
+#ifndef BANYAN_REPRODUCE_FIELD_NETWORKS_H
+#define BANYAN_REPRODUCE_FIELD_NETWORKS_H
+
+#include "topology/topology.h"
+
+/* A grid of workers with a speed for each dimension, in bytes a second; a ring of two is one cable. */
+typedef struct {
+    int dimensions, extent[3], wraps;
+    double bytes_per_s[3], latency_s;
+} field_grid;
+banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, banyan_error *err);
+
+/* TE-CCL's two or four NDv2 machines, and its two DGX-2. */
+banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error *err);
+banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
+
+#endif
