@@ -78,7 +78,7 @@ static const char *word_for(const status_group *g, int rank, char *buffer, size_
     return buffer;
 }
 
-/* Control connections, and what they have carried: 17, 3.1 KiB in, 40 KiB out. */
+/* Control connections, and what they have carried: 17, 3.1 kB in, 40 kB out. */
 static const char *describe_control(const banyan_rank_state *state, char *buffer, size_t size)
 {
     char in[24], out[24];

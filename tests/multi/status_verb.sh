@@ -32,7 +32,7 @@ job=$!
 until_says "allreduce(count 256, float32, sum)"
 [ $code = 0 ] || complain "a healthy job: exit $code"
 grep -q "^group [0-9a-f]*: 3 ranks" <<< "$out" || complain "$out"
-grep -q "^ *0 .*  2, [0-9.]* [KM]*i*B in, [0-9.]* [KM]*i*B out " <<< "$out" || complain "no control connections: $out"
+grep -q "^ *0 .*  2, [0-9.]* [kKM]*i*B in, [0-9.]* [kKM]*i*B out " <<< "$out" || complain "no control connections: $out"
 process=$(ls "$folder/status" | sed -n 's/.*-1-//p')
 kill -STOP "$process"
 until_says "INCOMPLETE: call [0-9]* waits for rank 1"
