@@ -13,8 +13,11 @@
 #include "solve/cut/split.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/round/branch_moves.h"
+#include "solve/round/rebalance.h"
 #include "solve/round/subtree_moves.h"
 #include "solve/start/equal_pairs.h"
+#include "solve/start/grown_pairs.h"
+#include "solve/start/pair_tools.h"
 
 #define NODES 12
 #define MOST 128
@@ -176,6 +179,66 @@ TEST(a_limit_that_no_root_can_keep_is_what_the_best_root_needs)
     assert_true(fabs(packing.total - 1) < 1e-6 && fabs(packing.bound_value - 1) < 1e-6);
     banyan_pair_packing_fini(&packing);
     banyan_graph_destroy(graph);
+}
+
+static banyan_pair_packing grow(const banyan_graph *graph, int pairs, int depth_limit)
+{
+    banyan_pair_packing packing = {0};
+    banyan_grown_pairs_problem problem = {.pair_limit = pairs, .depth_limit = depth_limit};
+    banyan_split division;
+
+    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    packing.bound_value = division.bound_value;
+    problem.price = division.price;
+    problem.root = division.root;
+    assert_int_equal(banyan_grown_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+    banyan_split_fini(&division);
+    return packing;
+}
+
+/* Their weights come to the bound, and rebalancing brings them near to it. */
+TEST(grown_pairs_rebalance_to_near_the_bound)
+{
+    double sum = 0;
+
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_switched(&random, NODES, seed <= 40 ? 0 : 4);
+        banyan_pair_packing packing = grow(graph, 64, 0);
+        banyan_rebalance_problem problem = {
+            .aim = packing.bound_value, .enough = packing.bound_value, .turn_limit = 30, .more_hops = NODES};
+
+        assert_true(fabs(packing.total / packing.bound_value - 1) < 1e-9);
+        assert_int_equal(packing.trees.tree_count, 128);
+        assert_int_equal(banyan_rebalance_packing(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
+        check_packing(graph, &packing, seed);
+        sum += packing.total / packing.bound_value;
+        banyan_pair_packing_fini(&packing);
+        banyan_graph_destroy(graph);
+    }
+    if (sum < 0.98 * 60)
+        fail_msg("%.4f of the bound on average", sum / 60);
+}
+
+static int deepest_of(const banyan_graph *graph, const banyan_pair_packing *packing)
+{
+    int above[64];
+
+    return banyan_pair_tools_depth(graph, &packing->trees, above);
+}
+
+TEST(grown_pairs_keep_to_a_depth)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        banyan_random random = {seed};
+        banyan_graph *graph = random_switched(&random, NODES, seed <= 40 ? 0 : 4);
+        banyan_pair_packing packing = grow(graph, 16, 4);
+
+        if (deepest_of(graph, &packing) > 4)
+            fail_msg("seed %d: %d hops", (int)seed, deepest_of(graph, &packing));
+        banyan_pair_packing_fini(&packing);
+        banyan_graph_destroy(graph);
+    }
 }
 
 /* Two independent ways to the best rate: cuts that divide the arcs, and trees one by one. */
@@ -456,6 +519,32 @@ TEST(each_allocation_may_fail)
     banyan_graph_destroy(graph);
 }
 
+TEST(each_allocation_of_grown_pairs_may_fail)
+{
+    banyan_random random = {7};
+    banyan_graph *graph = random_graph(&random, 6);
+    banyan_split division;
+
+    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    for (int depth = 0; depth < 3; depth += 2) {
+        banyan_grown_pairs_problem problem = {
+            .price = division.price, .root = division.root, .pair_limit = 4, .depth_limit = depth};
+        banyan_status status = BANYAN_INTERNAL_ERROR;
+
+        for (long calls = 0; status; calls++) {
+            banyan_pair_packing packing = {.bound_value = division.bound_value};
+
+            banyan_alloc_fail_after(calls);
+            status = banyan_grown_pairs_find(graph, &problem, &packing, NULL);
+            banyan_alloc_fail_after(-1);
+            assert_true(status == BANYAN_SUCCESS || status == BANYAN_SYSTEM_ERROR);
+            banyan_pair_packing_fini(&packing);
+        }
+    }
+    banyan_split_fini(&division);
+    banyan_graph_destroy(graph);
+}
+
 TEST(each_allocation_of_pairs_behind_switches_may_fail)
 {
     banyan_random random = {9};
@@ -700,6 +789,9 @@ int main(void)
         cmocka_unit_test(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes),
         cmocka_unit_test(trees_of_unlike_weight_swap_arcs_where_neither_could_move),
         cmocka_unit_test(each_allocation_may_fail),
+        cmocka_unit_test(grown_pairs_rebalance_to_near_the_bound),
+        cmocka_unit_test(grown_pairs_keep_to_a_depth),
+        cmocka_unit_test(each_allocation_of_grown_pairs_may_fail),
         cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_may_fail),
         cmocka_unit_test(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum),

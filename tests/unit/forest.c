@@ -259,7 +259,7 @@ TEST(wrong_options_are_named)
 {
     check_refusal("relays", "perhaps", "relays is «perhaps»");
     check_refusal("stages", "three", "stages is «three»");
-    check_refusal("method", "magic", "method is «magic»");
+    check_refusal("method", "magic", "method is 'magic'");
     check_refusal("max-trees", "0", "max-trees");
 }
 
@@ -311,6 +311,40 @@ TEST(the_ellipsoid_method_finds_the_same_rate)
             fail_msg("%s: %g and %g", specs[i], ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
         banyan_schedule_destroy(columns.schedule);
         banyan_schedule_destroy(ellipsoid.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+/* One way for all networks: trees that grow, and rebalancing. */
+TEST(grown_trees_come_near_to_the_bound_everywhere)
+{
+    static const struct {
+        const char *spec;
+        int active; /* 0: all */
+    } cases[] = {{"torus:4x4", 0}, {"hosts:2+3+3", 0}, {"fattree:4x4", 0}, {"bigraph:4x8", 0},
+                 {"dgx1", 0},      {"switch:16", 8},   {"torus:4x8", 20},  {"dgxa100:4", 24},
+                 {"mesh:4x4", 0},  {"full:8", 5},      {"kautz:16x3", 0},  {"racks:2x4x4", 0}};
+    const banyan_parameter parameter = {"method", "grow"};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *topology;
+        double reached;
+        banyan_rate rate;
+        banyan_error err;
+        outcome result;
+        int count;
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        count = cases[i].active ? cases[i].active : topology->worker_count;
+        assert_int_equal(banyan_bound_allreduce(topology, topology->workers, count, BANYAN_RELAYS_ADD, &rate,
+                                                &reached, &err),
+                         BANYAN_SUCCESS);
+        result = plan(topology, topology->workers, count, &parameter, 1);
+        if (result.limits.bytes_per_s < 0.97 * rate.bytes_per_s || result.schedule->flow_count > 64)
+            fail_msg("%s with %d active: %g of the bound", cases[i].spec, count,
+                     result.limits.bytes_per_s / rate.bytes_per_s);
+        banyan_rate_fini(&rate);
+        banyan_schedule_destroy(result.schedule);
         banyan_topology_destroy(topology);
     }
 }
@@ -811,6 +845,7 @@ int main(void)
         cmocka_unit_test(fewer_trees_when_asked),
         cmocka_unit_test(the_ellipsoid_method_refuses_stages),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
+        cmocka_unit_test(grown_trees_come_near_to_the_bound_everywhere),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
         cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),

@@ -237,7 +237,9 @@ static banyan_status pack_any(const banyan_topology *topology, const banyan_grap
 banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_forest_options *out,
                                          banyan_error *err)
 {
-    static const char *const stages[] = {"pipelined", "sequential", "overlap"};
+    static const char *const stages[] = {"pipelined", "sequential", "overlap"}, *const methods[] = {
+                                                                                    "columns", "grow",
+                                                                                    "ellipsoid"};
     const char *text = banyan_problem_parameter(problem, "stages", "pipelined");
     const char *method = banyan_problem_parameter(problem, "method", "columns");
     banyan_status status;
@@ -250,14 +252,16 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "stages is «%s»; it can be pipelined, sequential or overlap", text);
     out->stages = (banyan_stages)i;
-    out->by_ellipsoid = strcmp(method, "ellipsoid") == 0;
-    if (!out->by_ellipsoid && strcmp(method, "columns"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "method is «%s»; it can be columns or ellipsoid",
-                           method);
-    if (out->by_ellipsoid && out->stages != BANYAN_STAGES_PIPELINED)
-        return banyan_fail(
-            err, BANYAN_INVALID_ARGUMENT,
-            "the ellipsoid method finds pipelined trees only: stages '%s' need the method 'columns'", text);
+    for (i = 0; i < 3 && strcmp(method, methods[i]);)
+        i++;
+    if (i == 3)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "method is '%s'; it can be columns, grow or ellipsoid", method);
+    out->method = (banyan_forest_method)i;
+    if (out->method != BANYAN_FOREST_COLUMNS && out->stages != BANYAN_STAGES_PIPELINED)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "the %s method finds pipelined trees only: stages '%s' need the method 'columns'",
+                           method, text);
     status = banyan_relays_parse(
         banyan_problem_parameter(problem, "relays", problem->relays ? problem->relays : "add"), &out->relays,
         err);
@@ -278,8 +282,10 @@ banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_for
 
     if (status)
         return status;
-    if (options->by_ellipsoid)
+    if (options->method == BANYAN_FOREST_ELLIPSOID)
         status = pack_by_ellipsoid(graph, flows, err);
+    else if (options->method == BANYAN_FOREST_GROW)
+        status = banyan_forest_starts(graph, options, flows, err);
     else if (options->stages == BANYAN_STAGES_PIPELINED)
         status = pack_any(problem->topology, graph, options, flows, err);
     else

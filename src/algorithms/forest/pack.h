@@ -13,10 +13,13 @@ typedef banyan_status (*banyan_forest_packer)(const banyan_topology *topology, c
                                               const banyan_forest_options *options, banyan_flows *flows,
                                               banyan_error *err);
 
+/* In the order of their names in banyan_forest_options_read. */
+typedef enum { BANYAN_FOREST_COLUMNS, BANYAN_FOREST_GROW, BANYAN_FOREST_ELLIPSOID } banyan_forest_method;
+
 struct banyan_forest_options {
     banyan_relays relays;
     banyan_stages stages;
-    int by_ellipsoid;
+    banyan_forest_method method;
     int max_trees;
     int max_depth;                       /* 0: as shallow as costs nothing */
     banyan_forest_packer pack_any;       /* for reductions: whatever packs the smaller network best, */

@@ -176,6 +176,10 @@ banyan_status banyan_forest_pairs(const banyan_graph *graph, const int64_t *pric
                                   const banyan_forest_options *options, banyan_flows *flows, double *rate,
                                   banyan_error *err);
 
+/* Any network: starts and rebalancing, until what they pack comes near to the bound. */
+banyan_status banyan_forest_starts(const banyan_graph *graph, const banyan_forest_options *options,
+                                   banyan_flows *flows, banyan_error *err);
+
 /* Hops to the farthest node from where that is least. */
 banyan_status banyan_forest_radius(const banyan_graph *graph, int *out, banyan_error *err);
 

@@ -5,7 +5,9 @@
 #ifndef BANYAN_SOLVE_NET_EFFORT_H
 #define BANYAN_SOLVE_NET_EFFORT_H
 
-#define BANYAN_TARGET_SHARE 0.99 /* of the bound that few trees should reach: what we promise */
+#define BANYAN_TARGET_SHARE 0.99   /* of the bound that few trees should reach: what we promise; */
+#define BANYAN_NEAR_SHARE 0.999    /* and when they need not be better, */
+#define BANYAN_NEARER_SHARE 0.9995 /* or where thousands of trees are allowed */
 
 /* Visits (solve/net/work.h) of one program over cuts: one or two seconds. What it has found by then is
  * taken. */

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/start/grown_pairs.c: pairs of trees one after the other, each a little lighter than the one before,
+ * under two prices: those of the proof, which say which trees are good, and congestion, which rises
+ * exponentially with the load of an arc.
+ *
+ *      root ── a ── [s] ── c       A tree grows from its root (Takahashi and Matsuyama 1980): the active node
+ *        |                         that is cheapest to reach from any node of the tree joins it, over nodes
+ *        b                         that only forward ([s]) or that become part of the tree. Every arc that
+ *                                  is used gets dearer at once, so that children are shared out; every hop
+ *                                  from the root costs something, so that trees are shallow.
+ *
+ * In-trees grow the same way against the arcs' directions. Cost: a shortest-path search a tree; where nodes
+ * forward, one for each node that joins, as the arcs of a way get dearer for all ways that share them. */
+#include "solve/start/grown_pairs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "solve/start/pair_tools.h"
+
+#define FALL 0.97 /* of a pair's weight is the next one's: weights of many sizes fill links better */
+#define STEEP 12  /* doublings of the price between an empty arc and a full one */
+#define MOST 3    /* times full, and more, is all the same: prices stay finite */
+#define PROOF 0.5 /* share of the proof's prices */
+#define HOP 1     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
+
+typedef struct {
+    double cost;
+    int node;
+} entry;
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_grown_pairs_problem *problem;
+    double bound, worth;  /* of all arcs under the proof's prices */
+    double scale;         /* of congestion, so that both sorts of prices weigh the same in all */
+    double hop;           /* price of a hop from the root, */
+    double level_hop;     /* or one that outweighs any way, so that trees grow level by level */
+    double *load, *price; /* per arc */
+    double *before;       /* per arc: prices when the pair began */
+    double *cost;         /* per node: of the cheapest way from the tree */
+    int *via, *depth;     /* per node: the last arc of that way; hops in the tree, -1: not in it */
+    int *hops;            /* per node: how deep it would be in the tree */
+    unsigned char *is_settled;
+    double done, roots; /* weight of the pairs so far, and what all nodes should sum */
+    double *rooted;     /* per node: weight of pairs that have their root there */
+    entry *heap;
+    int heap_count;
+    double *weight; /* per pair */
+    int *root;      /* per tree */
+    int *way;       /* arcs */
+    int depth_limit;
+    unsigned char *is_near; /* per node: all active nodes are within the depth limit */
+    banyan_trees trees;
+} grower;
+
+static void grower_fini(grower *g)
+{
+    banyan_trees_fini(&g->trees);
+    banyan_free(g->load);
+    banyan_free(g->price);
+    banyan_free(g->before);
+    banyan_free(g->cost);
+    banyan_free(g->via);
+    banyan_free(g->depth);
+    banyan_free(g->hops);
+    banyan_free(g->is_settled);
+    banyan_free(g->heap);
+    banyan_free(g->weight);
+    banyan_free(g->root);
+    banyan_free(g->way);
+    banyan_free(g->is_near);
+    banyan_free(g->rooted);
+}
+
+static banyan_status grower_init(grower *g, banyan_error *err)
+{
+    size_t arcs = (size_t)g->graph->arc_count, nodes = (size_t)g->graph->node_count,
+           pairs = (size_t)g->problem->pair_limit;
+
+    banyan_trees_init(&g->trees);
+    g->load = banyan_alloc(arcs, sizeof *g->load);
+    g->price = banyan_alloc(arcs, sizeof *g->price);
+    g->before = banyan_alloc(arcs, sizeof *g->before);
+    g->cost = banyan_alloc(nodes, sizeof *g->cost);
+    g->via = banyan_alloc(nodes, sizeof *g->via);
+    g->depth = banyan_alloc(nodes, sizeof *g->depth);
+    g->hops = banyan_alloc(nodes, sizeof *g->hops);
+    g->is_settled = banyan_alloc(nodes, 1);
+    g->heap = banyan_alloc(arcs + nodes, sizeof *g->heap);
+    g->weight = banyan_alloc(pairs, sizeof *g->weight);
+    g->root = banyan_alloc(2 * pairs, sizeof *g->root);
+    g->way = banyan_alloc(nodes, sizeof *g->way);
+    g->is_near = banyan_alloc(nodes, 1);
+    g->rooted = banyan_alloc(nodes, sizeof *g->rooted);
+    if (!g->load || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
+        !g->is_settled || !g->heap || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted)
+        return banyan_fail_memory(err);
+    for (size_t v = 0; v < nodes; v++)
+        g->roots += g->problem->root[v];
+    for (size_t i = 0; i < arcs; i++)
+        g->worth += (double)g->problem->price[i] * (double)g->graph->arcs[i].capacity;
+    return BANYAN_SUCCESS;
+}
+
+static void push(grower *g, double cost, int node)
+{
+    int i = g->heap_count++;
+
+    for (; i > 0 && g->heap[(i - 1) / 2].cost > cost; i = (i - 1) / 2)
+        g->heap[i] = g->heap[(i - 1) / 2];
+    g->heap[i] = (entry){cost, node};
+}
+
+static entry pop(grower *g)
+{
+    entry top = g->heap[0], last = g->heap[--g->heap_count];
+    int i = 0;
+
+    for (int child; (child = 2 * i + 1) < g->heap_count; i = child) {
+        child += child + 1 < g->heap_count && g->heap[child + 1].cost < g->heap[child].cost;
+        if (g->heap[child].cost >= last.cost)
+            break;
+        g->heap[i] = g->heap[child];
+    }
+    g->heap[i] = last;
+    return top;
+}
+
+static double congestion(const grower *g, int arc, double weight)
+{
+    double capacity = (double)g->graph->arcs[arc].capacity, full = (g->load[arc] + weight) / capacity;
+
+    return exp2(STEEP * (fmin(full, MOST) - 1)) / capacity;
+}
+
+static void set_price(grower *g, int arc, double weight)
+{
+    g->price[arc] = PROOF * (double)g->problem->price[arc] / g->worth +
+                    (1 - PROOF) * congestion(g, arc, weight) / g->scale;
+}
+
+static void set_prices(grower *g, double weight)
+{
+    double sum = 0;
+
+    g->scale = 0;
+    for (int i = 0; i < g->graph->arc_count; i++)
+        g->scale += congestion(g, i, weight) * (double)g->graph->arcs[i].capacity;
+    for (int i = 0; i < g->graph->arc_count; i++) {
+        set_price(g, i, weight);
+        sum += g->price[i];
+    }
+    g->hop = HOP * sum / g->graph->arc_count;
+    g->level_hop = sum * g->graph->node_count;
+}
+
+static int can_branch(const grower *g, int v, int is_out)
+{
+    return g->graph->role[v] & (is_out ? BANYAN_NODE_COPIES : BANYAN_NODE_ADDS);
+}
+
+static int far_end(const grower *g, int arc, int is_out)
+{
+    return is_out ? g->graph->arcs[arc].dst : g->graph->arcs[arc].src;
+}
+
+static int near_end(const grower *g, int arc, int is_out)
+{
+    return far_end(g, arc, !is_out);
+}
+
+/* Ways over the arcs of a node that so much leads to, to nodes that are not in the tree. */
+static void relax(grower *g, int v, double cost, int hops, int is_out)
+{
+    const int *first = is_out ? g->graph->out_first : g->graph->in_first,
+              *list = is_out ? g->graph->out_arc : g->graph->in_arc;
+
+    for (int j = first[v]; j < first[v + 1]; j++) {
+        int to = far_end(g, list[j], is_out), more = can_branch(g, to, is_out) != 0;
+        double with = cost + g->price[list[j]] + more * g->hop;
+
+        if (g->depth[to] >= 0 || g->is_settled[to] || with >= g->cost[to] ||
+            (g->depth_limit && hops + more > g->depth_limit))
+            continue;
+        g->cost[to] = with;
+        g->hops[to] = hops + more;
+        g->via[to] = list[j];
+        push(g, with, to);
+    }
+}
+
+static void offer(grower *g, int v, int is_out)
+{
+    relax(g, v, g->hop * g->depth[v], g->depth[v], is_out);
+}
+
+/* All ways anew, from every node of the tree. */
+static void restart(grower *g, int is_out)
+{
+    g->heap_count = 0;
+    for (int v = 0; v < g->graph->node_count; v++) {
+        g->cost[v] = HUGE_VAL;
+        g->is_settled[v] = 0;
+    }
+    for (int v = 0; v < g->graph->node_count; v++)
+        if (g->depth[v] >= 0)
+            offer(g, v, is_out);
+}
+
+/* The nearest active node outside the tree, or -1. */
+static int find_nearest(grower *g, int is_out)
+{
+    while (g->heap_count) {
+        entry next = pop(g);
+
+        if (g->depth[next.node] >= 0 || g->is_settled[next.node] || next.cost > g->cost[next.node])
+            continue;
+        if (g->graph->role[next.node] & BANYAN_NODE_ACTIVE)
+            return next.node;
+        g->is_settled[next.node] = 1;
+        relax(g, next.node, next.cost, g->hops[next.node], is_out);
+    }
+    return -1;
+}
+
+static void use_arc(grower *g, int arc, double weight)
+{
+    banyan_trees_add_arc(&g->trees, arc);
+    g->load[arc] += weight;
+    if (weight > 0)
+        set_price(g, arc, weight);
+}
+
+/* An edge of the tree: the arcs way[begin .. end), of which the first is at the tree. */
+static void add_edge(grower *g, int begin, int end, double weight, int is_out)
+{
+    int from = near_end(g, g->way[begin], is_out), to = far_end(g, g->way[end - 1], is_out);
+
+    banyan_trees_add_edge(&g->trees, is_out ? from : to, is_out ? to : from);
+    for (int i = begin; i < end; i++)
+        use_arc(g, g->way[is_out ? i : end - 1 - (i - begin)], weight);
+    g->depth[to] = g->depth[from] + 1;
+}
+
+/* The way to the node becomes edges. Returns whether it passed nodes that only forward: then other ways may
+ * share its arcs. */
+static int join(grower *g, int node, double weight, int is_out)
+{
+    int length = 0, begin = 0, forwards = 0;
+
+    for (int v = node; g->depth[v] < 0; v = near_end(g, g->via[v], is_out))
+        g->way[length++] = g->via[v];
+    for (int i = 0; i < length / 2; i++) {
+        int arc = g->way[i];
+
+        g->way[i] = g->way[length - 1 - i];
+        g->way[length - 1 - i] = arc;
+    }
+    for (int i = 0; i < length; i++) {
+        int v = far_end(g, g->way[i], is_out);
+
+        if (!can_branch(g, v, is_out)) {
+            forwards = 1;
+            continue;
+        }
+        add_edge(g, begin, i + 1, weight, is_out);
+        begin = i + 1;
+        if (!forwards)
+            offer(g, v, is_out);
+    }
+    return forwards;
+}
+
+/* 0: not all active nodes were reached. */
+static int grow(grower *g, int root, double weight, int is_out)
+{
+    int left = g->graph->active_count - !!(g->graph->role[root] & BANYAN_NODE_ACTIVE);
+
+    for (int v = 0; v < g->graph->node_count; v++)
+        g->depth[v] = v == root ? 0 : -1;
+    banyan_trees_begin(&g->trees);
+    if (g->trees.failed)
+        return 0;
+    restart(g, is_out);
+    for (; left > 0; left--) {
+        int node = find_nearest(g, is_out);
+
+        if (node < 0 || g->trees.failed)
+            return 0;
+        if (join(g, node, weight, is_out))
+            restart(g, is_out);
+    }
+    return !g->trees.failed;
+}
+
+static void drop_tree(grower *g, double weight)
+{
+    for (size_t a = banyan_trees_arcs_begin(&g->trees, g->trees.tree_count - 1); a < g->trees.arc_count; a++)
+        g->load[g->trees.arcs[a]] -= weight;
+    banyan_trees_drop_last(&g->trees);
+}
+
+/* What is cheap may lie so deep that not all find a place: then the tree grows level by level. */
+static banyan_status grow_tree(grower *g, int root, double weight, int is_out, banyan_error *err)
+{
+    double hop = g->hop;
+    int is_grown = grow(g, root, weight, is_out);
+
+    if (!is_grown && g->depth_limit && !g->trees.failed) {
+        drop_tree(g, weight);
+        g->hop = g->level_hop;
+        is_grown = grow(g, root, weight, is_out);
+        g->hop = hop;
+    }
+    if (g->trees.failed)
+        return banyan_fail_memory(err);
+    return is_grown ? BANYAN_SUCCESS
+                    : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
+}
+
+/* Hops from the node to the farthest active one, of a tree without weight where only hops count; or as many
+ * as there are nodes. */
+static int measure_reach(grower *g, int root, int is_out)
+{
+    int far = 0;
+
+    for (int i = 0; i < g->graph->arc_count; i++)
+        g->price[i] = 0;
+    g->hop = 1;
+    g->depth_limit = 0;
+    if (!grow(g, root, 0, is_out))
+        far = g->graph->node_count;
+    for (int i = 0; i < g->graph->active_count; i++)
+        far = g->depth[g->graph->active[i]] > far ? g->depth[g->graph->active[i]] : far;
+    if (!g->trees.failed)
+        drop_tree(g, 0);
+    return far;
+}
+
+/* Roots that the depth limit allows; where it allows none, it is raised to what the best one needs. */
+static banyan_status find_near_roots(grower *g, banyan_error *err)
+{
+    int nodes = g->graph->node_count, least = nodes;
+    int *reach = banyan_alloc((size_t)nodes, sizeof *reach);
+
+    if (!reach)
+        return banyan_fail_memory(err);
+    for (int v = 0; v < nodes && !g->trees.failed; v++) {
+        reach[v] = nodes;
+        if (g->problem->depth_limit && can_branch(g, v, 0) && can_branch(g, v, 1)) {
+            int in = measure_reach(g, v, 0), out = measure_reach(g, v, 1);
+
+            reach[v] = in > out ? in : out;
+            if (g->graph->role[v] & BANYAN_NODE_ACTIVE)
+                least = reach[v] < least ? reach[v] : least;
+        }
+    }
+    g->depth_limit =
+        g->problem->depth_limit > least || !g->problem->depth_limit ? g->problem->depth_limit : least;
+    for (int v = 0; v < nodes; v++)
+        g->is_near[v] = !g->depth_limit || reach[v] <= g->depth_limit;
+    banyan_free(reach);
+    return g->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
+/* The share of its links, in and out together, that is used. */
+static double fullness(const grower *g, int v)
+{
+    const banyan_graph *graph = g->graph;
+    double used = 0, width = 0;
+
+    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+        used += g->load[graph->out_arc[j]];
+        width += (double)graph->arcs[graph->out_arc[j]].capacity;
+    }
+    for (int j = graph->in_first[v]; j < graph->in_first[v + 1]; j++) {
+        used += g->load[graph->in_arc[j]];
+        width += (double)graph->arcs[graph->in_arc[j]].capacity;
+    }
+    return used / width;
+}
+
+static int may_be_root(const grower *g, int v)
+{
+    return can_branch(g, v, 0) && can_branch(g, v, 1) && banyan_graph_is_joined(g->graph, v) && g->is_near[v];
+}
+
+/* Where most is missing of what should be summed there by now. */
+static int choose_root(const grower *g)
+{
+    double most = -HUGE_VAL;
+    int best = -1;
+
+    for (int v = 0; v < g->graph->node_count; v++) {
+        double lag = g->problem->root[v] / g->roots * g->done - g->rooted[v];
+
+        if ((g->problem->root[v] > 0 || g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v) &&
+            lag > most) {
+            most = lag;
+            best = v;
+        }
+    }
+    return best;
+}
+
+/* Symmetric links: nobody has said how much idle nodes should sum. The one whose links are least used, or
+ * -1. */
+static int choose_idle_root(const grower *g)
+{
+    double least = HUGE_VAL;
+    int best = -1;
+
+    for (int v = 0; g->graph->symmetric && v < g->graph->node_count; v++)
+        if (!(g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v) && fullness(g, v) < least) {
+            least = fullness(g, v);
+            best = v;
+        }
+    return best;
+}
+
+/* Both trees of a root; *cost: what they cost under the prices before. */
+static banyan_status grow_pair(grower *g, int root, double weight, double *cost, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    g->rooted[root] += weight;
+    set_prices(g, weight);
+    memcpy(g->before, g->price, (size_t)g->graph->arc_count * sizeof *g->price);
+    *cost = 0;
+    for (int is_out = 0; !status && is_out < 2; is_out++) {
+        size_t tree = g->trees.tree_count;
+
+        g->root[tree] = root;
+        status = grow_tree(g, root, weight, is_out, err);
+        for (size_t a = status ? g->trees.arc_count : banyan_trees_arcs_begin(&g->trees, tree);
+             a < g->trees.arc_count; a++)
+            *cost += g->before[g->trees.arcs[a]];
+    }
+    return status;
+}
+
+static void drop_pair(grower *g, double weight)
+{
+    g->rooted[g->root[g->trees.tree_count - 1]] -= weight;
+    drop_tree(g, weight);
+    drop_tree(g, weight);
+}
+
+/* Where idle nodes may be roots the cheaper of two pairs is kept. */
+static banyan_status add_pair(grower *g, int pair, banyan_error *err)
+{
+    double weight = g->weight[pair], cost, other_cost;
+    int root, other;
+    banyan_status status;
+
+    g->done += weight;
+    root = choose_root(g);
+    other = choose_idle_root(g);
+    status = grow_pair(g, root, weight, &cost, err);
+    if (status || other < 0)
+        return status;
+    drop_pair(g, weight);
+    status = grow_pair(g, other, weight, &other_cost, err);
+    if (status || other_cost <= cost)
+        return status;
+    drop_pair(g, weight);
+    return grow_pair(g, root, weight, &cost, err);
+}
+
+banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_grown_pairs_problem *problem,
+                                      banyan_pair_packing *packing, banyan_error *err)
+{
+    grower g = {.graph = graph, .problem = problem, .bound = packing->bound_value};
+    banyan_status status = grower_init(&g, err);
+    double sum = 0;
+
+    if (!status)
+        status = find_near_roots(&g, err);
+    for (int k = 0; !status && k < problem->pair_limit; k++)
+        sum += g.weight[k] = pow(FALL, k);
+    for (int k = 0; !status && k < problem->pair_limit; k++) {
+        g.weight[k] *= g.bound / sum;
+        status = add_pair(&g, k, err);
+    }
+    if (!status)
+        status = banyan_pair_tools_hand_over(packing, &g.trees, &g.root, g.weight, err);
+    grower_fini(&g);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/start/grown_pairs.h: a limited number of pairs of trees on any network, for solve/round/rebalance.h
+ * to begin with. */
+#ifndef BANYAN_SOLVE_START_GROWN_PAIRS_H
+#define BANYAN_SOLVE_START_GROWN_PAIRS_H
+
+#include "solve/pack/pair_columns.h"
+
+typedef struct {
+    const int64_t *price; /* per arc: prices that prove the packing's bound */
+    const double *root;   /* per node: how much of the vector is best summed there */
+    int pair_limit;
+    int depth_limit; /* hops of a tree at most, where they allow a tree at all; 0: any number */
+} banyan_grown_pairs_problem;
+
+/* Trees of the packing are replaced. Their weights come to its bound, though arcs may be overloaded. */
+banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_grown_pairs_problem *problem,
+                                      banyan_pair_packing *packing, banyan_error *err);
+
+#endif
