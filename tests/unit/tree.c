@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/tree.c: the control tree up to 16,384 ranks: who is whose parent, how deep it is, and where ranks
- * find a refuge. */
+/* tests/unit/tree.c: the control tree up to 16,384 ranks: who is whose parent, how deep it is, and where
+ * ranks find a refuge. */
 #include "test.h"
 
 #include "group/control.h"
