@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/control_climb.c: the way around a parent that is lost, silent or leaves.
  *
- *              root                 Rank 5 asks its grandparent, and where that has no connection to spare the
- *            /   |   \              grandparent's other children, then higher ancestors up to the root. Whoever
- *           1  refuge 2 (lost)      takes it in tells it all that it has missed, and from then on all news.
- *                 \                 Plans and exchanges do not come this way: none are due in a group that
- *                  5                has lost a rank or whose rank leaves, and what a stopped parent holds
- * arrives when it goes on.
+ *              root              Rank 5 asks its grandparent, and where that has no connection to spare the
+ *            /   |   \           grandparent's other children, then higher ancestors up to the root.
+ *           1  refuge 2 (lost)   Whoever takes it in tells it all that it has missed, and from then on all
+ *                 \              news. Plans and exchanges do not come this way: none are due in a group
+ *                  5             that has lost a rank or whose rank leaves, and what a stopped parent holds
+ *                                arrives when it goes on.
  *
  * Where not even the root takes a connection, it is lost itself. Nothing here blocks; a rank that does not
  * answer is given as long as one may be silent. */

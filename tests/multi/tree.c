@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/multi/tree.c: a control tree of depth 3, since its fan-out is 2: ranks that die, stop, leave and
- * abort at every level of it. All survivors say the same, and go on. 0 1 2 3 4 5 6 7 8 9 10 11 12 */
+ * abort at every level of it. All survivors say the same, and go on.
+ *
+ *                   0
+ *             1           2
+ *          3     4     5     6
+ *         7 8   9 10 11 12 */
 #include "multi/calls.h"
 
 enum { RANKS = 13, ROUNDS = 3 };
