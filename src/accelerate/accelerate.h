@@ -21,7 +21,7 @@ typedef struct {
 /* 16 arrays of 32 x 32, 1 GHz, 32 bit. */
 banyan_accelerator banyan_accelerator_default(void);
 
-/* «default», or «32x32», «128x128x4» (arrays), with «,clock=1.5GHz» and «,bytes=2» (of a value) after it. */
+/* 'default', or '32x32', '128x128x4' (arrays), with ',clock=1.5GHz' and ',bytes=2' (of a value) after it. */
 banyan_status banyan_accelerator_parse(const char *text, banyan_accelerator *out, banyan_error *err);
 
 /* A convolution; a fully connected layer is one of a 1 x 1 input. Padding is part of the input's size. */
@@ -56,7 +56,7 @@ typedef struct {
 /* Reads the table (docs/formats/layers.md); the sentence of a failure names the line. */
 banyan_status banyan_dnn_parse(const char *name, const char *text, banyan_dnn **out, banyan_error *err);
 
-/* A file, or the name of a network that came with Banyan («resnet50»). */
+/* A file, or the name of a network that came with Banyan ('resnet50'). */
 banyan_status banyan_dnn_load(const char *path_or_name, banyan_dnn **out, banyan_error *err);
 void banyan_dnn_destroy(banyan_dnn *dnn); /* accepts NULL */
 

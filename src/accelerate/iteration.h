@@ -40,7 +40,7 @@ void banyan_iterate(const banyan_accelerator *accelerator, const banyan_dnn *dnn
 
 /* Bars of iterations on one scale; the caller frees *out. */
 typedef struct {
-    char title[64]; /* «multitree, overlapped» */
+    char title[64]; /* 'multitree, overlapped' */
     banyan_iteration iteration;
 } banyan_iteration_row;
 

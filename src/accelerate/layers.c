@@ -4,7 +4,7 @@
  *     # a comment
  *     layer,input,filter,channels,filters,stride
  *     conv1,224x224,7x7,3,64,2
- *     repeat,6                          what stands up to «end» comes six times; may be nested
+ *     repeat,6                          what stands up to 'end' comes six times; may be nested
  *     ffn1,1x1,1x1,512,2048,1
  *     end
  */
@@ -119,7 +119,7 @@ static int read_extent(const char *text, int *out)
     return 1;
 }
 
-/* «224x112»; the text is cut at the x. */
+/* '224x112'; the text is cut at the x. */
 static int read_size(char *text, int *height, int *width)
 {
     char *x = strchr(text, 'x');

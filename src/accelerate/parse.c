@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* accelerate/parse.c: an accelerator as a short text: «default», or «RxC[xN][,clock=HZ][,bytes=N]». */
+/* accelerate/parse.c: an accelerator as a short text: 'default', or 'RxC[xN][,clock=HZ][,bytes=N]'. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

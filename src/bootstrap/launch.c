@@ -120,7 +120,7 @@ static int port_of(const char *job)
     return FIRST_PORT + (int)(digest.value % PORTS);
 }
 
-/* «nid[001-004],x» begins with nid001. */
+/* 'nid[001-004],x' begins with nid001. */
 static void first_host(const char *list, char *out, size_t size)
 {
     size_t head = strcspn(list, "[,"), number = 0;

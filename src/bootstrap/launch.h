@@ -7,7 +7,7 @@
 #include "core/settings.h"
 
 typedef struct {
-    const char *launcher; /* «torchrun» */
+    const char *launcher; /* 'torchrun' */
     int rank, size;
     int local_rank, local_size; /* among the ranks of this host; -1 and 0: not said */
     char root[280];             /* HOST:PORT where ranks meet; empty: not known */

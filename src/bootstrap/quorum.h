@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-#define BANYAN_QUORUM_MAJORITY 0 /* otherwise the number of ranks that is asked for; «any» is 1 */
+#define BANYAN_QUORUM_MAJORITY 0 /* otherwise the number of ranks that is asked for; 'any' is 1 */
 #define BANYAN_QUORUM_TEXT 24
 
 /* "majority", "any" or "at_least:N". */

@@ -46,7 +46,7 @@ typedef struct {
 banyan_status banyan_store_exchange(banyan_store_visit *visit, banyan_card *mine, banyan_card *cards,
                                     banyan_error *err);
 
-/* «2, 4-6» of those ranks for which is_named is set; returns the buffer. */
+/* '2, 4-6' of those ranks for which is_named is set; returns the buffer. */
 const char *banyan_ranks_format(const char *is_named, int size, char *buffer, size_t bytes);
 
 #endif

@@ -32,7 +32,7 @@ banyan_status banyan_relays_parse(const char *text, banyan_relays *out, banyan_e
             *out = (banyan_relays)i;
             return BANYAN_SUCCESS;
         }
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relays is «%s»; it can be add, forward or none", text);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "relays is '%s'; it can be add, forward or none", text);
 }
 
 static void give_roles(sketch *s, const banyan_topology *topology, const int *active, int active_count,

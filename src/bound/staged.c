@@ -28,7 +28,7 @@ banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_e
             return BANYAN_SUCCESS;
         }
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                       "stages is «%s»; it can be pipelined, sequential or overlap", text);
+                       "stages is '%s'; it can be pipelined, sequential or overlap", text);
 }
 
 double banyan_staged_sum(const banyan_graph *graph, banyan_stages stages, const banyan_staged *staged)

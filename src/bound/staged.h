@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/staged.h: the best rate when reduce and broadcast are stages, as in the seed paper's problems 4 (one
- * after the other) and 8 (partly at once). */
+/* bound/staged.h: the best rate when reduce and broadcast are stages, as in the tree packing paper's
+ * problems 4 (one after the other) and 8 (partly at once). */
 #ifndef BANYAN_BOUND_STAGED_H
 #define BANYAN_BOUND_STAGED_H
 

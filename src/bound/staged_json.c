@@ -77,7 +77,7 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
     return banyan_text_take(&text, out, err);
 }
 
-/* «links g0->g1 and g2->g3», in the order of the arcs. 0: none has a price. */
+/* 'links g0->g1 and g2->g3', in the order of the arcs. 0: none has a price. */
 static int list_links(banyan_text *text, const banyan_topology *topology, const banyan_graph *graph,
                       const int64_t *price)
 {

@@ -7,11 +7,11 @@
 
 #include "core/status.h"
 
-/* Reads all of the file («-» is standard input); *out is NUL-terminated and the caller's to free.
+/* Reads all of the file ('-' is standard input); *out is NUL-terminated and the caller's to free.
  * Refuses folders and anything above 1 GiB. length may be NULL. */
 banyan_status banyan_file_load(const char *path, char **out, size_t *length, banyan_error *err);
 
-/* Writes via a temporary file and a rename, so that a reader never sees half a file («-»: standard
+/* Writes via a temporary file and a rename, so that a reader never sees half a file ('-': standard
  * output). */
 banyan_status banyan_file_save(const char *path, const char *bytes, size_t length, banyan_error *err);
 

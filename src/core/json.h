@@ -25,7 +25,7 @@ banyan_status banyan_json_parse(const char *text, size_t length, banyan_json **o
 void banyan_json_destroy(banyan_json *document); /* accepts NULL */
 
 banyan_json_type banyan_json_kind(const banyan_json *value);
-const char *banyan_json_kind_name(const banyan_json *value); /* «a string», for error sentences */
+const char *banyan_json_kind_name(const banyan_json *value); /* 'a string', for error sentences */
 
 /* Items of an array or fields of an object; 0 for anything else. */
 size_t banyan_json_count(const banyan_json *value);

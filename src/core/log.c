@@ -46,7 +46,7 @@ static banyan_status fail_subsystem(const char *word, banyan_error *err)
                        word);
 }
 
-/* «INIT,NET», «ALL», or «^COLL,NET»: all but these. */
+/* 'INIT,NET', 'ALL', or '^COLL,NET': all but these. */
 static banyan_status parse_subsystems(const char *text, unsigned *out, banyan_error *err)
 {
     const unsigned all = (1u << BANYAN_LOG_SUBSYSTEM_COUNT) - 1;

@@ -4,8 +4,8 @@
  *   [2026-01-31 12:00:00] host:pid:tid [rank] file.c:12 BANYAN WARN message
  *   host:pid:tid [rank] BANYAN INFO message
  *
- * A log is a value that its user carries along; there is no global one. Every function takes NULL for «no
- * log». Any thread may write: a line leaves in one piece. Messages are cut at some 2,000 bytes. */
+ * A log is a value that its user carries along; there is no global one. Every function takes NULL for 'no
+ * log'. Any thread may write: a line leaves in one piece. Messages are cut at some 2,000 bytes. */
 #ifndef BANYAN_CORE_LOG_H
 #define BANYAN_CORE_LOG_H
 

@@ -49,7 +49,7 @@ int banyan_near_find(const char *word, const char *const *names, int count)
     for (int i = 0; i < count; i++) {
         int distance = banyan_near_distance(word, names[i]);
 
-        /* A word cut short («hier» for «hierarchical») counts as near. */
+        /* A word cut short ('hier' for 'hierarchical') counts as near. */
         if (strlen(word) >= 3 && !strncmp(word, names[i], strlen(word)))
             distance = 1;
         if (distance < best_distance || (distance == best_distance && best < 0)) {

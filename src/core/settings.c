@@ -176,7 +176,7 @@ static banyan_status warn_unknown(banyan_settings *settings, const char *name, c
 }
 
 /* One NAME=VALUE from any source: kept, passed over because a stronger source has spoken, or warned about.
- * An empty number or choice is not set, as in «BANYAN_DEBUG= program». */
+ * An empty number or choice is not set, as in 'BANYAN_DEBUG= program'. */
 static banyan_status offer(banyan_settings *settings, const char *name, const char *value, const char *origin,
                            banyan_error *err)
 {

@@ -19,7 +19,7 @@
 #include "core/status.h"
 
 /* X(NAME, TYPE, default, form, text): BANYAN_NAME in the environment, BANYAN_SETTING_NAME in the code. form
- * is what is allowed: «A|B» for a choice, «LOW..HIGH» for numbers, NULL for any string. */
+ * is what is allowed: 'A|B' for a choice, 'LOW..HIGH' for numbers, NULL for any string. */
 #define BANYAN_SETTING_MAP(X)                                                                                \
     X(DEBUG, CHOICE, "NONE", "NONE|VERSION|WARN|INFO|TRACE", "how much is logged")                           \
     X(DEBUG_SUBSYS, STRING, "INIT,BOOTSTRAP,ENV,GRAPH,TUNING", NULL,                                         \
@@ -98,7 +98,7 @@ typedef enum {
 } banyan_setting;
 
 typedef struct {
-    const char *name; /* «BANYAN_TIMEOUT_MS» */
+    const char *name; /* 'BANYAN_TIMEOUT_MS' */
     banyan_setting_type type;
     const char *fallback; /* the default, as one would write it */
     const char *form;     /* what is allowed, or NULL */
@@ -106,14 +106,14 @@ typedef struct {
 } banyan_setting_info;
 
 const banyan_setting_info *banyan_setting_at(banyan_setting setting);
-const char *banyan_setting_type_name(banyan_setting_type type); /* «milliseconds» */
+const char *banyan_setting_type_name(banyan_setting_type type); /* 'milliseconds' */
 int banyan_setting_find(const char *name);                      /* -1: no such setting */
 
 typedef struct banyan_settings banyan_settings;
 
 /* Where settings are read from; the real ones are banyan_settings_load's. NULL: that source is not there. */
 typedef struct {
-    const char *const *environment; /* «NAME=VALUE» strings, ends with NULL */
+    const char *const *environment; /* 'NAME=VALUE' strings, ends with NULL */
     const char *conf_file;          /* before the environment's BANYAN_CONF_FILE */
     const char *home_file, *system_file;
 } banyan_settings_sources;
@@ -133,7 +133,7 @@ banyan_status banyan_settings_set(banyan_settings *settings, banyan_setting sett
                                   banyan_error *err);
 
 /* The value as it was written; never NULL, borrowed. shown is the same for people's eyes: a secret is
- * «***». */
+ * '***'. */
 const char *banyan_settings_shown(const banyan_settings *settings, banyan_setting setting);
 const char *banyan_settings_string(const banyan_settings *settings, banyan_setting setting);
 
@@ -142,7 +142,7 @@ int64_t banyan_settings_integer(const banyan_settings *settings, banyan_setting 
 
 double banyan_settings_seconds(const banyan_settings *settings, banyan_setting setting); /* both time types */
 
-/* «default», «environment», «program», or the file and line; borrowed. */
+/* 'default', 'environment', 'program', or the file and line; borrowed. */
 const char *banyan_settings_origin(const banyan_settings *settings, banyan_setting setting);
 int banyan_settings_is_default(const banyan_settings *settings, banyan_setting setting);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/show.h: sizes, times and rates as people read them: «64 MiB», «12.1 ms», «1.25 GB/s». What is not
- * finite is «-». Each returns the buffer. */
+/* core/show.h: sizes, times and rates as people read them: '64 MiB', '12.1 ms', '1.25 GB/s'. What is not
+ * finite is '-'. Each returns the buffer. */
 #ifndef BANYAN_SHOW_H
 #define BANYAN_SHOW_H
 

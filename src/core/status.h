@@ -10,7 +10,7 @@
 banyan_status banyan_fail(banyan_error *err, banyan_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts «PREFIX: » before the sentence that is there: a caller adds the file's name. */
+/* Puts 'PREFIX: ' before the sentence that is there: a caller adds the file's name. */
 void banyan_error_prefix(banyan_error *err, const char *prefix);
 
 /* What every failed allocation says. */

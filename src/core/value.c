@@ -25,7 +25,7 @@ static const unit time_units[] = {
     {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600},
 };
 
-/* Splits «1.5 GiB» into a number that is neither negative, hexadecimal nor infinite, and what follows it. */
+/* Splits '1.5 GiB' into a number that is neither negative, hexadecimal nor infinite, and what follows it. */
 static int split(const char *text, double *number, const char **rest)
 {
     char *end;

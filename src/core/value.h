@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/value.h: typed values as people write them: «64MiB», «30s», «on».
+/* core/value.h: typed values as people write them: '64MiB', '30s', 'on'.
  * Each sets *out only on success; a failure quotes the text and says what would have been right. */
 #ifndef BANYAN_CORE_VALUE_H
 #define BANYAN_CORE_VALUE_H
@@ -23,10 +23,10 @@ banyan_status banyan_value_seconds(const char *text, double plain_unit_s, double
 /* 1 yes true on y, 0 no false off n. */
 banyan_status banyan_value_boolean(const char *text, int *out, banyan_error *err);
 
-/* The index in «A|B|C», case ignored. */
+/* The index in 'A|B|C', case ignored. */
 banyan_status banyan_value_choice(const char *text, const char *choices, int *out, banyan_error *err);
 
-/* Copies the i-th of «A|B|C» into the buffer; 0 where there is none. */
+/* Copies the i-th of 'A|B|C' into the buffer; 0 where there is none. */
 int banyan_value_nth_choice(const char *choices, int i, char *buffer, size_t size);
 
 #endif

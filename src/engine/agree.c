@@ -3,7 +3,7 @@
  *
  * Rank 0 sends its list; every other rank looks for each of rank 0's names among its own, whatever their
  * order, and compares; then everybody's verdict goes to everybody, and all fail with the words of the lowest
- * rank that found something. The list is a line of what the config says, then «COUNT TYPE NAME» a line. */
+ * rank that found something. The list is a line of what the config says, then 'COUNT TYPE NAME' a line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -56,7 +56,7 @@ int banyan_program_find_inputs(banyan_program *program, const int *operation_of)
 /* program_whole.c, likewise: fills completes and divides_at_end. */
 int banyan_program_find_whole(banyan_program *program, const int *operation_of);
 
-/* «rank 3», or «relay node 7» for a node that is not active. */
+/* 'rank 3', or 'relay node 7' for a node that is not active. */
 const char *banyan_program_node_name(const banyan_schedule *schedule, int node, char *buffer, size_t size);
 
 #endif

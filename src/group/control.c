@@ -110,7 +110,7 @@ int banyan_control_was_away(banyan_control *control, char *sentence, size_t byte
     return 1;
 }
 
-/* Whose sign of life is missing: «; rank 3 has been silent for 2.1 s», or "". With the lock held. */
+/* Whose sign of life is missing: '; rank 3 has been silent for 2.1 s', or "". With the lock held. */
 static void describe_silent(banyan_control *control, char *buffer, size_t bytes)
 {
     char ranks[120];

@@ -67,7 +67,7 @@ void banyan_group_destroy(banyan_group *group); /* waits for its relays; accepts
 banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint *endpoint,
                                  const banyan_call *call, banyan_call_entry **out, banyan_error *err);
 
-/* «allreduce(count 10, float32, sum)», into the buffer. */
+/* 'allreduce(count 10, float32, sum)', into the buffer. */
 const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size);
 int banyan_call_is_same(const banyan_call *a, const banyan_call *b);
 

@@ -25,7 +25,7 @@ typedef struct {
     char group[BANYAN_STATUS_GROUP_TEXT];
 } banyan_status_door;
 
-/* The user's folder; the setting's value where that is not empty. «off», and what is too long for a socket's
+/* The user's folder; the setting's value where that is not empty. 'off', and what is too long for a socket's
  * address, give an empty text. */
 void banyan_status_folder(const char *setting, char out[BANYAN_STATUS_FOLDER_TEXT]);
 

@@ -117,7 +117,7 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     return BANYAN_SUCCESS;
 }
 
-/* The last part of «shm+ucx», where it is a message engine. */
+/* The last part of 'shm+ucx', where it is a message engine. */
 static const banyan_transport *wanted_engine(const banyan_world *world)
 {
     const char *wish = world->cards[0].transport, *plus = strchr(wish, '+');

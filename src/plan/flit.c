@@ -45,7 +45,7 @@ static banyan_status read_real(const char *value, double *out, banyan_error *err
     return BANYAN_SUCCESS;
 }
 
-/* «1GHz», «800MHz» or Hz. */
+/* '1GHz', '800MHz' or Hz. */
 static banyan_status read_clock(const char *value, double *out, banyan_error *err)
 {
     static const struct {

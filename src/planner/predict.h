@@ -6,7 +6,7 @@
 #include "schedule/timeline.h"
 #include "topology/topology.h"
 
-/* slice_bytes as in banyan_fluid_options. *model is «fluid» or «walk», a constant. */
+/* slice_bytes as in banyan_fluid_options. *model is 'fluid' or 'walk', a constant. */
 banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                              size_t slice_bytes, banyan_timeline **out, const char **model,
                              banyan_error *err);

@@ -13,7 +13,7 @@ typedef struct {
     banyan_collective collective;
     int root;
     size_t min_bytes, max_bytes;            /* inclusive */
-    char type[16];                          /* of the elements: «float32»; "": whatever it is */
+    char type[16];                          /* of the elements: 'float32'; "": whatever it is */
     char algorithm[48], key[32], value[32]; /* key "": no variant */
     double predicted_s;                     /* at the size that was asked; effort timed: measured */
     banyan_effort effort;

@@ -3,7 +3,7 @@
  *
  *            net
  *           /   \             A rack gets a switch of its own only when its trunk is slower than what its
- *         r0     h4           hosts, or those they talk to, can do; else its hosts hang on «net».
+ *         r0     h4           hosts, or those they talk to, can do; else its hosts hang on 'net'.
  *        /  \      \
  *      h0    h1     g4
  *     /  \     \

@@ -12,7 +12,7 @@ static void add_file(banyan_text *text, const unsigned char *bytes, size_t size)
     banyan_text_add_bytes(text, (const char *)bytes, size);
 }
 
-/* A «<» stands only inside strings of JSON, where it may be written so that no «</script>» ends the data. */
+/* A '<' stands only inside strings of JSON, where it may be written so that no '</script>' ends the data. */
 static void add_data(banyan_text *text, const char *data)
 {
     while (*data) {

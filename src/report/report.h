@@ -28,7 +28,7 @@ typedef struct {
 /* What no algorithm can pass, and why. */
 typedef struct {
     double bytes_per_s; /* NAN: not known, and nothing below holds */
-    const char *kind;   /* «cut», «partition», «prices» */
+    const char *kind;   /* 'cut', 'partition', 'prices' */
     const char *words;
     int part_count;
     const int *part;      /* by node; -1: does not matter */

@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "report/report.h"
 
-/* Appends a JSON array with one string a link; each character is a moment, from «0» (idle) to «-» (full) in
+/* Appends a JSON array with one string a link; each character is a moment, from '0' (idle) to '-' (full) in
  * the order of BANYAN_REPORT_DIGITS. total_s is the time that all moments together make up. */
 #define BANYAN_REPORT_DIGITS "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-"
 

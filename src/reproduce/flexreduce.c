@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/flexreduce.c: the evaluation of FlexReduce: the example of Fig. 2 and Fig. 4 (a) to (f).
  *
- * The paper measured 4 to 12 GPUs in two and three machines «connected via local Ethernet», whose speed it
+ * The paper measured 4 to 12 GPUs in two and three machines 'connected via local Ethernet', whose speed it
  * does not give. Here the fluid simulator plays the same machines with 1 Gb/s and 50 us between them and 10
  * GB/s inside, and the paper's own Eq. 6 stands beside it. */
 #include <math.h>

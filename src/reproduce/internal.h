@@ -53,9 +53,9 @@ void figure_names_fini(figure_names *names);
 /* The point of a series at a label, or NULL. */
 const figure_point *figure_find(const banyan_figure *figure, const char *series, const char *label);
 
-const char *origin_name(banyan_origin origin); /* «ours», «paper», «other» */
+const char *origin_name(banyan_origin origin); /* 'ours', 'paper', 'other' */
 
-const char *whose_name(banyan_origin origin); /* of a comparison: «ours», «paper», «others» */
+const char *whose_name(banyan_origin origin); /* of a comparison: 'ours', 'paper', 'others' */
 
 /* Four digits: 12.34, 1235, 0.00012. */
 void add_short_number(banyan_text *text, double value);

@@ -35,7 +35,7 @@ extern const multitree_rival multitree_rivals[RIVAL_COUNT];
 
 /* One simulation that is wanted. */
 typedef struct {
-    const char *network; /* «torus:4x4», to which the paper's links are added */
+    const char *network; /* 'torus:4x4', to which the paper's links are added */
     int rival;
     int flow;           /* a banyan_flow_control, or -1: the rival's own */
     int interface_kind; /* a banyan_interface_kind, or -1: the rival's own */
@@ -54,7 +54,7 @@ banyan_status multitree_load(const char *network, banyan_topology **out, banyan_
 /* The best possible all-reduce on it, in bytes a second. */
 banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_error *err);
 
-/* «32 KiB», «4 MiB». */
+/* '32 KiB', '4 MiB'. */
 void multitree_name_size(size_t bytes, char *out, size_t size);
 
 /* What the parts hand on: the 8x8 torus of Fig. 9 gives the costs of Fig. 11. */

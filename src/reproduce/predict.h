@@ -17,7 +17,7 @@ banyan_status paper_network_init(paper_network *network, const char *spec, const
 void paper_network_fini(paper_network *network);
 
 /* Built, proven and predicted by the fluid simulator (the walk where that would take long). option:
- * «key=value» for the algorithm, or NULL. */
+ * 'key=value' for the algorithm, or NULL. */
 banyan_status paper_network_predict(const paper_network *network, const char *algorithm, const char *option,
                                     size_t bytes, double *seconds, banyan_error *err);
 

@@ -30,7 +30,7 @@ typedef struct banyan_reproduction banyan_reproduction;
 typedef struct banyan_figure banyan_figure;
 
 typedef struct {
-    const char *name;  /* «multitree» */
+    const char *name;  /* 'multitree' */
     const char *title; /* of the paper, with authors and year */
     const char *about; /* what is rerun, in a sentence or two */
     banyan_status (*run)(banyan_reproduction *reproduction, banyan_error *err);
@@ -45,7 +45,7 @@ const banyan_paper *banyan_paper_find(const char *name); /* NULL: none */
 typedef enum {
     BANYAN_FIGURE_LINES,  /* a line a series over x */
     BANYAN_FIGURE_BARS,   /* groups of bars: a group an x, a bar a series */
-    BANYAN_FIGURE_STACKS, /* the same, and a bar is a pile of parts: series «ring/exposed» */
+    BANYAN_FIGURE_STACKS, /* the same, and a bar is a pile of parts: series 'ring/exposed' */
     BANYAN_FIGURE_TABLE   /* no picture: a row an x, a column a series */
 } banyan_figure_kind;
 
@@ -56,18 +56,18 @@ typedef enum {
 } banyan_origin;
 
 typedef struct {
-    const char *name;    /* «fig9a»: a-z, 0-9 and dashes; files are named for it */
+    const char *name;    /* 'fig9a': a-z, 0-9 and dashes; files are named for it */
     const char *title;   /* one line */
     const char *setting; /* how it was run: engine, network, sizes, and what one should know */
     banyan_figure_kind kind;
-    const char *x, *y; /* what the axes show, with the unit: «size», «GB/s» */
+    const char *x, *y; /* what the axes show, with the unit: 'size', 'GB/s' */
     int is_log_x, is_log_y;
     double tolerance; /* the share by which ours may differ from the committed ones; negative: not held */
 } banyan_figure_head;
 
 banyan_figure *banyan_figure_open(banyan_reproduction *reproduction, const banyan_figure_head *head);
 
-/* A value of a series at x. label: how x reads («1 MiB»); NULL: the number. Bars and tables go by the label,
+/* A value of a series at x. label: how x reads ('1 MiB'); NULL: the number. Bars and tables go by the label,
  * in the order of first mention. */
 void banyan_figure_add(banyan_figure *figure, banyan_origin origin, const char *series, double x,
                        const char *label, double value);

@@ -29,7 +29,7 @@ void picture_add_title(picture *p, const figure_point *point); /* what the mouse
 
 banyan_status picture_add_bars(picture *p, banyan_error *err);
 
-/* «ring/exposed» is the part «exposed» of the pile «ring». */
+/* 'ring/exposed' is the part 'exposed' of the pile 'ring'. */
 int picture_pile_length(const char *series);
 
 #endif

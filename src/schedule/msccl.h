@@ -109,7 +109,7 @@ int banyan_msccl_node_count(const banyan_msccl_program *program, int rank);
 /* The number of a step within its block. */
 int banyan_msccl_step_number(const banyan_msccl_program *program, int step);
 
-/* «rank 1, tb 0, step 2 (line 14)»; without the line when it has none. The buffer is the caller's. */
+/* 'rank 1, tb 0, step 2 (line 14)'; without the line when it has none. The buffer is the caller's. */
 const char *banyan_msccl_step_name(const banyan_msccl_program *program, int step, char *buffer, size_t size);
 
 #endif

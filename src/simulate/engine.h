@@ -20,7 +20,7 @@ typedef enum {
     BANYAN_BEFORE_ALL
 } banyan_before;
 
-/* A transfer sends message number «sent» next and applies number «applied» next. It waits for at most one
+/* A transfer sends message number 'sent' next and applies number 'applied' next. It waits for at most one
  * other transfer to send, and for one to apply; who waits for it hangs in one of its two lists. All that a
  * message asks of a transfer lies in one line of the cache: there are thousands, met in no order. */
 typedef struct {

@@ -23,7 +23,7 @@ static int64_t earliest_wake(const flit_fabric *f)
     return wake;
 }
 
-/* «message of transfer 3, flow 1, from g0 to g2» */
+/* 'message of transfer 3, flow 1, from g0 to g2' */
 static void name_packet(const flit_fabric *f, const flit_job *job, const flit_lane *lane, char *buffer,
                         size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/flit_fabric.h: routers, links, packets and paths of one simulation, all in one place.
- * Internal to the flit engine. A «lane» is a virtual channel of one input or output. */
+ * Internal to the flit engine. A 'lane' is a virtual channel of one input or output. */
 #ifndef BANYAN_SIMULATE_FLIT_FABRIC_H
 #define BANYAN_SIMULATE_FLIT_FABRIC_H
 

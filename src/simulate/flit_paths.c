@@ -4,8 +4,8 @@
  *
  * On a grid that wraps, where all paths go dimension by dimension the short way, a packet that goes round the
  * edge of a dimension uses class 1 along that dimension, any other class 0: neither class can close a circle,
- * as nobody goes further than half round. Elsewhere we walk depth-first over the graph «link a is followed by
- * link b on some path». Where a path goes back to a link that was being walked, it moves up one class;
+ * as nobody goes further than half round. Elsewhere we walk depth-first over the graph 'link a is followed by
+ * link b on some path'. Where a path goes back to a link that was being walked, it moves up one class;
  * without circles there is one class. Should there be more classes than lanes, the last one takes the rest,
  * and the watchdog remains. Cost: the links of all paths. */
 #include <stdlib.h>

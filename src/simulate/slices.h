@@ -32,7 +32,7 @@ banyan_status banyan_slices_time_rounds(const banyan_schedule *schedule, const b
 banyan_status banyan_slices_find_meeting(const banyan_schedule *schedule, const banyan_topology *topology,
                                          const banyan_paths *paths, int *flows_meet, banyan_error *err);
 
-/* How many messages of the transfer «before» must be done for message number k (from 0) of the other. */
+/* How many messages of the transfer 'before' must be done for message number k (from 0) of the other. */
 int banyan_slices_needed(const banyan_schedule *schedule, const banyan_slices *slices, int transfer, int k,
                          int before);
 

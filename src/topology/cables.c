@@ -162,7 +162,7 @@ void banyan_cables_add_label(banyan_text *text, const banyan_cable *cable)
     }
 }
 
-/* Whether the second name is the first with its number raised by one: «g7», «g8». */
+/* Whether the second name is the first with its number raised by one: 'g7', 'g8'. */
 static int follows(const char *a, const char *b)
 {
     size_t i = strlen(a), j = strlen(b);

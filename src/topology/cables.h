@@ -34,15 +34,15 @@ const banyan_cable *banyan_cables_between(const banyan_cables *cables, int a, in
 
 int banyan_cables_alike(const banyan_cable *x, const banyan_cable *y); /* the same bandwidths */
 
-/* «100 Gb/s», and for a cable whose directions differ «10 Gb/s one way, 5 Gb/s back». */
+/* '100 Gb/s', and for a cable whose directions differ '10 Gb/s one way, 5 Gb/s back'. */
 void banyan_cables_add_bandwidth(banyan_text *text, double bytes_per_s);
 void banyan_cables_add_label(banyan_text *text, const banyan_cable *cable);
 
-/* «g0-g7 s0 s1»: ids must ascend; runs of three and more are drawn together. At most `most` runs (0: all). */
+/* 'g0-g7 s0 s1': ids must ascend; runs of three and more are drawn together. At most `most` runs (0: all). */
 void banyan_cables_add_names(banyan_text *text, const banyan_topology *topology, const int *ids, int count,
                              int most);
 
-/* «hosts:2+3: 5 workers in 2 hosts, 3 switches, 14 links, latency 1 us» */
+/* 'hosts:2+3: 5 workers in 2 hosts, 3 switches, 14 links, latency 1 us' */
 void banyan_cables_add_title(banyan_text *text, const banyan_topology *topology);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct {
     int is_dealt;
 } damage;
 
-/* Also « (did you mean g1?)», or an empty text. */
+/* Also ' (did you mean g1?)', or an empty text. */
 static void hint_at_node(const banyan_topology *topology, const char *name, char *out, size_t size)
 {
     const char **names = banyan_alloc((size_t)topology->node_count, sizeof *names);
@@ -56,7 +56,7 @@ static banyan_status no_such_node(const banyan_topology *topology, const char *o
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s: there is no node '%s'%s", option, name, hint);
 }
 
-/* Reads «A-B» cut at the dash; the text is changed for the moment. Returns 1 when both are nodes. */
+/* Reads 'A-B' cut at the dash; the text is changed for the moment. Returns 1 when both are nodes. */
 static int try_cut(const banyan_topology *topology, char *text, char *dash, target *out)
 {
     int arrow = dash[1] == '>';

@@ -214,7 +214,7 @@ static void add_labels(picture *p)
         const banyan_layout_box *a = &p->layout.boxes[l->a], *b = &p->layout.boxes[l->b];
         double top = a->y - a->height / 2, share = 0.42;
 
-        /* «16 × 100 Gb/s» would run into its neighbour. */
+        /* '16 × 100 Gb/s' would run into its neighbour. */
         if (!a->row && l->count > 1 && a->width < 5 * font)
             continue;
         /* A cable past other switches has no place of its own for one. */

@@ -100,7 +100,7 @@ static int is_switch(const tree *t, int group)
     return t->cables->topology->nodes[t->cables->start[group]].kind == BANYAN_NODE_SWITCH;
 }
 
-/* Half-way along a longest path. Of two middles a switch is better, and then the later one: «net» comes
+/* Half-way along a longest path. Of two middles a switch is better, and then the later one: 'net' comes
  * last. */
 static int find_middle(tree *t, int begin, int end)
 {

@@ -64,7 +64,7 @@ typedef struct {
     const banyan_generator *generator;
     banyan_generator_request request;
     unsigned seen;      /* bit i: the field of option i was given */
-    banyan_text damage; /* «down=...,degrade=...» */
+    banyan_text damage; /* 'down=...,degrade=...' */
 } reading;
 
 int banyan_generator_count(void)

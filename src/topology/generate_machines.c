@@ -4,7 +4,7 @@
  *   dgx1     8 GPUs in NVIDIA's hybrid cube mesh: two fully joined fours, and four cables between them. Each
  *            GPU has six NVLinks of 25 GB/s each way; where two run side by side the cable has 50 GB/s.
  *   dgx2     16 GPUs on NVSwitches that act as one: 6 NVLinks of 25 GB/s, 150 GB/s a GPU.
- *   abci     ABCI's first machine (Ueno and Yokota, «Exhaustive study of hierarchical AllReduce patterns»,
+ *   abci     ABCI's first machine (Ueno and Yokota, 'Exhaustive study of hierarchical AllReduce patterns',
  *            CCGRID 2019): nodes of four V100, each pair joined by two NVLinks (50 GB/s), two GPUs on a PCIe
  *            switch (gen 3, 16 lanes: 15.75 GB/s) with one EDR adapter (12.5 GB/s). 32 of a rack's 34 nodes
  *            are used; in a rack there is full bisection, between racks a third of it: 34 x 25 / 3 GB/s. */

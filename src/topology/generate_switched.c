@@ -15,7 +15,7 @@
  * Fat-tree: every leaf has one cable to every spine. With oversubscription f a leaf of W workers has W/f
  * worth of a worker's speed upwards, in ceil(W/f) equal cables: whole cables where that divides.
  *
- * BiGraph (Dong et al., «EFLOPS», HPCA 2020; MultiTree's 4x8 and 4x16): WORKERS x SWITCHES, half of the
+ * BiGraph (Dong et al., 'EFLOPS', HPCA 2020; MultiTree's 4x8 and 4x16): WORKERS x SWITCHES, half of the
  * switches in each of two layers, workers on both, every switch joined to every switch of the other layer and
  * to none of its own. The cables between switches run at a worker's speed, or faster where there are more
  * workers on a switch than switches opposite, so that a switch can always pass on what its workers send. */

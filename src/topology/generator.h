@@ -16,7 +16,7 @@
 #define BANYAN_GENERATOR_MOST_WORKERS 65536
 #define BANYAN_GENERATOR_MOST_LINKS 4194304
 
-/* «2x2+3x4:5»: three parts, of which the second is a list of two, and a number at the end. */
+/* '2x2+3x4:5': three parts, of which the second is a list of two, and a number at the end. */
 typedef struct {
     int part_count;
     int first[BANYAN_MAX_DIMENSIONS + 1]; /* part p holds values[first[p]] .. values[first[p + 1] - 1] */
@@ -49,7 +49,7 @@ typedef struct {
     banyan_generator_settings settings;
 } banyan_generator_request;
 
-/* Which options a generator understands; «gbps» and «latency» are understood by all. */
+/* Which options a generator understands; 'gbps' and 'latency' are understood by all. */
 enum {
     BANYAN_GENERATOR_LOCAL = 1,
     BANYAN_GENERATOR_RACK = 2,
@@ -81,7 +81,7 @@ extern const banyan_generator banyan_generator_ring, banyan_generator_line, bany
 int banyan_generator_fits(const banyan_generator_request *request, banyan_topology_builder *builder,
                           double workers, double links);
 
-/* «h3», or the prefix alone for number -1. */
+/* 'h3', or the prefix alone for number -1. */
 void banyan_generator_name(char out[16], const char *prefix, int number);
 
 /* g0, g1, ... without a host. */
@@ -100,7 +100,7 @@ int banyan_generator_whole_tail(const banyan_generator_request *request, banyan_
 int banyan_generator_add_switch(const banyan_generator_request *request, banyan_topology_builder *builder,
                                 const char *prefix, int number);
 
-/* Whether «key=value» of this length is damage, and banyan_topology_damage with a name for what comes out. */
+/* Whether 'key=value' of this length is damage, and banyan_topology_damage with a name for what comes out. */
 int banyan_damage_is_option(const char *option, size_t length);
 banyan_status banyan_damage_apply(const banyan_topology *topology, const char *options, const char *name,
                                   banyan_topology **out, banyan_error *err);

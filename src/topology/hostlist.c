@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/hostlist.c: expands «a,rack[1-2]n[01-16]» name by name, without a list of them.
+/* topology/hostlist.c: expands 'a,rack[1-2]n[01-16]' name by name, without a list of them.
  *
  * An expression is plain text and brackets in turn. A counter a bracket, like the wheels of an odometer,
  * tells which number of which range comes next; the last bracket turns fastest. Nothing is expanded before
  * the whole expression was checked, and the names of one expression are counted first, so that
- * «n[0-999999999]» is one sentence and not a long wait. */
+ * 'n[0-999999999]' is one sentence and not a long wait. */
 #include "topology/hostlist.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct {
     banyan_word tail; /* the plain text after the last bracket */
 } expression;
 
-/* «3» or «08-15» from the head of the text; what follows its comma stays. */
+/* '3' or '08-15' from the head of the text; what follows its comma stays. */
 static int take_range(banyan_word *rest, range *out)
 {
     const char *comma = memchr(rest->at, ',', rest->length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/hostlist.h: Slurm's short form of many names: «tux[0-3,12]» is tux0, tux1, tux2, tux3 and
+/* topology/hostlist.h: Slurm's short form of many names: 'tux[0-3,12]' is tux0, tux1, tux2, tux3 and
  * tux12. */
 #ifndef BANYAN_TOPOLOGY_HOSTLIST_H
 #define BANYAN_TOPOLOGY_HOSTLIST_H

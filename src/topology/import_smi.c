@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/import_smi.c: the matrix that «nvidia-smi topo -m» prints.
+/* topology/import_smi.c: the matrix that 'nvidia-smi topo -m' prints.
  *
  *             GPU0    GPU1    GPU2    GPU3    NIC0    CPU Affinity
  *     GPU0     X      NV2     PHB     SYS     PIX     0-19
@@ -62,7 +62,7 @@ static size_t strip_escapes(const char *text, size_t length, char *out)
     return written;
 }
 
-/* The number in «GPU12», or -1. */
+/* The number in 'GPU12', or -1. */
 static int gpu_number(banyan_word word)
 {
     int number;
@@ -80,7 +80,7 @@ static int gpu_number_of(const matrix *in, int device)
     return gpu_number((banyan_word){name, strlen(name)});
 }
 
-/* Ends the device columns: «CPU Affinity», «NUMA Affinity», «GPU NUMA ID». */
+/* Ends the device columns: 'CPU Affinity', 'NUMA Affinity', 'GPU NUMA ID'. */
 static int is_fact_column(banyan_word word)
 {
     return banyan_word_is(word, "CPU") || banyan_word_is(word, "NUMA") || banyan_word_is(word, "GPU");

@@ -330,7 +330,7 @@ static void write_node(banyan_text *text, const banyan_topology *topology, int i
     banyan_text_add(text, "}");
 }
 
-/* A link and the next one are written as one «both» when they are each other's way back. */
+/* A link and the next one are written as one 'both' when they are each other's way back. */
 static int is_cable(const banyan_topology *topology, int i)
 {
     const banyan_link *a = &topology->links[i], *b = a + 1;

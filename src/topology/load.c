@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/load.c: whatever a user may type as a network: a file in any form that we read, or a generator.
  *
- *   cluster.json             a file (also one of the forms of import.h; «-» is standard input)
+ *   cluster.json             a file (also one of the forms of import.h; '-' is standard input)
  *   cluster.json,down=g3-s0  the same, damaged
  *   torus:4x4,gbps=10        a generator, where no file is called so
  *
@@ -16,7 +16,7 @@
 #include "topology/import.h"
 #include "topology/topology.h"
 
-/* A folder is no network: «torus» may well be the name of one. */
+/* A folder is no network: 'torus' may well be the name of one. */
 static int is_file(const char *path)
 {
     struct stat facts;

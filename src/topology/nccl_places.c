@@ -39,7 +39,7 @@ int banyan_nccl_begins(const banyan_nccl_places *in, int i, const char *attribut
     return value && !strncmp(value, prefix, strlen(prefix));
 }
 
-/* «0000:1a:00.0» without its marks, as one number. */
+/* '0000:1a:00.0' without its marks, as one number. */
 static banyan_status read_busid(const banyan_nccl_places *in, int i, const char *attribute, uint64_t *out,
                                 banyan_error *err)
 {
@@ -66,7 +66,7 @@ static banyan_status read_busid(const banyan_nccl_places *in, int i, const char 
     return BANYAN_SUCCESS;
 }
 
-/* «8 GT/s», «16.0 GT/s PCIe», «Unknown speed» and nothing are what kernels say. */
+/* '8 GT/s', '16.0 GT/s PCIe', 'Unknown speed' and nothing are what kernels say. */
 static banyan_status read_pcie(const banyan_nccl_places *in, int i, double *bytes_per_s, banyan_error *err)
 {
     const char *speed = banyan_xml_get(in->xml, i, "link_speed");

@@ -3,7 +3,7 @@
  * that the link by which each node goes there: where several links go downhill the destination's number
  * picks one of them (D-mod-k). A route is then a walk from link to link.
  *
- * For up-down routes there are two distances: «down», using only links away from the core, and «any»,
+ * For up-down routes there are two distances: 'down', using only links away from the core, and 'any',
  * which may first climb. A walk that has begun to descend never climbs again, so a node has two ways on:
  * one for each state.
  *
@@ -83,7 +83,7 @@ static int *shortest_to(const banyan_routes *routes, int dst)
     return distance;
 }
 
-/* «any»(v) = least of «down»(v) and 1 + «any»(u) over up links v->u. Levels rise along up links, so one sweep
+/* 'any'(v) = least of 'down'(v) and 1 + 'any'(u) over up links v->u. Levels rise along up links, so one sweep
  * over nodes from the core outwards would do; relaxing until nothing changes is simpler and as exact. */
 static int *updown_to(const banyan_routes *routes, int dst)
 {

@@ -37,7 +37,7 @@ int banyan_word_is(banyan_word word, const char *text);      /* case counts */
 int banyan_word_is_like(banyan_word word, const char *text); /* case does not */
 int banyan_word_begins(banyan_word word, const char *text);
 
-/* A decimal number, such as «-1.5e3», whatever the locale is; 0 if it is none. Too large is infinite. */
+/* A decimal number, such as '-1.5e3', whatever the locale is; 0 if it is none. Too large is infinite. */
 int banyan_word_number(banyan_word word, double *out);
 
 /* Digits alone, at most high; 0 if not. */

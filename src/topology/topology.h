@@ -63,7 +63,7 @@ int banyan_topology_find_link(const banyan_topology *topology, int src, int dst)
 int banyan_topology_worker_number(const banyan_topology *topology,
                                   int node); /* among workers; -1: a switch */
 
-/* Reads «0,1,4-7» or «g0,g3» (worker numbers or names) into node ids, ascending, without doubles.
+/* Reads '0,1,4-7' or 'g0,g3' (worker numbers or names) into node ids, ascending, without doubles.
  * NULL or "" or "all" means all workers. On success the caller frees *out. */
 banyan_status banyan_topology_parse_active(const banyan_topology *topology, const char *text, int **out,
                                            int *count, banyan_error *err);

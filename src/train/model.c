@@ -102,7 +102,7 @@ static banyan_status read_header(reader *in, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* A plain decimal number; strtod alone would also take «inf», «0x1» and what follows the word. */
+/* A plain decimal number; strtod alone would also take 'inf', '0x1' and what follows the word. */
 static int scan_number(word w, double *out)
 {
     char copy[48], *end;

@@ -42,7 +42,7 @@ typedef struct {
 banyan_status banyan_model_parse(const char *text, size_t length, const char *name, int element_bytes,
                                  banyan_model **out, banyan_error *err);
 
-/* A file, or the name of a model that came with Banyan («resnet152»). */
+/* A file, or the name of a model that came with Banyan ('resnet152'). */
 banyan_status banyan_model_load(const char *name, int element_bytes, banyan_model **out, banyan_error *err);
 
 /* From a profile: tensor i has so many bytes and was ready so long after backward began. They may be in any
@@ -76,13 +76,13 @@ typedef struct {
 banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma, double link_s_per_byte,
                                  banyan_cost *out, banyan_error *err);
 
-/* «linear:A,B[,GAMMA[,LINK]]». GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
- * «none» takes the cap away. Or «table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]», the speeds being those
+/* 'linear:A,B[,GAMMA[,LINK]]'. GAMMA is 2 and LINK is B if left out: one all-reduce then fills the link. LINK
+ * 'none' takes the cap away. Or 'table:BYTES=SECONDS,BYTES=SECONDS,...[;SPEED,...]', the speeds being those
  * of each of two, three, ... at a time. */
 banyan_status banyan_cost_parse(const char *text, banyan_cost *out, banyan_error *err);
 
 /* The line through measured (bytes, seconds) that errs least in proportion; worst_error is the largest
- * |fit / measured - 1|. Contention as for «linear:A,B». */
+ * |fit / measured - 1|. Contention as for 'linear:A,B'. */
 banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int count, banyan_cost *out,
                               double *worst_error, banyan_error *err);
 
@@ -95,7 +95,7 @@ banyan_status banyan_cost_table(const double *bytes, const double *seconds, int 
  * sizes. */
 banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_error *err);
 
-/* cost.c's helper for «table:...». */
+/* cost.c's helper for 'table:...'. */
 banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
 
 /* Everything takes so many times as long. */

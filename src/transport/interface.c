@@ -50,7 +50,7 @@ static int is_in_network(const banyan_address *address, const banyan_address *ne
     return address->family == network->family;
 }
 
-/* Reads «10.0.0.0/8» or «::1»; 0 when the word is no such thing. */
+/* Reads '10.0.0.0/8' or '::1'; 0 when the word is no such thing. */
 static int read_network(const char *word, banyan_address *network, int *bits)
 {
     char number[LONGEST_WORD];

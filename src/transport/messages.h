@@ -18,7 +18,7 @@ typedef struct {
     const char *mpi;      /* BANYAN_MPI */
     size_t message_bytes; /* the longest message; the same everywhere */
     void *context;
-    /* «rank 3»; into the buffer or elsewhere. */
+    /* 'rank 3'; into the buffer or elsewhere. */
     const char *(*name)(void *context, int member, char *buffer, size_t size);
     /* Tells the other members that the group is over; from any thread. */
     void (*spread)(void *context, banyan_status status, const char *sentence);

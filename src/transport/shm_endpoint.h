@@ -63,7 +63,7 @@ typedef struct {
     uint64_t look_position, look_bytes;
 } shm_endpoint;
 
-/* «rank 3» or «relay node 7», then the process. */
+/* 'rank 3' or 'relay node 7', then the process. */
 const char *banyan_shm_member_name(const shm_endpoint *endpoint, int member, char *buffer, size_t size);
 
 /* Whether its process has ended without closing its endpoint. */

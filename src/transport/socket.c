@@ -70,7 +70,7 @@ const char *banyan_address_format(const banyan_address *address, char buffer[BAN
     return buffer;
 }
 
-/* Cuts «HOST:PORT» and «[HOST]:PORT» in two. */
+/* Cuts 'HOST:PORT' and '[HOST]:PORT' in two. */
 static int cut(const char *text, char *host, size_t size, const char **port)
 {
     const char *colon = strrchr(text, ':'), *begin = text, *end = colon;

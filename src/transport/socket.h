@@ -17,10 +17,10 @@ typedef struct {
 
 #define BANYAN_ADDRESS_TEXT 72
 
-/* «10.0.0.1:4000» or «[fe80::1%2]:4000»; returns the buffer. */
+/* '10.0.0.1:4000' or '[fe80::1%2]:4000'; returns the buffer. */
 const char *banyan_address_format(const banyan_address *address, char buffer[BANYAN_ADDRESS_TEXT]);
 
-/* Reads «HOST:PORT», where an IPv6 number stands in brackets; names are looked up. family 0: any. */
+/* Reads 'HOST:PORT', where an IPv6 number stands in brackets; names are looked up. family 0: any. */
 banyan_status banyan_address_parse(const char *text, int family, banyan_address *out, banyan_error *err);
 
 #define BANYAN_INTERFACES 4 /* that one process uses together */
@@ -34,9 +34,9 @@ typedef struct {
 /* Whether the address lies in the interface's network: it is reached without a router. */
 int banyan_interface_leads_to(const banyan_interface *interface, const banyan_address *to);
 
-/* Which addresses others should reach us at. wish is NCCL's grammar: «eth» (names that begin so),
- * «=eth0,eth1» (exactly these), «^docker,lo» (all but names that begin so), or an address or network such as
- * «10.1.0.0/16». Empty: the first interface that is up and neither loopback nor docker, else loopback. Where
+/* Which addresses others should reach us at. wish is NCCL's grammar: 'eth' (names that begin so),
+ * '=eth0,eth1' (exactly these), '^docker,lo' (all but names that begin so), or an address or network such as
+ * '10.1.0.0/16'. Empty: the first interface that is up and neither loopback nor docker, else loopback. Where
  * several fit, each gives its first address of the family that the first one has, up to `most`. */
 banyan_status banyan_interface_choose(const char *wish, int family, int most, banyan_interface *out,
                                       int *count, banyan_error *err);

@@ -25,7 +25,7 @@ typedef struct {
     size_t buffer_bytes; /* of a socket; 0: the kernel's choice */
     int timeout_ms;      /* for so long a connection whose handshake is cut short is begun again */
     void *context;
-    /* «rank 3»; into the buffer or elsewhere. */
+    /* 'rank 3'; into the buffer or elsewhere. */
     const char *(*name)(void *context, int member, char *buffer, size_t size);
     /* Tells the other members that the group is over; from any thread. */
     void (*spread)(void *context, banyan_status status, const char *sentence);

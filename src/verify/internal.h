@@ -17,10 +17,10 @@ typedef struct {
 void banyan_judge_report(banyan_judge *judge, size_t transfer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* «transfer 17 (round 2, g1->g3)» */
+/* 'transfer 17 (round 2, g1->g3)' */
 const char *banyan_judge_transfer_name(const banyan_judge *judge, size_t transfer, char *buffer, size_t size);
 
-/* «rank 3 (g3)», or «node 9 (s0)» for one that is not active. */
+/* 'rank 3 (g3)', or 'node 9 (s0)' for one that is not active. */
 const char *banyan_judge_node_name(const banyan_judge *judge, int node, char *buffer, size_t size);
 
 /* The two halves of the proof. */

@@ -257,8 +257,8 @@ static void check_refusal(const char *key, const char *value, const char *senten
 
 TEST(wrong_options_are_named)
 {
-    check_refusal("relays", "perhaps", "relays is «perhaps»");
-    check_refusal("stages", "three", "stages is «three»");
+    check_refusal("relays", "perhaps", "relays is 'perhaps'");
+    check_refusal("stages", "three", "stages is 'three'");
     check_refusal("method", "magic", "method is 'magic'");
     check_refusal("max-trees", "0", "max-trees");
 }

@@ -250,7 +250,7 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
         i++;
     if (i == 3)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "stages is «%s»; it can be pipelined, sequential or overlap", text);
+                           "stages is '%s'; it can be pipelined, sequential or overlap", text);
     out->stages = (banyan_stages)i;
     for (i = 0; i < 3 && strcmp(method, methods[i]);)
         i++;

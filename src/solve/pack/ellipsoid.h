@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/pack/ellipsoid.h: the seed paper's way to a set of trees, in a form that works; for small graphs. */
+/* solve/pack/ellipsoid.h: the tree packing paper's way to a set of trees, in a form that works; for small
+ * graphs. */
 #ifndef BANYAN_SOLVE_PACK_ELLIPSOID_H
 #define BANYAN_SOLVE_PACK_ELLIPSOID_H
 

@@ -3,10 +3,11 @@
  *
  *     maximise sum over roots v of chi(v),  chi(v) = weight of in-trees to v = weight of out-trees from v
  *
- * Stages say which capacities they share. Pipelined: both kinds share each arc. Sequential: each kind has the
- * arcs for itself, one after the other (problem 4 of the seed paper). Overlap: out-trees may also run beside
- * the in-trees (its problem 8). Prices y prove a bound: for every root the cheapest in-tree and the cheapest
- * out-tree cost some sum; capacity times price, over the least such sum, cannot be passed. */
+ * Stages say which capacities they share. Pipelined: both kinds share each arc. Sequential: each kind has
+ * the arcs for itself, one after the other (problem 4 of the tree packing paper). Overlap: out-trees may
+ * also run beside the in-trees (its problem 8). Prices y prove a bound: for every root the cheapest in-tree
+ * and the cheapest out-tree cost some sum; capacity times price, over the least such sum, cannot be
+ * passed. */
 #ifndef BANYAN_SOLVE_PACK_PAIR_COLUMNS_H
 #define BANYAN_SOLVE_PACK_PAIR_COLUMNS_H
 
