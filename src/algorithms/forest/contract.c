@@ -38,12 +38,14 @@ typedef struct {
     const banyan_graph *graph;
     const banyan_contraction *joined;
     int *origin;           /* per arc of the smaller network: the one here */
+    int *first, *inside;   /* nodes of part p: inside[first[p] .. first[p + 1]) */
     double *load;          /* per arc: weight so far */
     unsigned char *member; /* per node, in the current tree */
     int *gate;             /* per part: where the tree leaves or comes in; -1: neither */
     int64_t *depth;        /* per node that is REACHED: the way to the gate, at STEP an arc */
     int64_t *far;
     int *via, *queue, head, tail;
+    int *found, found_count; /* nodes that a way was found to */
     unsigned char *waits;
     int *way, way_count; /* arcs of the current edge */
     banyan_trees trees;
@@ -52,6 +54,9 @@ typedef struct {
 static void layer_fini(layer *l)
 {
     banyan_free(l->origin);
+    banyan_free(l->first);
+    banyan_free(l->inside);
+    banyan_free(l->found);
     banyan_free(l->load);
     banyan_free(l->member);
     banyan_free(l->gate);
@@ -62,6 +67,22 @@ static void layer_fini(layer *l)
     banyan_free(l->waits);
     banyan_free(l->way);
     banyan_trees_fini(&l->trees);
+}
+
+static void list_parts(layer *l)
+{
+    const int *part = l->joined->part;
+    int parts = l->joined->graph->node_count, nodes = l->graph->node_count;
+
+    for (int v = 0; v < nodes; v++)
+        l->first[part[v] + 1]++;
+    for (int p = 0; p < parts; p++)
+        l->first[p + 1] += l->first[p];
+    for (int v = 0; v < nodes; v++)
+        l->inside[l->first[part[v]]++] = v;
+    for (int p = parts; p > 0; p--)
+        l->first[p] = l->first[p - 1];
+    l->first[0] = 0;
 }
 
 static banyan_status layer_init(layer *l, const banyan_graph *graph, const banyan_contraction *joined,
@@ -80,11 +101,18 @@ static banyan_status layer_init(layer *l, const banyan_graph *graph, const banya
                  .via = banyan_alloc(nodes, sizeof *l->via),
                  .queue = banyan_alloc(nodes + 1, sizeof *l->queue),
                  .waits = banyan_alloc(nodes, 1),
-                 .way = banyan_alloc(arcs + nodes * nodes, sizeof *l->way)};
+                 .first = banyan_alloc((size_t)joined->graph->node_count + 1, sizeof *l->first),
+                 .inside = banyan_alloc(nodes, sizeof *l->inside),
+                 .found = banyan_alloc(nodes, sizeof *l->found),
+                 /* a way passes each part once, and each node in it */
+                 .way = banyan_alloc(arcs + nodes, sizeof *l->way)};
     banyan_trees_init(&l->trees);
     if (!l->origin || !l->load || !l->member || !l->gate || !l->depth || !l->far || !l->via || !l->queue ||
-        !l->waits || !l->way)
+        !l->waits || !l->way || !l->first || !l->inside || !l->found)
         return banyan_fail_memory(err);
+    list_parts(l);
+    for (size_t v = 0; v < nodes; v++)
+        l->far[v] = INT64_MAX;
     for (int i = 0; i < graph->arc_count; i++)
         if (joined->arc[i] >= 0)
             l->origin[joined->arc[i]] = i;
@@ -102,6 +130,8 @@ static void offer(layer *l, int v, int64_t far, int via)
 {
     if (far >= l->far[v])
         return;
+    if (l->far[v] == INT64_MAX)
+        l->found[l->found_count++] = v;
     l->far[v] = far;
     l->via[v] = via;
     if (l->waits[v])
@@ -113,8 +143,8 @@ static void offer(layer *l, int v, int64_t far, int via)
 
 static void forget_ways(layer *l)
 {
-    for (int v = 0; v < l->graph->node_count; v++)
-        l->far[v] = INT64_MAX;
+    while (l->found_count)
+        l->far[l->found[--l->found_count]] = INT64_MAX;
 }
 
 /* Ways inside parts from the nodes on offer, or to them (back). */
@@ -189,10 +219,11 @@ static int nearest_end(const layer *l, int part)
     int64_t least = INT64_MAX;
     int best = -1;
 
-    for (int v = 0; v < l->graph->node_count; v++) {
+    for (int i = l->first[part]; i < l->first[part + 1]; i++) {
+        int v = l->inside[i];
         int64_t far = l->far[v];
 
-        if (l->joined->part[v] != part || far == INT64_MAX || !is_end(l, v))
+        if (far == INT64_MAX || !is_end(l, v))
             continue;
         far += (int64_t)(STEP * (is_active(l, v) ? 0 : 1) - STEP * (l->member[v] == END ? 2 : 0));
         if (far < least) {
@@ -237,32 +268,31 @@ static int lay_hop(layer *l, const banyan_flows *flows, const banyan_hop *hop, i
     return 1;
 }
 
-/* All members of the parts hang on the gates, one after the other, those first that are nearest to these. 0:
- * there is no way. */
-static int join_inside(layer *l, int is_in, double weight)
+/* All members of the part hang on its gate, one after the other, those first that are nearest to it. 0: there
+ * is no way. */
+static int join_part(layer *l, int part, int is_in, double weight)
 {
-    int left = 0, best;
+    const int *begin = l->inside + l->first[part], *end = l->inside + l->first[part + 1];
+    int left = 0;
 
-    for (int p = 0; p < l->joined->graph->node_count; p++)
-        if (l->gate[p] >= 0) {
-            l->member[l->gate[p]] = REACHED;
-            l->depth[l->gate[p]] = 0;
-        }
-    for (int v = 0; v < l->graph->node_count; v++)
-        left += l->member[v] == MEMBER || l->member[v] == END;
+    if (l->gate[part] >= 0) {
+        l->member[l->gate[part]] = REACHED;
+        l->depth[l->gate[part]] = 0;
+    }
+    for (const int *v = begin; v < end; v++)
+        left += l->member[*v] == MEMBER || l->member[*v] == END;
     for (; left; left--) {
-        int gate;
+        int gate, best = -1;
 
         forget_ways(l);
-        for (int v = 0; v < l->graph->node_count; v++)
-            if (l->member[v] == REACHED)
-                offer(l, v, l->depth[v], -1);
+        for (const int *v = begin; v < end; v++)
+            if (l->member[*v] == REACHED)
+                offer(l, *v, l->depth[*v], -1);
         seek(l, is_in, weight);
-        best = -1;
-        for (int v = 0; v < l->graph->node_count; v++)
-            if ((l->member[v] == MEMBER || l->member[v] == END) && l->far[v] < INT64_MAX &&
-                (best < 0 || l->far[v] < l->far[best]))
-                best = v;
+        for (const int *v = begin; v < end; v++)
+            if ((l->member[*v] == MEMBER || l->member[*v] == END) && l->far[*v] < INT64_MAX &&
+                (best < 0 || l->far[*v] < l->far[best]))
+                best = *v;
         if (best < 0)
             return 0;
         take_way(l, best, is_in);
@@ -271,6 +301,14 @@ static int join_inside(layer *l, int is_in, double weight)
         take_edge(l, is_in ? best : gate, is_in ? gate : best, weight);
         l->member[best] = REACHED;
     }
+    return 1;
+}
+
+static int join_inside(layer *l, int is_in, double weight)
+{
+    for (int p = 0; p < l->joined->graph->node_count; p++)
+        if (!join_part(l, p, is_in, weight))
+            return 0;
     return 1;
 }
 
@@ -301,11 +339,11 @@ static int choose_root(const layer *l, int part)
     double least = 0;
     int best = -1;
 
-    for (int v = 0; v < graph->node_count; v++) {
+    for (int j = l->first[part]; j < l->first[part + 1]; j++) {
+        int v = l->inside[j];
         double load = 0;
 
-        if (l->joined->part[v] != part ||
-            !(l->joined->graph->role[part] & BANYAN_NODE_ACTIVE ? is_active(l, v) : is_end(l, v)))
+        if (!(l->joined->graph->role[part] & BANYAN_NODE_ACTIVE ? is_active(l, v) : is_end(l, v)))
             continue;
         for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
             load = fmax(load, l->load[graph->out_arc[i]] / (double)graph->arcs[graph->out_arc[i]].capacity);
