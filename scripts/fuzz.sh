@@ -21,7 +21,10 @@ cmake --build build/fuzz -j "${JOBS:-2}" --target $(printf 'fuzz_%s ' "$@") -- -
 
 mkdir -p build/fuzz/found
 limit=-max_total_time=$seconds
-[ "$seconds" -gt 0 ] || limit=-runs=0 # libFuzzer takes 0 seconds for no limit
+if [ "$seconds" -eq 0 ]; then
+    limit=-runs=0 # libFuzzer takes 0 seconds for no limit
+    case $(uname -m) in aarch64 | arm64) export ASAN_OPTIONS=detect_leaks=0 ;; esac # see tests/CMakeLists.txt
+fi
 for name; do
     new=build/fuzz/corpus/$name
     known=tests/fuzz/corpus/$name
