@@ -132,6 +132,8 @@ expect_sentence 2 "a Chakra trace is a file for each rank: -o NAME writes NAME.R
 expect_sentence 2 "the ellipsoid method finds pipelined trees only" plan ring:4 --algo forest --method ellipsoid --stages overlap
 expect 0 "do not apply to this network:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
+expect_sentence 2 "/etc: is a folder, not a file" topo show /etc
+expect_sentence 2 "/nowhere/at/all: there is no such file" topo show /nowhere/at/all
 expect_sentence 2 "--bytes: a vector has at least one byte" plan ring:4 --bytes 0 --json
 expect_sentence 2 "--bytes: a vector has at least one byte" compare ring:4 --bytes 0
 expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json
