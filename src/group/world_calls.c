@@ -250,7 +250,7 @@ static banyan_status check_present(banyan_world *world, const banyan_call *call,
     snprintf(sentence, sizeof sentence, "rank %d calls %s, but rank %d has destroyed its communicator",
              world->rank, banyan_call_describe(call, text, sizeof text), gone);
     banyan_control_abort(world->control, BANYAN_PEER_LOST, sentence);
-    return banyan_fail(err, BANYAN_PEER_LOST, "%s", sentence);
+    return banyan_control_verdict(world->control, err); /* it may have left because the group had ended */
 }
 
 /* Rank 0: tells all what came of planning this call. */
