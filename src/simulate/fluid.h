@@ -25,7 +25,7 @@ typedef struct {
     double reduce_bytes_per_s; /* at which a worker adds, one message after the other; 0: at once */
     banyan_service service;
     int lockstep;      /* a round begins when the one before has ended everywhere */
-    size_t work_limit; /* give up with UNSUPPORTED after so many steps; 0: never */
+    size_t work_limit; /* give up with UNSUPPORTED after that many steps; 0: never */
     void (*progress)(void *context, size_t done, size_t total); /* messages; NULL: none */
     void *context;
 } banyan_fluid_options;
