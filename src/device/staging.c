@@ -94,16 +94,15 @@ static void *work(void *argument)
 
     pthread_mutex_lock(&staged->lock);
     while (!staged->is_ending) {
-        const banyan_staging_call *call = lane->call;
-        banyan_error err = {""};
-        banyan_status status;
+        banyan_error err = lane->err;
+        banyan_status status = lane->status;
 
-        if (!call) {
+        if (!lane->call) {
             pthread_cond_wait(&staged->changed, &staged->lock);
             continue;
         }
         pthread_mutex_unlock(&staged->lock);
-        status = banyan_staging_lane_run(lane, call, &err);
+        status = banyan_staging_lane_run(lane, status, &err);
         pthread_mutex_lock(&staged->lock);
         lane->status = status;
         lane->err = err;
@@ -289,11 +288,32 @@ banyan_status banyan_staging_begin(banyan_staging *staged, const banyan_staging_
 
 /* ---- All lanes. */
 
-static void hand_out(banyan_staging *staged, const banyan_staging_call *call, int lanes)
+/* The first chunks are put on their way by one thread, so that they come in the order in which they are wanted
+ * and no lane's second before another one's first. */
+static banyan_status fetch_first(banyan_staging *staged, const banyan_staging_call *call, int lanes,
+                                 banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int i = 0; i < lanes; i++)
+        banyan_staging_lane_begin(&staged->lanes[i], call);
+    if (staged->device)
+        status =
+            staged->table->wait_event(staged->device, staged->fetching, staged->begun[call->ticket], err);
+    for (int i = 0; i < lanes * BANYAN_STAGING_AHEAD && !status; i++)
+        status = banyan_staging_lane_fetch(&staged->lanes[i % lanes], err);
+    return status;
+}
+
+static void hand_out(banyan_staging *staged, const banyan_staging_call *call, int lanes, banyan_status status,
+                     const banyan_error *err)
 {
     pthread_mutex_lock(&staged->lock);
-    for (int i = 1; i < lanes; i++)
+    for (int i = 1; i < lanes; i++) {
         staged->lanes[i].call = call;
+        staged->lanes[i].status = status;
+        staged->lanes[i].err = *err;
+    }
     pthread_cond_broadcast(&staged->changed);
     pthread_mutex_unlock(&staged->lock);
 }
@@ -321,11 +341,11 @@ static void wait_for_lane(banyan_staging *staged, const banyan_staging_lane *lan
 banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_call *call, banyan_error *err)
 {
     int lanes = banyan_staging_lanes_of(staged, call);
-    banyan_status status;
+    banyan_status status = fetch_first(staged, call, lanes, err);
 
     if (lanes > 1)
-        hand_out(staged, call, lanes);
-    status = banyan_staging_lane_run(&staged->lanes[0], call, err);
+        hand_out(staged, call, lanes, status, err);
+    status = banyan_staging_lane_run(&staged->lanes[0], status, err);
     pthread_mutex_lock(&staged->lock);
     for (int i = 1; i < lanes; i++) {
         const banyan_staging_lane *lane = &staged->lanes[i];

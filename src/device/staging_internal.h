@@ -10,8 +10,9 @@
 #include "device/staging.h"
 
 enum {
-    BANYAN_STAGING_SLOTS = 4, /* of a lane: on the way in, being added up, on the way out, and one to spare */
-    BANYAN_STAGING_TICKETS = 32 /* calls that a rank may be ahead of its streams */
+    BANYAN_STAGING_SLOTS = 4, /* of a lane: on the way in, being added up, on the way out, one to spare */
+    BANYAN_STAGING_AHEAD = BANYAN_STAGING_SLOTS - 1, /* chunks that are on their way in or have come */
+    BANYAN_STAGING_TICKETS = 32                      /* calls that a rank may be ahead of its streams */
 };
 
 typedef struct {
@@ -20,16 +21,26 @@ typedef struct {
     int is_used;
 } banyan_staging_slot;
 
+/* How far a lane is with its chunks of a call: every so-manieth. */
+typedef struct {
+    const banyan_staging_call *call;
+    size_t elements; /* of each part in a chunk */
+    size_t chunk_count, stride;
+    size_t fetched; /* the first chunk that has not been put on the stream */
+    int first_slot;
+} banyan_staging_pass;
+
 typedef struct {
     banyan_staging *staged;
     int number;
+    banyan_staging_pass pass;
     banyan_staging_slot slots[BANYAN_STAGING_SLOTS];
     int next_slot;    /* of the next chunk */
     pthread_t thread; /* of all lanes but the first, which is the caller's of run */
     int has_thread;
     /* guarded by the lock of staged: */
     const banyan_staging_call *call; /* NULL: nothing to do */
-    banyan_status status;            /* of the last call */
+    banyan_status status;            /* before the call: it cannot be done; after it: how it went */
     banyan_error err;
 } banyan_staging_lane;
 
@@ -67,8 +78,11 @@ size_t banyan_staging_chunk_elements(const banyan_staging *staged, const banyan_
 /* Lanes that have a chunk of the call: the first ones. */
 int banyan_staging_lanes_of(const banyan_staging *staged, const banyan_staging_call *call);
 
-/* staging_lane.c: the lane's chunks; frees the stream in any case. */
-banyan_status banyan_staging_lane_run(banyan_staging_lane *lane, const banyan_staging_call *call,
-                                      banyan_error *err);
+/* staging_lane.c: the next chunk of the lane's pass is put on its way to the host; none is left: nothing. */
+void banyan_staging_lane_begin(banyan_staging_lane *lane, const banyan_staging_call *call);
+banyan_status banyan_staging_lane_fetch(banyan_staging_lane *lane, banyan_error *err);
+
+/* staging_lane.c: the lane's chunks, unless they cannot be done; frees the stream in any case. */
+banyan_status banyan_staging_lane_run(banyan_staging_lane *lane, banyan_status status, banyan_error *err);
 
 #endif

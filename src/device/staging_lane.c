@@ -10,12 +10,7 @@
 
 enum { LOOKS = 2000 };
 
-typedef struct {
-    const banyan_staging_call *call;
-    size_t elements; /* of each part in a chunk */
-    size_t chunk_count, fetched, stride;
-    int first_slot;
-} pass;
+typedef banyan_staging_pass pass;
 
 static size_t elements_of(const pass *p, size_t chunk)
 {
@@ -73,12 +68,30 @@ static banyan_status store_parts(banyan_staging *staged, const pass *p, size_t c
     return status;
 }
 
-static banyan_status fetch(banyan_staging_lane *lane, pass *p, banyan_error *err)
+void banyan_staging_lane_begin(banyan_staging_lane *lane, const banyan_staging_call *call)
+{
+    size_t elements = banyan_staging_chunk_elements(lane->staged, call);
+
+    lane->pass = (pass){.call = call,
+                        .elements = elements,
+                        .chunk_count = (call->count + elements - 1) / elements,
+                        .stride = (size_t)banyan_staging_lanes_of(lane->staged, call),
+                        .fetched = (size_t)lane->number,
+                        .first_slot = lane->next_slot};
+    lane->next_slot = (int)(((size_t)lane->next_slot +
+                             (lane->pass.chunk_count + lane->pass.stride - 1) / lane->pass.stride) %
+                            BANYAN_STAGING_SLOTS);
+}
+
+banyan_status banyan_staging_lane_fetch(banyan_staging_lane *lane, banyan_error *err)
 {
     banyan_staging *staged = lane->staged;
+    pass *p = &lane->pass;
     banyan_staging_slot *slot = slot_of(lane, p, p->fetched);
     banyan_status status = BANYAN_SUCCESS;
 
+    if (!staged->device || p->fetched >= p->chunk_count)
+        return BANYAN_SUCCESS;
     if (slot->is_used)
         status = staged->table->wait_event(staged->device, staged->fetching, slot->stored, err);
     slot->is_used = 1;
@@ -124,16 +137,15 @@ static banyan_status run_chunk(banyan_staging_lane *lane, const pass *p, size_t 
     return status;
 }
 
-static banyan_status run_chunks(banyan_staging_lane *lane, pass *p, banyan_error *err)
+static banyan_status run_chunks(banyan_staging_lane *lane, banyan_error *err)
 {
-    banyan_staging *staged = lane->staged;
-    size_t ahead = (BANYAN_STAGING_SLOTS - 1) * p->stride;
-    banyan_status status =
-        staged->table->wait_event(staged->device, staged->fetching, staged->begun[p->call->ticket], err);
+    const pass *p = &lane->pass;
+    size_t ahead = BANYAN_STAGING_AHEAD * p->stride;
+    banyan_status status = BANYAN_SUCCESS;
 
     for (size_t chunk = (size_t)lane->number; chunk < p->chunk_count && !status; chunk += p->stride) {
-        while (!status && p->fetched < p->chunk_count && p->fetched < chunk + ahead)
-            status = fetch(lane, p, err);
+        if (p->fetched < chunk + ahead)
+            status = banyan_staging_lane_fetch(lane, err);
         if (!status)
             status = run_chunk(lane, p, chunk, err);
     }
@@ -183,26 +195,14 @@ static banyan_status free_stream(banyan_staging_lane *lane, int ticket, banyan_s
     return status;
 }
 
-banyan_status banyan_staging_lane_run(banyan_staging_lane *lane, const banyan_staging_call *call,
-                                      banyan_error *err)
+banyan_status banyan_staging_lane_run(banyan_staging_lane *lane, banyan_status status, banyan_error *err)
 {
     banyan_staging *staged = lane->staged;
-    pass p = {.call = call,
-              .elements = banyan_staging_chunk_elements(staged, call),
-              .fetched = (size_t)lane->number,
-              .stride = (size_t)banyan_staging_lanes_of(staged, call),
-              .first_slot = lane->next_slot};
-    banyan_status status;
 
-    p.chunk_count = (call->count + p.elements - 1) / p.elements;
-    if (!staged->device) {
-        status = run_on_host(lane, &p, err);
-    } else {
-        status = run_chunks(lane, &p, err);
-        lane->next_slot = (int)(((size_t)lane->next_slot + (p.chunk_count + p.stride - 1) / p.stride) %
-                                BANYAN_STAGING_SLOTS);
-        status = free_stream(lane, call->ticket, status, err);
-    }
+    if (!status)
+        status = staged->device ? run_chunks(lane, err) : run_on_host(lane, &lane->pass, err);
+    if (staged->device)
+        status = free_stream(lane, lane->pass.call->ticket, status, err);
     if (status)
         staged->options.end(staged->options.context, status, err->text);
     return status;
