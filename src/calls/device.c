@@ -315,6 +315,18 @@ static banyan_status prepare_staging(banyan_comm *comm, banyan_comm_device *on)
     return banyan_staging_create(&options, &on->staged, &comm->err);
 }
 
+/* The thread of the call writes its own sentence into the handle meanwhile. */
+static banyan_status put(banyan_comm *comm, banyan_comm_device *on, const banyan_staging_call *staged,
+                         void *stream)
+{
+    banyan_error err = {""};
+    banyan_status status = banyan_staging_put(on->staged, staged, stream, &err);
+
+    if (status)
+        end_lanes(comm, status, err.text);
+    return status;
+}
+
 static banyan_status stage(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,
                            const banyan_call *call, void *stream)
 {
@@ -332,7 +344,17 @@ static banyan_status stage(banyan_comm *comm, banyan_comm_device *on, const bany
     if (status || !call->count)
         return status;
     status = banyan_staging_begin(on->staged, &staged, stream, &given.ticket, &comm->err);
-    return status ? status : banyan_worker_submit(comm, run_staged, &given, call, is_waited_for);
+    if (status)
+        return status;
+    status = banyan_worker_submit(comm, run_staged, &given, call, is_waited_for);
+    if (is_waited_for)
+        return status;
+    if (status) {
+        banyan_staging_give_back(on->staged);
+        return status;
+    }
+    staged.ticket = given.ticket;
+    return put(comm, on, &staged, stream);
 }
 
 static banyan_status call_on(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/staging.c: what is around the lanes: slots and streams, the caller's side, and handing a call to all
- * lanes. Slots lie in memory that the ranks of a host reach in place (transport/shared.h), so that nothing is
- * copied between processes.
- *
- * The caller's stream waits for a word of each lane that is written behind the lane's last copy. Where the
- * device has no words, the call waits for the copies itself, and whoever began it waits for the call. */
+/* device/staging.c: what is around the lanes: slots and streams, tickets, and handing a call to all lanes.
+ * Slots lie in memory that the ranks of a host reach in place (transport/shared.h), so that nothing is copied
+ * between processes. */
 #include "device/staging.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "core/alloc.h"
@@ -17,54 +13,39 @@
 
 #define WATCH_NS 10000000 /* between looks whether the group is over, while lanes are waited for */
 
-size_t banyan_staging_chunk_elements(const banyan_staging *staged, const banyan_staging_call *call)
-{
-    size_t width = banyan_datatype_bytes(call->type), parts = (size_t)call->slot_parts, line = 64 / width,
-           fit = staged->options.chunk_bytes / parts / width;
-
-    return fit > line ? fit / line * line : fit;
-}
-
-int banyan_staging_lanes_of(const banyan_staging *staged, const banyan_staging_call *call)
-{
-    size_t elements = banyan_staging_chunk_elements(staged, call),
-           chunks = (call->count + elements - 1) / elements, lanes = (size_t)staged->options.lane_count;
-
-    return (int)(chunks < lanes ? chunks : lanes);
-}
-
 /* ---- Making it. */
 
-static banyan_status create_events(banyan_staging *staged, banyan_staging_lane *lane, banyan_error *err)
+static banyan_staging_slot *slot_at(banyan_staging *staged, int i)
 {
-    banyan_status status = BANYAN_SUCCESS;
+    return &staged->lanes[i / BANYAN_STAGING_SLOTS].slots[i % BANYAN_STAGING_SLOTS];
+}
 
-    for (int i = 0; i < BANYAN_STAGING_SLOTS && !status; i++) {
-        status = staged->table->event_create(staged->device, &lane->slots[i].fetched, err);
-        if (!status)
-            status = staged->table->event_create(staged->device, &lane->slots[i].stored, err);
-    }
-    return status;
+static int count_slots(const banyan_staging *staged)
+{
+    return staged->options.lane_count * BANYAN_STAGING_SLOTS;
 }
 
 static banyan_status create_streams(banyan_staging *staged, banyan_error *err)
 {
-    banyan_status status = staged->table->stream_create(staged->device, &staged->fetching, err);
+    banyan_device *device = staged->device;
+    banyan_status status = staged->table->stream_create(device, &staged->fetching, err);
 
     if (!status)
-        status = staged->table->stream_create(staged->device, &staged->storing, err);
-    for (int i = 0; i < staged->options.lane_count && !status; i++)
-        status = create_events(staged, &staged->lanes[i], err);
-    for (int i = 0; i < BANYAN_STAGING_TICKETS && !status; i++)
-        status = staged->table->event_create(staged->device, &staged->begun[i], err);
+        status = staged->table->stream_create(device, &staged->storing, err);
+    for (int i = 0; i < count_slots(staged) && !status; i++)
+        status = staged->table->event_create(device, &slot_at(staged, i)->stored, err);
+    for (int i = 0; i < BANYAN_STAGING_TICKETS && !status; i++) {
+        status = staged->table->event_create(device, &staged->tickets[i].begun, err);
+        if (!status)
+            status = staged->table->event_create(device, &staged->tickets[i].done, err);
+    }
     return status;
 }
 
 static banyan_status create_memory(banyan_staging *staged, banyan_error *err)
 {
-    size_t chunk = staged->options.chunk_bytes,
-           slots = chunk * BANYAN_STAGING_SLOTS * (size_t)staged->options.lane_count,
-           bytes = slots + BANYAN_STAGING_TICKETS * BANYAN_STAGING_MAX_LANES * sizeof *staged->words;
+    size_t chunk = staged->options.chunk_bytes, count = (size_t)count_slots(staged),
+           bytes = count * (chunk + sizeof(banyan_staging_words));
     uint64_t address = 0;
     void *memory;
     banyan_status status = banyan_shared_memory_alloc(bytes, &memory, err);
@@ -77,11 +58,14 @@ static banyan_status create_memory(banyan_staging *staged, banyan_error *err)
     if (status)
         return status;
     staged->is_registered = staged->device != NULL;
-    for (int i = 0; i < staged->options.lane_count * BANYAN_STAGING_SLOTS; i++)
-        staged->lanes[i / BANYAN_STAGING_SLOTS].slots[i % BANYAN_STAGING_SLOTS].memory =
-            staged->memory + (size_t)i * chunk;
-    staged->words = (_Atomic uint32_t *)(void *)(staged->memory + slots);
-    staged->word_address = address + slots;
+    for (size_t i = 0; i < count; i++) {
+        banyan_staging_slot *slot = slot_at(staged, (int)i);
+        size_t words = count * chunk + i * sizeof *slot->words;
+
+        slot->memory = staged->memory + i * chunk;
+        slot->words = (banyan_staging_words *)(void *)(staged->memory + words);
+        slot->words_address = address + words;
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -94,15 +78,16 @@ static void *work(void *argument)
 
     pthread_mutex_lock(&staged->lock);
     while (!staged->is_ending) {
-        banyan_error err = lane->err;
-        banyan_status status = lane->status;
+        const banyan_staging_call *call = lane->call;
+        banyan_error err = {""};
+        banyan_status status;
 
-        if (!lane->call) {
+        if (!call) {
             pthread_cond_wait(&staged->changed, &staged->lock);
             continue;
         }
         pthread_mutex_unlock(&staged->lock);
-        status = banyan_staging_lane_run(lane, status, &err);
+        status = banyan_staging_lane_run(lane, call, &err);
         pthread_mutex_lock(&staged->lock);
         lane->status = status;
         lane->err = err;
@@ -173,35 +158,18 @@ banyan_status banyan_staging_create(const banyan_staging_options *options, banya
 
 static void destroy_streams(banyan_staging *staged)
 {
-    for (int i = 0; i < staged->options.lane_count * BANYAN_STAGING_SLOTS; i++) {
-        banyan_staging_slot *slot = &staged->lanes[i / BANYAN_STAGING_SLOTS].slots[i % BANYAN_STAGING_SLOTS];
-
-        staged->table->event_destroy(staged->device, slot->fetched);
-        staged->table->event_destroy(staged->device, slot->stored);
+    if (staged->fetching)
+        staged->table->synchronize(staged->device, staged->fetching, NULL);
+    if (staged->storing)
+        staged->table->synchronize(staged->device, staged->storing, NULL);
+    for (int i = 0; i < count_slots(staged); i++)
+        staged->table->event_destroy(staged->device, slot_at(staged, i)->stored);
+    for (int i = 0; i < BANYAN_STAGING_TICKETS; i++) {
+        staged->table->event_destroy(staged->device, staged->tickets[i].begun);
+        staged->table->event_destroy(staged->device, staged->tickets[i].done);
     }
-    for (int i = 0; i < BANYAN_STAGING_TICKETS; i++)
-        staged->table->event_destroy(staged->device, staged->begun[i]);
     staged->table->stream_destroy(staged->device, staged->fetching);
     staged->table->stream_destroy(staged->device, staged->storing);
-}
-
-static int has_passed(const banyan_staging *staged, uint32_t ticket)
-{
-    for (int lane = 0; lane < staged->options.lane_count; lane++)
-        if (atomic_load(&staged->words[banyan_staging_word((int)ticket, lane)]))
-            return 0;
-    return 1;
-}
-
-/* Until streams that have not looked yet have: they write to the words. */
-static void drain(const banyan_staging *staged)
-{
-    struct timespec pause = {.tv_nsec = 50000};
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
-
-    for (uint32_t i = 0; i < BANYAN_STAGING_TICKETS; i++)
-        while (!has_passed(staged, i) && banyan_clock_ns() < deadline_ns)
-            nanosleep(&pause, NULL);
 }
 
 void banyan_staging_destroy(banyan_staging *staged)
@@ -209,12 +177,8 @@ void banyan_staging_destroy(banyan_staging *staged)
     if (!staged)
         return;
     stop_lanes(staged);
-    if (staged->storing) /* what the caller's stream waits for is behind the last copy */
-        staged->table->synchronize(staged->device, staged->storing, NULL);
     if (staged->device)
         destroy_streams(staged);
-    if (staged->words)
-        drain(staged);
     if (staged->is_registered)
         staged->table->unregister_memory(staged->device, staged->memory);
     banyan_shared_memory_free(staged->memory, NULL);
@@ -223,97 +187,66 @@ void banyan_staging_destroy(banyan_staging *staged)
     banyan_free(staged);
 }
 
-/* ---- The caller's side. */
+/* ---- Tickets. */
 
 static banyan_status wait_for_ticket(banyan_staging *staged, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = 50000};
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
 
-    while (!atomic_load(&staged->free_tickets) ||
-           !has_passed(staged, staged->tickets_given % BANYAN_STAGING_TICKETS)) {
+    while (!atomic_load(&staged->free_tickets)) {
         if (banyan_clock_ns() > deadline_ns)
             return banyan_fail(err, BANYAN_TIMEOUT, "rank %d is %d staged calls ahead of its stream",
                                staged->options.rank, BANYAN_STAGING_TICKETS);
         nanosleep(&pause, NULL);
     }
-    atomic_fetch_sub(&staged->free_tickets, 1);
     return BANYAN_SUCCESS;
-}
-
-static banyan_status put_on_stream(banyan_staging *staged, int lanes, int ticket, void *stream,
-                                   banyan_error *err)
-{
-    banyan_device_word list[2 * BANYAN_STAGING_MAX_LANES];
-    banyan_status status = staged->table->record(staged->device, stream, staged->begun[ticket], err);
-
-    if (status || !staged->table->words)
-        return status;
-    for (int i = 0; i < lanes; i++) {
-        uint64_t word = banyan_staging_word_address(staged, ticket, i);
-
-        list[2 * i] = (banyan_device_word){1, word, 1};
-        list[2 * i + 1] = (banyan_device_word){0, word, 0};
-    }
-    return staged->table->words(staged->device, stream, list, 2 * lanes, err);
 }
 
 banyan_status banyan_staging_begin(banyan_staging *staged, const banyan_staging_call *call, void *stream,
                                    int *ticket, banyan_error *err)
 {
+    banyan_staging_cut cut = banyan_staging_cut_call(staged, call);
     banyan_status status;
+    size_t rounds;
 
     *ticket = 0;
-    if (!banyan_staging_chunk_elements(staged, call))
+    if (!cut.elements)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "a chunk of %zu bytes (BANYAN_GPU_CHUNK) has no room for an element of each of %d "
                            "parts",
                            staged->options.chunk_bytes, call->slot_parts);
-    if (!staged->device)
-        return BANYAN_SUCCESS;
-    if (staged->table->is_capturing && staged->table->is_capturing(staged->device, stream))
+    if (staged->device && staged->table->is_capturing && staged->table->is_capturing(staged->device, stream))
         return banyan_fail(err, BANYAN_INVALID_USAGE,
                            "a call that goes by way of the host cannot be captured in a graph");
     status = wait_for_ticket(staged, err);
     if (status)
         return status;
     *ticket = (int)(staged->tickets_given % BANYAN_STAGING_TICKETS);
-    status = put_on_stream(staged, banyan_staging_lanes_of(staged, call), *ticket, stream, err);
+    if (staged->device && !staged->table->words)
+        status = staged->table->record(staged->device, stream, staged->tickets[*ticket].begun, err);
     if (status)
-        atomic_fetch_add(&staged->free_tickets, 1);
-    else
-        staged->tickets_given++;
-    return status;
+        return status;
+    rounds = (cut.chunk_count + (size_t)cut.lane_count - 1) / (size_t)cut.lane_count;
+    staged->tickets[*ticket].first_slot = staged->next_slot;
+    staged->next_slot = (int)(((size_t)staged->next_slot + rounds) % BANYAN_STAGING_SLOTS);
+    staged->tickets_given++;
+    atomic_fetch_sub(&staged->free_tickets, 1);
+    return BANYAN_SUCCESS;
+}
+
+void banyan_staging_give_back(banyan_staging *staged)
+{
+    atomic_fetch_add(&staged->free_tickets, 1);
 }
 
 /* ---- All lanes. */
 
-/* The first chunks are put on their way by one thread, so that they come in the order in which they are wanted
- * and no lane's second before another one's first. */
-static banyan_status fetch_first(banyan_staging *staged, const banyan_staging_call *call, int lanes,
-                                 banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
-    for (int i = 0; i < lanes; i++)
-        banyan_staging_lane_begin(&staged->lanes[i], call);
-    if (staged->device)
-        status =
-            staged->table->wait_event(staged->device, staged->fetching, staged->begun[call->ticket], err);
-    for (int i = 0; i < lanes * BANYAN_STAGING_AHEAD && !status; i++)
-        status = banyan_staging_lane_fetch(&staged->lanes[i % lanes], err);
-    return status;
-}
-
-static void hand_out(banyan_staging *staged, const banyan_staging_call *call, int lanes, banyan_status status,
-                     const banyan_error *err)
+static void hand_out(banyan_staging *staged, const banyan_staging_call *call, int lanes)
 {
     pthread_mutex_lock(&staged->lock);
-    for (int i = 1; i < lanes; i++) {
+    for (int i = 1; i < lanes; i++)
         staged->lanes[i].call = call;
-        staged->lanes[i].status = status;
-        staged->lanes[i].err = *err;
-    }
     pthread_cond_broadcast(&staged->changed);
     pthread_mutex_unlock(&staged->lock);
 }
@@ -340,12 +273,12 @@ static void wait_for_lane(banyan_staging *staged, const banyan_staging_lane *lan
 
 banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_call *call, banyan_error *err)
 {
-    int lanes = banyan_staging_lanes_of(staged, call);
-    banyan_status status = fetch_first(staged, call, lanes, err);
+    int lanes = banyan_staging_cut_call(staged, call).lane_count;
+    banyan_status status;
 
     if (lanes > 1)
-        hand_out(staged, call, lanes, status, err);
-    status = banyan_staging_lane_run(&staged->lanes[0], status, err);
+        hand_out(staged, call, lanes);
+    status = banyan_staging_lane_run(&staged->lanes[0], call, err);
     pthread_mutex_lock(&staged->lock);
     for (int i = 1; i < lanes; i++) {
         const banyan_staging_lane *lane = &staged->lanes[i];
@@ -357,7 +290,6 @@ banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_ca
         }
     }
     pthread_mutex_unlock(&staged->lock);
-    if (staged->device)
-        atomic_fetch_add(&staged->free_tickets, 1);
+    banyan_staging_give_back(staged);
     return status;
 }

@@ -11,6 +11,10 @@
  * its row is out of the way. In the long run the slowest row decides: one core adds up less than PCIe brings,
  * so there are several lanes where there are cores for them.
  *
+ * All copies of a call are put on their streams when it is made. Streams and lanes hand over by words of the
+ * host's memory; lanes never call the driver. So nothing that a call waits for is put on a stream after it,
+ * and a thread that waits in the driver for its streams, as one that loads a kernel does, holds nobody up.
+ *
  * A collective may have a part of the vector for every rank: then a chunk is the same stretch of all parts,
  * which lie one after the other in the slot. */
 #ifndef BANYAN_DEVICE_STAGING_H
@@ -55,13 +59,18 @@ banyan_status banyan_staging_create(const banyan_staging_options *options, banya
 /* No call may be under way. Accepts NULL. */
 void banyan_staging_destroy(banyan_staging *staged);
 
-/* By the caller: from here on the stream waits for the call's end. INVALID_USAGE: it is being captured.
- * UNSUPPORTED: a slot does not hold an element of each part. Every ticket must be run. */
+/* By the caller, one after the other:
+ * begin: a ticket, once fewer than 32 calls are under way. INVALID_USAGE: the stream is being captured.
+ * UNSUPPORTED: a slot does not hold an element of each part. Every ticket must be run, or given back.
+ * put: the copies on our streams, and the caller's stream waits for the last one. Beside run. */
 banyan_status banyan_staging_begin(banyan_staging *staged, const banyan_staging_call *call, void *stream,
                                    int *ticket, banyan_error *err);
+void banyan_staging_give_back(banyan_staging *staged);
+banyan_status banyan_staging_put(banyan_staging *staged, const banyan_staging_call *call, void *stream,
+                                 banyan_error *err);
 
-/* By a thread that may block: does the call, in the order of tickets, and frees the stream, also on failure,
- * which has ended the group by then. */
+/* By a thread that may block: does the call, in the order of tickets, and lets the streams go on, also on
+ * failure, which has ended the group by then. */
 banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_call *call, banyan_error *err);
 
 #endif
