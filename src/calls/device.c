@@ -53,7 +53,7 @@ static void abort_group(void *context, banyan_status status, const char *sentenc
 /* What each rank says first. */
 typedef struct {
     uint64_t chunk_bytes, host;
-    uint32_t wants_staged, cores, lanes; /* 0 lanes: as many as there are cores for */
+    uint32_t wants_staged, cores, lanes; /* 0 lanes: as the cores allow */
 } wish;
 
 static banyan_status read_wish(wish *out, banyan_error *err)
@@ -73,22 +73,22 @@ static banyan_status read_wish(wish *out, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* As many as the ranks' shares of their hosts' cores allow everywhere, each without one for the caller. */
+/* Two, so that one adds up while the other waits for other ranks, where every rank has a core for each besides
+ * the caller's; or what the rank that wants fewest has set. */
 static int count_lanes(const wish *all, int size)
 {
     uint32_t lanes = BANYAN_STAGING_MAX_LANES;
 
     for (int i = 0; i < size; i++) {
-        uint32_t sharers = 0, share;
+        uint32_t own = all[i].lanes, sharers = 0;
 
         for (int other = 0; other < size; other++)
             sharers += all[other].host == all[i].host;
-        share = all[i].lanes ? all[i].lanes : all[i].cores / sharers;
-        if (!all[i].lanes && share > 0)
-            share--;
-        lanes = share < lanes ? share : lanes;
+        if (!own)
+            own = all[i].cores / sharers > 2 ? 2 : 1;
+        lanes = own < lanes ? own : lanes;
     }
-    return lanes ? (int)lanes : 1;
+    return (int)lanes;
 }
 
 static banyan_status settle(banyan_comm *comm, banyan_comm_device *on)

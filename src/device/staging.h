@@ -22,7 +22,7 @@
 
 #include "device/device.h"
 
-/* A core adds up some 15 GB/s and PCIe 5.0 brings 50: four keep up with it. */
+/* A core adds up some 15 GB/s and PCIe 5.0 brings 50: more than four have nothing to do. */
 enum { BANYAN_STAGING_MAX_LANES = 4 };
 
 typedef struct banyan_staging banyan_staging;

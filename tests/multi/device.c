@@ -537,6 +537,36 @@ static int lose_rank_1_staged(job_rank *self)
     return lose_rank_1(self);
 }
 
+/* Of many chunks, so that every lane is in the middle of some. */
+static int lose_rank_1_in_lanes(job_rank *self)
+{
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+    fixture f;
+
+    setenv("BANYAN_GPU_PATH", "staged", 1);
+    setenv("BANYAN_GPU_CHUNK", "64KiB", 1);
+    setenv("BANYAN_GPU_LANES", "3", 1);
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    for (int i = 0; i < 40 && !status; i++) {
+        if (self->rank == 1 && i == 10)
+            kill(getpid(), SIGKILL);
+        status = banyan_allreduce_on(f.memory[0], f.memory[1], MOST_COUNT, BANYAN_FLOAT64, BANYAN_SUM, f.comm,
+                                     0, f.streams[0]);
+    }
+    EXPECT(!status || status == BANYAN_PEER_LOST, "%s", banyan_last_error(f.comm));
+    EXPECT(wait_for_failure(&f) == BANYAN_PEER_LOST, "not lost");
+    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
+    close_fixture(&f);
+    return 0;
+}
+
+TEST(a_killed_rank_stops_every_lane)
+{
+    lose_and_check(lose_rank_1_in_lanes);
+}
+
 TEST(a_killed_rank_is_named_and_no_stream_waits_for_it)
 {
     lose_and_check(lose_rank_1);
@@ -648,6 +678,7 @@ int main(void)
         cmocka_unit_test(calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(staged_calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(a_graph_that_holds_calls_is_launched_many_times),
+        cmocka_unit_test(a_killed_rank_stops_every_lane),
         cmocka_unit_test(a_killed_rank_is_named_and_no_stream_waits_for_it),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_after_the_time_out),
         cmocka_unit_test(different_calls_are_told_with_both_ranks),
