@@ -98,8 +98,8 @@ banyan_status bench_measure_roofs(const bench_settings *set, bench_roofs *out, b
     return status;
 }
 
-/* Drivers wait without pause, on a core of their own each. Staged calls need those cores to add up what passes
- * through the host, as they would in a program that does something else meanwhile. */
+/* Drivers wait without pause, on a core of their own each. Staged calls need those cores to add up what
+ * passes through the host, as they would in a program that does something else meanwhile. */
 static banyan_status wait_for_stream(worker *w)
 {
     const banyan_device_table *table = w->device->table;

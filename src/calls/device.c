@@ -73,8 +73,8 @@ static banyan_status read_wish(wish *out, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* Two, so that one adds up while the other waits for other ranks, where every rank has a core for each besides
- * the caller's; or what the rank that wants fewest has set. */
+/* Two, so that one adds up while the other waits for other ranks, where every rank has a core for each
+ * besides the caller's; or what the rank that wants fewest has set. */
 static int count_lanes(const wish *all, int size)
 {
     uint32_t lanes = BANYAN_STAGING_MAX_LANES;

@@ -7,8 +7,9 @@
  * First the sender offers a ring in memory (nccl/ring.h), and the receiver answers with a byte whether it has
  * found it. If so, messages go through that, and the connection is there to tell that the other end is gone.
  *
- * Over TCP data goes straight from and into NCCL's buffers. Nothing runs in the background: NCCL's proxy thread
- * asks for every request again and again (test), and each time as much is moved as the socket or ring takes.
+ * Over TCP data goes straight from and into NCCL's buffers. Nothing runs in the background: NCCL's proxy
+ * thread asks for every request again and again (test), and each time as much is moved as the socket or ring
+ * takes.
  * The connection is made with the handshake of the other transports: both ends prove that they have the
  * secret that the handle carries, together with BANYAN_SECRET where that is set. */
 #include "nccl/net.h"
