@@ -305,11 +305,11 @@ static banyan_status prepare_staging(banyan_comm *comm, banyan_comm_device *on)
                                       .end = end_lanes};
 
     for (int i = 1; i < on->lane_count; i++) {
-        banyan_status status =
-            on->clones[i] ? BANYAN_SUCCESS : banyan_comm_clone(comm, &on->clones[i], &comm->err);
+        banyan_error err = {""};
+        banyan_status status = on->clones[i] ? BANYAN_SUCCESS : banyan_comm_clone(comm, &on->clones[i], &err);
 
         if (status)
-            return status;
+            return banyan_fail(&comm->err, status, "%s", err.text);
         options.lanes[i] = on->clones[i];
     }
     return banyan_staging_create(&options, &on->staged, &comm->err);
