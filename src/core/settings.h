@@ -53,6 +53,8 @@
       "how vectors on GPUs travel; auto: from GPU to GPU where all ranks can; staged: through the host")     \
     X(GPU_CHUNK, BYTES, "4MiB", "65536..268435456",                                                          \
       "what goes through the host at a time where vectors on GPUs are staged; rank 0's counts")              \
+    X(GPU_LANES, INTEGER, "0", "0..4",                                                                       \
+      "how many chunks of a staged vector are summed up at a time; 0: two where there are cores, else one")  \
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
     X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
     X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \
