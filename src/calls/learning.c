@@ -19,6 +19,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/sort.h"
+#include "group/pacing.h"
 #include "probe/infer.h"
 #include "probe/survey.h"
 
@@ -353,6 +354,7 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     banyan_status status = note_call(comm, bytes, mine_s, &l->before);
     int is_done = 0;
 
+    banyan_pacing_lift(comm->endpoint);
     for (int i = 0; i < l->steps && !status && !is_done; i++)
         status = banyan_survey_step(l->survey, &is_done, &comm->err);
     if (status)

@@ -65,6 +65,8 @@
     X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks, over each interface")      \
     X(TCP_WINDOW, BYTES, "0", "0..1073741824",                                                               \
       "what a stream may have under way over TCP, at least 4096; 0: what suits the network")                 \
+    X(TCP_PACING, BOOLEAN, "1", "0|1",                                                                       \
+      "connections send no faster than the plan needs, where the network is known and that pays")            \
     X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \
     X(NCCL_LANES, INTEGER, "4", "1..16", "how many of NCCL's calls go on at a time between the nodes")       \
     X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \

@@ -18,7 +18,8 @@
 
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
 enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4 };
-#define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are */
+#define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are, */
+#define PACED 512u         /* and its connections are paced */
 
 struct banyan_wish {
     banyan_wish *next;
@@ -266,7 +267,8 @@ static banyan_status publish(banyan_world *world, const banyan_call *call, const
         return status;
     write_label(world->calls_made, call, outcome ? 0 : plan->digest, head);
     banyan_put32(head + BANYAN_LABEL_BYTES,
-                 (uint32_t)outcome | (!outcome && plan->type == BANYAN_GROUP_ANY_TYPE ? FOR_ALL_TYPES : 0u));
+                 (uint32_t)outcome | (!outcome && plan->type == BANYAN_GROUP_ANY_TYPE ? FOR_ALL_TYPES : 0u) |
+                     (!outcome && plan->is_paced ? PACED : 0u));
     banyan_text_add_bytes(&text, (const char *)head, sizeof head);
     banyan_text_add(&text, "%s", outcome ? why->text : schedule);
     banyan_free(schedule);
@@ -344,7 +346,7 @@ banyan_status banyan_world_adopt(banyan_world *world, banyan_group_plan **plans,
     if (!status)
         status = banyan_group_plan_adopt(plans, world->setup, call->collective, call->root, size_class,
                                          head & FOR_ALL_TYPES ? BANYAN_GROUP_ANY_TYPE : (int)call->type,
-                                         schedule, out, err);
+                                         (head & PACED) != 0, schedule, out, err);
     if (!status && (*out)->digest != banyan_get64(letter->body + DIGEST)) {
         write_label(world->calls_made, call, (*out)->digest, label);
         return end_with_difference(world, world->rank, label, 0, letter->body, err);
