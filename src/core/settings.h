@@ -33,6 +33,9 @@
       "whether a group that was told no network learns it while it works, and plans anew: 0 never, 1 "       \
       "always, "                                                                                             \
       "once at its beginning")                                                                               \
+    X(LEARN_FOLDER, STRING, "", NULL,                                                                        \
+      "where rank 0 keeps the networks that were learnt, for the next job of the same hosts; empty: "        \
+      "nowhere")                                                                                             \
     X(DETERMINISTIC, BOOLEAN, "0", "0|1",                                                                    \
       "1: no plan changes during a job, so the same calls give the same bits")                               \
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \

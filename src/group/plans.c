@@ -453,6 +453,7 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
         status = complete(plan, err);
     if (!status)
         status = banyan_plan_predict(&problem, plan->schedule, &new_s, err);
+    problem.is_unpaced = setup->is_default_topology && !setup->is_measured;
     if (!status)
         status = banyan_plan_predict(&problem, old->schedule, &old_s, err);
     if (status) {
@@ -462,6 +463,17 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
     *gain = old_s / new_s - 1;
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_group_plan_predict(const banyan_setup *setup, const banyan_topology *topology,
+                                        const banyan_group_plan *plan, size_t bytes, double *seconds,
+                                        banyan_error *err)
+{
+    banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, bytes);
+
+    problem.topology = topology;
+    problem.is_unpaced = setup->is_default_topology && !setup->is_measured;
+    return banyan_plan_predict(&problem, plan->schedule, seconds, err);
 }
 
 void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,

@@ -60,6 +60,11 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
                                      const banyan_group_plan *old, banyan_group_plan **out, double *gain,
                                      banyan_error *err);
 
+/* How long the plan takes for so many bytes on this network of the same workers. */
+banyan_status banyan_group_plan_predict(const banyan_setup *setup, const banyan_topology *topology,
+                                        const banyan_group_plan *plan, size_t bytes, double *seconds,
+                                        banyan_error *err);
+
 /* From one list to another, where it is there. */
 void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,
                             int root, size_t size_class, banyan_datatype type);

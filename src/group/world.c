@@ -146,6 +146,11 @@ banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan
     return status;
 }
 
+const char *banyan_world_setting(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_string(world->settings, setting);
+}
+
 void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan)
 {
     banyan_group_plans_destroy(world->unpublished);

@@ -53,6 +53,16 @@ BANYAN_DETERMINISTIC=1 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 20 ""
 BANYAN_LEARN=once job hosts:1+1,gbps=0.5 60 ""
 [ "$(grep -c "surveyed 2 hosts" "$folder/log.0")" = 1 ] || complain "BANYAN_LEARN=once: $(grep -c surveyed "$folder/log.0") surveys"
 
+# What was learnt is kept, can be shown, and is where the next job of these hosts begins.
+BANYAN_LEARN_FOLDER=$folder/kept job hosts:1+1,gbps=0.5 20 ""
+grep -q surveyed "$folder/log.0" || complain "without a kept network there is no survey: $(cat "$folder/log.0")"
+"$banyan" topo show "$folder"/kept/network-*.json > /dev/null || complain "what was learnt is not kept: $(ls "$folder/kept")"
+BANYAN_LEARN_FOLDER=$folder/kept job hosts:1+1,gbps=0.5 20 ""
+grep -q "on the network that was kept" "$folder/log.0" || complain "what was kept is not used: $(cat "$folder/log.0")"
+for file in "$folder"/kept/network-*.json; do echo "{" > "$file"; done
+BANYAN_LEARN_FOLDER=$folder/kept BANYAN_DEBUG=WARN job hosts:1+1,gbps=0.5 20 ""
+grep -q "the network that was kept is of no use: .*network-" "$folder/log.0" || complain "a broken file is not told: $(cat "$folder/log.0")"
+
 # One rank keeps its old speed until the job is 6 s old, has a tenth of it for 6 s, and then again all.
 job hosts:1+1+1+1,gbps=0.5 150 "50 500"
 tail -n "+$(cat "$folder/changed.50" 2> /dev/null)" "$folder/log.0" | grep -q "the network is surveyed again" ||
