@@ -40,8 +40,7 @@ void banyan_pacing_lift(banyan_endpoint *endpoint)
 
 static int is_call_paced(const banyan_pacing *pacing)
 {
-    return !pacing->is_over && pacing->calls >= BANYAN_UNPACED_CALLS &&
-           pacing->calls % BANYAN_UNPACED_PERIOD != 0;
+    return !pacing->is_over && pacing->calls % BANYAN_UNPACED_PERIOD != 0;
 }
 
 static void pace(const banyan_pacing *pacing, banyan_endpoint *endpoint)
@@ -83,6 +82,6 @@ void banyan_pacing_end(const banyan_group_plan *plan, const banyan_endpoint *end
     if (!pacing)
         return;
     pacing->calls++;
-    if (!pacing->is_paced && (double)bytes > BANYAN_PACE_HEADROOM * pacing->limit * seconds)
+    if ((double)bytes > BANYAN_PACE_EXCEEDED * pacing->limit * seconds)
         pacing->is_over = 1;
 }

@@ -6,16 +6,16 @@
  * counts on, and queues in front of full links stay short. Plans that would be slower that way are not paced
  * (banyan_plan.is_paced).
  *
- * Speeds may be told too low, or a link may have got faster: the first calls of a plan, and then one of
- * BANYAN_UNPACED_PERIOD, run unpaced, and when one of them is faster than pacing would let it be, the plan is
- * not paced any more. Each rank decides for itself. */
+ * Speeds may be told too low, or a link may have got faster. A call that is faster than the plan's fullest link
+ * allows says so, and the plan is not paced any more. Paced calls can be a little faster than that; the first call
+ * of a plan, and then one of BANYAN_UNPACED_PERIOD, run unpaced. Each rank decides for itself. */
 #ifndef BANYAN_GROUP_PACING_H
 #define BANYAN_GROUP_PACING_H
 
 #include "group/plans.h"
 
-#define BANYAN_UNPACED_CALLS 3    /* the first ones; TCP is still finding its speed in the very first */
 #define BANYAN_UNPACED_PERIOD 64u /* what these calls lose must not matter */
+#define BANYAN_PACE_EXCEEDED 1.02 /* of the limit: more than clocks and measured speeds are wrong */
 
 /* Before a call of the plan, by the node's own thread. */
 banyan_status banyan_pacing_begin(const banyan_group_plan *plan, const banyan_setup *setup,
