@@ -13,7 +13,7 @@
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
  * should there.
  *
- * Cost while watching: one exchange of 16 bytes over the control tree, at most every WATCH_S. */
+ * Cost while watching: one exchange of 56 bytes over the control tree, at most every WATCH_S. */
 #include "calls/learning.h"
 
 #include <math.h>
@@ -67,8 +67,13 @@ struct banyan_learning {
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
     banyan_topology *previous; /* that the old plan was made for */
+    int is_warm;               /* the plan on trial has had its first call, in which connections are made */
     int has_failed;            /* the last plan, on trial: something was measured wrong */
     int was_measured;          /* or guessed */
+    double spent_s;            /* measuring in this survey, at rank 0, */
+    uint64_t sent_before;      /* what this rank has sent in others, */
+    double sent_bytes;         /* and all ranks in this one, at the last exchange */
+    int is_spent;              /* the survey's budget */
     char *kept;  /* rank 0's, until the ranks have it: what the last job of these hosts learnt */
     int is_kept; /* the network of the plan on trial comes from there */
 };
@@ -171,22 +176,40 @@ void banyan_learning_destroy(banyan_learning *learning)
 
 typedef struct {
     double seconds, now_s;
-    uint64_t has_kept; /* a network */
+    uint64_t has_kept;                              /* a network */
+    double spent_s, most_s, sent_bytes, most_bytes; /* in this survey, and what it may take; 0: anything */
 } report;
 
-/* Everybody's; *seconds is the least, *now_s rank 0's clock. learning->is_kept: rank 0 has one to share. */
+static double sent_now(const banyan_learning *l)
+{
+    return l->survey ? (double)(banyan_survey_sent_bytes(l->survey) - l->sent_before) : 0;
+}
+
+/* Everybody's; *seconds is the least, *now_s rank 0's clock. Rank 0 says what a survey may take, and whether it has a
+ * network to share. */
 static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds, double *now_s)
 {
     banyan_learning *l = comm->learning;
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
-    report mine = {mine_s, banyan_clock_s(), l->kept != NULL},
-           *all = banyan_alloc((size_t)l->options.size, sizeof *all);
+    report mine = {mine_s,
+                   banyan_clock_s(),
+                   l->kept != NULL,
+                   l->spent_s,
+                   banyan_world_seconds(comm->group->world, BANYAN_SETTING_LEARN_SECONDS),
+                   sent_now(l),
+                   (double)banyan_world_integer(comm->group->world, BANYAN_SETTING_LEARN_BYTES)};
+    report *all = banyan_alloc((size_t)l->options.size, sizeof *all);
     banyan_status status = all ? gather(comm->group->world, &mine, sizeof mine, all, deadline_ns, &comm->err)
                                : banyan_fail_memory(&comm->err);
 
     *seconds = mine_s;
-    for (int i = 0; i < l->options.size && !status; i++)
+    l->sent_bytes = 0;
+    for (int i = 0; i < l->options.size && !status; i++) {
         *seconds = fmin(*seconds, all[i].seconds);
+        l->sent_bytes += all[i].sent_bytes;
+    }
+    l->is_spent = !status && ((all[0].most_s > 0 && all[0].spent_s > all[0].most_s) ||
+                              (all[0].most_bytes > 0 && l->sent_bytes > all[0].most_bytes));
     *now_s = status ? 0 : all[0].now_s;
     if (l->stage == WAITING)
         l->is_kept = !status && all[0].has_kept;
@@ -229,6 +252,8 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
     l->before.count = l->after.count = 0;
     l->class = class_of(bytes);
     note_time(&l->before, call_s);
+    l->spent_s = l->sent_bytes = 0;
+    l->sent_before = l->survey ? banyan_survey_sent_bytes(l->survey) : 0;
     if (!l->survey)
         return banyan_survey_create(&l->options, &l->survey, &comm->err);
     banyan_survey_restart(l->survey);
@@ -354,6 +379,7 @@ static banyan_status adopt(banyan_comm *comm, banyan_topology *topology, const b
         l->previous = use(comm, topology, 1);
         topology = NULL;
         l->stage = ON_TRIAL;
+        l->is_warm = 0;
         status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
     } else if (is_same && (!l->is_kept || first.is_expected)) {
         if (!l->is_kept)
@@ -438,9 +464,14 @@ static banyan_status check_kept(banyan_comm *comm, const banyan_group_plan *plan
 static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    banyan_status status = note_call(comm, bytes, mine_s, &l->after);
     int is_better, is_right = 1;
+    banyan_status status;
 
+    if (!l->is_warm) {
+        l->is_warm = 1;
+        return BANYAN_SUCCESS;
+    }
+    status = note_call(comm, bytes, mine_s, &l->after);
     if (status || l->after.count < SAMPLES)
         return status;
     if (l->is_kept)
@@ -465,15 +496,33 @@ static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, 
     return status;
 }
 
+/* More than it may take: the plan stays as it is. */
+static void end_survey(banyan_comm *comm)
+{
+    BANYAN_INFO(comm->group->setup.log, GRAPH,
+                "the survey ends after %.3g s and %.3g bytes, which is all it may take",
+                comm->learning->spent_s, comm->learning->sent_bytes);
+    finish(comm, 0);
+}
+
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    banyan_status status = note_call(comm, bytes, mine_s, &l->before);
+    double seconds, begin_s;
+    banyan_status status = exchange(comm, mine_s, &seconds, &begin_s);
     int is_done = 0;
 
+    if (!status && class_of(bytes) == l->class)
+        note_time(&l->before, seconds);
+    if (!status && l->is_spent)
+        end_survey(comm);
+    if (status || l->is_spent)
+        return status;
+    begin_s = banyan_clock_s();
     banyan_pacing_lift(comm->endpoint);
     for (int i = 0; i < l->steps && !status && !is_done; i++)
         status = banyan_survey_step(l->survey, &is_done, &comm->err);
+    l->spent_s += banyan_clock_s() - begin_s;
     if (status)
         comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
     return !status && is_done ? judge(comm, plan, bytes, mine_s) : status;

@@ -36,6 +36,10 @@
     X(LEARN_FOLDER, STRING, "", NULL,                                                                        \
       "where rank 0 keeps the networks that were learnt, for the next job of the same hosts; empty: "        \
       "nowhere")                                                                                             \
+    X(LEARN_SECONDS, SECONDS, "0", "0..3600",                                                                \
+      "what the measurements of one survey may take; rank 0's counts; 0: what they need")                    \
+    X(LEARN_BYTES, BYTES, "0", "0..1099511627776",                                                           \
+      "what all ranks together may send in one survey; rank 0's counts; 0: what it needs")                   \
     X(DETERMINISTIC, BOOLEAN, "0", "0|1",                                                                    \
       "1: no plan changes during a job, so the same calls give the same bits")                               \
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \

@@ -151,6 +151,16 @@ const char *banyan_world_setting(const banyan_world *world, banyan_setting setti
     return banyan_settings_string(world->settings, setting);
 }
 
+double banyan_world_seconds(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_seconds(world->settings, setting);
+}
+
+int64_t banyan_world_integer(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_integer(world->settings, setting);
+}
+
 void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan)
 {
     banyan_group_plans_destroy(world->unpublished);

@@ -59,6 +59,8 @@ banyan_status banyan_world_share_text(banyan_world *world, const char *text, cha
 
 /* As the settings say. */
 const char *banyan_world_setting(const banyan_world *world, banyan_setting setting);
+double banyan_world_seconds(const banyan_world *world, banyan_setting setting);
+int64_t banyan_world_integer(const banyan_world *world, banyan_setting setting);
 
 /* Whether hosts are reached over TCP. */
 int banyan_world_is_tcp(const banyan_world *world);

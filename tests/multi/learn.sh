@@ -53,6 +53,10 @@ BANYAN_DETERMINISTIC=1 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 20 ""
 BANYAN_LEARN=once job hosts:1+1,gbps=0.5 60 ""
 [ "$(grep -c "surveyed 2 hosts" "$folder/log.0")" = 1 ] || complain "BANYAN_LEARN=once: $(grep -c surveyed "$folder/log.0") surveys"
 
+BANYAN_LEARN_BYTES=100KB job hosts:1+1+1+1,gbps=0.5 20 ""
+grep -q "which is all it may take" "$folder/log.0" || complain "a survey sends more than it may: $(cat "$folder/log.0")"
+! grep -q "surveyed 4 hosts" "$folder/log.0" || complain "a survey that has spent its budget has a result: $(cat "$folder/log.0")"
+
 # What was learnt is kept, can be shown, and is where the next job of these hosts begins.
 BANYAN_LEARN_FOLDER=$folder/kept job hosts:1+1,gbps=0.5 20 ""
 grep -q surveyed "$folder/log.0" || complain "without a kept network there is no survey: $(cat "$folder/log.0")"
