@@ -260,6 +260,23 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
     return BANYAN_SUCCESS;
 }
 
+/* For those who ask: what this survey, or an earlier job, has found. */
+static void show(const banyan_comm *comm, const banyan_topology *topology)
+{
+    const banyan_learning *l = comm->learning;
+    banyan_picture facts = {.origin = BANYAN_PICTURE_KEPT};
+
+    if (!l->is_kept) {
+        const banyan_probe_findings *f = banyan_survey_findings(l->survey);
+
+        facts = (banyan_picture){.origin = BANYAN_PICTURE_LEARNT,
+                                 .rack_count = f->rack_count,
+                                 .explained = f->explained,
+                                 .measurement_count = banyan_survey_step_count(l->survey)};
+    }
+    banyan_world_show_network(comm->group->world, &facts, topology);
+}
+
 /* All plans are made anew, for this network; returns the one before. */
 static banyan_topology *use(banyan_comm *comm, banyan_topology *topology, int is_measured)
 {
@@ -372,6 +389,8 @@ static banyan_status adopt(banyan_comm *comm, banyan_topology *topology, const b
     if (comm->rank == 0 && l->is_kept && !mine.is_better)
         mine.is_expected = (uint64_t)is_expected(comm, topology, plan, bytes, seconds);
     status = agree(comm, &mine, &first, &is_same);
+    if (!status && is_same)
+        show(comm, topology);
     *is_used = !status && is_same && (first.is_better || first.is_expected);
     if (!status && is_same && first.is_better) {
         banyan_topology_destroy(l->previous);

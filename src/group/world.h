@@ -13,6 +13,7 @@
 #include "core/settings.h"
 #include "group/control.h"
 #include "group/group.h"
+#include "group/picture.h"
 
 #define BANYAN_LABEL_BYTES 40
 
@@ -56,6 +57,10 @@ void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan);
 
 /* All ranks between the same two calls: rank 0's text, the caller's to free on each of them. */
 banyan_status banyan_world_share_text(banyan_world *world, const char *text, char **out, banyan_error *err);
+
+/* What the network is taken for from now on, for those who ask; facts->topology does not count. */
+void banyan_world_show_network(banyan_world *world, const banyan_picture *facts,
+                               const banyan_topology *topology);
 
 /* As the settings say. */
 const char *banyan_world_setting(const banyan_world *world, banyan_setting setting);

@@ -32,6 +32,13 @@ if [ "$BANYAN_RANK" = 2 ] && [ -n "$4" ]; then
         grep -c "" "$2/log.0" > "$2/changed.$mbits"
     done
 fi
+if [ "$BANYAN_RANK" = 0 ] && [ "$BANYAN_STATUS_FOLDER" != off ]; then
+    until "$1" status --json > "$2/status" && grep -q '"origin":"learnt"' "$2/status"; do
+        kill -0 $bench 2> /dev/null || break
+        sleep 0.2
+    done
+    "$1" status > "$2/shown"
+fi
 wait $bench
 END
 
@@ -45,6 +52,11 @@ job() { # network, calls, speeds of rank 2's link
 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 40 ""
 grep -q "surveyed 4 hosts: [0-9]* racks\?, which" "$folder/log.0" || complain "nothing was learnt: $(cat "$folder/log.0")"
 grep -q "what was learnt promises" "$folder/log.0" || complain "nothing was planned: $(cat "$folder/log.0")"
+
+# Whoever asks is shown the network, first guessed, then learnt.
+BANYAN_STATUS_FOLDER=$folder/sockets job hosts:1+1,gbps=0.5 100 ""
+grep -q '"network":{"origin":"learnt","hosts":2,"racks":1,.*"topology":"{' "$folder/status" || complain "status: $(cat "$folder/status")"
+grep -q "network learnt: 2 hosts, 1 rack that explain" "$folder/shown" || complain "status shows: $(cat "$folder/shown")"
 
 BANYAN_LEARN=0 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 20 ""
 ! grep -q surveyed "$folder/log.0" || complain "BANYAN_LEARN=0 learns"
