@@ -85,8 +85,9 @@ static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem
     double paced_s;
     banyan_status status;
 
-    if (problem->is_unpaced || plan->limits.crowd <= plan->limits.full_links || problem->topology->host_count < 2 ||
-        problem->active_count > MAX_PACED_RANKS || strcmp(plan->model, "fluid") != 0)
+    if (problem->is_unpaced || plan->limits.crowd <= plan->limits.full_links ||
+        problem->topology->host_count < 2 || problem->active_count > MAX_PACED_RANKS ||
+        strcmp(plan->model, "fluid") != 0)
         return BANYAN_SUCCESS;
     status = banyan_predict_paced(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
                                   &paced_s, err);
