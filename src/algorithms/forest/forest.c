@@ -303,6 +303,27 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
            problem->bytes <= OPEN_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
+/* Every rank's part of the vector has trees of its own; options that shape an all-reduce do not apply. */
+static banyan_status build_parts(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
+{
+    banyan_forest_options choice;
+    banyan_flows flows;
+    banyan_status status = banyan_forest_options_read(problem, &choice, err);
+
+    for (int i = 0; !status && i < problem->parameter_count; i++)
+        if (strcmp(problem->parameters[i].key, "relays"))
+            status = banyan_fail(err, BANYAN_UNSUPPORTED, "forest has the option '%s' for all-reduce only",
+                                 problem->parameters[i].key);
+    if (status)
+        return status;
+    banyan_flows_init(&flows);
+    status = banyan_forest_pack_parts(problem, choice.relays, &flows, err);
+    if (!status)
+        status = banyan_flows_build(&flows, problem, out, err);
+    banyan_flows_fini(&flows);
+    return status;
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_forest_options choice;
@@ -310,9 +331,12 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     double grown_s;
     banyan_flows flows;
     banyan_schedule *schedule = NULL;
-    banyan_status status = banyan_forest_options_read(problem, &choice, err);
+    banyan_status status;
 
     *out = NULL;
+    if (problem->collective != BANYAN_COLLECTIVE_ALLREDUCE)
+        return build_parts(problem, out, err);
+    status = banyan_forest_options_read(problem, &choice, err);
     if (!status)
         status = read_trees(problem, &trees, err);
     if (status || trees == TREES_GROWN)
@@ -340,7 +364,7 @@ const banyan_algorithm banyan_algorithm_forest = {
              "Training, "
              "2021",
     .cost = "n / bound + 2 depth a",
-    .collectives = BANYAN_CAN(ALLREDUCE),
+    .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER),
     .options = options,
     .variants = variants,
     .applies = applies,
