@@ -16,4 +16,8 @@ banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, ba
 banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error *err);
 banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
 
+/* Machines of eight A100, and of 16 dies of MI250, as ForestColl has them. */
+banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err);
+banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err);
+
 #endif

@@ -31,7 +31,8 @@ static banyan_status check_effort(const banyan_graph *graph, size_t arcs, banyan
                        flows, arcs);
 }
 
-static banyan_status find_rate(const banyan_graph *graph, int towards, banyan_fraction *out, banyan_error *err)
+static banyan_status find_rate(const banyan_graph *graph, int towards, banyan_fraction *out,
+                               banyan_error *err)
 {
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     banyan_status status =
@@ -86,8 +87,8 @@ banyan_status banyan_forest_pack_parts(const banyan_problem *problem, banyan_rel
                                        banyan_flows *flows, banyan_error *err)
 {
     banyan_graph *graph;
-    banyan_status status = banyan_network_graph(problem->topology, problem->active, problem->active_count,
-                                                relays, &graph, err);
+    banyan_status status =
+        banyan_network_graph(problem->topology, problem->active, problem->active_count, relays, &graph, err);
 
     if (!status)
         status = pack(graph, problem->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER, flows, err);

@@ -131,7 +131,8 @@ static banyan_status make_flow(packer *p, banyan_error *err)
 {
     const banyan_graph *graph = p->network->graph;
     int source = graph->node_count;
-    edge_list edges = {banyan_alloc(count_edges(p), sizeof(int)), banyan_alloc(count_edges(p), sizeof(int)), 0};
+    edge_list edges = {banyan_alloc(count_edges(p), sizeof(int)), banyan_alloc(count_edges(p), sizeof(int)),
+                       0};
     banyan_status status = edges.src && edges.dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     banyan_flow_destroy(p->flow);
@@ -274,7 +275,8 @@ static void add_arcs(const packer *p, int arc)
 /* The finished tree: its root, its copies, and the arc into each other node. */
 static banyan_status keep(packer *p, const sprout *tree, banyan_error *err)
 {
-    size_t nodes = (size_t)p->network->graph->node_count, capacity = p->out->capacity, via_capacity = capacity;
+    size_t nodes = (size_t)p->network->graph->node_count, capacity = p->out->capacity,
+           via_capacity = capacity;
     int *via;
 
     if (!banyan_grow((void **)&p->out->root, p->kept_count, &capacity, sizeof *p->out->root) ||

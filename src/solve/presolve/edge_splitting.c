@@ -4,7 +4,7 @@
  * of them.
  *
  * Splitting off (u,w) and (w,t) by g takes g from those cuts alone that separate w from both u and t. So one
- * maximum flow for each active node says by how much g is too large. Where w has as much capacity in as out,
+ * maximum flow for each active node says by how much g is too large, and pairs are tried many at a time. Where w has as much capacity in as out,
  * some way of taking all arcs off in pairs leaves the demand (Bang-Jensen, Frank and Jackson 1995), and any
  * order in which each pair is split off as far as possible finds one. First, everything that comes in is
  * spread evenly over what goes out, which makes shallow trees later; if that takes too much, it is undone.
@@ -15,8 +15,15 @@
  * Fabrics, 2024. */
 #include "solve/presolve/edge_splitting.h"
 
+#include <string.h>
+
 #include "core/alloc.h"
-#include "solve/net/fraction.h"
+#include "solve/net/effort.h"
+#include "solve/net/work.h"
+
+/* Visits (solve/net/work.h) for all idle nodes together: one or two seconds. Flows over networks of which most
+ * edges are full, as they are here, take a fifth of the time for each visit that programs over cuts take. */
+#define SPLIT_VISITS (5LL * BANYAN_CUT_VISITS)
 
 typedef struct {
     banyan_joined_network *network;
@@ -24,6 +31,8 @@ typedef struct {
     int *alive, alive_count;
     int *in, in_count, *out, out_count; /* arcs of the idle node that is being split off */
     int64_t *pair;                      /* by arc in and arc out: what runs past the idle node */
+    int last_short;                     /* index of an active node */
+    banyan_work begun;
 } splitter;
 
 static void splitter_fini(splitter *s)
@@ -63,7 +72,8 @@ static void find_arcs(splitter *s, int idle)
 static banyan_status make_flow(splitter *s, banyan_error *err)
 {
     const banyan_joined_network *network = s->network;
-    int pairs = s->in_count * s->out_count, edges = s->alive_count + pairs + network->graph->active_count, e = 0;
+    int pairs = s->in_count * s->out_count, edges = s->alive_count + pairs + network->graph->active_count,
+        e = 0;
     int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
     banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -185,14 +195,58 @@ static void spread(splitter *s)
     }
 }
 
+/* Whoever missed something last is asked first. */
 static int has_deficit(splitter *s)
 {
     const banyan_graph *graph = s->network->graph;
 
-    for (int i = 0; i < graph->active_count; i++)
-        if (find_deficit(s, graph->active[i]) > 0)
+    for (int i = 0; i < graph->active_count; i++) {
+        int next = (s->last_short + i) % graph->active_count;
+
+        if (find_deficit(s, graph->active[next]) > 0) {
+            s->last_short = next;
             return 1;
+        }
+    }
     return 0;
+}
+
+static void undo(splitter *s, int begin, int end, const int64_t *before)
+{
+    for (int i = begin; i < end; i++)
+        move(s, i, before[i] - s->pair[i]);
+}
+
+static int may_join(splitter *s, int pair)
+{
+    return arc_in(s, pair)->src != arc_out(s, pair)->dst;
+}
+
+/* All of the pairs in full if that leaves the demand, else one half of them and then the other. */
+static void split_pairs(splitter *s, int begin, int end, int64_t *before)
+{
+    int moved = 0;
+
+    for (int i = begin; i < end; i++) {
+        before[i] = s->pair[i];
+        if (may_join(s, i) && left_of(s, i) > 0) {
+            move(s, i, left_of(s, i));
+            moved++;
+        }
+    }
+    if (!moved || !has_deficit(s))
+        return;
+    undo(s, begin, end, before);
+    if (banyan_work_since(&s->begun).visits > SPLIT_VISITS)
+        return;
+    if (end - begin > 1) {
+        int middle = begin + (end - begin) / 2;
+
+        split_pairs(s, begin, middle, before);
+        split_pairs(s, middle, end, before);
+    } else {
+        split_pair(s, begin);
+    }
 }
 
 /* What is left of the idle node's arcs goes; what runs past it becomes arcs. */
@@ -218,21 +272,29 @@ static banyan_status keep_pairs(splitter *s, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static banyan_status split_node(banyan_joined_network *network, int idle, banyan_error *err)
+static banyan_status split_node(banyan_joined_network *network, int idle, banyan_work begun,
+                                banyan_error *err)
 {
     splitter s;
     banyan_status status = splitter_init(&s, network, idle, err);
+    int pairs = s.in_count * s.out_count;
+    int64_t *before = banyan_alloc((size_t)pairs + 1, sizeof *before);
 
+    s.begun = begun;
+    if (!status && !before)
+        status = banyan_fail_memory(err);
     if (!status) {
         spread(&s);
         if (has_deficit(&s))
-            for (int i = 0; i < s.in_count * s.out_count; i++)
-                move(&s, i, -s.pair[i]);
-        for (int i = 0; i < s.in_count * s.out_count; i++)
-            if (left_of(&s, i) > 0 && arc_in(&s, i)->src != arc_out(&s, i)->dst)
-                split_pair(&s, i);
-        status = keep_pairs(&s, err);
+            undo(&s, 0, pairs, before);
+        split_pairs(&s, 0, pairs, before);
+        if (banyan_work_since(&begun).visits > SPLIT_VISITS)
+            status =
+                banyan_fail(err, BANYAN_UNSUPPORTED, "splitting off switches takes too many maximum flows");
     }
+    if (!status)
+        status = keep_pairs(&s, err);
+    banyan_free(before);
     splitter_fini(&s);
     return status;
 }
@@ -300,16 +362,37 @@ void banyan_joined_network_fini(banyan_joined_network *network)
     network->arcs = NULL;
 }
 
-banyan_status banyan_joined_network_split(banyan_joined_network *network, banyan_error *err)
+/* The idle node with the fewest pairs of an arc in and an arc out (as in the elimination of unknowns, Markowitz
+ * 1957); -1: none is left. */
+static int choose_node(const banyan_joined_network *network, int *in, int *out)
 {
     const banyan_graph *graph = network->graph;
-    int is_split = 0;
-    banyan_status status = BANYAN_SUCCESS;
+    int best = -1;
 
-    for (int v = 0; !status && v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && banyan_graph_is_joined(graph, v)) {
-            status = split_node(network, v, err);
-            is_split = 1;
+    memset(in, 0, (size_t)graph->node_count * sizeof *in);
+    memset(out, 0, (size_t)graph->node_count * sizeof *out);
+    for (size_t i = 0; i < network->arc_count; i++)
+        if (network->arcs[i].capacity > 0) {
+            out[network->arcs[i].src]++;
+            in[network->arcs[i].dst]++;
         }
+    for (int v = 0; v < graph->node_count; v++)
+        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && in[v] + out[v] > 0 &&
+            (best < 0 || (int64_t)in[v] * out[v] < (int64_t)in[best] * out[best]))
+            best = v;
+    return best;
+}
+
+banyan_status banyan_joined_network_split(banyan_joined_network *network, banyan_error *err)
+{
+    size_t nodes = (size_t)network->graph->node_count;
+    int *in = banyan_alloc(nodes, sizeof *in), *out = banyan_alloc(nodes, sizeof *out), is_split = 0;
+    banyan_work begun = banyan_work_now();
+    banyan_status status = in && out ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int v; !status && (v = choose_node(network, in, out)) >= 0; is_split = 1)
+        status = split_node(network, v, begun, err);
+    banyan_free(in);
+    banyan_free(out);
     return !status && is_split ? lower_demand(network, err) : status;
 }

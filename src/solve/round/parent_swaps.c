@@ -16,10 +16,10 @@
 typedef struct {
     banyan_swapped_trees *trees;
     int nodes;
-    int *depth;    /* by tree and node, as the next two */
-    int64_t *size; /* nodes of the subtree, */
-    int64_t *sum;  /* and their depths together */
-    int *order;    /* nodes, by depth */
+    int *depth;            /* by tree and node, as the next two */
+    int64_t *size;         /* nodes of the subtree, */
+    int64_t *sum;          /* and their depths together */
+    int *order;            /* nodes, by depth */
     int *first, *entering; /* arcs into v: entering[first[v] .. first[v+1]) */
 } swapper;
 
