@@ -371,13 +371,15 @@ static banyan_status run(banyan_reproduction *r, banyan_error *err)
         show_planning(r, found);
         status = show_steps(r, err);
     }
+    if (!status)
+        status = field_show_allocations(r, err);
     banyan_free(found);
     return status;
 }
 
 const banyan_paper banyan_paper_field = {
     .name = "field",
-    .title = "Other planners: TE-CCL, TACOS, BFB, ForestColl, MSCCL++, Swing, PAT",
+    .title = "Other planners: TE-CCL, TACOS, BFB, ForestColl, MSCCL++, Swing, PAT, Bine",
     .about = "The networks and sizes of other planners' published "
              "results: theirs, the bound that no algorithm exceeds, "
              "the fastest of our plans, and how long it takes to make.",
