@@ -21,6 +21,9 @@ banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
 banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err);
 banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err);
 
+/* A schedule that TE-CCL published, beside ours. */
+banyan_status field_show_teccl(banyan_reproduction *r, banyan_error *err);
+
 /* Bine's evaluation: bytes between groups, over many allocations. */
 banyan_status field_show_allocations(banyan_reproduction *r, banyan_error *err);
 
