@@ -331,11 +331,11 @@ static banyan_status show_steps(banyan_reproduction *r, banyan_error *err)
         banyan_collective collective;
         double theirs; /* Swing: 2 log2(n) for an all-reduce; PAT: ceil(log2(n)) for an all-gather; */
         int by_hops;   /* BFB: the diameter, since a step is a hop for everybody */
-    } rows[] = {{"Swing: torus 4x4", "torus:4x4", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 8},
-                {"Swing: torus 8x8", "torus:8x8", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 12},
-                {"PAT: 8 ranks", "switch:8", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 3},
-                {"PAT: 13 ranks", "switch:13", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 4},
-                {"PAT: 100 ranks", "switch:100", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 7},
+    } rows[] = {{"Swing: torus 4x4", "torus:4x4", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 8, 0},
+                {"Swing: torus 8x8", "torus:8x8", "swing", BANYAN_COLLECTIVE_ALLREDUCE, 12, 0},
+                {"PAT: 8 ranks", "switch:8", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 3, 0},
+                {"PAT: 13 ranks", "switch:13", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 4, 0},
+                {"PAT: 100 ranks", "switch:100", "circulant", BANYAN_COLLECTIVE_ALLGATHER, 7, 0},
                 {"BFB: torus 4x4", "torus:4x4", "multitree", BANYAN_COLLECTIVE_ALLGATHER, 4, 1},
                 {"BFB: torus 8x8", "torus:8x8", "multitree", BANYAN_COLLECTIVE_ALLGATHER, 8, 1},
                 {"BFB: torus 4x4x4", "torus:4x4x4", "multitree", BANYAN_COLLECTIVE_ALLGATHER, 6, 1}};

@@ -92,7 +92,8 @@ static banyan_status table1(banyan_reproduction *reproduction, banyan_error *err
                                applies_everywhere(rows[i].algorithm) ? "yes" : "no");
     }
     banyan_figure_state(
-        f, "Ring and DBTree do not serve any topology", 0,
+        f, "Ring and DBTree do not serve any topology",
+        !applies_everywhere("ring") && !applies_everywhere("double-tree"),
         "as schedules over routes they run on every network here; what the paper means is that "
         "they do not follow its links");
     return BANYAN_SUCCESS;

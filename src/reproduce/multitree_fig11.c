@@ -124,7 +124,7 @@ static void compare_apart(banyan_figure *f, const trainings *t, const multitree_
     banyan_figure_compare(f, "share of communication under RING but for AlexNet, least", BANYAN_PAPERS, 0.30,
                           least, NULL);
     banyan_figure_compare(f, "share of communication under RING, most", BANYAN_PAPERS, 0.88, most,
-                          "the authors' own program gives 0.77 too, for NCF and Transformer");
+                          "the authors' own program gives 0.77, for NCF and Transformer");
     banyan_figure_compare(f, "share of communication under RING, least, the authors' program", BANYAN_OTHERS,
                           0.28, least, NULL);
     banyan_figure_compare(f, "share of communication under RING, most, the authors' program", BANYAN_OTHERS,
