@@ -72,8 +72,8 @@ banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology
 int banyan_flows_depth(const banyan_flows *flows);
 
 /* Cuts the vector by weights (all-gather and reduce-scatter: the part of each rank by the weights of its
- * flows, which are whole numbers and come in the order of ranks), and gives every transfer the first round in which its data is there and its
- * links are free. */
+ * flows, which are whole numbers and come in the order of ranks), and gives every transfer the first round in
+ * which its data is there and its links are free. */
 banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem *problem,
                                  banyan_schedule **out, banyan_error *err);
 

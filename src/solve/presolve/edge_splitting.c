@@ -21,8 +21,8 @@
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
 
-/* Visits (solve/net/work.h) for all idle nodes together: one or two seconds. Flows over networks of which most
- * edges are full, as they are here, take a fifth of the time for each visit that programs over cuts take. */
+/* Visits (solve/net/work.h) for all idle nodes together: about a second. Most edges of these networks are
+ * full, so that a visit takes a fifth of the time that it takes in programs over cuts. */
 #define SPLIT_VISITS (5LL * BANYAN_CUT_VISITS)
 
 typedef struct {
@@ -362,8 +362,8 @@ void banyan_joined_network_fini(banyan_joined_network *network)
     network->arcs = NULL;
 }
 
-/* The idle node with the fewest pairs of an arc in and an arc out (as in the elimination of unknowns, Markowitz
- * 1957); -1: none is left. */
+/* The idle node with the fewest pairs of an arc in and an arc out (as in the elimination of unknowns,
+ * Markowitz 1957); -1: none is left. */
 static int choose_node(const banyan_joined_network *network, int *in, int *out)
 {
     const banyan_graph *graph = network->graph;
