@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce/field_allocations.c: bytes on global links for jobs that a busy machine has scattered over groups.
+/* reproduce/field_allocations.c: bytes on global links for jobs that a busy machine has scattered over
+ * groups.
  *
  * Bine (D. De Sensi et al., SC 2025) counts what an all-reduce sends between the groups of a Dragonfly: in
  * Rabenseifner's algorithm, where rank r meets r xor 2^s in step s, and in its own, where the partner is
@@ -9,8 +10,8 @@
  * groups of 124 nodes (LUMI-G), of which other jobs hold runs of nodes, and the job gets the next free ones
  * from some node on, in their order. Jobs that fit into one group send nothing and are left out.
  *
- * Every group's sum must leave it, and the whole must come in: no all-reduce of whole partial sums sends less
- * than 2 (g - 1) vectors between g groups. */
+ * Every group's sum must leave it, and the whole must come in: no all-reduce of whole partial sums sends
+ * less than 2 (g - 1) vectors between g groups. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -100,7 +100,7 @@ banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err)
     return banyan_topology_builder_finish(&builder, out, err);
 }
 
-/* Eight GPUs on an NVSwitch, each with an adapter; adapters of even and odd GPUs have switches of their own. */
+/* Eight GPUs on an NVSwitch, each with an adapter; those of even and odd GPUs have switches of their own. */
 banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err)
 {
     banyan_topology_builder builder;

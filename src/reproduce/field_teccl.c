@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce/field_teccl.c: a schedule that TE-CCL published, imported, verified and simulated, and ours beside.
+/* reproduce/field_teccl.c: a schedule that TE-CCL published, imported, verified and simulated, and ours
+ * beside.
  *
- * microsoft/TE-CCL, output_provided, NDv2_output/2_chassis/AllGather/Fast/1KB.json: which chunk travelled over
- * which link in which epoch of 3.5 ns. In that file node 0 is a switch: 15 GPUs gather, and what lacks a link
- * goes through node 0. So here 15 workers are active, and the 16th forwards. A chunk is 62.5 bytes, 1 KB over
- * 16 GPUs. The other published files are too long to stand here. */
+ * microsoft/TE-CCL, output_provided, NDv2_output/2_chassis/AllGather/Fast/1KB.json: which chunk travelled
+ * over which link in which epoch of 3.5 ns. In that file node 0 is a switch: 15 GPUs gather, and what lacks
+ * a link goes through node 0. So here 15 workers are active, and the 16th forwards. A chunk is 62.5 bytes, 1
+ * KB over 16 GPUs. The other published files are too long to stand here. */
 #include <stdio.h>
 #include <stdlib.h>
 

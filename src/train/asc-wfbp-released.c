@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/asc-wfbp-released.c: the rule of the code that was released with ASC-WFBP: a tensor is merged with the
- * next one if that is ready before its all-reduce could start; groups go out on two streams.
+/* train/asc-wfbp-released.c: the rule of the code that was released with ASC-WFBP: a tensor is merged with
+ * the next one if that is ready before its all-reduce could start; groups go out on two streams.
  *
  *     merge while   ready(next) < start,     start = max(ready, end of the group before)
  *

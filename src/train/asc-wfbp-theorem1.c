@@ -6,9 +6,9 @@
  *                    when sent beside the group before
  *     simultaneous   else, and the last one
  *
- * Repaired are the times that Algorithm 1 takes from the wrong layers: a group is one unit, a normal one waits
- * for the group before, a penalty is never negative, counts the bytes that are on the wire together, and is
- * paid by both. The rule stays local, so it merges as MG-WFBP does where tensors follow closely
+ * Repaired are the times that Algorithm 1 takes from the wrong layers: a group is one unit, a normal one
+ * waits for the group before, a penalty is never negative, counts the bytes that are on the wire together,
+ * and is paid by both. The rule stays local, so it merges as MG-WFBP does where tensors follow closely
  * (docs/asc-wfbp.md). O(L). */
 #include <math.h>
 
