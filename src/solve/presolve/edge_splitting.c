@@ -6,9 +6,9 @@
  * Splitting off (u,w) and (w,t) by g takes g from those cuts alone that separate w from both u and t. So one
  * maximum flow for each active node says by how much g is too large, and pairs are tried many at a time.
  * Where w has as much capacity in as out, some way of taking all arcs off in pairs leaves the demand
- * (Bang-Jensen, Frank and Jackson 1995), and any order in which each pair is split off as far as possible finds
- * one. First, everything that comes in is spread evenly over what goes out, which makes shallow trees later;
- * if that takes too much, it is undone.
+ * (Bang-Jensen, Frank and Jackson 1995), and any order in which each pair is split off as far as possible
+ * finds one. First, everything that comes in is spread evenly over what goes out, which makes shallow trees
+ * later; if that takes too much, it is undone.
  *
  * Cost: for each idle node of d arcs at best O(d), at worst O(d^2) maximum flows for each active node.
  *
