@@ -52,6 +52,10 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     if (problem->active_count > 4096)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "forest plans up to 4096 workers, here are %d",
                            problem->active_count);
+    for (int i = 0; i < problem->parameter_count && problem->collective != BANYAN_COLLECTIVE_ALLREDUCE; i++)
+        if (strcmp(problem->parameters[i].key, "relays"))
+            return banyan_fail(err, BANYAN_UNSUPPORTED, "forest has the option '%s' for all-reduce only",
+                               problem->parameters[i].key);
     return BANYAN_SUCCESS;
 }
 
@@ -303,17 +307,13 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
            problem->bytes <= OPEN_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
-/* Every rank's part of the vector has trees of its own; options that shape an all-reduce do not apply. */
+/* Every rank's part of the vector has trees of its own. */
 static banyan_status build_parts(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_forest_options choice;
     banyan_flows flows;
     banyan_status status = banyan_forest_options_read(problem, &choice, err);
 
-    for (int i = 0; !status && i < problem->parameter_count; i++)
-        if (strcmp(problem->parameters[i].key, "relays"))
-            status = banyan_fail(err, BANYAN_UNSUPPORTED, "forest has the option '%s' for all-reduce only",
-                                 problem->parameters[i].key);
     if (status)
         return status;
     banyan_flows_init(&flows);
