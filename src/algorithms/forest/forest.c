@@ -56,7 +56,8 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
         if (strcmp(problem->parameters[i].key, "relays"))
             return banyan_fail(err, BANYAN_UNSUPPORTED, "forest has the option '%s' for all-reduce only",
                                problem->parameters[i].key);
-    return BANYAN_SUCCESS;
+    return problem->collective == BANYAN_COLLECTIVE_ALLREDUCE ? BANYAN_SUCCESS
+                                                              : banyan_forest_check_parts(problem, err);
 }
 
 #define OPEN_BYTES ((size_t)256 << 20) /* beyond it the size is left open */

@@ -19,9 +19,9 @@
 #define MOST_UNITS 65536
 
 /* A tree of each of n ranks has n - 1 edges, and each of these takes a maximum flow. */
-static banyan_status check_effort(const banyan_graph *graph, size_t arcs, banyan_error *err)
+static banyan_status check_effort(int ranks, size_t arcs, banyan_error *err)
 {
-    double flows = (double)graph->active_count * (graph->active_count - 1);
+    double flows = (double)ranks * (ranks - 1);
 
     if (flows * (double)arcs <= BANYAN_CUT_VISITS)
         return BANYAN_SUCCESS;
@@ -62,17 +62,15 @@ static banyan_status pack(const banyan_graph *graph, int towards, banyan_flows *
 {
     banyan_joined_network network;
     banyan_fraction rate;
-    banyan_status status = check_effort(graph, (size_t)graph->arc_count, err);
+    banyan_status status = find_rate(graph, towards, &rate, err);
 
-    if (!status)
-        status = find_rate(graph, towards, &rate, err);
     if (!status)
         status = banyan_joined_network_init(&network, graph, towards, rate, MOST_UNITS, err);
     if (status)
         return status;
     status = banyan_joined_network_split(&network, err);
     if (!status)
-        status = check_effort(graph, network.arc_count, err);
+        status = check_effort(graph->active_count, network.arc_count, err);
     if (!status && network.demand <= 0)
         status = banyan_fail(err, BANYAN_UNSUPPORTED,
                              "switches have so much more bandwidth one way than the other that no trees are "
@@ -81,6 +79,11 @@ static banyan_status pack(const banyan_graph *graph, int towards, banyan_flows *
         status = take(&network, flows, err);
     banyan_joined_network_fini(&network);
     return status;
+}
+
+banyan_status banyan_forest_check_parts(const banyan_problem *problem, banyan_error *err)
+{
+    return check_effort(problem->active_count, (size_t)problem->topology->link_count, err);
 }
 
 banyan_status banyan_forest_pack_parts(const banyan_problem *problem, banyan_relays relays,
