@@ -120,8 +120,7 @@ static banyan_status show_tables(banyan_reproduction *r, banyan_error *err)
 
             snprintf(reason, sizeof reason, "entries of %.0f bits; the paper counts 200",
                      (double)report->table_bits / report->table_entries);
-            banyan_figure_compare(f, "64 nodes, entries", BANYAN_PAPERS, 128, report->table_entries,
-                                  "with the NOP entries of steps in which a node has nothing to do");
+            banyan_figure_compare(f, "64 nodes, entries", BANYAN_PAPERS, 128, report->table_entries, NULL);
             banyan_figure_compare(f, "64 nodes, bytes", BANYAN_PAPERS, 3200, (double)report->table_bits / 8,
                                   reason);
         }
