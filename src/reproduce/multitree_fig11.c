@@ -159,16 +159,20 @@ static void compare_apart(banyan_figure *f, const trainings *t, const multitree_
 
 static void compare_overlapped(banyan_figure *f, const trainings *t)
 {
+    char reason[96];
+    int slowest = 0;
+
     banyan_figure_compare(f, "training, RING over MULTITREE, most of the CNNs", BANYAN_PAPERS, 1.10,
                           most_speedup(t, FIRST_CNN, LAST_CNN, RIVAL_RING, RIVAL_MULTITREE, 1), NULL);
     banyan_figure_compare(f, "training, RING over MULTITREE, most of NCF and Transformer", BANYAN_PAPERS, 2.0,
                           most_speedup(t, NCF, TRANSFORMER, RIVAL_RING, RIVAL_MULTITREE, 1), NULL);
     banyan_figure_compare(f, "training, 2D-RING over MULTITREE, most of NCF and Transformer", BANYAN_PAPERS,
                           1.37, most_speedup(t, NCF, TRANSFORMER, RIVAL_RING_2D, RIVAL_MULTITREE, 1), NULL);
-    banyan_figure_state(f, "DBTREE is the slowest for every network",
-                        most_speedup(t, 0, DNNS - 1, RIVAL_RING, RIVAL_DOUBLE_TREE, 1) <= 1.0001 &&
-                            most_speedup(t, 0, DNNS - 1, RIVAL_RING_2D, RIVAL_DOUBLE_TREE, 1) <= 1.0001,
-                        NULL);
+    for (int d = 0; d < DNNS; d++)
+        slowest += speedup(t, d, RIVAL_RING, RIVAL_DOUBLE_TREE, 1) <= 1.0001 &&
+                   speedup(t, d, RIVAL_RING_2D, RIVAL_DOUBLE_TREE, 1) <= 1.0001;
+    snprintf(reason, sizeof reason, "in slices it is the slowest of the paper's for %d of %d", slowest, DNNS);
+    banyan_figure_state(f, "DBTREE is the slowest for every network", slowest == DNNS, reason);
 }
 
 static banyan_figure *open_figure(banyan_reproduction *reproduction, int overlap)
