@@ -285,6 +285,8 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
         control->orphans[i].fd = -1;
     banyan_control_set_fanout(control, BANYAN_CONTROL_FANOUT);
     control->outbox_end = &control->outbox;
+    control->joiners_end = &control->joiners;
+    control->joiner_event = -1;
     init_lock(control);
     status = fill_arrays(control, err);
     if (!status)
@@ -601,6 +603,17 @@ banyan_status banyan_control_gather(banyan_control *control, const void *mine, s
     return status;
 }
 
+void banyan_control_announce_joiners(banyan_control *control, int event)
+{
+    uint64_t one = 1;
+
+    pthread_mutex_lock(&control->lock);
+    control->joiner_event = event;
+    if (event >= 0 && control->joiners && write(event, &one, sizeof one) < 0)
+        one = 0; /* the counter is full */
+    pthread_mutex_unlock(&control->lock);
+}
+
 int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int *rank)
 {
     joiner *j;
@@ -612,6 +625,8 @@ int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int
     j = control->joiners;
     if (j) {
         control->joiners = j->next;
+        if (!j->next)
+            control->joiners_end = &control->joiners;
         fd = j->fd;
         *rank = j->rank;
         banyan_free(j);

@@ -148,8 +148,9 @@ struct banyan_control {
     char *lost, *left, *silent, *joined; /* by rank */
     char *is_heard;                      /* at the root, by rank: something has come from it */
     int64_t *silent_since_ns;
-    uint64_t *left_after; /* calls, by rank */
-    joiner *joiners;
+    uint64_t *left_after;           /* calls, by rank */
+    joiner *joiners, **joiners_end; /* the oldest first */
+    int joiner_event;               /* -1: none */
     int gather_is_done;
     unsigned char *gathered;
     size_t gathered_bytes;
