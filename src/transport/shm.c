@@ -113,6 +113,17 @@ static banyan_status create(const banyan_opening *opening, shm_endpoint **out, s
     return BANYAN_SUCCESS;
 }
 
+/* Before anybody relies on it: a kernel that is older than Linux 5.3 does not know them. */
+static banyan_status try_pidfd(banyan_error *err)
+{
+    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+    if (fd < 0)
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "pidfd_open: %s", strerror(errno));
+    close(fd);
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, banyan_error *err)
 {
     shm_peer *peer = &e->peers[member];
@@ -121,11 +132,6 @@ static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *na
 
     if (!status)
         status = banyan_shm_seat_map(&peer->segment, &peer->seat, err); /* while it is there for certain */
-    if (!status) {
-        peer->pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
-        if (peer->pidfd < 0)
-            status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "pidfd_open: %s", strerror(errno));
-    }
     if (status) {
         peer->segment.pid = name->pid;
         banyan_error_prefix(err, banyan_shm_member_name(e, member, text, sizeof text));
@@ -149,7 +155,9 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
 
     e->first_member = -1;
     e->is_whole = 1;
-    status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
+    status = try_pidfd(err);
+    if (!status)
+        status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
     for (int i = 0; i < e->base.member_count && !status; i++) {
         if (names[i].magic != mine->magic || names[i].host != mine->host || names[i].is_broken) {
             e->is_whole &= names[i].magic == 0; /* in no process */
