@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # What the tests of launchers share. A test sources it with SOURCE and BANYAN as its first two words, starts its launcher's
 # services if any, and calls check_launcher for each way of starting ranks.

@@ -9,9 +9,17 @@ need slurmctld slurmd srun munged
 [ "$(id -u)" = 0 ] || skip "slurmd starts ranks as other users, which needs root"
 
 stop() {
-    local file
-    for file in "$place"/*.pid; do [ ! -s "$file" ] || kill "$(cat "$file")" 2> /dev/null; done
-    sleep 1
+    local file pids=()
+    for file in "$place"/slurmd-*.pid "$place"/slurmctld.pid "$place"/munged.pid; do
+        [ ! -s "$file" ] || pids+=("$(cat "$file")")
+    done
+    if [ ${#pids[@]} != 0 ]; then
+        kill "${pids[@]}" 2> /dev/null
+        for _ in $(seq 100); do # they write until they have ended
+            kill -0 "${pids[@]}" 2> /dev/null || break
+            sleep 0.1
+        done
+    fi
     rm -rf "$place"
 }
 trap stop EXIT
@@ -26,7 +34,7 @@ read -r controller first second <<< "$(free_ports)"
 host=$(hostname)
 head -c 1024 /dev/urandom > "$place/munge.key"
 chmod 400 "$place/munge.key"
-mkdir "$place/state" "$place/spool-n1" "$place/spool-n2"
+mkdir "$place/state" "$place/spool-n1" "$place/spool-n2" "$place/tmp-n1" "$place/tmp-n2"
 cat > "$place/slurm.conf" << END
 ClusterName=banyan
 SlurmctldHost=$host(127.0.0.1)
@@ -43,6 +51,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 StateSaveLocation=$place/state
 SlurmdSpoolDir=$place/spool-%n
+TmpFS=$place/tmp-%n
 SlurmctldPidFile=$place/slurmctld.pid
 SlurmdPidFile=$place/slurmd-%n.pid
 SlurmctldLogFile=$place/slurmctld.log
@@ -61,7 +70,7 @@ slurmctld -i 2> "$place/out" || skip "slurmctld does not start: $(tail -n 1 "$pl
 for node in n1 n2; do
     slurmd -N $node 2> "$place/out" || skip "slurmd does not start: $(tail -n 1 "$place/out")"
 done
-for i in $(seq 300); do
+for _ in $(seq 300); do
     sinfo -h -o %T 2> /dev/null | grep -q '^idle$' && break
     sleep 0.2
 done
@@ -72,8 +81,7 @@ if srun --mpi=list 2>&1 | grep -q pmi2; then
     check_bench "Slurm, 24 ranks on two nodes" env BANYAN_ROOT=pmi srun --mpi=pmi2 -N2 -n24
 fi
 if srun --mpi=list 2>&1 | grep -q pmix; then
-    # On one node: Slurm's plugin cannot serve two nodes of one machine.
     check_bench "Slurm, with PMIx beside it" srun --mpi=pmix -N1 -n4
-    check_launcher "Slurm, PMIx" env BANYAN_ROOT=pmix srun --mpi=pmix -N1 -n4
+    check_launcher "Slurm, two nodes, PMIx" env BANYAN_ROOT=pmix srun --mpi=pmix -N2 -n4
 fi
 conclude
