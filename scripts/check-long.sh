@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
-# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
+# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
 # networks, a job of 256 processes, ranks started by Hydra, Open MPI and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
@@ -40,6 +40,10 @@ scripts/browser.sh build/release/banyan
 
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
+
+# The same with 64 ranks, whose control tree has two levels, for a third of that time.
+cmake --build build/release -j "$jobs" --target test_multi_soak -- --quiet
+BANYAN_SOAK_RANKS=64 BANYAN_SOAK_SECONDS=$((${BANYAN_SOAK_SECONDS:-1800} / 3)) BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/release/tests/test_multi_soak
 
 # Networks that are cut while ranks compute and shrink; needs root, and says so.
 BANYAN_PARTITIONS=${BANYAN_PARTITIONS:-100} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_partition

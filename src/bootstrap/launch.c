@@ -184,8 +184,8 @@ static int has_pmi(banyan_lookup lookup, void *context, int *fd)
     return socket && !read_number("PMI_FD", socket, 0, MOST_RANKS, fd, NULL);
 }
 
-/* BANYAN_ROOT is an address, or says through what rank 0 tells the others where it is; where nobody says, PMIx
- * does if it is there, which other users of it do not mind, else PMI. */
+/* BANYAN_ROOT is an address, or says through what rank 0 tells the others where it is; where nobody says,
+ * PMIx does if it is there, which other users of it do not mind, else PMI. */
 static banyan_status find_meeting(banyan_lookup lookup, void *context, const char *root, banyan_launch *out,
                                   banyan_error *err)
 {

@@ -22,8 +22,8 @@ typedef struct {
 /* Gives the value of an environment variable, or NULL. */
 typedef const char *(*banyan_lookup)(void *context, const char *name);
 
-/* The first that has set its variables, in the order of the table in launch.c, after BANYAN_RANK. INVALID_USAGE
- * when none has. */
+/* The first that has set its variables, in the order of the table in launch.c, after BANYAN_RANK.
+ * INVALID_USAGE when none has. */
 banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_lookup lookup, void *context,
                                    banyan_launch *out, banyan_error *err);
 

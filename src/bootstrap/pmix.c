@@ -2,9 +2,9 @@
 /* bootstrap/pmix.c: PMIx_Init, Put, Commit, Fence, Get, Finalize, as the PMIx standard (version 4) has them.
  *
  * Fence and Get are asked for with a callback, since the blocking ones know no time-out. A callback may come
- * after we have given up, so what it writes to is never freed then. PMIx is initialized once and finalized when
- * the process exits: a rank that has finalized is missing in the others' fences, and one that ends without
- * having done so is an error to its launcher. */
+ * after we have given up, so what it writes to is never freed then. PMIx is initialized once and finalized
+ * when the process exits: a rank that has finalized is missing in the others' fences, and one that ends
+ * without having done so is an error to its launcher. */
 #include "bootstrap/pmix.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/pmix.h: a launcher that speaks PMIx (Open MPI's mpirun, PRRTE's prterun, srun --mpi=pmix): how many
- * ranks there are, and where they exchange a line of text. Its library is opened at run time. */
+/* bootstrap/pmix.h: a launcher that speaks PMIx (Open MPI's mpirun, PRRTE's prterun, srun --mpi=pmix): how
+ * many ranks there are, and where they exchange a line of text. Its library is opened at run time. */
 #ifndef BANYAN_BOOTSTRAP_PMIX_H
 #define BANYAN_BOOTSTRAP_PMIX_H
 

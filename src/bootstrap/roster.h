@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/roster.h: the messages of survivors that make a group of their own: who has come, who is in it, and
- * the cards of some of its members. Readers take foreign bytes; all of them refuse what names a rank that is
- * not there. */
+/* bootstrap/roster.h: the messages of survivors that make a group of their own: who has come, who is in it,
+ * and the cards of some of its members. Readers take foreign bytes; all of them refuse what names a rank that
+ * is not there. */
 #ifndef BANYAN_BOOTSTRAP_ROSTER_H
 #define BANYAN_BOOTSTRAP_ROSTER_H
 

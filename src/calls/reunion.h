@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/reunion.h: survivors of a group find each other along a tree (calls/shrink.c says who looks for whom).
+/* calls/reunion.h: survivors of a group find each other along a tree (calls/shrink.c says who looks for
+ * whom).
  *
  *             0                 Survivors are numbered anew, as each knows them, and the tree is that of
  *          /     \              group/tree.h: nobody has more than fan-out children, unless ranks differ in

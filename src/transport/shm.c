@@ -124,8 +124,8 @@ static banyan_status try_pidfd(banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* Seats are for hosts whose ranks fit around a board; elsewhere their address space would cost every process a
- * page of page tables per rank. */
+/* Seats are for hosts whose ranks fit around a board; elsewhere their address space would cost every process
+ * a page of page tables per rank. */
 static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, int has_board,
                                  banyan_error *err)
 {

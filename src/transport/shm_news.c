@@ -113,8 +113,8 @@ banyan_status banyan_shm_failure(banyan_endpoint *base, banyan_error *err)
                        (int)sizeof header->failure_text - 1, header->failure_text);
 }
 
-/* The number of a process that has ended may be another's by now: whoever holds the segment after its pidfd was
- * opened is the one. */
+/* The number of a process that has ended may be another's by now: whoever holds the segment after its pidfd
+ * was opened is the one. */
 banyan_status banyan_shm_watch(shm_endpoint *e, int member, banyan_error *err)
 {
     shm_peer *peer = &e->peers[member];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/wire_roster.c: what a survivor gone mad may send to others that shrink with it. Whatever is taken
- * names ranks that exist, and comes back as it was. */
+/* tests/fuzz/wire_roster.c: what a survivor gone mad may send to others that shrink with it. Whatever is
+ * taken names ranks that exist, and comes back as it was. */
 #include "bootstrap/roster.h"
 
 #include <stdlib.h>

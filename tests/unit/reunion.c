@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/reunion.c: survivors that are threads here, with pairs of sockets for their connections: a tree of
- * depth 3, members that fall out, and what each sends. */
+/* tests/unit/reunion.c: survivors that are threads here, with pairs of sockets for their connections: a tree
+ * of depth 3, members that fall out, and what each sends. */
 #include "calls/reunion.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/roster.c: what survivors tell each other comes back as it was sent, and nothing else is taken. */
+/* tests/unit/roster.c: what survivors tell each other comes back as it was sent, and nothing else is taken.
+ * */
 #include "bootstrap/roster.h"
 
 #include <string.h>
