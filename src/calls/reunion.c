@@ -256,33 +256,12 @@ static banyan_status send_to(banyan_reunion *r, int rank, int type, const void *
     return status;
 }
 
-/* A member has fallen out: the leader goes on without it, and hears of it from the others. */
-static banyan_status lose(banyan_reunion *r, int rank, banyan_error *err)
+/* A child that is lost now is found when its cards do not come. */
+static void hand_on_members(banyan_reunion *r, const unsigned char *body, size_t bytes)
 {
-    unsigned char body[4];
-    char name[60];
-
-    snprintf(name, sizeof name, "while the group shrank, rank %d", rank);
-    banyan_error_prefix(err, name);
-    if (r->parent < 0) {
-        r->is_out[rank] = 1;
-    } else {
-        banyan_put32(body, (uint32_t)rank);
-        send_to(r, r->parent, LOST, body, sizeof body, NULL);
-    }
-    return BANYAN_PEER_LOST;
-}
-
-/* All children hear it, also where one of them is lost: they all have to go round again. */
-static banyan_status hand_on_members(banyan_reunion *r, const unsigned char *body, size_t bytes,
-                                     banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
     for (int i = 0; i < r->size; i++)
-        if (is_child(r, i) && has_member(r, i) && send_to(r, i, MEMBERS, body, bytes, err))
-            status = lose(r, i, err);
-    return status;
+        if (is_child(r, i) && has_member(r, i))
+            send_to(r, i, MEMBERS, body, bytes, NULL);
 }
 
 banyan_status banyan_reunion_lead(banyan_reunion *r, double part, banyan_error *err)
@@ -296,7 +275,7 @@ banyan_status banyan_reunion_lead(banyan_reunion *r, double part, banyan_error *
         attend(r, banyan_clock_ns() + SLICE_NS);
     if (!status) {
         list_members(r);
-        status = hand_on_members(r, body, banyan_roster_write(body, r->number, r->members, r->count), err);
+        hand_on_members(r, body, banyan_roster_write(body, r->number, r->members, r->count));
     }
     banyan_free(body);
     return status;
@@ -305,17 +284,15 @@ banyan_status banyan_reunion_lead(banyan_reunion *r, double part, banyan_error *
 static banyan_status read_members(banyan_reunion *r, const unsigned char *body, size_t bytes,
                                   banyan_error *err)
 {
-    banyan_status status;
-
     r->own = -1;
     if (!banyan_roster_read(body, bytes, r->size, &r->number, r->members, &r->count))
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent a list of members that is none",
                            r->parent);
     for (int i = 0; i < r->count; i++)
         r->own = r->members[i] == r->rank ? i : r->own;
-    status = hand_on_members(r, body, bytes, err);
+    hand_on_members(r, body, bytes);
     return r->own < 0 ? banyan_fail(err, BANYAN_INVALID_USAGE, "rank %d was left out by the others", r->rank)
-                      : status;
+                      : BANYAN_SUCCESS;
 }
 
 /* Nothing follows the members before we have sent our card. */
@@ -381,6 +358,23 @@ banyan_status banyan_reunion_follow(banyan_reunion *r, int parent, int fd, int64
 }
 
 /* ---- Cards. */
+
+/* A member has fallen out: the leader goes on without it, and hears of it from the others. */
+static banyan_status lose(banyan_reunion *r, int rank, banyan_error *err)
+{
+    unsigned char body[4];
+    char name[60];
+
+    snprintf(name, sizeof name, "while the group shrank, rank %d", rank);
+    banyan_error_prefix(err, name);
+    if (r->parent < 0) {
+        r->is_out[rank] = 1;
+    } else {
+        banyan_put32(body, (uint32_t)rank);
+        send_to(r, r->parent, LOST, body, sizeof body, NULL);
+    }
+    return BANYAN_PEER_LOST;
+}
 
 static banyan_status read_bundle(banyan_reunion *r, const unsigned char *body, size_t bytes,
                                  unsigned char *all, char *has_card, banyan_error *err)
