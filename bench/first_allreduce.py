@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -62,17 +63,20 @@ def free_port():
 def measure(command, ranks, limit_s, environment):
     """Seconds until the last rank is done, or None."""
     started = time.time()
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                           start_new_session=True)
     try:
-        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit_s,
-                             env=environment)
+        output, errors = run.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        print(f"# {command[0]} with {ranks} ranks took more than {limit_s} s", file=sys.stderr)
+        os.killpg(run.pid, signal.SIGKILL)  # its ranks, too
+        run.communicate()
+        print(f"# {command[0]} with {ranks} ranks took more than {limit_s:g} s", file=sys.stderr)
         return None
-    told = re.search(r"start ([0-9.]+)", run.stdout)
-    done = [float(x) for x in re.findall(r"done ([0-9.]+)", run.stdout)]
+    told = re.search(r"start ([0-9.]+)", output)
+    done = [float(x) for x in re.findall(r"done ([0-9.]+)", output)]
     if run.returncode or len(done) != ranks:
         print(f"# {command[0]} with {ranks} ranks ended with {run.returncode}, {len(done)} done: "
-              f"{run.stderr.strip()[-300:]}", file=sys.stderr)
+              f"{errors.strip()[-300:]}", file=sys.stderr)
         return None
     return max(done) - (float(told.group(1)) if told else started)
 
@@ -117,12 +121,13 @@ def main():
             times = {name: [] for name in found}
             for _ in range(options.repeat):
                 for name, command in found.items():
-                    times[name].append(measure(command(ranks), ranks, options.limit, environment))
+                    if None not in times[name]:  # who has failed once is not asked again
+                        times[name].append(measure(command(ranks), ranks, options.limit, environment))
             cells = []
             for name in found:
                 ok = [t for t in times[name] if t is not None]
                 cells.append(f"{statistics.median(ok):.2f} ({min(ok):.2f} to {max(ok):.2f})" if len(ok) == options.repeat
-                             else f"failed {options.repeat - len(ok)} of {options.repeat}")
+                             else f"none in {options.limit:g} s")
             print(f"{ranks:>6}" + "".join(f"  {cell:>24}" for cell in cells), flush=True)
 
 
