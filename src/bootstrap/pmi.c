@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -57,7 +58,7 @@ static banyan_status send_line(conversation *c)
         if (!banyan_socket_wait(c->fd, POLLOUT, c->deadline_ns))
             return banyan_fail(c->err, BANYAN_TIMEOUT, "the launcher's PMI (PMI_FD=%d) takes no words",
                                c->fd);
-        count = write(c->fd, c->line + sent, bytes - sent);
+        count = send(c->fd, c->line + sent, bytes - sent, MSG_NOSIGNAL);
         if (count <= 0 && errno != EINTR && errno != EAGAIN)
             return fail_system(c, -1);
         sent += count > 0 ? (size_t)count : 0;

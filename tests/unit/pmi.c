@@ -30,7 +30,7 @@ static void *serve(void *argument)
 
         for (size_t i = 0; i < sizeof l->heard[0] - 1 && read(l->fd, &byte, 1) == 1 && byte != '\n'; i++)
             line[i] = byte;
-        if (write(l->fd, l->answers[l->count], strlen(l->answers[l->count])) < 0)
+        if (send(l->fd, l->answers[l->count], strlen(l->answers[l->count]), MSG_NOSIGNAL) < 0)
             break;
     }
     close(l->fd);
