@@ -68,8 +68,12 @@ def measure(command, ranks, limit_s, environment):
     try:
         output, errors = run.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        os.killpg(run.pid, signal.SIGKILL)  # its ranks, too
-        run.communicate()
+        os.killpg(run.pid, signal.SIGTERM)  # mpirun ends its ranks, which have groups of their own
+        try:
+            run.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
         print(f"# {command[0]} with {ranks} ranks took more than {limit_s:g} s", file=sys.stderr)
         return None
     told = re.search(r"start ([0-9.]+)", output)
