@@ -45,6 +45,9 @@ BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(da
 cmake --build build/release -j "$jobs" --target test_multi_soak -- --quiet
 BANYAN_SOAK_RANKS=64 BANYAN_SOAK_SECONDS=$((${BANYAN_SOAK_SECONDS:-1800} / 3)) BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/release/tests/test_multi_soak
 
+# Speeds that change at random while ranks are killed and the others learn the network; needs root, and says so.
+BANYAN_SOAK_SECONDS=${BANYAN_DRIFT_SECONDS:-300} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_drift || [ $? = 77 ]
+
 # Networks that are cut while ranks compute and shrink; needs root, and says so.
 BANYAN_PARTITIONS=${BANYAN_PARTITIONS:-100} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_partition
 

@@ -111,6 +111,13 @@ class BanyanGroup(dist.ProcessGroup):
             self._lanes[device] = StreamLane(comm, device)
         return self._lanes[device]
 
+    def _lane_for(self, *tensors):
+        """Where the library can take them in the order of a stream; None: they go through the group's thread."""
+        if not fits(tensors):
+            return None
+        self._sequence += 1
+        return self._lane(tensors[0].device)
+
     def allreduce(self, tensors, opts=None):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if fits(tensors):
@@ -131,6 +138,10 @@ class BanyanGroup(dist.ProcessGroup):
         return self.allreduce(tensors, opts)
 
     def reduce(self, tensors, opts=None):
+        lane = self._lane_for(_one(tensors, "reduce"))
+        if lane:
+            op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+            return lane.reduce(tensors[0], op, _option(opts, "rootRank", 0))
         flat = Flat([_one(tensors, "reduce")], is_read=True)
         datatype, op, width = sum_type(flat.memory, op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM)))
         root = _option(opts, "rootRank", 0)
@@ -150,6 +161,9 @@ class BanyanGroup(dist.ProcessGroup):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if any(part.numel() != output.numel() for part in parts):
             return self._reduce_scatter_uneven(output, parts, op)
+        lane = self._lane_for(output, *parts)
+        if lane:
+            return lane.reduce_scatter(output, parts, op)
         return self._reduce_scatter(output, Flat(parts, is_read=True), op)
 
     def _reduce_scatter(self, output, flat, op):
@@ -185,6 +199,9 @@ class BanyanGroup(dist.ProcessGroup):
                 f"reduce_scatter: {input.numel()} elements are not {self.size()} parts of {output.numel()}"
             )
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        lane = self._lane_for(output, input)
+        if lane:
+            return lane.reduce_scatter(output, [input], op)
         return self._reduce_scatter(output, Flat([input], is_read=True), op)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
@@ -193,6 +210,9 @@ class BanyanGroup(dist.ProcessGroup):
     # Moves.
 
     def broadcast(self, tensors, opts=None):
+        lane = self._lane_for(_one(tensors, "broadcast"))
+        if lane:
+            return lane.broadcast(tensors[0], _option(opts, "rootRank", 0))
         flat = Flat([_one(tensors, "broadcast")], is_read=True)
         root = _option(opts, "rootRank", 0)
 
@@ -217,10 +237,18 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do(call, outputs)
 
     def allgather(self, outputs, inputs, opts=None):
-        parts = _one(outputs, "all_gather")
+        parts, source = _one(outputs, "all_gather"), _one(inputs, "all_gather")
+        if all(bytes_of(part) == bytes_of(source) for part in parts) and len(parts) == self.size():
+            lane = self._lane_for(source, *parts)
+            if lane:
+                return lane.all_gather(parts, source, outputs)
         return self._all_gather(Flat(parts, is_read=False), _one(inputs, "all_gather"), outputs)
 
     def _allgather_base(self, output, input, opts=None):
+        if bytes_of(output) == bytes_of(input) * self.size():
+            lane = self._lane_for(output, input)
+            if lane:
+                return lane.all_gather([output], input, output)
         return self._all_gather(Flat([output], is_read=False), input, output)
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
@@ -272,6 +300,10 @@ class BanyanGroup(dist.ProcessGroup):
         return self._all_to_all(outputs, inputs, outputs)
 
     def _all_to_all_even(self, output, input):
+        if bytes_of(output) == bytes_of(input):
+            lane = self._lane_for(output, input)
+            if lane:
+                return lane.all_to_all(output, input, self.size())
         source, into = Flat([input], is_read=True), Flat([output], is_read=False)
         if source.bytes != into.bytes:
             raise InvalidArgument(f"all_to_all: {source.bytes} bytes are sent, {into.bytes} expected")
