@@ -36,6 +36,12 @@ def unique_id():
     return bytes(made)
 
 
+def release_unique_id(id):
+    """Ends the meeting of an id that is not needed any more."""
+    given = UniqueId.from_buffer_copy(id)
+    check(lib.banyan_release_unique_id(byref(given)))
+
+
 class Communicator:
     """A rank of a group. Made by `init`, `init_rank`, `init_exchange`, `init_all`, `split` and `shrink`."""
 

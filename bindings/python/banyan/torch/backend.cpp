@@ -74,7 +74,7 @@ struct Library {
     }
 };
 
-enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4 }; // of banyan_datatype and banyan_op
+enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4, INVALID_USAGE = 5 }; // of banyan_datatype, _op and _status
 
 // How the values of a tensor are combined; type -1: not here.
 struct Kind {
@@ -518,8 +518,44 @@ public:
         return queue_->push(c10d::OpType::COALESCED, {}, [] {}, false);
     }
 
-    // Virtual in the versions that know them.
+    // Virtual in the versions that know them: shrinking from 2.10 on.
     bool supportsCoalescing() const { return true; }
+
+    bool supportsShrinking() const { return true; }
+
+    c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t> &ranks, int flags,
+                                             const c10::intrusive_ptr<Options> &options)
+    {
+        py::gil_scoped_acquire lock;
+        py::object without = python_.attr("shrink")(ranks, flags, time_of(options));
+
+        return without.cast<c10::intrusive_ptr<BanyanBackend>>();
+    }
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+    bool supportsReconfigure() const override { return true; }
+
+    c10d::ReconfigureHandle get_reconfigure_handle() const override
+    {
+        py::gil_scoped_acquire lock;
+
+        return python_.attr("get_reconfigure_handle")().cast<std::string>();
+    }
+
+    // Its members are others afterwards, and so may be its own rank; torch asks this object for both.
+    WorkPointer reconfigure(const c10d::ReconfigureOptions &options) override
+    {
+        py::gil_scoped_acquire lock;
+        WorkPointer work = python_.attr("reconfigure")(options).cast<WorkPointer>();
+        py::object comm = python_.attr("communicator");
+
+        comm_ = reinterpret_cast<void *>(comm.attr("handle").attr("value").cast<std::uintptr_t>());
+        rank_ = comm.attr("rank").cast<int>();
+        size_ = comm.attr("size").cast<int>();
+        sequence_ = 0;
+        return work;
+    }
+#endif
 
     void abort() { ask_nothing("abort"); }
 
@@ -527,8 +563,21 @@ public:
 #endif
 
 private:
+#if TORCH_VERSION_MAJOR >= 2
+    // The time-out that options ask for, as a Python object with that attribute; None: none were given.
+    static py::object time_of(const c10::intrusive_ptr<Options> &options)
+    {
+        if (!options)
+            return py::none();
+        return py::module_::import("types").attr("SimpleNamespace")(
+            py::arg("timeout") = std::chrono::duration<double>(options->timeout).count());
+    }
+#endif
+
     void check(int status) const
     {
+        if (status && !comm_)
+            raise(INVALID_USAGE, "the process group has no members before reconfigure() has named them");
         if (status)
             raise(status, library_.last_error(comm_));
     }

@@ -25,9 +25,12 @@ from ..errors import InvalidArgument, Unsupported
 from . import native
 from .exchange import by_store
 from .pairs import Pairs
+from .reconfigure import Handle, Unformed, meet, members_of
 from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
 from .work import Worker
+
+_SHRINK_ABORT = 1  # of torch: calls that are going on are ended first
 
 _groups = weakref.WeakSet()
 
@@ -43,7 +46,7 @@ def _option(opts, name, default):
     return default if value is None else value
 
 
-def _config_of(ranks, workers, timeout):
+def config_of(ranks, workers, timeout):
     """For a communicator of some of the ranks that lie on these workers of BANYAN_TOPO; None: on the first ones."""
     config = {"timeout": timeout}
     if os.environ.get("BANYAN_TOPO"):
@@ -65,11 +68,22 @@ class BanyanGroup(dist.ProcessGroup):
         self.workers = workers  # which workers of BANYAN_TOPO the ranks are; None: the first ones
         self._worker = native.make_worker(comm.rank) or Worker(f"banyan rank {comm.rank}")
         self._store = store
-        self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
+        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, timeout))
         self._lanes = {}  # by device
         self._sequence = 0
+        self._handle = None  # what others name this rank by in reconfigure()
+        self._uuids = set()  # of all that it has been through
         self._name = self._description = ""
         _groups.add(self)
+
+    def rank(self):
+        return self.communicator.rank
+
+    def size(self):
+        return self.communicator.size
+
+    getRank = rank
+    getSize = size
 
     def getBackendName(self):
         return "banyan"
@@ -101,6 +115,65 @@ class BanyanGroup(dist.ProcessGroup):
     def _do(self, call, outputs):
         self._sequence += 1
         return self._worker.submit(call, outputs)
+
+    # Its members, who may become others. torch 2.10 and later ask for these by the C++ backend (backend.cpp).
+
+    supports_shrinking = True
+    supports_reconfigure = True
+
+    def without(self, exclude=(), timeout=None, rule=None):
+        """A new group of the ranks that are left, which call this, too; this one is given up. See membership.shrink."""
+        timeout = timeout if timeout is not None else self.timeout
+        comm = self.communicator.shrink(exclude, timeout=timeout, shrink=rule)
+        mine = torch.tensor([self.worker], dtype=torch.int64)
+        every = torch.empty(comm.size, dtype=torch.int64)
+        comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
+        workers, store = every.tolist(), self._store
+        if store is not None:  # where pairs of ranks meet: their numbers are others now
+            store = dist.PrefixStore("shrunk/" + ",".join(map(str, workers)), store)
+        group = BanyanGroup(comm, store, workers, self.timeout)
+        self.close(wait=False)
+        return group
+
+    def shrink(self, ranks_to_exclude, shrink_flags=0, opts_override=None):
+        """What torch.distributed.shrink_group calls: the same, as torch gets to see it."""
+        if shrink_flags & _SHRINK_ABORT and self._worker.is_busy:
+            self.abort()
+        return native.wrap(self.without(ranks_to_exclude, timeout=getattr(opts_override, "timeout", None)))
+
+    @property
+    def worker(self):
+        """The number of this rank on the network; it stays the same while ranks change."""
+        return self.workers[self.rank()] if self.workers else self.rank()
+
+    def get_reconfigure_handle(self):
+        if self._handle is None or self._handle.is_old:
+            self._handle = Handle.make(self.worker)
+        return str(self._handle)
+
+    def reconfigure(self, opts):
+        """The same group with other members, all of whom call this with each other's handles; see reconfigure.py."""
+        self.get_reconfigure_handle()
+        members = members_of(opts, self._handle, self._uuids)
+        mine, self._handle = self._handle, None
+        self._uuids.add(opts.uuid)
+        workers = [member.worker for member in members]
+        timeout = getattr(opts, "timeout", None) or self.timeout
+        comm = meet(members, mine, opts.uuid, config_of(range(len(members)), workers, timeout))
+        if self._worker.is_busy:
+            self.abort()
+        self.run_in_turn(lambda: self._replace(comm, workers, opts.uuid))
+        return self._do(lambda: None, [])
+
+    def _replace(self, comm, workers, uuid):
+        self._pairs.close()
+        for lane in self._lanes.values():
+            lane.close()
+        self.communicator.close()
+        self.communicator, self.workers = comm, workers
+        self._lanes = {}
+        store = dist.PrefixStore(f"reconfigure/{uuid}", self._store) if self._store is not None else None
+        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, self.timeout))
 
     # Sums.
 
@@ -402,7 +475,9 @@ def _create(options, _pg_options=None):
     store, rank, size = options.store, options.group_rank, options.group_size
     workers = list(options.global_ranks_in_group) or None
     timeout = _timeout_of(options.timeout)
-    config = _config_of(range(size), workers, timeout)
+    if any(getattr(given, "enable_reconfigure", False) for given in (options, _pg_options)):
+        return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout))
+    config = config_of(range(size), workers, timeout)
     comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
     return native.wrap(BanyanGroup(comm, store, workers, timeout))
 
@@ -433,49 +508,3 @@ def group_of(group):
     if found is None:
         raise InvalidArgument("the process group's backend is not banyan")
     return found
-
-
-def shrink(exclude=(), timeout=None, rule=None):
-    """After a rank was lost: all others call this. A new default group of those that are left, which it returns;
-    rank and size are new. Process groups and DDP models of before are to be made again. rule says how many must be left:
-    "majority" of the last group (the default, unless BANYAN_SHRINK says otherwise), "any" or "at_least:N", the same on
-    all ranks. Raises banyan.TooFewRanks where fewer are."""
-    shown = dist.distributed_c10d._get_default_group()
-    old = group_of(shown)
-    comm = old.communicator.shrink(
-        exclude, timeout=timeout if timeout is not None else old.timeout, shrink=rule
-    )
-    mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
-    every = torch.empty(comm.size, dtype=torch.int64)
-    comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
-    store = old._store  # where pairs of ranks meet: their numbers are others now
-    if store is not None:
-        store = dist.PrefixStore("shrunk/" + ",".join(str(worker) for worker in every.tolist()), store)
-    group = BanyanGroup(comm, store, every.tolist(), old.timeout)
-    _make_default(shown, group)
-    old.close(wait=False)
-    return group
-
-
-def _make_default(old, group):
-    """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
-    c10d = dist.distributed_c10d
-    name = "banyan " + ",".join(str(worker) for worker in group.workers)
-    group.setGroupName(name)
-    if hasattr(c10d, "_register_process_group"):  # 2.x: where functional collectives look
-        c10d._unregister_process_group(
-            old.getGroupName() if isinstance(old, BanyanGroup) else old.group_name
-        )
-        c10d._register_process_group(name, group)
-    tables = {
-        "_pg_map": ("banyan", group._store),
-        "_pg_names": name,
-        "_pg_group_ranks": {rank: rank for rank in range(group.size())},
-        "_pg_backend_config": "cpu:banyan",
-    }
-    for name, value in tables.items():
-        table = getattr(c10d, name, None)
-        if isinstance(table, dict):
-            table.pop(old, None)
-            table[group] = value
-    c10d._update_default_pg(group)

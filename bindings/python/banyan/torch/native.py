@@ -82,7 +82,7 @@ def wrap(group):
         return group
     comm = group.communicator
     return module().BanyanBackend(
-        group, comm.handle.value, comm.rank, comm.size, lib._name, group._worker.queue
+        group, comm.handle.value or 0, comm.rank, comm.size, lib._name, group._worker.queue
     )
 
 
