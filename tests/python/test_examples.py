@@ -55,7 +55,7 @@ class Examples(unittest.TestCase):
         for lose in ([], ["--lose", "2@8,1@20"]):
             code, output = example(4, "torch_elastic.py", *lose, spare=2, timeout=200)
             self.assertEqual(code, 0, output)
-            ends.append(re.findall(r"40 steps with 4 ranks at the end: loss ([\d.]+)", output))
+            ends.append(re.findall(r"40 steps with 4 ranks at the end: loss (\d\.\d{6})", output))
             self.assertEqual(len(ends[-1]), 4, output)
         self.assertGreaterEqual(output.count("4 ranks again"), 2, output)  # of those who were there
         self.assertNotIn("differs", output)
