@@ -14,6 +14,7 @@ Works under `banyan run`, torchrun, mpirun and srun. CPU and CUDA tensors; torch
 from .environment import adopt_launcher
 from .group import BanyanGroup, communicator, group_of, register
 from .membership import grow, join, shrink
+from .recorder import dump_flight_recorder
 from .schedule import Schedule, schedule
 
 register()
@@ -24,6 +25,7 @@ __all__ = [
     "Schedule",
     "adopt_launcher",
     "communicator",
+    "dump_flight_recorder",
     "group_of",
     "grow",
     "join",

@@ -15,6 +15,7 @@ Where the C++ backend has been built (build.py), it is what torch gets, and this
 import atexit
 import ctypes
 import os
+import time
 import weakref
 
 import torch
@@ -22,9 +23,11 @@ import torch.distributed as dist
 
 from ..communicator import Communicator
 from ..errors import InvalidArgument, Unsupported
+from ..library import milliseconds
 from . import native
 from .exchange import by_store
 from .pairs import Pairs
+from .recorder import recorder
 from .reconfigure import Handle, Unformed, meet, members_of
 from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
@@ -61,7 +64,7 @@ def config_of(ranks, workers, timeout):
 class BanyanGroup(dist.ProcessGroup):
     """One rank of a process group. `communicator` is the library's handle."""
 
-    def __init__(self, comm, store=None, workers=None, timeout=None):
+    def __init__(self, comm, store=None, workers=None, timeout=None, name=""):
         super().__init__(comm.rank, comm.size)
         self.communicator = comm
         self.timeout = timeout
@@ -70,11 +73,18 @@ class BanyanGroup(dist.ProcessGroup):
         self._store = store
         self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, timeout))
         self._lanes = {}  # by device
-        self._sequence = 0
         self._handle = None  # what others name this rank by in reconfigure()
         self._uuids = set()  # of all that it has been through
         self._name = self._description = ""
+        self.recorded = self._record(name)
+        self._p2p_sequence = 0
         _groups.add(self)
+
+    def _record(self, name):
+        """What the flight recorder says of the group. The first one of a process is torch's default group."""
+        workers = self.workers or list(range(self.size()))
+        description = "undefined" if name else "default_pg"
+        return recorder.open_group(name or "default_pg", description, workers, milliseconds(self.timeout))
 
     def rank(self):
         return self.communicator.rank
@@ -112,9 +122,26 @@ class BanyanGroup(dist.ProcessGroup):
         """call() on the communicator, behind what has been submitted; waits for it."""
         return self._worker.run(call)
 
-    def _do(self, call, outputs):
-        self._sequence += 1
-        return self._worker.submit(call, outputs)
+    def _do(self, name, call, inputs, outputs, given=None):
+        """Submits a call under the name that the flight recorder knows it by. given: the outputs as torch gave them."""
+        given = outputs if given is None else given
+        sequence = self._worker.next_sequence()
+        if not recorder.kept:
+            return self._worker.submit(call, given)
+        entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
+        return self._worker.submit(lambda: self._timed(entry, call), given)
+
+    def _timed(self, entry, call):
+        entry.started_ns = time.time_ns()
+        try:
+            call()
+        except BaseException:
+            recorder.note_failure(self.worker)
+            raise
+        entry.completed_ns = time.time_ns()
+
+    def note_failure(self):
+        recorder.note_failure(self.worker)
 
     # Its members, who may become others. torch 2.10 and later ask for these by the C++ backend (backend.cpp).
 
@@ -131,7 +158,8 @@ class BanyanGroup(dist.ProcessGroup):
         workers, store = every.tolist(), self._store
         if store is not None:  # where pairs of ranks meet: their numbers are others now
             store = dist.PrefixStore("shrunk/" + ",".join(map(str, workers)), store)
-        group = BanyanGroup(comm, store, workers, self.timeout)
+        name = "shrunk " + ",".join(map(str, workers))
+        group = BanyanGroup(comm, store, workers, self.timeout, name)
         self.close(wait=False)
         return group
 
@@ -163,7 +191,7 @@ class BanyanGroup(dist.ProcessGroup):
         if self._worker.is_busy:
             self.abort()
         self.run_in_turn(lambda: self._replace(comm, workers, opts.uuid))
-        return self._do(lambda: None, [])
+        return self._worker.submit(lambda: None, [])
 
     def _replace(self, comm, workers, uuid):
         self._pairs.close()
@@ -184,11 +212,18 @@ class BanyanGroup(dist.ProcessGroup):
             self._lanes[device] = StreamLane(comm, device)
         return self._lanes[device]
 
+    def _on_stream(self, tensors, op):
+        sequence, lane = self._worker.next_sequence(), self._lane(tensors[0].device)
+        entry = recorder.add(self.recorded, "all_reduce", sequence, tensors, tensors)
+        entry.started_ns = entry.created_ns
+        work = lane.allreduce(tensors, op)
+        entry.is_done = work.is_completed
+        return work
+
     def allreduce(self, tensors, opts=None):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if fits(tensors):
-            self._sequence += 1
-            return self._lane(tensors[0].device).allreduce(tensors, op)
+            return self._on_stream(tensors, op)
         flats = [Flat([tensor], is_read=True) for tensor in tensors]
         kinds = [sum_type(flat.memory, op) for flat in flats]
 
@@ -198,7 +233,7 @@ class BanyanGroup(dist.ProcessGroup):
                 self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
                 flat.store()
 
-        return self._do(call, tensors)
+        return self._do("all_reduce", call, tensors, tensors)
 
     def allreduce_coalesced(self, tensors, opts=None):
         return self.allreduce(tensors, opts)
@@ -214,7 +249,7 @@ class BanyanGroup(dist.ProcessGroup):
             if self.rank() == root:
                 flat.store()
 
-        return self._do(call, tensors)
+        return self._do("reduce", call, tensors, tensors)
 
     def reduce_scatter(self, outputs, inputs, opts=None):
         output, parts = _one(outputs, "reduce_scatter"), _one(inputs, "reduce_scatter")
@@ -236,7 +271,7 @@ class BanyanGroup(dist.ProcessGroup):
             )
             result.store()
 
-        return self._do(call, [output])
+        return self._do("reduce_scatter", call, flat.tensors, [output])
 
     def _reduce_scatter_uneven(self, output, parts, op):
         flat = Flat(parts, is_read=True)
@@ -250,7 +285,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
             output.copy_(flat.memory[first : first + output.numel()].view(output.shape))
 
-        return self._do(call, [output])
+        return self._do("reduce_scatter", call, parts, [output])
 
     def _reduce_scatter_base(self, output, input, opts=None):
         if input.numel() != output.numel() * self.size():
@@ -275,7 +310,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.broadcast_at(flat.address, flat.address, flat.bytes, "uint8", root)
             flat.store()
 
-        return self._do(call, tensors)
+        return self._do("broadcast", call, tensors, tensors)
 
     def _all_gather(self, into, input, outputs):
         source = Flat([input], is_read=True)
@@ -287,7 +322,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.all_gather_at(source.address, into.address, source.bytes, "uint8")
             into.store()
 
-        return self._do(call, outputs)
+        return self._do("all_gather", call, [input], outputs)
 
     def allgather(self, outputs, inputs, opts=None):
         parts = _one(outputs, "all_gather")
@@ -317,7 +352,7 @@ class BanyanGroup(dist.ProcessGroup):
             if into:
                 into.store()
 
-        return self._do(call, outputs)
+        return self._do("gather", call, inputs, outputs)
 
     def scatter(self, outputs, inputs, opts=None):
         output, root = Flat([_one(outputs, "scatter")], is_read=False), _option(opts, "rootRank", 0)
@@ -331,7 +366,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.scatter_at(source and source.address, output.address, output.bytes, "uint8", root)
             output.store()
 
-        return self._do(call, outputs)
+        return self._do("scatter", call, inputs, outputs)
 
     def alltoall_base(self, output, input, output_splits, input_splits, opts=None):
         def cut(tensor, splits):
@@ -354,7 +389,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.all_to_all_at(source.address, into.address, source.bytes // self.size(), "uint8")
             into.store()
 
-        return self._do(call, output)
+        return self._do("all_to_all", call, [input], [output], output)
 
     def _all_to_all(self, outputs, inputs, given):
         """Parts of any sizes: each is sent in a slot of the largest one's."""
@@ -381,11 +416,11 @@ class BanyanGroup(dist.ProcessGroup):
             _copy_parts(into.address, coming.tolist(), taken, is_out=False)
             into.store()
 
-        return self._do(call, given)
+        return self._do("all_to_all", call, inputs, outputs, given)
 
     def send(self, tensors, target, tag=0):
         flat, channel = Flat([_one(tensors, "send")], is_read=True), self._pairs.to(target)
-        return channel.worker.submit(lambda: channel.send(flat.load(), tag), tensors)
+        return self._pass("send", target, channel, lambda: channel.send(flat.load(), tag), tensors)
 
     def recv(self, tensors, source, tag=0):
         flat, channel = Flat([_one(tensors, "recv")], is_read=False), self._pairs.source(source)
@@ -394,7 +429,15 @@ class BanyanGroup(dist.ProcessGroup):
             channel.receive(flat, tag)
             flat.store()
 
-        return channel.worker.submit(call, tensors)
+        return self._pass("recv", source, channel, call, tensors)
+
+    def _pass(self, name, peer, channel, call, tensors):
+        self._p2p_sequence += 1
+        if not recorder.kept:
+            return channel.worker.submit(call, tensors)
+        name = f"{name} {self.rank()}{'->' if name == 'send' else '<-'}{peer}"
+        entry = recorder.add(self.recorded, name, self._p2p_sequence, tensors, tensors, is_p2p=True)
+        return channel.worker.submit(lambda: self._timed(entry, call), tensors)
 
     def recv_anysource(self, tensors, tag=0):
         raise Unsupported("the backend banyan receives from a rank that is named")
@@ -413,19 +456,19 @@ class BanyanGroup(dist.ProcessGroup):
         """Calls are made one after the other anyway; what ends them is done when all are."""
 
     def end_coalescing(self, device=None):
-        return self._do(lambda: None, None)
+        return self._worker.submit(lambda: None, None)
 
     def barrier(self, opts=None):
-        return self._do(self.communicator.barrier, None)
+        return self._do("barrier", self.communicator.barrier, None, None)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         self.barrier().wait()  # its error names who did not come
 
     def _set_sequence_number_for_group(self):
-        self._sequence = 0
+        """It begins with 0 everywhere."""
 
     def _get_sequence_number_for_group(self):
-        return self._sequence
+        return self._worker.sequence
 
     def abort(self):
         """Ends all calls, on all ranks."""
@@ -470,16 +513,21 @@ def _timeout_of(given):
     return None if given == default and os.environ.get("BANYAN_TIMEOUT_MS") else given
 
 
+def _name_of(options):
+    """Empty for the first group, which is the default one."""
+    return str(getattr(options, "group_id", "")) if dist.is_initialized() else ""
+
+
 def _create(options, _pg_options=None):
     """Called by torch for every process group that this rank is in."""
     store, rank, size = options.store, options.group_rank, options.group_size
     workers = list(options.global_ranks_in_group) or None
     timeout = _timeout_of(options.timeout)
     if any(getattr(given, "enable_reconfigure", False) for given in (options, _pg_options)):
-        return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout))
+        return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout, _name_of(options)))
     config = config_of(range(size), workers, timeout)
     comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
-    return native.wrap(BanyanGroup(comm, store, workers, timeout))
+    return native.wrap(BanyanGroup(comm, store, workers, timeout, _name_of(options)))
 
 
 def register():

@@ -184,7 +184,7 @@ def _enter(offer, worker, store, timeout):
     config = config_of(range(len(workers)), workers, offer["timeout_ms"] / 1000 or None)
     comm = Communicator.init_rank(len(workers), id, workers.index(worker), **config)
     name = hashlib.sha256(id).hexdigest()[:16]  # the id itself holds the group's secret
-    return BanyanGroup(comm, dist.PrefixStore(f"grown/{name}", store), workers, timeout)
+    return BanyanGroup(comm, dist.PrefixStore(f"grown/{name}", store), workers, timeout, f"grown {name}")
 
 
 # torch has no call that exchanges the default group. Its tables have kept their names since 1.13; later versions have more
