@@ -9,9 +9,9 @@
 #include "core/alloc.h"
 #include "group/world.h"
 
-/* With BANYAN_DETERMINISTIC, unless an algorithm was named: a binomial tree for all-reduce. It has one tree for
- * the whole vector, whatever its size, so every element's values are added in one order, wherever it lies. Plans
- * of several trees or rings add each piece in an order of its own. */
+/* With BANYAN_DETERMINISTIC, unless an algorithm was named: a binomial tree for all-reduce. It has one tree
+ * for the whole vector, whatever its size, so every element's values are added in one order, wherever it
+ * lies. Plans of several trees or rings add each piece in an order of its own. */
 static banyan_status prefer_one_order(banyan_setup *setup, banyan_error *err)
 {
     banyan_choice *choice = &setup->choices[BANYAN_COLLECTIVE_ALLREDUCE];
