@@ -3,7 +3,7 @@
 # What belongs to a newer torch than Debian's, in one run: the C++ backend is compiled, tests/python run with it, one all-reduce of 1 KiB and
 # of 64 MiB is timed beside the C library, and the gradient schedule beside DDP's buckets on shaped networks (those need root).
 # Arguments: the build folder, where results go. PYTHON: an interpreter with torch. Each step has a time limit; a step that fails
-# is told, and the others go on. STEPS: some of build tests latency schedule (default: all).
+# is told, and the others go on. STEPS: some of build tests latency schedule (default: all); TESTS, NETWORKS, MODELS: some of those.
 set -u
 build=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -30,7 +30,7 @@ for part in $steps; do
     case $part in
     build) step 100 build "$python" -m banyan.torch.build ;;
     tests)
-        for name in membership recorder torch2 torch; do
+        for name in ${TESTS:-membership recorder torch2 torch}; do
             step 100 "test_$name" "$python" "$source/tests/python/test_$name.py" "$source" "$build/banyan"
         done
         ;;
@@ -47,10 +47,10 @@ for part in $steps; do
         LINES_SHOWN=12
         ;;
     schedule)
-        for network in hosts:2+3,gbps=1 racks:2x2x1,gbps=1,rack_gbps=0.5; do
-            for model in mlp small-cnn transformer deep; do
+        for network in ${NETWORKS:-hosts:2+3,gbps=1 racks:2x2x1,gbps=1,rack_gbps=0.5}; do
+            for model in ${MODELS:-mlp small-cnn transformer deep}; do
                 LINES_SHOWN=1 step 60 "schedule_${network%%:*}_$model" "$build/banyan" run --timeout 55s --net "$network" "$python" \
-                    "$source/bench/torch_ddp.py" --model $model --plain --measure-ms 1500 --rounds 4 --steps 4 --profile 4 \
+                    "$source/bench/torch_ddp.py" --model $model --plain --measure-ms 1500 --rounds ${ROUNDS:-4} --steps 4 --profile 4 \
                     --machine "${MACHINE:-B}" --csv "$out/torch_schedule.csv"
             done
         done

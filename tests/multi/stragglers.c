@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/stragglers.c: one rank is late to every call, and rank 0's log names it; over TCP a link too. */
+/* tests/multi/stragglers.c: a rank is late to every call, and rank 0's log names it; over TCP a link, too. */
 #include "calls/stragglers.h"
 #include "jobs.h"
 
