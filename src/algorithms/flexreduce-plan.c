@@ -12,19 +12,9 @@
 
 #include "algorithms/flexreduce-shares.h"
 #include "core/alloc.h"
+#include "core/gcd.h"
 
 #define LARGEST_WHOLE ((int64_t)1 << 40)
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* Into how many units does a branch divide a share? */
 static int units_of(const banyan_flexreduce_call_plan *p, int branch)
@@ -60,7 +50,7 @@ static int64_t find_whole(const banyan_flexreduce_call_plan *p)
                 return LARGEST_WHOLE;
             product *= units_of(p, up);
         }
-        factor = product / common_divisor(whole, product);
+        factor = product / banyan_gcd(whole, product);
         if (whole > LARGEST_WHOLE / factor)
             return LARGEST_WHOLE;
         whole *= factor;

@@ -12,20 +12,11 @@
  * Paper: C. Ying et al., Image Classification at Supercomputer Scale, 2018. */
 #include "algorithms/lines.h"
 
+#include "core/gcd.h"
+
 static banyan_status applies(const banyan_problem *problem, banyan_error *err)
 {
     return banyan_lines_check(problem, "ring2d", err);
-}
-
-static int common_divisor(int a, int b)
-{
-    while (b) {
-        int rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 static void append_flow(banyan_lines *lines, int flow)
@@ -48,7 +39,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status;
     for (int d = 0; d < lines.dimension_count; d++) /* every ring cuts the whole share in equal parts */
         lines.share *=
-            banyan_lines_extent(&lines, d) / common_divisor(lines.share, banyan_lines_extent(&lines, d));
+            banyan_lines_extent(&lines, d) / (int)banyan_gcd(lines.share, banyan_lines_extent(&lines, d));
     banyan_problem_begin(problem, &builder);
     banyan_builder_cut_evenly(&builder, banyan_lines_flow_count(&lines) * lines.share);
     for (int flow = 0; flow < banyan_lines_flow_count(&lines); flow++)

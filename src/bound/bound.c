@@ -10,6 +10,7 @@
 #include "bound/large.h"
 #include "bound/rate.h"
 #include "core/alloc.h"
+#include "core/gcd.h"
 #include "topology/scale.h"
 
 #define ROUNDED 1e-6

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/gcd.h"
 
 banyan_status banyan_cut_family_init(banyan_cut_family *out, int count, size_t members, int node_count,
                                      banyan_error *err)

@@ -11,6 +11,7 @@
 
 #include "bound/allreduce.h"
 #include "core/alloc.h"
+#include "core/gcd.h"
 #include "solve/net/symmetry.h"
 #include "solve/oracle/tree_oracle.h"
 #include "solve/pack/tree_columns.h"

@@ -10,6 +10,7 @@
 #include "bound/read.h"
 #include "bound/stated.h"
 #include "core/alloc.h"
+#include "core/gcd.h"
 #include "core/text.h"
 
 #define NAMED_LINKS 4 /* before the rest is only counted */

@@ -185,17 +185,15 @@ static int prepare(names *n)
 
     for (size_t i = 0; i < schedule->transfer_count; i++)
         reads += (size_t)schedule->transfers[i].piece_count;
-    n->rank_of = banyan_alloc((size_t)schedule->node_count, sizeof *n->rank_of);
+    n->rank_of = banyan_schedule_make_ranks(schedule);
     n->cells = banyan_alloc((size_t)n->ranks * pieces, sizeof *n->cells);
     n->lists = banyan_alloc(pieces, sizeof *n->lists);
     n->read = banyan_alloc(reads, sizeof *n->read);
     if (!n->rank_of || !n->cells || !n->lists || !n->read)
         return 0;
-    for (int rank = 0; rank < n->ranks; rank++) {
-        n->rank_of[schedule->active[rank]] = rank;
+    for (int rank = 0; rank < n->ranks; rank++)
         for (int piece = 0; piece < schedule->piece_count; piece++)
             *cell(n, schedule->active[rank], piece) = rank;
-    }
     return 1;
 }
 

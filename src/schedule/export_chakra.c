@@ -134,13 +134,9 @@ static banyan_status find_ranks(writer *in, banyan_error *err)
 {
     const banyan_schedule *schedule = in->schedule;
 
-    in->rank_of = banyan_alloc((size_t)schedule->node_count, sizeof *in->rank_of);
+    in->rank_of = banyan_schedule_make_ranks(schedule);
     if (!in->rank_of)
         return banyan_fail_memory(err);
-    for (int i = 0; i < schedule->node_count; i++)
-        in->rank_of[i] = -1;
-    for (int r = 0; r < schedule->active_count; r++)
-        in->rank_of[schedule->active[r]] = r;
     for (size_t t = 0; t < schedule->transfer_count; t++)
         if (in->rank_of[schedule->transfers[t].src] < 0 || in->rank_of[schedule->transfers[t].dst] < 0)
             return banyan_fail(

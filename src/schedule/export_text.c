@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/gcd.h"
 #include "core/text.h"
 #include "schedule/export.h"
 
@@ -31,18 +32,12 @@ static void name_node(const table *in, int node, char *out, size_t size)
 static void name_share(const banyan_schedule *schedule, const banyan_transfer *t, char *out, size_t size)
 {
     int64_t part = schedule->cut[t->first_piece + t->piece_count] - schedule->cut[t->first_piece];
-    int64_t a = part, b = schedule->whole;
+    int64_t common = banyan_gcd(part, schedule->whole);
 
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
     if (part == schedule->whole)
         snprintf(out, size, "(all)");
     else
-        snprintf(out, size, "(%" PRId64 "/%" PRId64 ")", part / a, schedule->whole / a);
+        snprintf(out, size, "(%" PRId64 "/%" PRId64 ")", part / common, schedule->whole / common);
 }
 
 static void fill_row(const table *in, const banyan_transfer *t, char cells[COLUMNS][64])

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/gcd.h"
 #include "schedule/build.h"
 #include "schedule/msccl_weave.h"
 
@@ -22,24 +23,13 @@ typedef struct {
     banyan_error *err;
 } refiner;
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static banyan_status measure(refiner *in)
 {
     const banyan_schedule *schedule = in->schedule;
     int64_t longest = 1;
 
     for (int i = 1; i <= schedule->piece_count; i++)
-        in->unit = greatest_divisor(in->unit, schedule->cut[i]);
+        in->unit = banyan_gcd(in->unit, schedule->cut[i]);
     in->chunks = schedule->whole / in->unit;
     if (in->chunks > BANYAN_MSCCL_CHUNKS)
         return banyan_fail(in->err, BANYAN_UNSUPPORTED,
@@ -185,13 +175,9 @@ banyan_status banyan_msccl_refine(const banyan_schedule *schedule, banyan_schedu
         status = check_owners(&in);
     if (status)
         return status;
-    in.rank_of = banyan_alloc((size_t)schedule->node_count, sizeof *in.rank_of);
+    in.rank_of = banyan_schedule_make_ranks(schedule);
     if (!in.rank_of)
         return banyan_fail_memory(err);
-    for (int i = 0; i < schedule->node_count; i++)
-        in.rank_of[i] = -1;
-    for (int r = 0; r < schedule->active_count; r++)
-        in.rank_of[schedule->active[r]] = r;
     status = check_ends(&in);
     if (!status && !make_cuts(&in))
         status = banyan_fail_memory(err);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/gcd.h"
 #include "schedule/dependencies.h"
 #include "schedule/mscclpp.h"
 
@@ -76,32 +77,17 @@ static void meet(writer *in, int rank, int lane)
         append(in, rank, lane, BANYAN_MSCCLPP_NOP);
 }
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static banyan_status measure(writer *in)
 {
     const banyan_schedule *schedule = in->schedule;
 
     in->unit = schedule->whole;
     for (int i = 1; i <= schedule->piece_count; i++)
-        in->unit = divisor(in->unit, schedule->cut[i]);
+        in->unit = banyan_gcd(in->unit, schedule->cut[i]);
     if (schedule->whole / in->unit > MAX_CHUNKS)
         return banyan_fail(in->err, BANYAN_UNSUPPORTED,
                            "the pieces need %" PRId64 " equal chunks, and we write at most %d",
                            schedule->whole / in->unit, MAX_CHUNKS);
-    for (int i = 0; i < schedule->node_count; i++)
-        in->rank_of[i] = -1;
-    for (int r = 0; r < schedule->active_count; r++)
-        in->rank_of[schedule->active[r]] = r;
     for (size_t t = 0; t < schedule->transfer_count; t++)
         if (in->rank_of[schedule->transfers[t].src] < 0 || in->rank_of[schedule->transfers[t].dst] < 0)
             return banyan_fail(in->err, BANYAN_UNSUPPORTED,
@@ -372,7 +358,7 @@ static int make_room(writer *in)
 {
     size_t transfers = in->schedule->transfer_count, ranks = (size_t)in->ranks;
 
-    in->rank_of = banyan_alloc((size_t)in->schedule->node_count, sizeof *in->rank_of);
+    in->rank_of = banyan_schedule_make_ranks(in->schedule);
     in->lane_of = banyan_alloc((size_t)in->schedule->flow_count, sizeof *in->lane_of);
     in->is_acknowledged = banyan_alloc(transfers, 1);
     in->needs_scratch = banyan_alloc(transfers, 1);

@@ -138,6 +138,19 @@ int banyan_schedule_rank(const banyan_schedule *schedule, int node)
     return low < schedule->active_count && schedule->active[low] == node ? low : -1;
 }
 
+int *banyan_schedule_make_ranks(const banyan_schedule *schedule)
+{
+    int *ranks = banyan_alloc((size_t)schedule->node_count, sizeof *ranks);
+
+    if (!ranks)
+        return NULL;
+    for (int i = 0; i < schedule->node_count; i++)
+        ranks[i] = -1;
+    for (int r = 0; r < schedule->active_count; r++)
+        ranks[schedule->active[r]] = r;
+    return ranks;
+}
+
 /* floor(count * cut / whole) without overflow: both factors may have 63 bits. */
 static size_t bound_at(const banyan_schedule *schedule, size_t count, int piece)
 {

@@ -83,6 +83,9 @@ banyan_status banyan_schedule_format(const banyan_schedule *schedule, char **out
 
 int banyan_schedule_rank(const banyan_schedule *schedule, int node); /* -1: not active */
 
+/* The same of all nodes at once; the caller frees it. NULL: out of memory. */
+int *banyan_schedule_make_ranks(const banyan_schedule *schedule);
+
 /* The rank that brings the piece; -1: every rank does, and they are added. */
 int banyan_schedule_source(const banyan_schedule *schedule, int piece);
 

@@ -10,27 +10,18 @@
 #include <math.h>
 
 #include "core/alloc.h"
+#include "core/heap.h"
 #include "train/chakra.h"
 
 /* Resources are the kinds of nodes; OTHER is without limit. */
 enum { RESOURCES = BANYAN_CHAKRA_COLLECTIVE + 1 };
 
 typedef struct {
-    double key;
-    int node;
-} item;
-
-typedef struct {
-    item *items;
-    size_t count, capacity;
-} heap;
-
-typedef struct {
     const banyan_chakra *trace;
     const double *seconds;
     int *left;              /* how many each node still waits for */
     int *first, *dependent; /* who waits for node i: dependent[first[i] .. first[i+1]) */
-    heap running, waiting[RESOURCES];
+    banyan_heap running, waiting[RESOURCES];
     int is_busy[RESOURCES];
     int running_count[RESOURCES];
     double now_s;
@@ -38,45 +29,9 @@ typedef struct {
     int has_failed; /* memory ran out */
 } player;
 
-static int is_before(item a, item b)
+static void push(player *in, banyan_heap *to, double key, int node)
 {
-    return a.key != b.key ? a.key < b.key : a.node < b.node;
-}
-
-static void push(player *in, heap *to, double key, int node)
-{
-    void *items = to->items;
-    size_t at = to->count;
-
-    if (!banyan_grow(&items, to->count, &to->capacity, sizeof *to->items)) {
-        in->has_failed = 1;
-        return;
-    }
-    to->items = items;
-    to->items[to->count++] = (item){key, node};
-    for (; at && is_before(to->items[at], to->items[(at - 1) / 2]); at = (at - 1) / 2) {
-        item parent = to->items[(at - 1) / 2];
-
-        to->items[(at - 1) / 2] = to->items[at];
-        to->items[at] = parent;
-    }
-}
-
-static item pop(heap *from)
-{
-    item top = from->items[0], last = from->items[--from->count];
-    size_t at = 0;
-
-    for (size_t child = 1; child < from->count; child = 2 * at + 1) {
-        if (child + 1 < from->count && is_before(from->items[child + 1], from->items[child]))
-            child++;
-        if (!is_before(from->items[child], last))
-            break;
-        from->items[at] = from->items[child];
-        at = child;
-    }
-    from->items[at] = last;
-    return top;
+    in->has_failed |= !banyan_heap_push(to, key, node);
 }
 
 static void start(player *in, int node)
@@ -122,7 +77,7 @@ static void finish(player *in, int node)
         if (!--in->left[in->dependent[i]])
             make_ready(in, in->dependent[i]);
     if (!in->is_busy[kind] && in->waiting[kind].count)
-        start(in, pop(&in->waiting[kind]).node);
+        start(in, banyan_heap_pop(&in->waiting[kind]).number);
 }
 
 static int index_dependents(player *in)
@@ -159,10 +114,10 @@ static banyan_status play(player *in, banyan_error *err)
         if (!in->left[i])
             make_ready(in, i);
     for (; in->running.count && !in->has_failed; done++) {
-        item next = pop(&in->running);
+        banyan_heap_item next = banyan_heap_pop(&in->running);
 
         pass(in, next.key);
-        finish(in, next.node);
+        finish(in, next.number);
     }
     if (in->has_failed)
         return banyan_fail_memory(err);
@@ -191,8 +146,8 @@ banyan_status banyan_chakra_replay(const banyan_chakra *trace, const double *sec
     banyan_free(in.left);
     banyan_free(in.first);
     banyan_free(in.dependent);
-    banyan_free(in.running.items);
+    banyan_heap_fini(&in.running);
     for (int r = 0; r < RESOURCES; r++)
-        banyan_free(in.waiting[r].items);
+        banyan_heap_fini(&in.waiting[r]);
     return status;
 }

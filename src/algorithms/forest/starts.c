@@ -176,7 +176,7 @@ static banyan_status try_starts(const instance *in, double enough, double promis
  * broadcast, which bounds the rate, and tell where to sum. */
 static banyan_status find_prices(const banyan_graph *graph, banyan_split *known, banyan_error *err)
 {
-    banyan_allreduce_bound bound;
+    banyan_allreduce_bound bound = {0};
     banyan_status status;
 
     if (!graph->symmetric)

@@ -6,6 +6,8 @@
  * of that unit every cut is an integer, and bounds are exact. */
 #include "solve/net/fraction.h"
 
+#include "core/gcd.h"
+
 #include <math.h>
 
 #define THIN 16777216.0 /* units */
@@ -16,17 +18,6 @@ static int64_t largest_integer(int count, int bits, int least_bits, int most_bit
     for (int64_t links = 1; links < count && bits > least_bits; links *= 2)
         bits -= 2;
     return (int64_t)1 << (bits < least_bits ? least_bits : bits > most_bits ? most_bits : bits);
-}
-
-int64_t banyan_gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
 }
 
 static banyan_wide gcd_wide(banyan_wide a, banyan_wide b)

@@ -12,8 +12,6 @@ typedef struct {
     int64_t num, den; /* lowest terms, den > 0; {0, 0}: none */
 } banyan_fraction;
 
-int64_t banyan_gcd(int64_t a, int64_t b);
-
 /* num / den in lowest terms; {0, 0} where the terms do not fit into 64 bits. den > 0. */
 banyan_fraction banyan_fraction_make(banyan_wide num, banyan_wide den);
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/heap.h"
 #include "solve/start/pair_tools.h"
 
 #define FALL 0.97 /* of a pair's weight is the next one's: weights of many sizes fill links better */
@@ -26,14 +27,9 @@
 #define HOP 1     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
 typedef struct {
-    double cost;
-    int node;
-} entry;
-
-typedef struct {
     const banyan_graph *graph;
     const banyan_grown_pairs_problem *problem;
-    double bound, worth;  /* of all arcs under the proof's prices */
+    double worth;         /* of all arcs under the proof's prices */
     double scale;         /* of congestion, so that both sorts of prices weigh the same in all */
     double hop;           /* price of a hop from the root, */
     double level_hop;     /* or one that outweighs any way, so that trees grow level by level */
@@ -43,13 +39,12 @@ typedef struct {
     int *via, *depth;     /* per node: the last arc of that way; hops in the tree, -1: not in it */
     int *hops;            /* per node: how deep it would be in the tree */
     unsigned char *is_settled;
-    double done, roots; /* weight of the pairs so far, and what all nodes should sum */
-    double *rooted;     /* per node: weight of pairs that have their root there */
-    entry *heap;
-    int heap_count;
-    double *weight; /* per pair */
-    int *root;      /* per tree */
-    int *way;       /* arcs */
+    double done, roots;  /* weight of the pairs so far, and what all nodes should sum */
+    double *rooted;      /* per node: weight of pairs that have their root there */
+    banyan_heap reached; /* nodes outside the tree, by the cost of their way */
+    double *weight;      /* per pair */
+    int *root;           /* per tree */
+    int *way;            /* arcs */
     int depth_limit;
     unsigned char *is_near; /* per node: all active nodes are within the depth limit */
     banyan_trees trees;
@@ -66,7 +61,7 @@ static void grower_fini(grower *g)
     banyan_free(g->depth);
     banyan_free(g->hops);
     banyan_free(g->is_settled);
-    banyan_free(g->heap);
+    banyan_heap_fini(&g->reached);
     banyan_free(g->weight);
     banyan_free(g->root);
     banyan_free(g->way);
@@ -88,44 +83,19 @@ static banyan_status grower_init(grower *g, banyan_error *err)
     g->depth = banyan_alloc(nodes, sizeof *g->depth);
     g->hops = banyan_alloc(nodes, sizeof *g->hops);
     g->is_settled = banyan_alloc(nodes, 1);
-    g->heap = banyan_alloc(arcs + nodes, sizeof *g->heap);
     g->weight = banyan_alloc(pairs, sizeof *g->weight);
     g->root = banyan_alloc(2 * pairs, sizeof *g->root);
     g->way = banyan_alloc(nodes, sizeof *g->way);
     g->is_near = banyan_alloc(nodes, 1);
     g->rooted = banyan_alloc(nodes, sizeof *g->rooted);
     if (!g->load || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
-        !g->is_settled || !g->heap || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted)
+        !g->is_settled || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
         g->roots += g->problem->root[v];
     for (size_t i = 0; i < arcs; i++)
         g->worth += (double)g->problem->price[i] * (double)g->graph->arcs[i].capacity;
     return BANYAN_SUCCESS;
-}
-
-static void push(grower *g, double cost, int node)
-{
-    int i = g->heap_count++;
-
-    for (; i > 0 && g->heap[(i - 1) / 2].cost > cost; i = (i - 1) / 2)
-        g->heap[i] = g->heap[(i - 1) / 2];
-    g->heap[i] = (entry){cost, node};
-}
-
-static entry pop(grower *g)
-{
-    entry top = g->heap[0], last = g->heap[--g->heap_count];
-    int i = 0;
-
-    for (int child; (child = 2 * i + 1) < g->heap_count; i = child) {
-        child += child + 1 < g->heap_count && g->heap[child + 1].cost < g->heap[child].cost;
-        if (g->heap[child].cost >= last.cost)
-            break;
-        g->heap[i] = g->heap[child];
-    }
-    g->heap[i] = last;
-    return top;
 }
 
 static double congestion(const grower *g, int arc, double weight)
@@ -187,7 +157,7 @@ static void relax(grower *g, int v, double cost, int hops, int is_out)
         g->cost[to] = with;
         g->hops[to] = hops + more;
         g->via[to] = list[j];
-        push(g, with, to);
+        g->trees.failed |= !banyan_heap_push(&g->reached, with, to);
     }
 }
 
@@ -199,7 +169,7 @@ static void offer(grower *g, int v, int is_out)
 /* All ways anew, from every node of the tree. */
 static void restart(grower *g, int is_out)
 {
-    g->heap_count = 0;
+    g->reached.count = 0;
     for (int v = 0; v < g->graph->node_count; v++) {
         g->cost[v] = HUGE_VAL;
         g->is_settled[v] = 0;
@@ -212,15 +182,15 @@ static void restart(grower *g, int is_out)
 /* The nearest active node outside the tree, or -1. */
 static int find_nearest(grower *g, int is_out)
 {
-    while (g->heap_count) {
-        entry next = pop(g);
+    while (g->reached.count) {
+        banyan_heap_item next = banyan_heap_pop(&g->reached);
 
-        if (g->depth[next.node] >= 0 || g->is_settled[next.node] || next.cost > g->cost[next.node])
+        if (g->depth[next.number] >= 0 || g->is_settled[next.number] || next.key > g->cost[next.number])
             continue;
-        if (g->graph->role[next.node] & BANYAN_NODE_ACTIVE)
-            return next.node;
-        g->is_settled[next.node] = 1;
-        relax(g, next.node, next.cost, g->hops[next.node], is_out);
+        if (g->graph->role[next.number] & BANYAN_NODE_ACTIVE)
+            return next.number;
+        g->is_settled[next.number] = 1;
+        relax(g, next.number, next.key, g->hops[next.number], is_out);
     }
     return -1;
 }
@@ -357,8 +327,9 @@ static banyan_status find_near_roots(grower *g, banyan_error *err)
                 least = reach[v] < least ? reach[v] : least;
         }
     }
-    g->depth_limit =
-        g->problem->depth_limit > least || !g->problem->depth_limit ? g->problem->depth_limit : least;
+    g->depth_limit = g->problem->depth_limit;
+    if (g->depth_limit && g->depth_limit < least)
+        g->depth_limit = least;
     for (int v = 0; v < nodes; v++)
         g->is_near[v] = !g->depth_limit || reach[v] <= g->depth_limit;
     banyan_free(reach);
@@ -413,9 +384,13 @@ static int choose_idle_root(const grower *g)
     int best = -1;
 
     for (int v = 0; g->graph->symmetric && v < g->graph->node_count; v++)
-        if (!(g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v) && fullness(g, v) < least) {
-            least = fullness(g, v);
-            best = v;
+        if (!(g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v)) {
+            double full = fullness(g, v);
+
+            if (full < least) {
+                least = full;
+                best = v;
+            }
         }
     return best;
 }
@@ -472,7 +447,7 @@ static banyan_status add_pair(grower *g, int pair, banyan_error *err)
 banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_grown_pairs_problem *problem,
                                       banyan_pair_packing *packing, banyan_error *err)
 {
-    grower g = {.graph = graph, .problem = problem, .bound = packing->bound_value};
+    grower g = {.graph = graph, .problem = problem};
     banyan_status status = grower_init(&g, err);
     double sum = 0;
 
@@ -481,7 +456,7 @@ banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_gr
     for (int k = 0; !status && k < problem->pair_limit; k++)
         sum += g.weight[k] = pow(FALL, k);
     for (int k = 0; !status && k < problem->pair_limit; k++) {
-        g.weight[k] *= g.bound / sum;
+        g.weight[k] *= packing->bound_value / sum;
         status = add_pair(&g, k, err);
     }
     if (!status)
