@@ -56,7 +56,7 @@ banyan_status banyan_stragglers_create(banyan_comm *comm, banyan_stragglers **ou
     banyan_stragglers *s;
 
     *out = NULL;
-    if (!comm->group->world || setup->size < 2)
+    if (!comm->group->world || setup->size < 2 || setup->relay_count)
         return BANYAN_SUCCESS;
     s = banyan_alloc(1, sizeof *s);
     if (s) {

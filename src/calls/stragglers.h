@@ -38,7 +38,7 @@ banyan_stragglers_found banyan_stragglers_find(const banyan_straggler_report *al
  * by rank 0's report. */
 int banyan_stragglers_pause(int calls, double elapsed_s, double period_s);
 
-/* *out is NULL for groups of threads and of one rank. */
+/* *out is NULL for groups of threads, of one rank, and with relays, which take part in no exchange. */
 banyan_status banyan_stragglers_create(banyan_comm *comm, banyan_stragglers **out, banyan_error *err);
 void banyan_stragglers_destroy(banyan_stragglers *stragglers); /* accepts NULL */
 void banyan_stragglers_set_period(banyan_stragglers *stragglers, double period_s);
