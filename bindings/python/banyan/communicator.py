@@ -142,6 +142,10 @@ class Communicator:
             raise InvalidArgument("the communicator is closed")
         return self._handle
 
+    @property
+    def is_closed(self):
+        return self._handle is None
+
     def close(self):
         """Gives the handle back; twice is fine."""
         handle, self._handle = self._handle, None

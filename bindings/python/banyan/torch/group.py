@@ -471,8 +471,9 @@ class BanyanGroup(dist.ProcessGroup):
         return self._worker.sequence
 
     def abort(self):
-        """Ends all calls, on all ranks."""
-        self.communicator.abort()
+        """Ends all calls, on all ranks; of a group that was closed there are none."""
+        if not self.communicator.is_closed:
+            self.communicator.abort()
 
     def close(self, wait=True):
         """Gives the communicator back. Without waiting, one that is in use is left alone."""

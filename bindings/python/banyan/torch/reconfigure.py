@@ -57,6 +57,8 @@ class Unformed:
         self.rank = rank
         self.size = size
 
+    is_closed = False
+
     class handle:
         value = None
 
