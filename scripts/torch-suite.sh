@@ -22,7 +22,7 @@ step() { # SECONDS NAME COMMAND...
     timeout "$limit" "$@" > "$out/$name.log" 2>&1
     code=$?
     echo "== $name: $([ $code = 0 ] && echo done || echo "FAILED ($code)") after $((SECONDS - begun)) s"
-    tail -n 40 "$out/$name.log" | grep -vE 'Warning|warn' | cut -c1-260 | tail -n "${LINES_SHOWN:-12}"
+    tail -n 40 "$out/$name.log" | grep -vE 'Warning|warn|^#|^ *$' | cut -c1-260 | tail -n "${LINES_SHOWN:-12}"
     [ $code = 0 ] || failed=1
 }
 
