@@ -34,7 +34,10 @@ def _kept():
 class Entry:
     """One call. States: scheduled, started, completed."""
 
-    __slots__ = ("group", "name", "sequence", "is_p2p", "inputs", "outputs", "created_ns", "started_ns", "completed_ns", "is_done", "thread")
+    __slots__ = (
+        "group", "name", "sequence", "is_p2p", "inputs", "outputs",
+        "created_ns", "started_ns", "completed_ns", "is_done", "thread",
+    )  # fmt: skip
 
     def __init__(self, group, name, sequence, is_p2p, inputs, outputs):
         self.group = group
@@ -173,11 +176,16 @@ def _native_entries(group):
 
 def _status(group, entries):
     """The last call of each state."""
-    status = {}
-    for word, states in (("enqueued", ("scheduled", "started", "completed")), ("started", ("started", "completed")), ("completed", ("completed",))):
-        last = [entry for entry in entries if entry["pg_id"] == group["id"] and entry["state"] in states and not entry["is_p2p"]]
-        status[f"last_{word}_collective"] = last[-1]["collective_seq_id"] if last else -1
-    return status
+    own = [entry for entry in entries if entry["pg_id"] == group["id"] and not entry["is_p2p"]]
+
+    def last(*states):
+        return max((entry["collective_seq_id"] for entry in own if entry["state"] in states), default=-1)
+
+    return {
+        "last_enqueued_collective": last("scheduled", "started", "completed"),
+        "last_started_collective": last("started", "completed"),
+        "last_completed_collective": last("completed"),
+    }
 
 
 recorder = Recorder(_kept())
