@@ -15,12 +15,16 @@
 static banyan_status prefer_one_order(banyan_setup *setup, banyan_error *err)
 {
     banyan_choice *choice = &setup->choices[BANYAN_COLLECTIVE_ALLREDUCE];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
     banyan_settings *settings = NULL;
     banyan_status status = banyan_settings_load(&settings, err);
 
     if (!status && !choice->algorithm && !setup->forced &&
-        banyan_settings_integer(settings, BANYAN_SETTING_DETERMINISTIC))
-        *choice = (banyan_choice){banyan_algorithm_find("binomial"), 1};
+        banyan_settings_integer(settings, BANYAN_SETTING_DETERMINISTIC)) {
+        status = banyan_choices_parse("allreduce:binomial", choices, err);
+        if (!status)
+            *choice = choices[BANYAN_COLLECTIVE_ALLREDUCE];
+    }
     banyan_settings_destroy(settings);
     return status;
 }
