@@ -94,7 +94,7 @@ class Recorder(unittest.TestCase):
 
     def test_a_failed_call_is_the_last_that_the_ranks_wrote(self):
         dumps = self.record()
-        names = ["all_reduce", "all_gather", "broadcast", "all_reduce", "barrier"]
+        names = ["all_reduce", "all_gather", "broadcast", "all_reduce", "all_reduce_barrier"]
         for rank, dump in enumerate(dumps):
             self.assertEqual(dump["version"], "2.10")
             self.assertIn("banyan", dump["comm_lib_version"])
@@ -109,7 +109,9 @@ class Recorder(unittest.TestCase):
             self.assertEqual([e["collective_seq_id"] for e in own], list(range(1, len(own) + 1)))
             self.assertEqual([e["state"] for e in own], ["completed"] * 5 + (["started"] if last else []))
             self.assertEqual((own[0]["input_sizes"], own[0]["input_dtypes"]), ([[3, 5]], ["Float"]))
+            self.assertEqual((own[1]["input_sizes"], own[1]["output_sizes"]), ([[2]], [[6]]))
             self.assertEqual(own[2]["output_dtypes"], ["Long"])
+            self.assertEqual(own[4]["input_sizes"], [[]])
         (sent,) = [e for e in dumps[0]["entries"] if e["is_p2p"]]
         (taken,) = [e for e in dumps[1]["entries"] if e["is_p2p"]]
         self.assertEqual((sent["profiling_name"], taken["profiling_name"]), ("nccl:send 0->1", "nccl:recv 1<-0"))

@@ -519,7 +519,7 @@ public:
 
     WorkPointer barrier(const c10d::BarrierOptions &options) override
     {
-        return start(c10d::OpType::BARRIER, "barrier", {}, waits_for(options), [=] { check(library_.barrier(comm_)); });
+        return start(c10d::OpType::BARRIER, "all_reduce_barrier", {}, waits_for(options), [=] { check(library_.barrier(comm_)); });
     }
 
     // What the Python group does.

@@ -459,7 +459,7 @@ class BanyanGroup(dist.ProcessGroup):
         return self._worker.submit(lambda: None, None)
 
     def barrier(self, opts=None):
-        return self._do("barrier", self.communicator.barrier, None, None)
+        return self._do("all_reduce_barrier", self.communicator.barrier, None, None)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         self.barrier().wait()  # its error names who did not come

@@ -10,6 +10,7 @@ The analysis knows calls by the names that NCCL's group gives them, hence the 'n
 """
 
 import collections
+import math
 import os
 import pickle
 import threading
@@ -44,8 +45,8 @@ class Entry:
         self.name = name
         self.sequence = sequence
         self.is_p2p = is_p2p
-        self.inputs = _shapes(inputs)
-        self.outputs = _shapes(outputs)
+        self.inputs = _whole(_shapes(inputs)) if name == "reduce_scatter" else _shapes(inputs)
+        self.outputs = _whole(_shapes(outputs)) if name == "all_gather" else _shapes(outputs)
         self.created_ns = time.time_ns()
         self.started_ns = self.completed_ns = None
         self.is_done = None  # for calls of a GPU's stream, which end without a word
@@ -65,9 +66,9 @@ class Entry:
             "op_id": self.sequence,
             "profiling_name": f"nccl:{self.name}",
             "time_created_ns": self.created_ns,
-            "input_sizes": [list(shape) for shape, _ in self.inputs],
+            "input_sizes": [list(shape) for shape, _ in self.inputs] or [[]],  # of none, the analysis asks for the first
             "input_dtypes": [dtype for _, dtype in self.inputs],
-            "output_sizes": [list(shape) for shape, _ in self.outputs],
+            "output_sizes": [list(shape) for shape, _ in self.outputs] or [[]],
             "output_dtypes": [dtype for _, dtype in self.outputs],
             "state": state,
             "time_discovered_started_ns": self.started_ns,
@@ -89,6 +90,11 @@ def _shapes(tensors):
     if isinstance(tensors, torch.Tensor):
         return [(tuple(tensors.shape), _type_name(tensors.dtype))]
     return [one for inner in tensors or [] for one in _shapes(inner)]
+
+
+def _whole(shapes):
+    """The parts of all ranks as one tensor: the analysis compares its size with a rank's times their number."""
+    return [((sum(math.prod(shape) for shape, _ in shapes),), shapes[0][1])] if len(shapes) > 1 else shapes
 
 
 _TYPE_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
