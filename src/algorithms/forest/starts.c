@@ -6,6 +6,8 @@
  *
  * A start is a function and a line in the list. None needs to be good by itself: what counts is what
  * rebalancing makes of it. */
+#include <math.h>
+
 #include "algorithms/forest/parts.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
@@ -42,20 +44,66 @@ static int always(const instance *in)
     return in->graph->active_count > 1;
 }
 
-static banyan_status grow(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_pair_packing *packing,
+                          banyan_error *err)
 {
     banyan_grown_pairs_problem problem = {.price = in->known.price,
                                           .root = in->known.root,
-                                          .pair_limit = in->pair_limit,
+                                          .pair_limit = pairs,
+                                          .are_equal = are_equal,
                                           .depth_limit = in->depth_limit};
 
     return banyan_grown_pairs_find(in->graph, &problem, packing, err);
 }
 
-/* So many links that each carries few trees: then weights must fit the widths. */
-static int is_dense(const instance *in)
+/* What so many pairs of one weight can reach at most: of each link only whole multiples of that weight can be
+ * used, and the prices tell what that costs. */
+static double reach_of_equal(const instance *in, int pairs)
 {
-    return banyan_graph_is_dense(in->graph) && !banyan_graph_has_forwarders(in->graph) && !in->depth_limit;
+    double weight = in->known.bound_value / pairs, used = 0, worth = 0;
+
+    for (int i = 0; i < in->graph->arc_count; i++) {
+        double capacity = (double)in->graph->arcs[i].capacity, price = (double)in->known.price[i];
+
+        used += price * weight * floor(capacity / weight * (1 + 1e-9));
+        worth += price * capacity;
+    }
+    return used / worth;
+}
+
+/* Most pairs of one weight that can reach as much as any number can. */
+static int count_equal(const instance *in)
+{
+    double best = 0;
+    int count = 1;
+
+    for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
+        double reach = reach_of_equal(in, pairs);
+
+        if (reach > best * (1 - 1e-9)) {
+            best = fmax(reach, best);
+            count = pairs;
+        }
+    }
+    return count;
+}
+
+/* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. */
+static banyan_status grow_equal(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    return grow(in, count_equal(in), 1, packing, err);
+}
+
+/* Weights of many sizes fill links better. */
+static banyan_status grow_falling(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    return grow(in, in->pair_limit, 0, packing, err);
+}
+
+/* No node only forwards, so trees use a link once at most, and few use the same: weights must fit widths. */
+static int is_cabled(const instance *in)
+{
+    return !banyan_graph_has_forwarders(in->graph) && !in->depth_limit;
 }
 
 static banyan_status fit_weights(const instance *in, banyan_pair_packing *packing, banyan_error *err)
@@ -101,7 +149,7 @@ static int has_columns(const instance *in)
 {
     int workers = in->graph->active_count;
 
-    return workers <= BANYAN_MANY_WORKERS && (workers <= BANYAN_FEW_WORKERS || !is_dense(in)) &&
+    return workers <= BANYAN_MANY_WORKERS && (workers <= BANYAN_FEW_WORKERS || !is_cabled(in)) &&
            !in->depth_limit && !banyan_branch_moves_applies(in->graph);
 }
 
@@ -124,10 +172,8 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
 }
 
 static const start starts[] = {
-    {always, grow, 0},
-    {is_dense, fit_weights, 1},
-    {has_hubs, choose_hubs, 1},
-    {has_columns, make_columns, 1},
+    {has_hubs, choose_hubs, 1},  {always, grow_equal, 0},        {always, grow_falling, 0},
+    {is_cabled, fit_weights, 1}, {has_columns, make_columns, 1},
 };
 
 /* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
@@ -138,6 +184,7 @@ static banyan_status rebalance(const instance *in, double enough, double promise
                                         .enough = enough,
                                         .turn_limit = TURNS,
                                         .is_patient = 1,
+                                        .keeps_weights = 1,
                                         .price = in->known.price};
     banyan_status status = banyan_rebalance_packing(in->graph, &problem, packing, err);
 

@@ -224,7 +224,12 @@ static banyan_status take_turn(settler *s, int more_hops, int is_firm, banyan_tr
     status = banyan_branch_moves_applies(s->graph)
                  ? banyan_branch_moves(s->graph, &moves, trees, &fullest, err)
                  : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
-    return status ? status : weigh(s, trees, weight, sum, err);
+    if (status || !s->problem->keeps_weights || fullest * s->problem->enough > s->aim)
+        return status ? status : weigh(s, trees, weight, sum, err);
+    *sum = s->aim / fullest;
+    for (int k = 0; k < s->pair_count; k++)
+        weight[k] = s->weight[2 * k] / s->pair_count * *sum;
+    return BANYAN_SUCCESS;
 }
 
 /* Trees and weights, of which the best are kept. */

@@ -24,7 +24,7 @@
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
 #define MOST 3    /* times full, and more, is all the same: prices stay finite */
 #define PROOF 0.5 /* share of the proof's prices */
-#define HOP 1     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
+#define HOP 3     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
 typedef struct {
     const banyan_graph *graph;
@@ -454,7 +454,7 @@ banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_gr
     if (!status)
         status = find_near_roots(&g, err);
     for (int k = 0; !status && k < problem->pair_limit; k++)
-        sum += g.weight[k] = pow(FALL, k);
+        sum += g.weight[k] = problem->are_equal ? 1 : pow(FALL, k);
     for (int k = 0; !status && k < problem->pair_limit; k++) {
         g.weight[k] *= packing->bound_value / sum;
         status = add_pair(&g, k, err);
