@@ -74,8 +74,8 @@ class Lab:
 
     def __init__(self, banyan, name, scratch):
         self.banyan, self.name = banyan, name
-        self.folder = tempfile.mkdtemp(prefix=name + ".", dir=scratch)
-        self.what, how = NETWORKS[name]
+        self.folder = tempfile.mkdtemp(prefix="network.", dir=scratch)
+        self.what, how = NETWORKS.get(name) or (name, name)
         self.is_local = isinstance(how, int)
         self.spec = None if self.is_local else self.write_spec(how)
         command = [banyan, "run"] + (["-n", str(how)] if self.is_local else ["--net", self.spec])
@@ -90,6 +90,7 @@ class Lab:
             time.sleep(0.05)
         self.pid = self.pids()
         self.host = [open(f"{self.folder}/host.{r}").read().strip() for r in range(self.ranks)]
+        self.is_dealt = any(self.host[r] in self.host[:r - 1] and self.host[r] != self.host[r - 1] for r in range(2, self.ranks))
         self.write_rsh()
         self.port = 20000 + os.getpid() % 10000
         self.bound = None if self.is_local else self.ask("bound", self.spec)["allreduce"]["bytes_per_s"]
@@ -253,7 +254,7 @@ def run_openmpi(lab, variant, sizes, tools):
         options = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", "coll_tuned_allreduce_algorithm", setting[0]]
     interface = "lo" if lab.is_local else "eth0"
     command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(lab.ranks),
-               "--map-by", "node" if lab.name.endswith("-rr") else "slot",
+               "--map-by", "node" if lab.is_dealt else "slot",
                "--mca", "plm_rsh_agent", f"{lab.folder}/rsh", "--mca", "plm_rsh_no_tree_spawn", "1",
                "--mca", "oob_tcp_if_include", interface, "--mca", "btl_tcp_if_include", interface,
                "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp", "--mca", "mpi_yield_when_idle", "1"]
@@ -269,7 +270,7 @@ def run_mpich(lab, variant, sizes, tools):
     command = ["mpirun.mpich", "-np", str(lab.ranks)]
     if not lab.is_local:
         command += ["-launcher", "rsh", "-launcher-exec", f"{lab.folder}/rsh", "-iface", "eth0"]
-        listed = lab.host if lab.name.endswith("-rr") else [f"{host}:{count}" for host, count in hosts.items()]
+        listed = lab.host if lab.is_dealt else [f"{host}:{count}" for host, count in hosts.items()]
         command += ["-hosts", ",".join(listed)]
     command += ["-genv", "LD_PRELOAD", tools["yield"], "-genv", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", MPICH[variant]]
     return run_mpi(lab, command + [tools["mpich"]] + words(lab, sizes), sizes)
@@ -449,7 +450,7 @@ def markdown(rows_, names):
         shown = f"{cell(private[0], small)} / {cell(private[1], small)}" if any(private) else "-"
         lines.append(f"| {row['network']} | {show_bytes(row['bytes'])} | {show_time(row['bound_s'])} | {cell(apart, small)} / {cell(own, small)} | "
                      f"{cell(row['banyan'].get('auto, nothing given'), small)} | {cell(row['banyan'].get('auto, learnt'), small)} | {shown} | " + " | ".join(named) + f" | {ratio} |")
-    return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names]) + "\n"
+    return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names if name in NETWORKS]) + "\n"
 
 
 CSV_COLUMNS = ["run", "network", "bytes", "buffers", "unit", "banyan", "banyan_in_place", "openmpi", "openmpi_variant", "mpich", "gloo"]
@@ -484,6 +485,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--banyan", default=f"{ROOT}/build/release/banyan")
     parser.add_argument("--networks", default=",".join(NETWORKS), help="which, with commas")
+    parser.add_argument("--network", action="append", default=[], metavar="SPEC",
+                        help="measure this network, a file or a generator, instead of those above; may be repeated")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes, with commas")
     parser.add_argument("--repeat", type=int, default=3, help="turns of every contestant; the median counts")
     parser.add_argument("--only", default="", help="contestants: banyan, openmpi:han, mpich, gloo, ...")
@@ -501,10 +504,10 @@ def parse():
 def main():
     options = parse()
     sizes = [int(word) for word in options.sizes.split(",")]
-    names = options.networks.split(",")
+    names = options.network or options.networks.split(",")
     if os.geteuid() != 0:
         raise SystemExit("rivals: networks and real-time priority need root")
-    unknown = [name for name in names if name not in NETWORKS]
+    unknown = [name for name in names if name not in NETWORKS and not options.network]
     if unknown:
         raise SystemExit(f"rivals: {unknown[0]} is none of {', '.join(NETWORKS)}")
     if not options.no_setup:

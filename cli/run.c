@@ -22,6 +22,8 @@ static const cli_option options[] = {
     {"hosts", 0, "LIST",
      "the test network hosts:LIST,gbps=1, with these numbers of ranks per host: 2+3 (needs root)"},
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
+    {"queue", 0, "BYTES",
+     "what waits in front of each cable of --net before packets are dropped (default: 1 MB)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
     {"nccl", 0, NULL, "NCCL in these ranks uses Banyan between nodes, as banyan nccl-env says"},
     {"spare", 0, "N", "up to N ranks may fail while the others go on (default: 0)"},
@@ -106,6 +108,25 @@ static void ignore_variable(void *context, const char *name, const char *value)
     (void)value;
 }
 
+static banyan_status read_queue(const cli_arguments *arguments, run_job *job, banyan_error *err)
+{
+    const char *queue = cli_get(arguments, "queue");
+    banyan_status status;
+
+    job->queue_bytes = RUN_NET_QUEUE_BYTES;
+    if (!queue)
+        return BANYAN_SUCCESS;
+    if (!job->spec)
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "--queue is for the cables of a test network: --net");
+    status = banyan_value_bytes(queue, &job->queue_bytes, err);
+    if (!status && (job->queue_bytes < RUN_NET_MIN_QUEUE_BYTES || job->queue_bytes > INT32_MAX))
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is not between %d and %d bytes", queue,
+                             RUN_NET_MIN_QUEUE_BYTES, INT32_MAX);
+    if (status)
+        banyan_error_prefix(err, "--queue");
+    return status;
+}
+
 static banyan_status read_options(const cli_arguments *arguments, run_job *job, banyan_error *err)
 {
     const char *ranks = cli_get(arguments, "ranks"), *timeout = cli_get(arguments, "timeout"),
@@ -124,6 +145,8 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     if (!job->command)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see 'banyan run --help'");
     status = choose_network(arguments, job, err);
+    if (!status)
+        status = read_queue(arguments, job, err);
     if (status)
         return status;
     if (ranks) {
@@ -194,7 +217,7 @@ static int run(const cli_arguments *arguments)
     if (!status && job.spec)
         status = load_tree(&job, &tree, &err);
     if (!status && job.spec)
-        status = run_net_create(tree, &net, &err);
+        status = run_net_create(tree, job.queue_bytes, &net, &err);
     job.net = net;
     if (!status)
         status = make_secret(job.secret, &err);
@@ -212,7 +235,7 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_run = {
     .name = "run",
     .usage = "[-n N] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-             "--net SPEC [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+             "--net SPEC [--queue BYTES] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
              "--hosts LIST [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
     .summary = "starts the ranks of a job here, or in a test network of its own",
     .takes_command = 1,

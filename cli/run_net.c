@@ -23,13 +23,13 @@
 #define GSO_BYTES 12000.0
 #define MTU 1500
 #define BUCKET_S 0.0002
-#define QUEUE_BYTES 1000000
 #define UNSHAPED_BYTES_PER_S 5e9 /* 40 Gbit/s and more: as fast as the machine can */
 
 struct run_net {
     const run_tree *tree;
     pid_t *holders; /* by host, then the switches' */
     int holder_count;
+    int64_t queue_bytes;
 };
 
 banyan_status run_net_enter(const run_net *net, int host, banyan_error *err)
@@ -142,7 +142,7 @@ static banyan_status lay_out(const run_net *net, banyan_error *err)
     return status;
 }
 
-static void add_bucket(banyan_text *text, const char *name, double bytes_per_s)
+static void add_bucket(banyan_text *text, const char *name, double bytes_per_s, int64_t queue_bytes)
 {
     double burst = bytes_per_s * BUCKET_S;
 
@@ -150,8 +150,8 @@ static void add_bucket(banyan_text *text, const char *name, double bytes_per_s)
         return;
     if (burst < 2 * GSO_BYTES)
         burst = 2 * GSO_BYTES;
-    banyan_text_add(text, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %d\n", name,
-                    8 * bytes_per_s, burst, QUEUE_BYTES);
+    banyan_text_add(text, "qdisc add dev %s root tbf rate %.0fbit burst %.0f limit %lld\n", name,
+                    8 * bytes_per_s, burst, (long long)queue_bytes);
 }
 
 /* Addresses, speeds and the limit on packets, for all ends in one namespace. host -1: the switches'. */
@@ -176,7 +176,7 @@ static banyan_status set_up(const run_net *net, int host, banyan_error *err)
             device(tree, i, end, name, sizeof name);
             banyan_text_add(&links, "link set %s up gso_max_size %.0f gso_max_segs %.0f\n", name, GSO_BYTES,
                             GSO_BYTES / (MTU - 52));
-            add_bucket(&buckets, name, tree->cables[i].bytes_per_s[end]);
+            add_bucket(&buckets, name, tree->cables[i].bytes_per_s[end], net->queue_bytes);
         }
     status = run_batch(where, "ip", &links, err);
     if (!status && buckets.length)
@@ -186,7 +186,7 @@ static banyan_status set_up(const run_net *net, int host, banyan_error *err)
     return status;
 }
 
-banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *err)
+banyan_status run_net_create(const run_tree *tree, int64_t queue_bytes, run_net **out, banyan_error *err)
 {
     run_net *net;
     banyan_status status = BANYAN_SUCCESS;
@@ -201,6 +201,7 @@ banyan_status run_net_create(const run_tree *tree, run_net **out, banyan_error *
     if (!net)
         return banyan_fail_memory(err);
     net->tree = tree;
+    net->queue_bytes = queue_bytes;
     net->holders = banyan_alloc((size_t)tree->host_count + 1, sizeof *net->holders);
     if (!net->holders)
         status = banyan_fail_memory(err);

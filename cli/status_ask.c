@@ -49,6 +49,7 @@ void status_forget(status_overview *o)
         banyan_free(o->groups[i].lost);
         banyan_free(o->groups[i].left);
         banyan_free(o->groups[i].silent);
+        banyan_free(o->groups[i].topology);
     }
     banyan_free(o);
 }
@@ -105,6 +106,20 @@ static void take_flags(const banyan_json *array, char *flags, int size)
             flags[rank] = 1;
 }
 
+/* All ranks say the same, but for a moment. */
+static void take_network(status_group *g, const banyan_json *network)
+{
+    if (!network)
+        return;
+    snprintf(g->origin, sizeof g->origin, "%s", string_of(network, "origin"));
+    g->hosts = (int)integer_of(network, "hosts", 0);
+    g->racks = (int)integer_of(network, "racks", 0);
+    g->measurements = (int)integer_of(network, "measurements", 0);
+    g->explained = number_of(network, "explained");
+    banyan_free(g->topology);
+    g->topology = banyan_strdup(string_of(network, "topology"));
+}
+
 static void take_report(status_overview *o, const char *text, size_t length)
 {
     banyan_json *report = NULL;
@@ -123,6 +138,7 @@ static void take_report(status_overview *o, const char *text, size_t length)
         take_flags(banyan_json_field(report, "lost"), g->lost, g->size);
         take_flags(banyan_json_field(report, "left"), g->left, g->size);
         take_flags(banyan_json_field(report, "silent"), g->silent, g->size);
+        take_network(g, banyan_json_field(report, "network"));
         if (*string_of(report, "failure"))
             snprintf(g->failure, sizeof g->failure, "%s", string_of(report, "failure"));
     }

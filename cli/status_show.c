@@ -94,6 +94,17 @@ static int has_any(const char *flags, int size)
     return memchr(flags, 1, (size_t)size) != NULL;
 }
 
+static void print_network(const status_group *g)
+{
+    if (!*g->origin)
+        return;
+    printf("  network %s: %d host%s", g->origin, g->hosts, g->hosts == 1 ? "" : "s");
+    if (g->racks)
+        printf(", %d rack%s that explain %.0f %% of what flows lacked, %d measurements", g->racks,
+               g->racks == 1 ? "" : "s", 100 * g->explained, g->measurements);
+    printf("\n");
+}
+
 void status_print_group(const status_group *g, char *flags)
 {
     char ranks[300], word[40], control[80];
@@ -111,6 +122,7 @@ void status_print_group(const status_group *g, char *flags)
                (unsigned long long)view->state.begun, width, view->state.call,
                describe_control(&view->state, control, sizeof control), word_for(g, i, word, sizeof word));
     }
+    print_network(g);
     if (find_different(g, flags, &first)) {
         printf("  MISMATCH in call %llu: rank %d calls %s\n", (unsigned long long)furthest(g) - 1, first,
                g->ranks[first].state.call);
@@ -161,6 +173,14 @@ void status_json_group(banyan_text *text, const status_group *g, char *flags)
     banyan_text_add_json_set(text, "silent", flags, g->size);
     banyan_text_add(text, ",\"failure\":");
     banyan_text_add_json_string(text, g->failure);
+    if (*g->origin) {
+        banyan_text_add(text,
+                        ",\"network\":{\"origin\":\"%s\",\"hosts\":%d,\"racks\":%d,\"explained\":%.3f,"
+                        "\"measurements\":%d,\"topology\":",
+                        g->origin, g->hosts, g->racks, g->explained, g->measurements);
+        banyan_text_add_json_string(text, g->topology ? g->topology : "");
+        banyan_text_add(text, "}");
+    }
     banyan_text_add(text, "}");
 }
 

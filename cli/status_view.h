@@ -26,6 +26,11 @@ typedef struct {
     status_rank *ranks;
     char *lost, *left, *silent; /* by rank: what any rank says */
     char failure[512];
+    /* What the network is taken for; origin "": nobody has said. */
+    char origin[16];
+    int hosts, racks, measurements;
+    double explained;
+    char *topology;
 } status_group;
 
 typedef struct {

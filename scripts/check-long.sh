@@ -41,6 +41,9 @@ scripts/browser.sh build/release/banyan
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
+# Speeds that change at random while ranks are killed and the others learn the network; needs root, and says so.
+BANYAN_SOAK_SECONDS=${BANYAN_DRIFT_SECONDS:-300} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_drift || [ $? = 77 ]
+
 # Networks that are cut while ranks compute and shrink; needs root, and says so.
 BANYAN_PARTITIONS=${BANYAN_PARTITIONS:-100} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_partition
 

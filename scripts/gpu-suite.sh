@@ -3,11 +3,12 @@
 # Everything that needs a GPU, in one run: the tests of tests/multi/device.c on the device, calls on PyTorch's streams and in its graphs, DDP,
 # a killed rank, memory that runs out, and the benchmark beside NCCL and Gloo.
 # Arguments: the build folder (with banyan, libbanyan.so.0 and tests/test_multi_device).
-# PYTHON: an interpreter with torch. Ends with 0 when all that ran was right, 77 where there is no GPU.
+# PYTHON: an interpreter with torch. STEPS: those to run, of tests, bench, staged, torch and beside; all by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
 set -u
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
+steps=" ${STEPS:-tests bench staged torch beside} "
 failed=0
 export BANYAN_GPU=cuda BANYAN_LIBRARY=$build/libbanyan.so.0 PYTHONPATH=$source/bindings/python PYTHONUNBUFFERED=1
 export BANYAN_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=lo
@@ -28,15 +29,19 @@ step() { # SECONDS NAME COMMAND...
 
 test_program=$build/tests/test_multi_device
 [ -e "$test_program" ] || test_program=$build/test_multi_device
-step 150 "tests on the device" "$test_program"
+wants() { # STEP
+    [ "${steps/ $1 /}" != "$steps" ]
+}
+
+wants tests && step 150 "tests on the device" "$test_program"
 for ranks in 2 4 8; do
-    step 60 "$ranks ranks, float32" "$build/banyan" bench --device cuda -n $ranks -b 1K -e 64M -f 16 --iters 100 -w 20 -T 20s
+    wants bench && step 60 "$ranks ranks, float32" "$build/banyan" bench --device cuda -n $ranks -b 1K -e 64M -f 16 --iters 100 -w 20 -T 20s
 done
-step 60 "4 ranks, bfloat16" "$build/banyan" bench --device cuda -n 4 -b 64M -e 64M -d bfloat16 --iters 100 -w 20 -T 20s
+wants bench && step 60 "4 ranks, bfloat16" "$build/banyan" bench --device cuda -n 4 -b 64M -e 64M -d bfloat16 --iters 100 -w 20 -T 20s
 for ranks in 2 4 8; do
-    BANYAN_GPU_PATH=staged step 60 "$ranks ranks, staged" "$build/banyan" bench --device cuda -n $ranks -b 64M -e 64M --iters 10 -w 3 -T 20s
+    wants staged && BANYAN_GPU_PATH=staged step 60 "$ranks ranks, staged" "$build/banyan" bench --device cuda -n $ranks -b 64M -e 64M --iters 20 -w 3 -T 20s
 done
-step 200 "PyTorch" "$python" "$source/tests/gpu/torch_streams.py" 4
-step 200 "beside NCCL and Gloo" "$python" "$source/tests/gpu/beside.py" 2 4
+wants torch && step 200 "PyTorch" "$python" "$source/tests/gpu/torch_streams.py" 4
+wants beside && step 200 "beside NCCL and Gloo" "$python" "$source/tests/gpu/beside.py" 2 4
 [ $failed = 0 ] && echo "all that ran was right"
 exit $failed

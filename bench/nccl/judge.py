@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-WAYS = ("sockets", "sockets-8", "banyan", "banyan-tcp")
+WAYS = ("sockets", "sockets-8", "banyan", "banyan-tcp", "banyan-net")
 
 
 def read(text):
@@ -73,7 +73,7 @@ def judge_speed(folder, counts):
             rows.append({"ranks": int(count), "bytes": size, **{w + "_ms": round(t, 4) for w, t in times.items()},
                          **{"speedup_" + w: round(times["sockets"] / times[w], 3)
                             for w in WAYS[2:] if w in times and "sockets" in times}})
-    names = ["ranks", "bytes"] + [w + "_ms" for w in WAYS] + ["speedup_banyan", "speedup_banyan-tcp"]
+    names = ["ranks", "bytes"] + [w + "_ms" for w in WAYS] + ["speedup_" + w for w in WAYS[2:]]
     with open(os.path.join(folder, "nccl-gpu.csv"), "w", newline="") as file:
         writer = csv.DictWriter(file, names, restval="")
         writer.writeheader()
@@ -81,10 +81,10 @@ def judge_speed(folder, counts):
     with open(os.path.join(folder, "nccl-gpu.json"), "w") as file:
         json.dump({"benchmark": "nccl-gpu", "machine": os.environ.get("MACHINE", platform.machine()),
                    "commit": os.environ.get("COMMIT", ""), "cores": os.cpu_count(), "unit": "ms", "results": rows}, file, indent=1)
-    print("ranks      bytes   " + "".join("%14s" % w for w in WAYS) + "    sockets/banyan  sockets/banyan-tcp")
+    print("ranks      bytes   " + "".join("%14s" % w for w in WAYS) + "".join("%19s" % ("sockets/" + w) for w in WAYS[2:]))
     for row in rows:
         print("%5d %10d   " % (row["ranks"], row["bytes"]) + "".join("%11s ms" % row.get(w + "_ms", "-") for w in WAYS) +
-              "%18s %19s" % (row.get("speedup_banyan", "-"), row.get("speedup_banyan-tcp", "-")))
+              "".join("%19s" % row.get("speedup_" + w, "-") for w in WAYS[2:]))
     last = [r for r in rows if r["bytes"] == max((x["bytes"] for x in rows), default=0)]
     return bool(last) and all("banyan_ms" in r for r in last)
 

@@ -319,6 +319,29 @@ BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
 BANYAN_API banyan_status banyan_allreduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
                                              banyan_op op, banyan_comm *comm, int device, void *stream);
 
+/* The other collectives in the order of a stream, likewise: the arguments are those of the calls without _on,
+ * then the device and the stream. They go through the host, so they cannot be captured into a graph. */
+BANYAN_API banyan_status banyan_broadcast_on(const void *send, void *recv, size_t count, banyan_datatype type,
+                                             int root, banyan_comm *comm, int device, void *stream);
+BANYAN_API banyan_status banyan_reduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
+                                          banyan_op op, int root, banyan_comm *comm, int device,
+                                          void *stream);
+BANYAN_API banyan_status banyan_reduce_scatter_on(const void *send, void *recv, size_t recv_count,
+                                                  banyan_datatype type, banyan_op op, banyan_comm *comm,
+                                                  int device, void *stream);
+BANYAN_API banyan_status banyan_all_gather_on(const void *send, void *recv, size_t send_count,
+                                              banyan_datatype type, banyan_comm *comm, int device,
+                                              void *stream);
+BANYAN_API banyan_status banyan_gather_on(const void *send, void *recv, size_t send_count,
+                                          banyan_datatype type, int root, banyan_comm *comm, int device,
+                                          void *stream);
+BANYAN_API banyan_status banyan_scatter_on(const void *send, void *recv, size_t recv_count,
+                                           banyan_datatype type, int root, banyan_comm *comm, int device,
+                                           void *stream);
+BANYAN_API banyan_status banyan_all_to_all_on(const void *send, void *recv, size_t count,
+                                              banyan_datatype type, banyan_comm *comm, int device,
+                                              void *stream);
+
 /* An all-reduce that goes on while the caller does something else. Requests of one communicator, and blocking
  * calls beside them, are done one after the other in the order in which they were made. The buffers are lent
  * until the request is done. Free every request; freeing waits until it is done. */

@@ -62,7 +62,7 @@ void banyan_dnn_destroy(banyan_dnn *dnn); /* accepts NULL */
 
 int64_t banyan_dnn_parameters(const banyan_dnn *dnn);
 
-/* Seconds that a mini-batch of so many samples takes on one accelerator: its arrays share them. */
+/* Seconds that a mini-batch of that many samples takes on one accelerator: its arrays share them. */
 double banyan_accelerate_seconds(const banyan_accelerator *accelerator, int64_t cycles, int samples);
 
 #endif

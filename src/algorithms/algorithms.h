@@ -23,6 +23,7 @@ typedef struct {
     int is_size_open; /* nobody asked for this size: plan for bandwidth */
     /* whoever runs the schedule sends a transfer in slices as they come: no need to cut it up */
     int is_streamed;
+    int is_unpaced;     /* and its connections are not paced (simulate/paces.h) */
     size_t slice_bytes; /* transfers travel in messages of this size; 0: chosen for each schedule */
     const char
         *relays; /* what idle workers can do, unless a parameter says: add, forward or none; NULL: add */

@@ -8,7 +8,7 @@
  *                                              then it goes down the trees again
  *
  * Inside a machine every worker is the root of an equal share, and a root has as many trees as the machine's
- * links are worth (machine-trees.h). Machines of unlike sizes have a common multiple of shares, each worker
+ * links are worth (machine-trees.h). Machines of different sizes have a common multiple of shares, each worker
  * of a small one serving several.
  *
  * Cost with m machines of k workers: 2 n / X over the trees, X the machine's own rate with equal roots, 2

@@ -403,7 +403,7 @@ static const banyan_parameter variants[] = {{"shares", "degree"}, {"shares", "ba
 
 const banyan_algorithm banyan_algorithm_flexreduce = {
     .name = "flexreduce",
-    .summary = "reduce-scatter up an uneven tree of hosts and switches, with shares of unlike size",
+    .summary = "reduce-scatter up an uneven tree of hosts and switches, with shares of different size",
     .paper =
         "Lee et al.: FlexReduce: Flexible All-reduce for Distributed Deep Learning on Asymmetric Network "
         "Topology, 2020",

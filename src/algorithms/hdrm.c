@@ -111,7 +111,7 @@ static banyan_status check_shape(const banyan_problem *problem, bigraph *b, bany
         if (topology->nodes[upper].kind == BANYAN_NODE_WORKER)
             continue;
         if (workers != b->workers_each)
-            return no_bigraph(problem, "switches have unlike numbers of workers", err);
+            return no_bigraph(problem, "switches have different numbers of workers", err);
         for (int lower = 0; lower < topology->node_count; lower++)
             if (topology->nodes[lower].kind == BANYAN_NODE_SWITCH && b->layer[lower] != b->layer[upper] &&
                 banyan_topology_find_link(topology, upper, lower) < 0)

@@ -14,7 +14,7 @@ typedef struct {
     double *share;       /* per tree: of its root's share; they sum to 1 for every root */
 } banyan_machine_trees;
 
-/* Breadth-first trees, one a root, where the machine's own links are unlike in the two directions, do not
+/* Breadth-first trees, one a root, where the machine's own links are asymmetric, do not
  * connect its workers, or where it has very many of these. */
 banyan_status banyan_machine_trees_find(const banyan_machines *machines, const banyan_topology *topology,
                                         int machine, banyan_machine_trees *out, banyan_error *err);

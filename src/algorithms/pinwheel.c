@@ -3,7 +3,7 @@
  * torus.
  *
  *     c c d d d        One arm (a) and its three turns make the tree of rank o. In a step the arm grows by
- *     c c d d d        one edge, so the tree by four, one in each direction; and as all trees are alike,
+ *     c c d d d        one edge, so the tree by four, one in each direction; and as all trees are the same,
  *     c c o a a        every link of the torus is taken once a step. With sides of N that is (N^2 - 1) / 4
  *     b b b a a        steps, rounded up: no trees take fewer, and most orders of neighbours take more. (N
  *     b b b a a        even: the far ends of two axes and the far corner are left for the last step.)

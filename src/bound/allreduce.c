@@ -8,7 +8,7 @@
  *   asymmetric links                     cuts divide links between reduce and broadcast
  *     - idle nodes that add or copy       the same, and reduce and broadcast trees with common roots
  *
- * Idle nodes that are alike are taken together first. With all of them the proof is prices on links. Where
+ * Idle nodes that are the same are taken together first. With all of them the proof is prices on links. Where
  * the choice of helpers is too large to be searched fully, cuts (asymmetric links) or a dual ascent bound a
  * tree's cost from below, so that the bound holds, though it may not be tight. / */
 #include "bound/allreduce.h"
@@ -34,13 +34,13 @@
 #include "solve/start/star_trees.h"
 
 #define SAME 1e-7
-#define SETTLED 1e-9 /* share by which bounds that are the same may differ */
-#define ALIKE 8      /* arcs for each group at least, on average */
+#define SAME_VALUE 1e-9  /* share by which bounds that are the same may differ */
+#define ARCS_PER_GROUP 8 /* arcs for each group at least, on average */
 /* beyond these, asymmetric links, trees that show which bound is the right one take long, so that */
 #define MANY_NODES 128
 #define NEARLY_WIDE 0.75 /* of what wide cables should bear has to do */
 #define MANY_ARCS 300
-#define MANY_CABLES 150 /* beyond this, cables that look alike share a row */
+#define MANY_CABLES 150 /* beyond this, cables that are equivalent share a row */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -106,15 +106,15 @@ static banyan_status by_trees(const banyan_graph *graph, banyan_allreduce_bound 
     return status;
 }
 
-/* Few rows are enough where many cables look alike: then column generation is quick on large networks,
+/* Few rows are enough where many cables are equivalent: then column generation is quick on large networks,
  * too. */
-static banyan_status looks_alike(const banyan_graph *graph, int *alike, banyan_error *err)
+static banyan_status looks_symmetric(const banyan_graph *graph, int *is_symmetric, banyan_error *err)
 {
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count;
     banyan_status status =
         group ? banyan_symmetry_find(graph, 0, group, &count, err) : banyan_fail_memory(err);
 
-    *alike = !status && count <= graph->arc_count / ALIKE;
+    *is_symmetric = !status && count <= graph->arc_count / ARCS_PER_GROUP;
     banyan_free(group);
     return status;
 }
@@ -122,14 +122,14 @@ static banyan_status looks_alike(const banyan_graph *graph, int *alike, banyan_e
 /* Idle nodes add everywhere, but the cheapest trees cannot be found, or not in good time. */
 static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_error *err)
 {
-    int alike = 0;
+    int is_symmetric = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     *cuts = graph->symmetric && banyan_graph_has_idle_adders(graph) && !banyan_graph_has_forwarders(graph) &&
             (!banyan_network_is_searched(graph) || banyan_network_has_many_helpers(graph));
     if (*cuts && banyan_network_helpers(graph) <= BANYAN_STEINER_TERMINALS)
-        status = looks_alike(graph, &alike, err);
-    *cuts &= !alike;
+        status = looks_symmetric(graph, &is_symmetric, err);
+    *cuts &= !is_symmetric;
     return status;
 }
 
@@ -137,15 +137,15 @@ static banyan_status needs_cuts(const banyan_graph *graph, int *cuts, banyan_err
  * trees takes longer than one over cuts, which say the same there. */
 static banyan_status is_divided(const banyan_graph *graph, int *out, banyan_error *err)
 {
-    int alike = 0;
+    int is_symmetric = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     *out = !graph->symmetric;
     if (*out || banyan_graph_has_idle_adders(graph) || banyan_graph_all_active(graph) ||
         graph->arc_count <= MANY_ARCS)
         return BANYAN_SUCCESS;
-    status = looks_alike(graph, &alike, err);
-    *out = !alike;
+    status = looks_symmetric(graph, &is_symmetric, err);
+    *out = !is_symmetric;
     return status;
 }
 
@@ -322,7 +322,7 @@ static banyan_status by_joining(const banyan_graph *graph, banyan_allreduce_boun
     status = banyan_contract(graph, out->price, 1, &joined, err);
     if (!status && joined.graph && joined.graph->active_count > 1) {
         status = solve_joined(graph, &joined, &found, err);
-        if (!status && found.value < out->value * (1 - SETTLED)) {
+        if (!status && found.value < out->value * (1 - SAME_VALUE)) {
             out->value = found.value;
             memcpy(out->price, found.price, arcs * sizeof *found.price);
         }
@@ -421,7 +421,7 @@ static banyan_status by_narrow_cables(const banyan_graph *graph, banyan_allreduc
         status = solve_joined(graph, &joined, out, err);
         out->reached = fmin(out->reached, most);
         *done = !status &&
-                (out->value <= most * (1 + SETTLED) ||
+                (out->value <= most * (1 + SAME_VALUE) ||
                  (!graph->symmetric && graph->node_count > MANY_NODES && out->value * NEARLY_WIDE <= most));
     }
     if (*done)
@@ -470,11 +470,11 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
     status = narrow.price ? by_narrow_cables(graph, &narrow, &done, err) : banyan_fail_memory(err);
     if (!status && !done)
         status = solve_merged(graph, out, err);
-    if (!status && !done && narrow.value < out->value * (1 - SETTLED)) {
+    if (!status && !done && narrow.value < out->value * (1 - SAME_VALUE)) {
         narrow.reached = out->reached;
         status =
             banyan_allreduce_prove(graph, narrow.price, narrow.value, &narrow.fraction, &narrow.value, err);
-        done = !status && narrow.value < out->value * (1 - SETTLED);
+        done = !status && narrow.value < out->value * (1 - SAME_VALUE);
     }
     if (!status && done) {
         int64_t *price = out->price;

@@ -26,7 +26,7 @@
 #define PAIRS 64
 #define MANY_ARCS 3000          /* beyond this a linear program over cuts takes minutes, */
 #define MANY_SWITCHED_ARCS 1200 /* and beyond this where some nodes only forward */
-#define SETTLED 1e-9            /* share by which bounds that are the same may differ */
+#define SAME_VALUE 1e-9         /* share by which bounds that are the same may differ */
 
 /* Asymmetric links: cuts, and trees that show that they are the right ones. known: a bound, or 0. */
 static banyan_status by_coupled_trees(const banyan_graph *graph, double known, banyan_allreduce_bound *out,
@@ -56,7 +56,7 @@ static banyan_status by_narrowest_cut(const banyan_graph *graph, banyan_allreduc
     banyan_status status =
         inside ? banyan_minimum_cut(graph, limit, &width, inside, err) : banyan_fail_memory(err);
 
-    if (!status && width < limit && (double)width < out->value * (1 - SETTLED)) {
+    if (!status && width < limit && (double)width < out->value * (1 - SAME_VALUE)) {
         for (int i = 0; i < graph->arc_count; i++)
             out->price[i] = inside[graph->arcs[i].src] && !inside[graph->arcs[i].dst];
         status = banyan_allreduce_prove(graph, out->price, (double)width, &out->fraction, &out->value, err);
@@ -67,12 +67,12 @@ static banyan_status by_narrowest_cut(const banyan_graph *graph, banyan_allreduc
 
 /* Prices of the mean network, or of the narrowest cut. *rebalanced: the narrower directions alone allow as
  * much, by the same kind of proof. */
-static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *out, int *is_tight,
                              banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
-    *settled = 0;
+    *is_tight = 0;
     out->value = HUGE_VAL;
     for (int narrow = 0; !status && narrow < 2; narrow++) {
         banyan_symmetrised mean;
@@ -92,7 +92,7 @@ static banyan_status by_mean(const banyan_graph *graph, banyan_allreduce_bound *
             if (!status)
                 status = by_narrowest_cut(graph, out, err);
         } else if (!status && mean.graph) {
-            *settled = found.value * mean.graph->unit >= out->value * graph->unit * (1 - SETTLED);
+            *is_tight = found.value * mean.graph->unit >= out->value * graph->unit * (1 - SAME_VALUE);
             out->reached = found.reached * mean.graph->unit / graph->unit;
         } else if (narrow && status == BANYAN_INVALID_ARGUMENT) { /* not connected both ways */
             status = BANYAN_SUCCESS;
@@ -112,7 +112,7 @@ static banyan_status lower_by_service(const banyan_graph *graph, banyan_allreduc
     banyan_status status =
         price ? banyan_endpoint_service_price(graph, price, &value, err) : banyan_fail_memory(err);
 
-    if (!status && value < out->value * (1 - SETTLED)) {
+    if (!status && value < out->value * (1 - SAME_VALUE)) {
         memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
         status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
     }
@@ -130,13 +130,13 @@ banyan_status banyan_allreduce_lower_by_cells(const banyan_graph *graph, banyan_
 
     if (!status && found.value == HUGE_VAL)
         status = lower_by_service(graph, out, err);
-    else if (!status && found.value < out->value * (1 - SETTLED))
+    else if (!status && found.value < out->value * (1 - SAME_VALUE))
         status = banyan_pods_cost(graph, found.price, &cost, err);
     if (!status && cost > 0) { /* the program may think a little more of its prices than they prove */
         banyan_wide worth = banyan_tree_packing_value(graph, found.price, 1);
 
         found.value = (double)worth / (double)cost;
-        if (found.value < out->value * (1 - SETTLED)) {
+        if (found.value < out->value * (1 - SAME_VALUE)) {
             out->fraction = banyan_fraction_make(worth, cost);
             out->value = found.value;
             memcpy(out->price, found.price, (size_t)graph->arc_count * sizeof *found.price);
@@ -156,7 +156,7 @@ static banyan_status lower_by_places(const banyan_graph *graph, banyan_allreduce
     banyan_status status =
         price && root ? banyan_local_bounds_lower(graph, price, root, &value, err) : banyan_fail_memory(err);
 
-    if (!status && value < out->value * (1 - SETTLED)) {
+    if (!status && value < out->value * (1 - SAME_VALUE)) {
         memcpy(out->price, price, arcs * sizeof *price);
         status = banyan_allreduce_prove(graph, out->price, value, &out->fraction, &out->value, err);
     }
@@ -166,7 +166,7 @@ static banyan_status lower_by_places(const banyan_graph *graph, banyan_allreduce
 }
 
 /* Many workers behind switches: whether pairs of trees with hubs come near. */
-static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *out, int *is_tight,
                              banyan_error *err)
 {
     banyan_pair_packing packing = {.bound_value = out->value};
@@ -175,14 +175,14 @@ static banyan_status by_hubs(const banyan_graph *graph, banyan_allreduce_bound *
 
     if (graph->node_count > MANY_NODES && banyan_hub_pairs_apply(graph))
         status = banyan_hub_pairs_find(graph, &problem, &packing, err);
-    *settled = !status && packing.total >= NEAR * out->value;
+    *is_tight = !status && packing.total >= NEAR * out->value;
     out->reached = packing.total;
     banyan_pair_packing_fini(&packing);
     return status;
 }
 
 /* The same where the mean network takes minutes, too. */
-static banyan_status by_hubs_alone(const banyan_graph *graph, banyan_allreduce_bound *out, int *settled,
+static banyan_status by_hubs_alone(const banyan_graph *graph, banyan_allreduce_bound *out, int *is_tight,
                                    banyan_error *err)
 {
     banyan_status status;
@@ -191,7 +191,7 @@ static banyan_status by_hubs_alone(const banyan_graph *graph, banyan_allreduce_b
     status = banyan_allreduce_lower_by_cells(graph, out, err);
     if (!status)
         status = by_narrowest_cut(graph, out, err);
-    return status || out->value == HUGE_VAL ? status : by_hubs(graph, out, settled, err);
+    return status || out->value == HUGE_VAL ? status : by_hubs(graph, out, is_tight, err);
 }
 
 /* Asymmetric links, and nodes help that are not active: mostly the mean network says it all. Else trees find
@@ -200,34 +200,34 @@ banyan_status banyan_allreduce_solve_helped(const banyan_graph *graph, banyan_al
                                             banyan_error *err)
 {
     banyan_allreduce_bound mean = *out, trees = *out;
-    int settled = 0;
+    int is_tight = 0;
     banyan_status status;
 
     trees.price = banyan_alloc((size_t)graph->arc_count, sizeof *trees.price);
     status = trees.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
     if (!status && graph->node_count > VERY_MANY_NODES)
-        status = by_hubs_alone(graph, &mean, &settled, err);
-    if (!status && !settled)
-        status = by_mean(graph, &mean, &settled, err);
-    if (!status && !settled && mean.value < HUGE_VAL && graph->node_count > MANY_NODES &&
+        status = by_hubs_alone(graph, &mean, &is_tight, err);
+    if (!status && !is_tight)
+        status = by_mean(graph, &mean, &is_tight, err);
+    if (!status && !is_tight && mean.value < HUGE_VAL && graph->node_count > MANY_NODES &&
         banyan_branch_moves_applies(graph)) {
         status = lower_by_places(graph, &mean, err);
-        settled = 1;
+        is_tight = 1;
     }
-    if (!status && !settled)
+    if (!status && !is_tight)
         status = banyan_allreduce_lower_by_cells(graph, &mean, err);
-    if (!status && !settled)
-        status = by_hubs(graph, &mean, &settled, err);
-    if (!status && !settled)
+    if (!status && !is_tight)
+        status = by_hubs(graph, &mean, &is_tight, err);
+    if (!status && !is_tight)
         status = by_coupled_trees(graph, mean.value < HUGE_VAL ? mean.value : 0, &trees, err);
-    if (!status && !settled) {
+    if (!status && !is_tight) {
         mean.reached = trees.reached;
-        if (trees.value < mean.value * (1 - SETTLED))
+        if (trees.value < mean.value * (1 - SAME_VALUE))
             status =
                 banyan_allreduce_prove(graph, trees.price, trees.value, &trees.fraction, &trees.value, err);
     }
     *out = mean;
-    if (!status && !settled && trees.value < mean.value * (1 - SETTLED)) {
+    if (!status && !is_tight && trees.value < mean.value * (1 - SAME_VALUE)) {
         *out = trees;
         out->price = mean.price;
         memcpy(out->price, trees.price, (size_t)graph->arc_count * sizeof *out->price);
@@ -242,10 +242,10 @@ static banyan_status by_easy_or_mean(const banyan_graph *graph, banyan_allreduce
                                      banyan_error *err)
 {
     banyan_allreduce_bound mean = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *mean.price)};
-    int settled;
-    banyan_status status = mean.price ? by_mean(graph, &mean, &settled, err) : banyan_fail_memory(err);
+    int is_tight;
+    banyan_status status = mean.price ? by_mean(graph, &mean, &is_tight, err) : banyan_fail_memory(err);
 
-    if (!status && mean.value < out->value * (1 - SETTLED)) {
+    if (!status && mean.value < out->value * (1 - SAME_VALUE)) {
         memcpy(out->price, mean.price, (size_t)graph->arc_count * sizeof *mean.price);
         out->value = mean.value;
     }
@@ -275,7 +275,7 @@ banyan_status banyan_allreduce_solve_divided(const banyan_graph *graph, banyan_a
         return status;
     out->reached = division.is_settled ? division.total : 0; /* else it is an estimate */
     is_settled = division.is_settled;
-    if (division.bound_value < out->value * (1 - SETTLED)) {
+    if (division.bound_value < out->value * (1 - SAME_VALUE)) {
         out->value = division.bound_value;
         memcpy(out->price, division.price, (size_t)graph->arc_count * sizeof *out->price);
     }

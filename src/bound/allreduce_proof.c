@@ -7,7 +7,7 @@
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
- *   else, prices alike both ways       a dual ascent (asymmetric links: in the mean network,
+ *   else, prices equal both ways       a dual ascent (asymmetric links: in the mean network,
  *                                      solve/presolve/symmetrise.h)
  *   else, or where that is not enough  cuts, weighed by a linear program
  *
@@ -102,7 +102,7 @@ static banyan_wide cost_of_root(banyan_branch_and_bound *in, banyan_branch_and_b
            (up < hoped ? banyan_branch_and_bound_search_rooted(out, root, price, hoped - up, NULL) : 0);
 }
 
-/* The same where prices are unlike, too, for each root. */
+/* The same where prices are asymmetric, too, for each root. */
 static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const int64_t *price,
                                              banyan_wide hoped, banyan_wide *out, banyan_error *err)
 {
@@ -132,7 +132,7 @@ static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const in
 static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                 banyan_wide *out, banyan_error *err);
 
-/* Asymmetric links, but prices alike: as in the mean network. -1 where they are not. */
+/* Asymmetric links, but prices equal: as in the mean network. -1 where they are not. */
 static banyan_status cost_in_mean(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                   banyan_wide *out, banyan_error *err)
 {

@@ -12,7 +12,7 @@
 #include "solve/net/fraction.h"
 #include "topology/topology.h"
 
-/* A cut: the network in two parts. A partition: in several, every link between parts counts alike. Prices:
+/* A cut: the network in two parts. A partition: in several, every link between parts counts equally. Prices:
  * links count differently. Cuts: several cuts with weights, and potentials of nodes (bound/check.h). An
  * all-reduce bound rests on prices: whatever trees carry a byte to one place and back to all, they pay at
  * least some sum, and all links together can be paid only that much. Cuts prove that sum; where idle nodes

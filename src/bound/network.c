@@ -187,7 +187,7 @@ static banyan_status refuse(const sketch *s, const banyan_topology *topology, in
 {
     return banyan_fail(
         err, BANYAN_INVALID_ARGUMENT,
-        "links %s->%s of %.3g and %s->%s of %.3g bytes/s are too unlike to plan with both: leave the "
+        "links %s->%s of %.3g and %s->%s of %.3g bytes/s are too different to plan with both: leave the "
         "thin one out",
         banyan_topology_node_name(topology, s->src[thin]), banyan_topology_node_name(topology, s->dst[thin]),
         s->capacity[thin], banyan_topology_node_name(topology, s->src[wide]),

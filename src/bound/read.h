@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/read.h: what both kinds of bound files hold alike, read for the network that they are judged
+/* bound/read.h: what both kinds of bound files hold, read for the network that they are judged
  * against. */
 #ifndef BANYAN_BOUND_READ_H
 #define BANYAN_BOUND_READ_H

@@ -17,7 +17,7 @@
 #include "solve/pack/tree_columns.h"
 
 #define ROUNDED 1e-7  /* what a bound may rise by when its prices become whole numbers */
-#define MANY_ARCS 100 /* beyond this, arcs that look alike share a row, if that makes few rows */
+#define MANY_ARCS 100 /* beyond this, arcs that are equivalent share a row, if that makes few rows */
 
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
 {

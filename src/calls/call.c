@@ -9,6 +9,7 @@
 #include "calls/stragglers.h"
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "group/pacing.h"
 
 /* Bytes of the whole vector are at most what memory can hold. */
 static banyan_status check_call(banyan_comm *comm, const banyan_call *call)
@@ -143,9 +144,14 @@ banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, cons
             banyan_group_plan_runner(entry->plan, &comm->group->setup, comm->endpoint, &runner, &comm->err);
         if (status)
             return banyan_calls_give_up(comm, entry, status);
+        status = banyan_pacing_begin(entry->plan, &comm->group->setup, comm->endpoint, &comm->err);
+        if (status)
+            return banyan_calls_give_up(comm, entry, status);
         begin_s = banyan_clock_s();
         status = run(comm, entry, runner, &request);
         took_s = banyan_clock_s() - begin_s;
+        if (!status)
+            banyan_pacing_end(entry->plan, comm->endpoint, bytes, took_s);
     }
     banyan_group_leave(comm->group, entry);
     if (!status && entry_plan && comm->learning)

@@ -248,6 +248,28 @@ static banyan_status all_to_all(const banyan_buffers *buffers, const banyan_call
     return banyan_calls_run(comm, entry, &memory);
 }
 
+banyan_status banyan_comm_run(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm)
+{
+    switch (call->collective) {
+    case BANYAN_COLLECTIVE_REDUCE_SCATTER:
+        return reduce_scatter(buffers, call, comm);
+    case BANYAN_COLLECTIVE_ALLGATHER:
+        return banyan_comm_all_gather(buffers, call, comm);
+    case BANYAN_COLLECTIVE_BROADCAST:
+        return broadcast(buffers, call, comm);
+    case BANYAN_COLLECTIVE_REDUCE:
+        return reduce(buffers, call, comm);
+    case BANYAN_COLLECTIVE_GATHER:
+        return gather(buffers, call, comm);
+    case BANYAN_COLLECTIVE_SCATTER:
+        return scatter(buffers, call, comm);
+    case BANYAN_COLLECTIVE_ALLTOALL:
+        return all_to_all(buffers, call, comm);
+    default:
+        return banyan_comm_allreduce(buffers, call, comm);
+    }
+}
+
 static banyan_status call_locked(banyan_collective_function function, const banyan_buffers *buffers,
                                  const banyan_call *call, banyan_comm *comm)
 {

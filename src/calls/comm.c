@@ -70,6 +70,11 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     comm->rank = banyan_world_rank(world);
     comm->endpoint = banyan_world_endpoint(world);
     *out = comm;
+    banyan_world_show_network(world,
+                              &(banyan_picture){.origin = group->setup.is_default_topology
+                                                              ? BANYAN_PICTURE_GUESSED
+                                                              : BANYAN_PICTURE_TOLD},
+                              group->setup.topology);
     if (group->setup.wants_probe)
         return banyan_comm_plan_from_probe(out, err);
     status = banyan_learning_create(comm, &comm->learning, err);

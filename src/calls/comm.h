@@ -92,6 +92,9 @@ banyan_status banyan_comm_allreduce(const banyan_buffers *buffers, const banyan_
 banyan_status banyan_comm_all_gather(const banyan_buffers *buffers, const banyan_call *call,
                                      banyan_comm *comm);
 
+/* The one that the call names. */
+banyan_status banyan_comm_run(const banyan_buffers *buffers, const banyan_call *call, banyan_comm *comm);
+
 /* request.c: a call that nobody asks about any more goes behind the asynchronous ones; with is_waited_for
  * it is waited for. Its failure is the group's. */
 banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function function,

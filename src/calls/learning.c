@@ -9,16 +9,22 @@
  * network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
  * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
  *
- * Cost while watching: one exchange of 16 bytes over the control tree, at most every WATCH_S. */
+ * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
+ * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
+ * should there.
+ *
+ * Cost while watching: one exchange of 56 bytes over the control tree, at most every WATCH_S. */
 #include "calls/learning.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "calls/call.h"
+#include "calls/kept_network.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/sort.h"
+#include "group/pacing.h"
 #include "probe/infer.h"
 #include "probe/survey.h"
 
@@ -61,8 +67,15 @@ struct banyan_learning {
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
     banyan_topology *previous; /* that the old plan was made for */
+    int is_warm;               /* the plan on trial has had its first call, in which connections are made */
     int has_failed;            /* the last plan, on trial: something was measured wrong */
     int was_measured;          /* or guessed */
+    double spent_s;            /* measuring in this survey, at rank 0, */
+    uint64_t sent_before;      /* what this rank has sent in others, */
+    double sent_bytes;         /* and all ranks in this one, at the last exchange */
+    int is_spent;              /* the survey's budget */
+    char *kept;  /* rank 0's, until the ranks have it: what the last job of these hosts learnt */
+    int is_kept; /* the network of the plan on trial comes from there */
 };
 
 static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
@@ -87,6 +100,32 @@ static int can_learn(const banyan_comm *comm)
     return world && setup->is_default_topology && setup->learn != BANYAN_LEARN_NEVER && !setup->forced &&
            !strcmp(setup->algorithm, "auto") && banyan_world_is_tcp(world) &&
            has_several_hosts(banyan_world_cards(world), setup->size);
+}
+
+static const char *folder_of(const banyan_comm *comm)
+{
+    return comm->rank == 0 ? banyan_world_setting(comm->group->world, BANYAN_SETTING_LEARN_FOLDER) : "";
+}
+
+/* What cannot be used is told, and learnt anew. */
+static void load_kept(const banyan_comm *comm, banyan_learning *l)
+{
+    banyan_world *world = comm->group->world;
+    banyan_error why = {""};
+
+    if (*folder_of(comm) &&
+        banyan_kept_network_load(folder_of(comm), banyan_world_cards(world), l->options.size, &l->kept, &why))
+        BANYAN_WARN(comm->group->setup.log, "the network that was kept is of no use: %s", why.text);
+}
+
+static void keep(const banyan_comm *comm, const banyan_topology *topology)
+{
+    banyan_world *world = comm->group->world;
+    banyan_error why = {""};
+
+    if (*folder_of(comm) && banyan_kept_network_save(folder_of(comm), banyan_world_cards(world),
+                                                     comm->learning->options.size, topology, &why))
+        BANYAN_WARN(comm->group->setup.log, "the network that was learnt cannot be kept: %s", why.text);
 }
 
 banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, banyan_error *err)
@@ -119,6 +158,7 @@ banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, b
                                         .names = l->words + size,
                                         .timeout_ms = comm->group->setup.timeout_ms};
     l->watch_bytes = MIN_WATCH_BYTES;
+    load_kept(comm, l);
     *out = l;
     return BANYAN_SUCCESS;
 }
@@ -130,26 +170,49 @@ void banyan_learning_destroy(banyan_learning *learning)
     banyan_survey_destroy(learning->survey);
     banyan_topology_destroy(learning->previous);
     banyan_free(learning->words);
+    banyan_free(learning->kept);
     banyan_free(learning);
 }
 
 typedef struct {
     double seconds, now_s;
+    uint64_t has_kept;                              /* a network */
+    double spent_s, most_s, sent_bytes, most_bytes; /* in this survey, and what it may take; 0: anything */
 } report;
 
-/* Everybody's; *seconds is the least, *now_s rank 0's clock. */
+static double sent_now(const banyan_learning *l)
+{
+    return l->survey ? (double)(banyan_survey_sent_bytes(l->survey) - l->sent_before) : 0;
+}
+
+/* Everybody's; *seconds is the least, *now_s rank 0's clock. Rank 0 says what a survey may take, and whether it has a
+ * network to share. */
 static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds, double *now_s)
 {
     banyan_learning *l = comm->learning;
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
-    report mine = {mine_s, banyan_clock_s()}, *all = banyan_alloc((size_t)l->options.size, sizeof *all);
+    report mine = {mine_s,
+                   banyan_clock_s(),
+                   l->kept != NULL,
+                   l->spent_s,
+                   banyan_world_seconds(comm->group->world, BANYAN_SETTING_LEARN_SECONDS),
+                   sent_now(l),
+                   (double)banyan_world_integer(comm->group->world, BANYAN_SETTING_LEARN_BYTES)};
+    report *all = banyan_alloc((size_t)l->options.size, sizeof *all);
     banyan_status status = all ? gather(comm->group->world, &mine, sizeof mine, all, deadline_ns, &comm->err)
                                : banyan_fail_memory(&comm->err);
 
     *seconds = mine_s;
-    for (int i = 0; i < l->options.size && !status; i++)
+    l->sent_bytes = 0;
+    for (int i = 0; i < l->options.size && !status; i++) {
         *seconds = fmin(*seconds, all[i].seconds);
+        l->sent_bytes += all[i].sent_bytes;
+    }
+    l->is_spent = !status && ((all[0].most_s > 0 && all[0].spent_s > all[0].most_s) ||
+                              (all[0].most_bytes > 0 && l->sent_bytes > all[0].most_bytes));
     *now_s = status ? 0 : all[0].now_s;
+    if (l->stage == WAITING)
+        l->is_kept = !status && all[0].has_kept;
     banyan_free(all);
     return status;
 }
@@ -185,14 +248,33 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
 
     l->steps = steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : (int)steps;
     l->stage = SURVEYING;
-    l->strikes = 0;
+    l->strikes = l->is_kept = 0;
     l->before.count = l->after.count = 0;
     l->class = class_of(bytes);
     note_time(&l->before, call_s);
+    l->spent_s = l->sent_bytes = 0;
+    l->sent_before = l->survey ? banyan_survey_sent_bytes(l->survey) : 0;
     if (!l->survey)
         return banyan_survey_create(&l->options, &l->survey, &comm->err);
     banyan_survey_restart(l->survey);
     return BANYAN_SUCCESS;
+}
+
+/* For those who ask: what this survey, or an earlier job, has found. */
+static void show(const banyan_comm *comm, const banyan_topology *topology)
+{
+    const banyan_learning *l = comm->learning;
+    banyan_picture facts = {.origin = BANYAN_PICTURE_KEPT};
+
+    if (!l->is_kept) {
+        const banyan_probe_findings *f = banyan_survey_findings(l->survey);
+
+        facts = (banyan_picture){.origin = BANYAN_PICTURE_LEARNT,
+                                 .rack_count = f->rack_count,
+                                 .explained = f->explained,
+                                 .measurement_count = banyan_survey_step_count(l->survey)};
+    }
+    banyan_world_show_network(comm->group->world, &facts, topology);
 }
 
 /* All plans are made anew, for this network; returns the one before. */
@@ -221,6 +303,7 @@ static void finish(banyan_comm *comm, int is_better)
 /* What rank 0 has decided, and what everybody makes of the same findings. */
 typedef struct {
     uint64_t is_better;
+    uint64_t is_expected; /* calls take as long as the network that was kept lets expect */
     char digest[24];
 } verdict;
 
@@ -276,38 +359,95 @@ static void log_findings(const banyan_comm *comm)
         banyan_survey_step_count(survey));
 }
 
-/* The survey is done. */
-static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan)
+/* Rank 0: whether a call of the plan took as long as it should on this network. */
+static int is_expected(const banyan_comm *comm, const banyan_topology *topology,
+                       const banyan_group_plan *plan, size_t bytes, double seconds)
+{
+    banyan_error ignored = {""};
+    double expected_s = 0;
+
+    if (banyan_group_plan_predict(&comm->group->setup, topology, plan, bytes, &expected_s, &ignored))
+        return 0;
+    BANYAN_INFO(comm->group->setup.log, GRAPH,
+                "%zu bytes take %.3g s, and %.3g s on the network that was kept", bytes, seconds, expected_s);
+    return seconds < SLOWER * expected_s && seconds > FASTER * expected_s;
+}
+
+/* Puts the plan for a network on trial, where all ranks know the same one and it pays; takes the network
+ * over. *is_used: that, or, for a network that was kept, what is in use is as good there. */
+static banyan_status adopt(banyan_comm *comm, banyan_topology *topology, const banyan_group_plan *plan,
+                           size_t bytes, double seconds, int *is_used)
 {
     banyan_learning *l = comm->learning;
-    banyan_topology *topology = NULL;
     verdict mine = {0}, first = {0};
     int is_same = 1;
-    banyan_status status = banyan_probe_infer(banyan_survey_findings(l->survey), &topology, &comm->err);
+    banyan_status status;
 
-    if (status)
-        return status;
-    log_findings(comm);
     banyan_topology_digest(topology, mine.digest);
     if (comm->rank == 0)
         mine.is_better = (uint64_t)is_better(comm, topology, plan);
+    if (comm->rank == 0 && l->is_kept && !mine.is_better)
+        mine.is_expected = (uint64_t)is_expected(comm, topology, plan, bytes, seconds);
     status = agree(comm, &mine, &first, &is_same);
+    if (!status && is_same)
+        show(comm, topology);
+    *is_used = !status && is_same && (first.is_better || first.is_expected);
     if (!status && is_same && first.is_better) {
         banyan_topology_destroy(l->previous);
         l->was_measured = comm->group->setup.is_measured;
         l->previous = use(comm, topology, 1);
         topology = NULL;
         l->stage = ON_TRIAL;
+        l->is_warm = 0;
         status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
-    } else if (is_same) {
+    } else if (is_same && (!l->is_kept || first.is_expected)) {
+        if (!l->is_kept)
+            keep(comm, topology);
         finish(comm, 0);
-    } else {
+    } else if (!is_same) {
         l->stage = OFF;
         BANYAN_WARN(comm->group->setup.log,
                     "ranks infer different networks from the same measurements: learning is over");
     }
     banyan_topology_destroy(topology);
     return status;
+}
+
+/* The survey is done. */
+static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double seconds)
+{
+    banyan_topology *topology = NULL;
+    int is_used;
+    banyan_status status =
+        banyan_probe_infer(banyan_survey_findings(comm->learning->survey), &topology, &comm->err);
+
+    if (status)
+        return status;
+    log_findings(comm);
+    return adopt(comm, topology, plan, bytes, seconds, &is_used);
+}
+
+/* Begins with what the last job has learnt, if that promises something; else with a survey. */
+static banyan_status recall(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double seconds)
+{
+    banyan_learning *l = comm->learning;
+    banyan_topology *topology = NULL;
+    char *text = NULL;
+    int is_used = 0;
+    banyan_status status = banyan_world_share_text(comm->group->world, l->kept, &text, &comm->err);
+
+    banyan_free(l->kept);
+    l->kept = NULL;
+    if (!status)
+        status = banyan_kept_network_parse(text, banyan_world_cards(comm->group->world), l->options.size,
+                                           &topology, &comm->err);
+    banyan_free(text);
+    l->class = class_of(bytes);
+    l->before.count = l->after.count = 0;
+    note_time(&l->before, seconds);
+    if (!status)
+        status = adopt(comm, topology, plan, bytes, seconds, &is_used);
+    return status || is_used || l->stage == OFF ? status : begin_survey(comm, bytes, seconds);
 }
 
 /* What a call of the class took, for all ranks. */
@@ -324,14 +464,38 @@ static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, r
     return status;
 }
 
+/* The plan for a network that was kept has proved better than none; is the network still that one? */
+static banyan_status check_kept(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, int *is_right)
+{
+    verdict mine = {0}, first = {0};
+    int is_same;
+    banyan_status status;
+
+    if (comm->rank == 0)
+        mine.is_expected = (uint64_t)is_expected(comm, comm->group->setup.topology, plan, bytes,
+                                                 median_of(&comm->learning->after));
+    status = agree(comm, &mine, &first, &is_same);
+    *is_right = (int)first.is_expected;
+    return status;
+}
+
 /* A plan that does not keep its promise goes. */
-static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
+static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    banyan_status status = note_call(comm, bytes, mine_s, &l->after);
-    int is_better;
+    int is_better, is_right = 1;
+    banyan_status status;
 
+    if (!l->is_warm) {
+        l->is_warm = 1;
+        return BANYAN_SUCCESS;
+    }
+    status = note_call(comm, bytes, mine_s, &l->after);
     if (status || l->after.count < SAMPLES)
+        return status;
+    if (l->is_kept)
+        status = check_kept(comm, plan, bytes, &is_right);
+    if (status)
         return status;
     is_better = median_of(&l->after) <= median_of(&l->before);
     l->has_failed = !is_better;
@@ -343,21 +507,44 @@ static banyan_status try_plan(banyan_comm *comm, size_t bytes, double mine_s)
     }
     banyan_topology_destroy(l->previous);
     l->previous = NULL;
+    if (is_better && !l->is_kept)
+        keep(comm, comm->group->setup.topology);
+    if (l->is_kept && (!is_better || !is_right))
+        return status ? status : begin_survey(comm, bytes, median_of(&l->after));
     finish(comm, is_better);
     return status;
+}
+
+/* More than it may take: the plan stays as it is. */
+static void end_survey(banyan_comm *comm)
+{
+    BANYAN_INFO(comm->group->setup.log, GRAPH,
+                "the survey ends after %.3g s and %.3g bytes, which is all it may take",
+                comm->learning->spent_s, comm->learning->sent_bytes);
+    finish(comm, 0);
 }
 
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    banyan_status status = note_call(comm, bytes, mine_s, &l->before);
+    double seconds, begin_s;
+    banyan_status status = exchange(comm, mine_s, &seconds, &begin_s);
     int is_done = 0;
 
+    if (!status && class_of(bytes) == l->class)
+        note_time(&l->before, seconds);
+    if (!status && l->is_spent)
+        end_survey(comm);
+    if (status || l->is_spent)
+        return status;
+    begin_s = banyan_clock_s();
+    banyan_pacing_lift(comm->endpoint);
     for (int i = 0; i < l->steps && !status && !is_done; i++)
         status = banyan_survey_step(l->survey, &is_done, &comm->err);
+    l->spent_s += banyan_clock_s() - begin_s;
     if (status)
         comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
-    return !status && is_done ? judge(comm, plan) : status;
+    return !status && is_done ? judge(comm, plan, bytes, mine_s) : status;
 }
 
 /* Whether the call took clearly more or less time than its first ones. */
@@ -396,7 +583,7 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     return begin_survey(comm, bytes, seconds);
 }
 
-static banyan_status wait(banyan_comm *comm, size_t bytes, double mine_s)
+static banyan_status wait(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     double seconds, now_s;
     banyan_status status;
@@ -404,6 +591,8 @@ static banyan_status wait(banyan_comm *comm, size_t bytes, double mine_s)
     if (++comm->learning->calls < FIRST_CALLS)
         return BANYAN_SUCCESS;
     status = exchange(comm, mine_s, &seconds, &now_s);
+    if (!status && comm->learning->is_kept)
+        return recall(comm, plan, bytes, seconds);
     return status ? status : begin_survey(comm, bytes, seconds);
 }
 
@@ -416,13 +605,13 @@ banyan_status banyan_learning_note(banyan_comm *comm, const banyan_call *call, c
         return BANYAN_SUCCESS;
     switch (comm->learning->stage) {
     case WAITING:
-        status = wait(comm, bytes, seconds);
+        status = wait(comm, plan, bytes, seconds);
         break;
     case SURVEYING:
         status = survey(comm, plan, bytes, seconds);
         break;
     case ON_TRIAL:
-        status = try_plan(comm, bytes, seconds);
+        status = try_plan(comm, plan, bytes, seconds);
         break;
     case WATCHING:
         status = watch(comm, bytes, seconds);

@@ -6,6 +6,7 @@
 #include "calls/comm.h"
 #include "core/alloc.h"
 #include "execute/run.h"
+#include "group/pacing.h"
 
 typedef struct {
     banyan_world *world;
@@ -70,11 +71,15 @@ static banyan_status serve(server *s, banyan_error *err)
         return BANYAN_SUCCESS;
     if (!status)
         status = make_room(s, entry->whole * banyan_datatype_bytes(entry->call.type), err);
+    if (!status)
+        status = banyan_pacing_begin(entry->plan, s->setup, endpoint, err);
     if (status)
         return give_up(s, status, err);
     banyan_world_label(entry, label);
     request.buffer = s->memory;
     status = banyan_runner_run(runner, &request, err);
+    if (!status)
+        banyan_pacing_end(entry->plan, endpoint, 0, 1); /* how long calls take is the ranks' to judge */
     if (status)
         banyan_control_failure(banyan_world_control(s->world), err);
     return status;

@@ -33,6 +33,13 @@
       "whether a group that was told no network learns it while it works, and plans anew: 0 never, 1 "       \
       "always, "                                                                                             \
       "once at its beginning")                                                                               \
+    X(LEARN_FOLDER, STRING, "", NULL,                                                                        \
+      "where rank 0 keeps the networks that were learnt, for the next job of the same hosts; empty: "        \
+      "nowhere")                                                                                             \
+    X(LEARN_SECONDS, SECONDS, "0", "0..3600",                                                                \
+      "what the measurements of one survey may take; rank 0's counts; 0: what they need")                    \
+    X(LEARN_BYTES, BYTES, "0", "0..1099511627776",                                                           \
+      "what all ranks together may send in one survey; rank 0's counts; 0: what it needs")                   \
     X(DETERMINISTIC, BOOLEAN, "0", "0|1",                                                                    \
       "1: the same bits in every run, and for an element in every vector: one order of additions")           \
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
@@ -53,6 +60,8 @@
       "how vectors on GPUs travel; auto: from GPU to GPU where all ranks can; staged: through the host")     \
     X(GPU_CHUNK, BYTES, "4MiB", "65536..268435456",                                                          \
       "what goes through the host at a time where vectors on GPUs are staged; rank 0's counts")              \
+    X(GPU_LANES, INTEGER, "0", "0..4",                                                                       \
+      "how many chunks of a staged vector are summed up at a time; 0: two where there are cores, else one")  \
     X(MESSAGE_BYTES, BYTES, "128KiB", "4096..16777216", "the longest message over ucx and mpi")              \
     X(MPI, CHOICE, "auto", "auto|openmpi|mpich", "which MPI carries bytes; auto: the one that runs us")      \
     X(PLUGIN_FOLDER, STRING, "", NULL,                                                                       \
@@ -65,6 +74,8 @@
     X(TCP_CONNECTIONS, INTEGER, "1", "1..16", "TCP connections between two ranks, over each interface")      \
     X(TCP_WINDOW, BYTES, "0", "0..1073741824",                                                               \
       "what a stream may have under way over TCP, at least 4096; 0: what suits the network")                 \
+    X(TCP_PACING, BOOLEAN, "1", "0|1",                                                                       \
+      "connections send no faster than the plan needs, where the network is known and that pays")            \
     X(TCP_BUFFER, BYTES, "0", "0..1073741824", "size of socket buffers; 0: the kernel sizes them itself")    \
     X(NCCL_LANES, INTEGER, "4", "1..16", "how many of NCCL's calls go on at a time between the nodes")       \
     X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \

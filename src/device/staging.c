@@ -1,88 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/staging.c: chunks through page-locked slots, with one stream for each direction. Slots lie in memory
- * that the ranks of a host reach in place (transport/shared.h), so that nothing is copied between processes.
- *
- * The caller's stream waits for a word that is written behind the last copy. Where the device has no
- * words, the call waits for the copies itself, and whoever began it waits for the call. */
+/* device/staging.c: what is around the lanes: slots and streams, tickets, and handing a call to all lanes.
+ * Slots lie in memory that the ranks of a host reach in place (transport/shared.h), so that nothing is copied
+ * between processes. */
 #include "device/staging.h"
 
-#include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "core/relax.h"
+#include "device/staging_internal.h"
 #include "transport/shared.h"
 
-enum { SLOTS = 4, TICKETS = 32, LOOKS = 2000 };
+#define WATCH_NS 10000000 /* between looks whether the group is over, while lanes are waited for */
 
-typedef struct {
-    char *memory;
-    banyan_device_event *fetched, *stored;
-    int is_used;
-} chunk_slot;
+/* ---- Making it. */
 
-struct banyan_staging {
-    banyan_staging_options options;
-    banyan_device *device;
-    const banyan_device_table *table;
-    void *fetching, *storing; /* streams */
-    char *memory;             /* of all slots, and behind them the words */
-    size_t memory_bytes;
-    int is_registered;
-    chunk_slot slots[SLOTS];
-    int next_slot;           /* of the next chunk */
-    _Atomic uint32_t *words; /* by ticket. 1: the stream may go on; it takes that back */
-    uint64_t word_address;
-    banyan_device_event *begun[TICKETS];
-    _Atomic uint32_t free_tickets;
-    uint32_t tickets_given;
-};
+static banyan_staging_slot *slot_at(banyan_staging *staged, int i)
+{
+    return &staged->lanes[i / BANYAN_STAGING_SLOTS].slots[i % BANYAN_STAGING_SLOTS];
+}
+
+static int count_slots(const banyan_staging *staged)
+{
+    return staged->options.lane_count * BANYAN_STAGING_SLOTS;
+}
 
 static banyan_status create_streams(banyan_staging *staged, banyan_error *err)
 {
-    banyan_status status = staged->table->stream_create(staged->device, &staged->fetching, err);
+    banyan_device *device = staged->device;
+    banyan_status status = staged->table->stream_create(device, &staged->fetching, err);
 
     if (!status)
-        status = staged->table->stream_create(staged->device, &staged->storing, err);
-    for (int i = 0; i < SLOTS && !status; i++) {
-        status = staged->table->event_create(staged->device, &staged->slots[i].fetched, err);
+        status = staged->table->stream_create(device, &staged->storing, err);
+    for (int i = 0; i < count_slots(staged) && !status; i++)
+        status = staged->table->event_create(device, &slot_at(staged, i)->stored, err);
+    for (int i = 0; i < BANYAN_STAGING_TICKETS && !status; i++) {
+        status = staged->table->event_create(device, &staged->tickets[i].begun, err);
         if (!status)
-            status = staged->table->event_create(staged->device, &staged->slots[i].stored, err);
+            status = staged->table->event_create(device, &staged->tickets[i].done, err);
     }
-    for (int i = 0; i < TICKETS && !status; i++)
-        status = staged->table->event_create(staged->device, &staged->begun[i], err);
     return status;
 }
 
 static banyan_status create_memory(banyan_staging *staged, banyan_error *err)
 {
-    size_t chunk = staged->options.chunk_bytes;
-    uint64_t address;
+    size_t chunk = staged->options.chunk_bytes, count = (size_t)count_slots(staged),
+           bytes = count * (chunk + sizeof(banyan_staging_words));
+    uint64_t address = 0;
     void *memory;
-    banyan_status status;
+    banyan_status status = banyan_shared_memory_alloc(bytes, &memory, err);
 
-    staged->memory_bytes = SLOTS * chunk + TICKETS * sizeof *staged->words;
-    status = banyan_shared_memory_alloc(staged->memory_bytes, &memory, err);
     if (status)
         return status;
     staged->memory = memory;
-    status = staged->table->register_memory(staged->device, memory, staged->memory_bytes, &address, err);
+    if (staged->device)
+        status = staged->table->register_memory(staged->device, memory, bytes, &address, err);
     if (status)
         return status;
-    staged->is_registered = 1;
-    for (int i = 0; i < SLOTS; i++)
-        staged->slots[i].memory = staged->memory + (size_t)i * chunk;
-    staged->words = (_Atomic uint32_t *)(void *)(staged->memory + SLOTS * chunk);
-    staged->word_address = address + SLOTS * chunk;
+    staged->is_registered = staged->device != NULL;
+    for (size_t i = 0; i < count; i++) {
+        banyan_staging_slot *slot = slot_at(staged, (int)i);
+        size_t words = count * chunk + i * sizeof *slot->words;
+
+        slot->memory = staged->memory + i * chunk;
+        slot->words = (banyan_staging_words *)(void *)(staged->memory + words);
+        slot->words_address = address + words;
+    }
     return BANYAN_SUCCESS;
+}
+
+/* ---- The threads of lanes. */
+
+static void *work(void *argument)
+{
+    banyan_staging_lane *lane = argument;
+    banyan_staging *staged = lane->staged;
+
+    pthread_mutex_lock(&staged->lock);
+    while (!staged->is_ending) {
+        const banyan_staging_call *call = lane->call;
+        banyan_error err = {""};
+        banyan_status status;
+
+        if (!call) {
+            pthread_cond_wait(&staged->changed, &staged->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&staged->lock);
+        status = banyan_staging_lane_run(lane, call, &err);
+        pthread_mutex_lock(&staged->lock);
+        lane->status = status;
+        lane->err = err;
+        lane->call = NULL;
+        pthread_cond_broadcast(&staged->changed);
+    }
+    pthread_mutex_unlock(&staged->lock);
+    return NULL;
+}
+
+static banyan_status start_lanes(banyan_staging *staged, banyan_error *err)
+{
+    for (int i = 0; i < staged->options.lane_count; i++) {
+        banyan_staging_lane *lane = &staged->lanes[i];
+
+        lane->staged = staged;
+        lane->number = i;
+        if (i && pthread_create(&lane->thread, NULL, work, lane))
+            return banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank %d cannot start a thread for staged calls",
+                               staged->options.rank);
+        lane->has_thread = i > 0;
+    }
+    return BANYAN_SUCCESS;
+}
+
+static void stop_lanes(banyan_staging *staged)
+{
+    pthread_mutex_lock(&staged->lock);
+    staged->is_ending = 1;
+    pthread_cond_broadcast(&staged->changed);
+    pthread_mutex_unlock(&staged->lock);
+    for (int i = 0; i < staged->options.lane_count; i++)
+        if (staged->lanes[i].has_thread)
+            pthread_join(staged->lanes[i].thread, NULL);
 }
 
 banyan_status banyan_staging_create(const banyan_staging_options *options, banyan_staging **out,
                                     banyan_error *err)
 {
     banyan_staging *staged = banyan_alloc(1, sizeof *staged);
+    pthread_condattr_t attributes;
     banyan_status status = BANYAN_SUCCESS;
 
     *out = NULL;
@@ -90,13 +136,19 @@ banyan_status banyan_staging_create(const banyan_staging_options *options, banya
         return banyan_fail_memory(err);
     staged->options = *options;
     staged->device = options->device;
-    atomic_store(&staged->free_tickets, TICKETS);
-    if (staged->device) {
-        staged->table = staged->device->table;
+    staged->table = options->device ? options->device->table : NULL;
+    atomic_store(&staged->free_tickets, BANYAN_STAGING_TICKETS);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&staged->lock, NULL);
+    pthread_cond_init(&staged->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (staged->device)
         status = create_streams(staged, err);
-        if (!status)
-            status = create_memory(staged, err);
-    }
+    if (!status)
+        status = create_memory(staged, err);
+    if (!status)
+        status = start_lanes(staged, err);
     if (status)
         banyan_staging_destroy(staged);
     else
@@ -104,204 +156,140 @@ banyan_status banyan_staging_create(const banyan_staging_options *options, banya
     return status;
 }
 
+static void destroy_streams(banyan_staging *staged)
+{
+    if (staged->fetching)
+        staged->table->synchronize(staged->device, staged->fetching, NULL);
+    if (staged->storing)
+        staged->table->synchronize(staged->device, staged->storing, NULL);
+    for (int i = 0; i < count_slots(staged); i++)
+        staged->table->event_destroy(staged->device, slot_at(staged, i)->stored);
+    for (int i = 0; i < BANYAN_STAGING_TICKETS; i++) {
+        staged->table->event_destroy(staged->device, staged->tickets[i].begun);
+        staged->table->event_destroy(staged->device, staged->tickets[i].done);
+    }
+    staged->table->stream_destroy(staged->device, staged->fetching);
+    staged->table->stream_destroy(staged->device, staged->storing);
+}
+
 void banyan_staging_destroy(banyan_staging *staged)
 {
     if (!staged)
         return;
-    if (staged->storing) /* what the caller's stream waits for is behind the last copy */
-        staged->table->synchronize(staged->device, staged->storing, NULL);
-    for (int i = 0; i < SLOTS && staged->device; i++) {
-        staged->table->event_destroy(staged->device, staged->slots[i].fetched);
-        staged->table->event_destroy(staged->device, staged->slots[i].stored);
-    }
-    for (int i = 0; i < TICKETS && staged->device; i++)
-        staged->table->event_destroy(staged->device, staged->begun[i]);
-    if (staged->device) {
-        staged->table->stream_destroy(staged->device, staged->fetching);
-        staged->table->stream_destroy(staged->device, staged->storing);
-    }
-    if (staged->words) { /* a stream that has not looked yet */
-        struct timespec pause = {.tv_nsec = 50000};
-        int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
-
-        for (int i = 0; i < TICKETS; i++)
-            while (atomic_load(&staged->words[i]) && banyan_clock_ns() < deadline_ns)
-                nanosleep(&pause, NULL);
-    }
+    stop_lanes(staged);
+    if (staged->device)
+        destroy_streams(staged);
     if (staged->is_registered)
         staged->table->unregister_memory(staged->device, staged->memory);
     banyan_shared_memory_free(staged->memory, NULL);
+    pthread_cond_destroy(&staged->changed);
+    pthread_mutex_destroy(&staged->lock);
     banyan_free(staged);
 }
 
-/* ---- The caller's side. */
+/* ---- Tickets. */
 
 static banyan_status wait_for_ticket(banyan_staging *staged, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = 50000};
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
-    _Atomic uint32_t *word = &staged->words[staged->tickets_given % TICKETS];
 
-    while (!atomic_load(&staged->free_tickets) || atomic_load(word)) {
+    while (!atomic_load(&staged->free_tickets)) {
         if (banyan_clock_ns() > deadline_ns)
             return banyan_fail(err, BANYAN_TIMEOUT, "rank %d is %d staged calls ahead of its stream",
-                               staged->options.rank, TICKETS);
+                               staged->options.rank, BANYAN_STAGING_TICKETS);
         nanosleep(&pause, NULL);
     }
-    atomic_fetch_sub(&staged->free_tickets, 1);
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_staging_begin(banyan_staging *staged, void *stream, int *ticket, banyan_error *err)
+banyan_status banyan_staging_begin(banyan_staging *staged, const banyan_staging_call *call, void *stream,
+                                   int *ticket, banyan_error *err)
 {
-    banyan_status status = BANYAN_SUCCESS;
-    uint64_t word;
+    banyan_staging_cut cut = banyan_staging_cut_call(staged, call);
+    banyan_status status;
+    size_t rounds;
 
     *ticket = 0;
-    if (!staged->device)
-        return BANYAN_SUCCESS;
-    if (staged->table->is_capturing && staged->table->is_capturing(staged->device, stream))
+    if (!cut.elements)
+        return banyan_fail(err, BANYAN_UNSUPPORTED,
+                           "a chunk of %zu bytes (BANYAN_GPU_CHUNK) has no room for an element of each of %d "
+                           "parts",
+                           staged->options.chunk_bytes, call->slot_parts);
+    if (staged->device && staged->table->is_capturing && staged->table->is_capturing(staged->device, stream))
         return banyan_fail(err, BANYAN_INVALID_USAGE,
                            "a call that goes by way of the host cannot be captured in a graph");
     status = wait_for_ticket(staged, err);
     if (status)
         return status;
-    *ticket = (int)(staged->tickets_given % TICKETS);
-    word = staged->word_address + (uint64_t)*ticket * sizeof *staged->words;
-    status = staged->table->record(staged->device, stream, staged->begun[*ticket], err);
-    if (!status && staged->table->words)
-        status = staged->table->words(staged->device, stream,
-                                      (banyan_device_word[]){{1, word, 1}, {0, word, 0}}, 2, err);
+    *ticket = (int)(staged->tickets_given % BANYAN_STAGING_TICKETS);
+    if (staged->device && !staged->table->words)
+        status = staged->table->record(staged->device, stream, staged->tickets[*ticket].begun, err);
     if (status)
-        atomic_fetch_add(&staged->free_tickets, 1);
-    else
-        staged->tickets_given++;
-    return status;
+        return status;
+    rounds = (cut.chunk_count + (size_t)cut.lane_count - 1) / (size_t)cut.lane_count;
+    staged->tickets[*ticket].first_slot = staged->next_slot;
+    staged->next_slot = (int)(((size_t)staged->next_slot + rounds) % BANYAN_STAGING_SLOTS);
+    staged->tickets_given++;
+    atomic_fetch_sub(&staged->free_tickets, 1);
+    return BANYAN_SUCCESS;
 }
 
-/* ---- The chunks. */
-
-typedef struct {
-    const banyan_staging_call *call;
-    size_t elements; /* of a chunk */
-    size_t chunk_count, fetched;
-    int first_slot;
-} pass;
-
-static size_t chunk_elements(const pass *p, size_t chunk)
+void banyan_staging_give_back(banyan_staging *staged)
 {
-    size_t begin = chunk * p->elements, left = p->call->count - begin;
-
-    return left < p->elements ? left : p->elements;
+    atomic_fetch_add(&staged->free_tickets, 1);
 }
 
-static chunk_slot *slot_of(banyan_staging *staged, const pass *p, size_t chunk)
+/* ---- All lanes. */
+
+static void hand_out(banyan_staging *staged, const banyan_staging_call *call, int lanes)
 {
-    return &staged->slots[((size_t)p->first_slot + chunk) % SLOTS];
+    pthread_mutex_lock(&staged->lock);
+    for (int i = 1; i < lanes; i++)
+        staged->lanes[i].call = call;
+    pthread_cond_broadcast(&staged->changed);
+    pthread_mutex_unlock(&staged->lock);
 }
 
-static banyan_status fetch(banyan_staging *staged, pass *p, banyan_error *err)
+/* The group may end by something that only its first communicator hears of: then the other lanes are told. */
+static void wait_for_lane(banyan_staging *staged, const banyan_staging_lane *lane)
 {
-    chunk_slot *slot = slot_of(staged, p, p->fetched);
-    size_t width = banyan_datatype_bytes(p->call->type);
-    banyan_status status = BANYAN_SUCCESS;
+    const banyan_staging_options *o = &staged->options;
 
-    if (slot->is_used)
-        status = staged->table->wait_event(staged->device, staged->fetching, slot->stored, err);
-    slot->is_used = 1;
-    if (!status)
-        status = staged->table->copy(staged->device, staged->fetching, slot->memory,
-                                     (const char *)p->call->send + p->fetched * p->elements * width,
-                                     chunk_elements(p, p->fetched) * width, err);
-    if (!status)
-        status = staged->table->record(staged->device, staged->fetching, slot->fetched, err);
-    p->fetched++;
-    return status;
-}
+    while (lane->call) {
+        int64_t until_ns = banyan_clock_ns() + WATCH_NS;
+        struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+        banyan_status failure = o->failure(o->context);
 
-/* No deadline: before it is ready comes what the caller has given his stream, which may take as long as it
- * takes; the group's failure ends the wait elsewhere, in the all-reduce. */
-static banyan_status wait_for(banyan_staging *staged, banyan_device_event *event, banyan_error *err)
-{
-    struct timespec pause = {.tv_nsec = 20000};
-    banyan_status status;
-
-    for (int looks = 0; (status = staged->table->is_ready(staged->device, event, err)) == BANYAN_IN_PROGRESS;
-         looks++) {
-        if (looks < LOOKS)
-            banyan_relax();
-        else
-            nanosleep(&pause, NULL);
+        if (failure) {
+            pthread_mutex_unlock(&staged->lock);
+            o->end(o->context, failure, banyan_status_string(failure));
+            pthread_mutex_lock(&staged->lock);
+        }
+        if (lane->call)
+            pthread_cond_timedwait(&staged->changed, &staged->lock, &until);
     }
-    return status;
-}
-
-static banyan_status run_chunk(banyan_staging *staged, pass *p, size_t chunk, banyan_error *err)
-{
-    const banyan_staging_call *call = p->call;
-    size_t width = banyan_datatype_bytes(call->type), at = chunk * p->elements * width,
-           elements = chunk_elements(p, chunk);
-    chunk_slot *slot = slot_of(staged, p, chunk);
-    banyan_status status;
-
-    if (!staged->device)
-        return staged->options.allreduce(staged->options.context, (const char *)call->send + at,
-                                         (char *)call->recv + at, elements, call->type, call->op);
-    status = wait_for(staged, slot->fetched, err);
-    if (!status)
-        status = staged->options.allreduce(staged->options.context, slot->memory, slot->memory, elements,
-                                           call->type, call->op);
-    if (!status)
-        status = staged->table->copy(staged->device, staged->storing, (char *)call->recv + at, slot->memory,
-                                     elements * width, err);
-    if (!status)
-        status = staged->table->record(staged->device, staged->storing, slot->stored, err);
-    return status;
-}
-
-static banyan_status run_chunks(banyan_staging *staged, pass *p, banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
-    if (staged->device)
-        status =
-            staged->table->wait_event(staged->device, staged->fetching, staged->begun[p->call->ticket], err);
-    for (size_t chunk = 0; chunk < p->chunk_count && !status; chunk++) {
-        while (staged->device && !status && p->fetched < p->chunk_count && p->fetched < chunk + SLOTS - 1)
-            status = fetch(staged, p, err);
-        if (!status)
-            status = run_chunk(staged, p, chunk, err);
-    }
-    return status;
-}
-
-/* Behind the last copy, or at once when there was a failure. */
-static banyan_status free_stream(banyan_staging *staged, int ticket, banyan_status status, banyan_error *err)
-{
-    banyan_device_word word = {0, staged->word_address + (uint64_t)ticket * sizeof *staged->words, 1};
-
-    if (!staged->table->words)
-        return status ? status : staged->table->synchronize(staged->device, staged->storing, err);
-    if (!status)
-        status = staged->table->words(staged->device, staged->storing, &word, 1, err);
-    if (status)
-        atomic_store(&staged->words[ticket], 1);
-    return status;
 }
 
 banyan_status banyan_staging_run(banyan_staging *staged, const banyan_staging_call *call, banyan_error *err)
 {
-    pass p = {.call = call,
-              .elements = staged->options.chunk_bytes / banyan_datatype_bytes(call->type),
-              .first_slot = staged->next_slot};
+    int lanes = banyan_staging_cut_call(staged, call).lane_count;
     banyan_status status;
 
-    p.chunk_count = (call->count + p.elements - 1) / p.elements;
-    status = run_chunks(staged, &p, err);
-    staged->next_slot = (int)(((size_t)staged->next_slot + p.chunk_count) % SLOTS);
-    if (staged->device) {
-        status = free_stream(staged, call->ticket, status, err);
-        atomic_fetch_add(&staged->free_tickets, 1);
+    if (lanes > 1)
+        hand_out(staged, call, lanes);
+    status = banyan_staging_lane_run(&staged->lanes[0], call, err);
+    pthread_mutex_lock(&staged->lock);
+    for (int i = 1; i < lanes; i++) {
+        const banyan_staging_lane *lane = &staged->lanes[i];
+
+        wait_for_lane(staged, lane);
+        if (!status && lane->status) {
+            status = lane->status;
+            *err = lane->err;
+        }
     }
+    pthread_mutex_unlock(&staged->lock);
+    banyan_staging_give_back(staged);
     return status;
 }

@@ -18,6 +18,7 @@
 #define BANYAN_GROUP_CONTROL_H
 
 #include "bootstrap/card.h"
+#include "core/text.h"
 #include "transport/dial.h"
 #include "transport/listener.h"
 
@@ -46,6 +47,7 @@ typedef struct {
     void (*plan)(void *context, const unsigned char *body, size_t bytes);
     void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */
     void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
+    void (*network)(void *context, banyan_text *text); /* adds what it is taken for; NULL likewise */
 } banyan_control_handler;
 
 /* The listener is made first, so that its address can stand on the card. Handshakes there may take up to

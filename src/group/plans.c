@@ -12,6 +12,7 @@
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/text.h"
+#include "group/pacing.h"
 #include "group/plausible.h"
 #include "planner/wisdom.h"
 
@@ -87,7 +88,10 @@ static void destroy_plan(banyan_group_plan *plan)
             banyan_runner_destroy(plan->runners[i]);
         if (plan->programs)
             banyan_program_destroy(plan->programs[i]);
+        if (plan->pacings)
+            banyan_pacing_destroy(plan->pacings[i]);
     }
+    banyan_free(plan->pacings);
     banyan_free(plan->runners);
     banyan_free(plan->programs);
     banyan_dependencies_destroy(plan->dependencies);
@@ -191,10 +195,21 @@ static int is_guessed(const banyan_setup *setup, const banyan_problem *problem)
            problem->active_count <= GUESS_RANKS;
 }
 
+typedef struct {
+    banyan_schedule *schedule;
+    int is_paced;
+} chosen_schedule;
+
+static void take(chosen_schedule *out, banyan_plan *from)
+{
+    *out = (chosen_schedule){from->schedule, from->is_paced};
+    from->schedule = NULL; /* ours now */
+}
+
 /* The best prediction among those that can run here; *why (the caller frees it) says so where a log wants
  * it. */
 static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
-                                 banyan_schedule **out, char **why, banyan_error *err)
+                                 chosen_schedule *out, char **why, banyan_error *err)
 {
     banyan_plan *all = NULL;
     int count = 0, best;
@@ -213,16 +228,14 @@ static banyan_status choose_best(const banyan_setup *setup, const banyan_problem
                                                : all[0].why_not.text);
     else if (!status && banyan_log_is_on(setup->log, BANYAN_LOG_INFO, BANYAN_LOG_TUNING))
         status = banyan_plan_explain(problem, all, count, best, why, err);
-    if (!status) {
-        *out = all[best].schedule;
-        all[best].schedule = NULL; /* ours now */
-    }
+    if (!status)
+        take(out, &all[best]);
     banyan_plans_destroy(all, count);
     return status;
 }
 
 static banyan_status choose_named(const banyan_setup *setup, const banyan_problem *problem,
-                                  banyan_schedule **out, banyan_error *err)
+                                  chosen_schedule *out, banyan_error *err)
 {
     banyan_plan chosen;
     const char *name = setup->choices[problem->collective].algorithm->name;
@@ -235,10 +248,8 @@ static banyan_status choose_named(const banyan_setup *setup, const banyan_proble
         status = banyan_fail(
             err, BANYAN_UNSUPPORTED,
             "algorithm %s leads through nodes that are not ranks, and no process serves them", name);
-    if (!status) {
-        *out = chosen.schedule;
-        chosen.schedule = NULL;
-    }
+    if (!status)
+        take(out, &chosen);
     banyan_plan_fini(&chosen);
     return status;
 }
@@ -246,7 +257,7 @@ static banyan_status choose_named(const banyan_setup *setup, const banyan_proble
 /* The algorithm that was named, or, where it is no more than a preference and cannot serve this, the best
  * prediction. */
 static banyan_status choose_preferred(const banyan_setup *setup, const banyan_problem *problem,
-                                      banyan_schedule **out, char **why, banyan_error *err)
+                                      chosen_schedule *out, char **why, banyan_error *err)
 {
     banyan_error reason = {""};
     banyan_status status = choose_named(setup, problem, out, &reason);
@@ -259,9 +270,9 @@ static banyan_status choose_preferred(const banyan_setup *setup, const banyan_pr
     return status ? banyan_fail(err, status, "%s", reason.text) : BANYAN_SUCCESS;
 }
 
-/* What wisdom, or whoever forces a plan, says; *out stays NULL where that is of no use here. */
+/* What wisdom, or whoever forces a plan, says; *out stays empty where that is of no use here. */
 static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry *entry,
-                            const banyan_problem *problem, banyan_schedule **out, char **why,
+                            const banyan_problem *problem, chosen_schedule *out, char **why,
                             banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
@@ -273,8 +284,7 @@ static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry
     if (status)
         return status;
     if (banyan_group_is_usable(setup, plan.schedule)) {
-        *out = plan.schedule;
-        plan.schedule = NULL;
+        take(out, &plan);
         banyan_text_add(&text, "%s%s%s%s%s", entry->key, *entry->key ? "=" : "", entry->value,
                         *entry->key ? ", " : "", setup->forced ? "being timed" : "known from wisdom");
         if (!setup->forced)
@@ -288,7 +298,7 @@ static banyan_status recall(const banyan_setup *setup, const banyan_wisdom_entry
 
 /* *type stays as it is where wisdom tells types apart. */
 static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem *problem, int *type,
-                                banyan_schedule **out, char **why, banyan_error *err)
+                                chosen_schedule *out, char **why, banyan_error *err)
 {
     const banyan_wisdom_entry *entry;
     banyan_wisdom wisdom;
@@ -313,30 +323,32 @@ static banyan_status ask_wisdom(const banyan_setup *setup, const banyan_problem 
     return status;
 }
 
-static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, banyan_schedule **out,
-                            banyan_error *err)
+static banyan_status choose(const banyan_setup *setup, banyan_group_plan *plan, banyan_error *err)
 {
+    chosen_schedule chosen = {NULL, 0};
     banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, plan->size_class);
     int is_auto = !setup->choices[plan->collective].algorithm;
     char *why = NULL;
     int asks_wisdom = !setup->forced && is_auto && setup->wisdom_file && *setup->wisdom_file;
     banyan_status status = BANYAN_SUCCESS;
 
-    *out = NULL;
     if (asks_wisdom)
-        status = ask_wisdom(setup, &problem, &plan->type, out, &why, err);
+        status = ask_wisdom(setup, &problem, &plan->type, &chosen, &why, err);
     else
         plan->type = BANYAN_GROUP_ANY_TYPE;
     if (setup->forced)
-        status = recall(setup, setup->forced, &problem, out, &why, err);
-    if (!status && !*out && is_auto)
-        status = choose_best(setup, &problem, out, &why, err);
-    else if (!status && !*out)
-        status = choose_preferred(setup, &problem, out, &why, err);
+        status = recall(setup, setup->forced, &problem, &chosen, &why, err);
+    if (!status && !chosen.schedule && is_auto)
+        status = choose_best(setup, &problem, &chosen, &why, err);
+    else if (!status && !chosen.schedule)
+        status = choose_preferred(setup, &problem, &chosen, &why, err);
     if (!status)
         BANYAN_INFO(setup->log, TUNING, "%s: up to %zu bytes -> %s; %s",
                     banyan_collective_name(plan->collective), plan->size_class,
-                    (*out)->algorithm ? (*out)->algorithm : "?", why ? why : "asked for by name");
+                    chosen.schedule->algorithm ? chosen.schedule->algorithm : "?",
+                    why ? why : "asked for by name");
+    plan->schedule = chosen.schedule;
+    plan->is_paced = chosen.is_paced;
     banyan_free(why);
     return status;
 }
@@ -359,7 +371,8 @@ static banyan_status complete(banyan_group_plan *plan, banyan_error *err)
         return status;
     plan->programs = banyan_alloc((size_t)plan->schedule->node_count, sizeof *plan->programs);
     plan->runners = banyan_alloc((size_t)plan->schedule->node_count, sizeof *plan->runners);
-    return plan->programs && plan->runners ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    plan->pacings = banyan_alloc((size_t)plan->schedule->node_count, sizeof *plan->pacings);
+    return plan->programs && plan->runners && plan->pacings ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
 static banyan_status add_plan(banyan_group_plan **plans, banyan_group_plan *plan, banyan_status status,
@@ -413,7 +426,7 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
     plan = new_plan(collective, root, size_class, (int)type);
     if (!plan)
         return banyan_fail_memory(err);
-    status = choose(setup, plan, &plan->schedule, err);
+    status = choose(setup, plan, err);
     if (!status)
         status = complete(plan, err);
     return add_plan(plans, plan, status, out);
@@ -435,11 +448,12 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
     other.topology = topology;
     other.is_measured = 1;
     problem = banyan_group_problem(&other, old->collective, old->root, old->size_class);
-    status = choose(&other, plan, &plan->schedule, err);
+    status = choose(&other, plan, err);
     if (!status)
         status = complete(plan, err);
     if (!status)
         status = banyan_plan_predict(&problem, plan->schedule, &new_s, err);
+    problem.is_unpaced = setup->is_default_topology && !setup->is_measured;
     if (!status)
         status = banyan_plan_predict(&problem, old->schedule, &old_s, err);
     if (status) {
@@ -449,6 +463,17 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
     *gain = old_s / new_s - 1;
     *out = plan;
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_group_plan_predict(const banyan_setup *setup, const banyan_topology *topology,
+                                        const banyan_group_plan *plan, size_t bytes, double *seconds,
+                                        banyan_error *err)
+{
+    banyan_problem problem = banyan_group_problem(setup, plan->collective, plan->root, bytes);
+
+    problem.topology = topology;
+    problem.is_unpaced = setup->is_default_topology && !setup->is_measured;
+    return banyan_plan_predict(&problem, plan->schedule, seconds, err);
 }
 
 void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,
@@ -480,7 +505,8 @@ static banyan_status check_adopted(const banyan_setup *setup, const banyan_group
 
 banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_setup *setup,
                                       banyan_collective collective, int root, size_t size_class, int type,
-                                      banyan_schedule *schedule, banyan_group_plan **out, banyan_error *err)
+                                      int is_paced, banyan_schedule *schedule, banyan_group_plan **out,
+                                      banyan_error *err)
 {
     banyan_group_plan *plan = new_plan(collective, root, size_class, type);
     banyan_status status;
@@ -490,6 +516,7 @@ banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_se
         return banyan_fail_memory(err);
     }
     plan->schedule = schedule;
+    plan->is_paced = is_paced;
     status = check_adopted(setup, plan, err);
     if (!status)
         status = complete(plan, err);

@@ -13,6 +13,7 @@
 #define BANYAN_GROUP_ANY_TYPE (-1)
 
 typedef struct banyan_group_plan banyan_group_plan;
+typedef struct banyan_pacing banyan_pacing;
 
 struct banyan_group_plan {
     banyan_group_plan *next;
@@ -23,10 +24,12 @@ struct banyan_group_plan {
     banyan_schedule *schedule;
     uint64_t digest; /* of the schedule */
     banyan_dependencies *dependencies;
+    int is_paced;   /* its connections share links as it wants them to (simulate/paces.h) */
     int has_relays; /* all its relays have been started */
     /* By node; each slot is used by that node's thread alone. */
     banyan_program **programs;
     banyan_runner **runners;
+    banyan_pacing **pacings; /* group/pacing.h; NULL: not needed yet */
 };
 
 /* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there.
@@ -49,12 +52,18 @@ banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_colle
  * failure. PLAN_INVALID when it is not for this group. */
 banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_setup *setup,
                                       banyan_collective collective, int root, size_t size_class, int type,
-                                      banyan_schedule *schedule, banyan_group_plan **out, banyan_error *err);
+                                      int is_paced, banyan_schedule *schedule, banyan_group_plan **out,
+                                      banyan_error *err);
 /* The plan's like on another network of the same workers, in no list. *gain: so much longer, of the new one's
  * time, the old one would take there. */
 banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
                                      const banyan_group_plan *old, banyan_group_plan **out, double *gain,
                                      banyan_error *err);
+
+/* How long the plan takes for so many bytes on this network of the same workers. */
+banyan_status banyan_group_plan_predict(const banyan_setup *setup, const banyan_topology *topology,
+                                        const banyan_group_plan *plan, size_t bytes, double *seconds,
+                                        banyan_error *err);
 
 /* From one list to another, where it is there. */
 void banyan_group_plan_move(banyan_group_plan **from, banyan_group_plan **to, banyan_collective collective,

@@ -61,6 +61,8 @@ static void write_report(banyan_control *control, banyan_text *text)
     banyan_text_add(text, ",\"failure\":");
     banyan_text_add_json_string(text, control->status ? control->reason.text : "");
     pthread_mutex_unlock(&control->lock);
+    if (control->handler.network)
+        control->handler.network(control->handler.context, text);
     banyan_text_add(text, "}\n");
 }
 

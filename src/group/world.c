@@ -114,6 +114,7 @@ void banyan_world_destroy(banyan_world *world)
     banyan_control_destroy(world->control);
     banyan_world_close_calls(world);
     banyan_group_plans_destroy(world->unpublished);
+    banyan_picture_fini(&world->picture);
     banyan_settings_destroy(world->settings);
     banyan_free(world->cards);
     banyan_free(world->rank_of);
@@ -144,6 +145,39 @@ banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan
     if (!status)
         banyan_tcp_set_window(world->tcp, world->meeting.window_bytes);
     return status;
+}
+
+void banyan_world_show_network(banyan_world *world, const banyan_picture *facts,
+                               const banyan_topology *topology)
+{
+    pthread_mutex_lock(&world->lock);
+    banyan_picture_set(&world->picture, facts, topology);
+    pthread_mutex_unlock(&world->lock);
+}
+
+void banyan_world_tell_network(void *context, banyan_text *text)
+{
+    banyan_world *world = context;
+
+    pthread_mutex_lock(&world->lock);
+    if (world->picture.host_count)
+        banyan_picture_format(&world->picture, text);
+    pthread_mutex_unlock(&world->lock);
+}
+
+const char *banyan_world_setting(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_string(world->settings, setting);
+}
+
+double banyan_world_seconds(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_seconds(world->settings, setting);
+}
+
+int64_t banyan_world_integer(const banyan_world *world, banyan_setting setting)
+{
+    return banyan_settings_integer(world->settings, setting);
 }
 
 void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan)

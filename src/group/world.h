@@ -10,8 +10,10 @@
 #define BANYAN_GROUP_WORLD_H
 
 #include "bootstrap/card.h"
+#include "core/settings.h"
 #include "group/control.h"
 #include "group/group.h"
+#include "group/picture.h"
 
 #define BANYAN_LABEL_BYTES 40
 
@@ -52,6 +54,18 @@ banyan_status banyan_world_suit_window(banyan_world *world, int is_known, banyan
 
 /* Rank 0: a plan that was made for a call which is still to come; taken over. */
 void banyan_world_keep_plan(banyan_world *world, banyan_group_plan *plan);
+
+/* All ranks between the same two calls: rank 0's text, the caller's to free on each of them. */
+banyan_status banyan_world_share_text(banyan_world *world, const char *text, char **out, banyan_error *err);
+
+/* What the network is taken for from now on, for those who ask; facts->topology does not count. */
+void banyan_world_show_network(banyan_world *world, const banyan_picture *facts,
+                               const banyan_topology *topology);
+
+/* As the settings say. */
+const char *banyan_world_setting(const banyan_world *world, banyan_setting setting);
+double banyan_world_seconds(const banyan_world *world, banyan_setting setting);
+int64_t banyan_world_integer(const banyan_world *world, banyan_setting setting);
 
 /* Whether hosts are reached over TCP. */
 int banyan_world_is_tcp(const banyan_world *world);

@@ -18,7 +18,9 @@
 
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
 enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4 };
-#define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are */
+#define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are, */
+#define NO_CALL UINT64_MAX /* instead of a call's number: what follows is no plan */
+#define PACED 512u         /* and its connections are paced */
 
 struct banyan_wish {
     banyan_wish *next;
@@ -266,7 +268,8 @@ static banyan_status publish(banyan_world *world, const banyan_call *call, const
         return status;
     write_label(world->calls_made, call, outcome ? 0 : plan->digest, head);
     banyan_put32(head + BANYAN_LABEL_BYTES,
-                 (uint32_t)outcome | (!outcome && plan->type == BANYAN_GROUP_ANY_TYPE ? FOR_ALL_TYPES : 0u));
+                 (uint32_t)outcome | (!outcome && plan->type == BANYAN_GROUP_ANY_TYPE ? FOR_ALL_TYPES : 0u) |
+                     (!outcome && plan->is_paced ? PACED : 0u));
     banyan_text_add_bytes(&text, (const char *)head, sizeof head);
     banyan_text_add(&text, "%s", outcome ? why->text : schedule);
     banyan_free(schedule);
@@ -297,19 +300,19 @@ static banyan_status make_plan(banyan_world *world, banyan_group_plan **plans, c
     return status;
 }
 
-static banyan_status time_out(banyan_world *world, const banyan_call *call, banyan_error *err)
+static banyan_status time_out(banyan_world *world, const char *what, banyan_error *err)
 {
-    char sentence[300], text[150];
+    char sentence[300];
 
-    snprintf(sentence, sizeof sentence, "rank %d waited %d ms for rank 0 to call %s and send its plan",
-             world->rank, world->setup->timeout_ms, banyan_call_describe(call, text, sizeof text));
+    snprintf(sentence, sizeof sentence, "rank %d waited %d ms for rank 0 to %.200s", world->rank,
+             world->setup->timeout_ms, what);
     banyan_control_abort(world->control, BANYAN_TIMEOUT, sentence);
     return banyan_control_verdict(world->control, err);
 }
 
-/* The first letter, taken off the list, or NULL with the reason. */
-static banyan_plan_letter *wait_for_letter(banyan_world *world, const banyan_call *call,
-                                           banyan_status *status, banyan_error *err)
+/* The first letter, taken off the list, or NULL with the reason. what: rank 0 is to do. */
+static banyan_plan_letter *wait_for_letter(banyan_world *world, const char *what, banyan_status *status,
+                                           banyan_error *err)
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)world->setup->timeout_ms * 1000000;
     struct timespec until = {.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000};
@@ -323,7 +326,7 @@ static banyan_plan_letter *wait_for_letter(banyan_world *world, const banyan_cal
         world->letters = letter->next;
     pthread_mutex_unlock(&world->lock);
     if (!letter)
-        *status = *status ? banyan_control_verdict(world->control, err) : time_out(world, call, err);
+        *status = *status ? banyan_control_verdict(world->control, err) : time_out(world, what, err);
     return letter;
 }
 
@@ -344,7 +347,7 @@ banyan_status banyan_world_adopt(banyan_world *world, banyan_group_plan **plans,
     if (!status)
         status = banyan_group_plan_adopt(plans, world->setup, call->collective, call->root, size_class,
                                          head & FOR_ALL_TYPES ? BANYAN_GROUP_ANY_TYPE : (int)call->type,
-                                         schedule, out, err);
+                                         (head & PACED) != 0, schedule, out, err);
     if (!status && (*out)->digest != banyan_get64(letter->body + DIGEST)) {
         write_label(world->calls_made, call, (*out)->digest, label);
         return end_with_difference(world, world->rank, label, 0, letter->body, err);
@@ -364,17 +367,60 @@ static banyan_status receive_plan(banyan_world *world, banyan_group_plan **plans
                                   banyan_error *err)
 {
     banyan_plan_letter *letter;
+    char text[150], what[200];
     banyan_status status = banyan_control_want(world->control, label, BANYAN_LABEL_BYTES, err);
 
     if (status)
         return status;
-    letter = wait_for_letter(world, call, &status, err);
+    snprintf(what, sizeof what, "call %s and send its plan", banyan_call_describe(call, text, sizeof text));
+    letter = wait_for_letter(world, what, &status, err);
     if (!letter)
         return status;
     if (is_same_call(label, letter->body))
         status = banyan_world_adopt(world, plans, call, size_class, letter, out, err);
     else
         status = end_with_difference(world, world->rank, label, 0, letter->body, err);
+    banyan_free(letter);
+    return status;
+}
+
+static banyan_status send_text(banyan_world *world, const char *bytes, banyan_error *err)
+{
+    unsigned char head[PLAN_HEADER] = {0};
+    banyan_text text = BANYAN_TEXT_EMPTY;
+    banyan_status status;
+
+    banyan_put64(head, NO_CALL);
+    banyan_text_add_bytes(&text, (const char *)head, sizeof head);
+    banyan_text_add(&text, "%s", bytes);
+    status = text.failed ? banyan_fail_memory(err)
+                         : banyan_control_publish(world->control, text.bytes, text.length, err);
+    banyan_text_fini(&text);
+    if (status)
+        banyan_control_abort(world->control, BANYAN_REMOTE_ERROR, "rank 0 could not send what it knows");
+    return status;
+}
+
+banyan_status banyan_world_share_text(banyan_world *world, const char *text, char **out, banyan_error *err)
+{
+    banyan_plan_letter *letter;
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = NULL;
+    if (world->rank == 0) {
+        status = send_text(world, text, err);
+        if (!status && !(*out = banyan_strdup(text)))
+            status = banyan_fail_memory(err);
+        return status;
+    }
+    letter = wait_for_letter(world, "send what it knows of the network", &status, err);
+    if (!letter)
+        return status;
+    if (letter->is_call || banyan_get64(letter->body) != NO_CALL)
+        status = banyan_fail(err, BANYAN_MISMATCH, "rank 0 sent a plan where rank %d expected a network",
+                             world->rank);
+    else if (!(*out = banyan_strdup((const char *)letter->body + PLAN_HEADER)))
+        status = banyan_fail_memory(err);
     banyan_free(letter);
     return status;
 }

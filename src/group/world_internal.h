@@ -50,6 +50,7 @@ struct banyan_world {
     uint64_t done;                  /* and ended */
     int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
+    banyan_picture picture;
     char *has_left; /* by rank */
     uint64_t *left_after;
 };
@@ -85,6 +86,7 @@ void banyan_world_hear_left(void *context, int rank, uint64_t calls);
 void banyan_world_hear_want(void *context, int rank, const unsigned char *body, size_t bytes);
 void banyan_world_hear_plan(void *context, const unsigned char *body, size_t bytes);
 void banyan_world_tell_state(void *context, banyan_rank_state *out);
+void banyan_world_tell_network(void *context, banyan_text *text);
 void banyan_world_hear_call(void *context, const unsigned char *body, size_t bytes);
 
 /* world_calls.c, for world_follow.c: */

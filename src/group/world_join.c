@@ -129,6 +129,7 @@ banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
         .connections = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_CONNECTIONS),
         .window_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_WINDOW),
         .buffer_bytes = (size_t)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_BUFFER),
+        .is_paced = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_PACING),
         .context = world,
         .name = banyan_world_name_member,
         .spread = banyan_world_spread};

@@ -165,7 +165,8 @@ banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup,
                                       banyan_world_hear_want,
                                       banyan_world_hear_plan,
                                       banyan_world_hear_call,
-                                      banyan_world_tell_state};
+                                      banyan_world_tell_state,
+                                      banyan_world_tell_network};
     char folder[BANYAN_STATUS_FOLDER_TEXT];
     long spare = BANYAN_LISTENER_UNPROVEN;
     banyan_status status =

@@ -48,6 +48,7 @@ static banyan_status load(banyan_nccl_device *device, banyan_error *err)
 {
     banyan_settings *settings = NULL;
     banyan_status status = banyan_settings_load(&settings, err);
+    const char *transport;
     int count;
 
     if (status)
@@ -55,6 +56,8 @@ static banyan_status load(banyan_nccl_device *device, banyan_error *err)
     device->timeout_ms = (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
     device->is_timeout_set = !banyan_settings_is_default(settings, BANYAN_SETTING_TIMEOUT_MS);
     device->lanes = (int)banyan_settings_integer(settings, BANYAN_SETTING_NCCL_LANES);
+    transport = banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
+    device->uses_memory = !strcmp(transport, "auto") || strstr(transport, "shm") != NULL;
     status = banyan_listen_ports(settings, &device->low_port, &device->high_port, err);
     if (!status)
         status = banyan_interface_choose(banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME),

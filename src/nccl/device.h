@@ -13,6 +13,7 @@ typedef struct {
     int timeout_ms;
     int is_timeout_set; /* somebody has set BANYAN_TIMEOUT_MS */
     int lanes;          /* BANYAN_NCCL_LANES */
+    int uses_memory;    /* BANYAN_TRANSPORT lets ranks of a host exchange through memory */
     char name[32];
     char pci_path[4096]; /* in /sys; "": not known */
     int speed_mbps;

@@ -4,8 +4,12 @@
  *
  *     | bytes 8 | data ... | bytes 8 | data ... |
  *
- * Data goes straight from and into NCCL's buffers. Nothing runs in the background: NCCL's proxy thread asks
- * for every request again and again (test), and each time as much is sent or received as the socket takes.
+ * First the sender offers a ring in memory (nccl/ring.h), and the receiver answers with a byte whether it has
+ * found it. If so, messages go through that, and the connection is there to tell that the other end is gone.
+ *
+ * Over TCP data goes straight from and into NCCL's buffers. Nothing runs in the background: NCCL's proxy
+ * thread asks for every request again and again (test), and each time as much is moved as the socket or ring
+ * takes.
  * The connection is made with the handshake of the other transports: both ends prove that they have the
  * secret that the handle carries, together with BANYAN_SECRET where that is set. */
 #include "nccl/net.h"
@@ -23,6 +27,7 @@
 #include "core/clock.h"
 #include "nccl/device.h"
 #include "nccl/log.h"
+#include "nccl/ring.h"
 #include "transport/bytes.h"
 #include "transport/handshake.h"
 #include "transport/listener.h"
@@ -30,6 +35,8 @@
 enum { HEADER_BYTES = 8 };
 enum { REQUESTS = 64 };    /* per connection; NCCL has up to 32 under way */
 enum { MOST_WAITING = 8 }; /* accepted connections that NCCL has not asked for yet */
+
+#define LOOK_NS 1000000 /* between looks whether the other end of a ring is still there */
 
 typedef struct stream stream;
 
@@ -48,6 +55,11 @@ struct stream {
     banyan_error err;
     int is_told; /* the failure stands in the log */
     char other[BANYAN_ADDRESS_TEXT];
+    banyan_nccl_ring *ring; /* NULL: messages go over the connection */
+    unsigned char offer[BANYAN_NCCL_OFFER_BYTES], answer;
+    size_t offer_moved;
+    int is_met;           /* both ends know about the ring */
+    int64_t looked_ns;    /* when the connection was last looked at */
     uint64_t first, next; /* requests under way, by number */
     request requests[REQUESTS];
 };
@@ -57,7 +69,7 @@ struct stream {
 
 enum { ATTEMPT_AT = 72 };
 
-static const char handle_magic[8] = "bnynet1";
+static const char handle_magic[8] = "bnynet2";
 
 static void write_handle(const banyan_address *address, const banyan_secret *secret, unsigned char *out)
 {
@@ -88,6 +100,13 @@ static banyan_status read_handle(const unsigned char *handle, banyan_address *ad
 
 /* ---- Meeting. */
 
+static int uses_memory(void)
+{
+    const banyan_nccl_device *device = banyan_nccl_device_get(NULL);
+
+    return device && device->uses_memory;
+}
+
 static stream *make_stream(int fd, int is_sender, const banyan_address *other)
 {
     stream *s = banyan_alloc(1, sizeof *s);
@@ -98,6 +117,8 @@ static stream *make_stream(int fd, int is_sender, const banyan_address *other)
     s->is_sender = is_sender;
     banyan_address_format(other, s->other);
     banyan_socket_tune(fd, 0);
+    if (is_sender && uses_memory())
+        s->ring = banyan_nccl_ring_create(s->offer);
     return s;
 }
 
@@ -352,6 +373,100 @@ static int is_full(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+/* ---- The ring. */
+
+static banyan_status receive_offer(stream *s)
+{
+    while (s->offer_moved < sizeof s->offer) {
+        ssize_t got = recv(s->fd, s->offer + s->offer_moved, sizeof s->offer - s->offer_moved, MSG_DONTWAIT);
+
+        if (got <= 0)
+            return got < 0 && is_full() ? BANYAN_SUCCESS : lose(s, got ? strerror(errno) : "it was closed");
+        s->offer_moved += (size_t)got;
+        if (s->offer_moved == sizeof s->offer && uses_memory())
+            s->ring = banyan_nccl_ring_join(s->offer);
+    }
+    s->answer = s->ring != NULL;
+    if (send(s->fd, &s->answer, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
+    s->is_met = 1;
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status send_offer(stream *s)
+{
+    ssize_t got;
+
+    while (s->offer_moved < sizeof s->offer) {
+        ssize_t sent = send(s->fd, s->offer + s->offer_moved, sizeof s->offer - s->offer_moved,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (sent < 0)
+            return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
+        s->offer_moved += (size_t)sent;
+    }
+    got = recv(s->fd, &s->answer, 1, MSG_DONTWAIT);
+    if (got <= 0)
+        return got < 0 && is_full() ? BANYAN_SUCCESS : lose(s, got ? strerror(errno) : "it was closed");
+    if (!s->answer) {
+        banyan_nccl_ring_destroy(s->ring);
+        s->ring = NULL;
+    }
+    s->is_met = 1;
+    return BANYAN_SUCCESS;
+}
+
+/* Nothing travels over the connection besides a ring, until the other end closes it. */
+static const char *find_end(stream *s)
+{
+    int64_t now_ns = banyan_clock_ns();
+    char byte;
+    ssize_t got;
+
+    if (now_ns - s->looked_ns < LOOK_NS)
+        return NULL;
+    s->looked_ns = now_ns;
+    got = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0)
+        return is_full() ? NULL : strerror(errno);
+    return "it was closed";
+}
+
+static banyan_status write_some(stream *s, request *r)
+{
+    const char *end;
+    size_t moved;
+
+    do {
+        moved = banyan_nccl_ring_write(s->ring, r->header + r->header_moved, HEADER_BYTES - r->header_moved);
+        r->header_moved += moved;
+        if (r->header_moved < HEADER_BYTES)
+            break;
+        moved = banyan_nccl_ring_write(s->ring, r->data + r->moved, r->bytes - r->moved);
+        r->moved += moved;
+        r->is_done = r->moved == r->bytes;
+    } while (!r->is_done && moved);
+    end = r->is_done ? NULL : find_end(s);
+    return end ? lose(s, end) : BANYAN_SUCCESS;
+}
+
+/* What the other end had written before it closed the connection is in the ring by then. */
+static ssize_t read_some(stream *s, void *into, size_t bytes)
+{
+    size_t got = banyan_nccl_ring_read(s->ring, into, bytes);
+    const char *end = got ? NULL : find_end(s);
+
+    if (end)
+        got = banyan_nccl_ring_read(s->ring, into, bytes);
+    if (end && !got)
+        return 0;
+    if (!got)
+        errno = EAGAIN;
+    return got ? (ssize_t)got : -1;
+}
+
+/* ---- Bytes. */
+
 static banyan_status send_some(stream *s, request *r)
 {
     while (!r->is_done) {
@@ -392,7 +507,7 @@ static banyan_status receive_some(stream *s, request *r)
         int in_header = r->header_moved < HEADER_BYTES;
         void *to = in_header ? (void *)(r->header + r->header_moved) : (void *)(r->data + r->moved);
         size_t room = in_header ? HEADER_BYTES - r->header_moved : r->bytes - r->moved;
-        ssize_t got = room ? recv(s->fd, to, room, MSG_DONTWAIT) : 0;
+        ssize_t got = !room ? 0 : s->ring ? read_some(s, to, room) : recv(s->fd, to, room, MSG_DONTWAIT);
 
         if (got < 0)
             return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
@@ -406,12 +521,23 @@ static banyan_status receive_some(stream *s, request *r)
     return BANYAN_SUCCESS;
 }
 
+static banyan_status move_some(stream *s, request *r)
+{
+    if (!s->is_sender)
+        return receive_some(s, r);
+    return s->ring ? write_some(s, r) : send_some(s, r);
+}
+
 static banyan_status progress(stream *s)
 {
+    if (!s->status && !s->is_met && s->first != s->next)
+        (void)(s->is_sender ? send_offer(s) : receive_offer(s)); /* a failure is the stream's */
+    if (!s->is_met)
+        return s->status;
     while (!s->status && s->first != s->next) {
         request *r = &s->requests[s->first % REQUESTS];
 
-        if (s->is_sender ? send_some(s, r) : receive_some(s, r))
+        if (move_some(s, r))
             break;
         if (!r->is_done)
             break;
@@ -468,6 +594,7 @@ nccl_result banyan_nccl_net_close(void *comm)
     stream *s = comm;
 
     if (s) {
+        banyan_nccl_ring_destroy(s->ring);
         close(s->fd);
         banyan_free(s);
     }

@@ -32,6 +32,12 @@ banyan_status banyan_plan_read_effort(const char *text, const banyan_problem *pr
     return status;
 }
 
+/* Connections that are not paced meet on full links. */
+static int is_crowded(const banyan_plan *plan)
+{
+    return plan->limits.crowd > plan->limits.full_links && !plan->is_paced;
+}
+
 /* Of two with similar predictions. Short calls are made of turns on cores, which other ranks or the job
  * itself want, too: fewer messages are fewer turns. Where connections meet on full links, what waits for one
  * of them holds up the others, which no model here sees. Else whoever leaves the links sooner, or waits less
@@ -42,6 +48,8 @@ static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
 
     if (bytes <= SHORT_BYTES && of_a->transfer_count != of_b->transfer_count)
         return of_a->transfer_count < of_b->transfer_count;
+    if (is_crowded(a) != is_crowded(b))
+        return is_crowded(b);
     if (a->limits.full_links != b->limits.full_links)
         return a->limits.full_links < b->limits.full_links;
     if (a->limits.crowd != b->limits.crowd)

@@ -14,6 +14,7 @@ struct banyan_plan {
     banyan_limits limits;
     double network_s;   /* on the links alone, at the problem's size, by the model below */
     double predicted_s; /* the same with what messages cost ranks and links beside (planner/messages.h) */
+    int is_paced;       /* for connections that are paced to their shares (simulate/paces.h) */
     const char *model;  /* who predicted: 'fluid', or 'walk' where that would take too long */
     double planning_s;  /* building and proving, CPU time */
     banyan_work work;   /* the solving in it */

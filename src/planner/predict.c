@@ -31,3 +31,17 @@ banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topol
     *model = "walk";
     return banyan_walk(schedule, topology, bytes, slice_bytes, out, err);
 }
+
+banyan_status banyan_predict_paced(const banyan_schedule *schedule, const banyan_topology *topology,
+                                   size_t bytes, size_t slice_bytes, double *seconds, banyan_error *err)
+{
+    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MOST_WORK, .is_paced = 1};
+    banyan_fluid_result result;
+    banyan_status status = banyan_fluid(schedule, topology, bytes, &options, &result, err);
+
+    if (!status) {
+        *seconds = result.timeline->total_s;
+        banyan_fluid_fini(&result);
+    }
+    return status;
+}

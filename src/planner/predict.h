@@ -11,4 +11,9 @@ banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topol
                              size_t slice_bytes, banyan_timeline **out, const char **model,
                              banyan_error *err);
 
+/* The same for connections that are paced (simulate/paces.h): *seconds, by the fluid simulator alone;
+ * UNSUPPORTED where that would take too long. */
+banyan_status banyan_predict_paced(const banyan_schedule *schedule, const banyan_topology *topology,
+                                   size_t bytes, size_t slice_bytes, double *seconds, banyan_error *err);
+
 #endif

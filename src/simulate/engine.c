@@ -21,7 +21,7 @@ _Static_assert(sizeof(banyan_transfer_state) == 64, "a line of the cache");
 /* The window, in times of the shortest message, and the steps a message that open and close it. */
 #define NARROWEST 0.01
 #define WIDEST 1.0
-#define DEAR 100
+#define COSTLY_UPDATES 100
 #define CHEAP 25
 #define CROWD_SAMPLE 4096
 
@@ -266,7 +266,7 @@ static void adjust_window(banyan_fluid_engine *e)
     if (messages < CROWD_SAMPLE)
         return;
     work = work_of(e) - e->seen_work;
-    if (work > DEAR * messages)
+    if (work > COSTLY_UPDATES * messages)
         e->window_s = fmin(fmax(2 * e->window_s, NARROWEST * e->shortest_s), WIDEST * e->shortest_s);
     else if (work < CHEAP * messages)
         e->window_s = e->window_s > NARROWEST * e->shortest_s ? e->window_s / 2 : 0;

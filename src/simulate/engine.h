@@ -60,7 +60,7 @@ typedef struct {
     banyan_path_state *path;                     /* by path */
     double *adder_free_s;                        /* by node */
     int ready_first, ready_last;                 /* those to look at again, in order */
-    size_t applied_count, round_end, round_left; /* lockstep: the round at hand ends before that transfer */
+    size_t applied_count, round_end, round_left; /* lockstep: the current round ends before that transfer */
     double now_s;
     double shortest_s, window_s;  /* the shortest message; what counts as simultaneous */
     size_t seen_count, seen_work; /* messages and steps when the window was last looked at */

@@ -84,7 +84,7 @@ typedef struct {
     int64_t normal_worst_cycles;
 } banyan_flit_report;
 
-/* Runs the schedule on a vector of so many bytes. timeline and report may be NULL where not wanted; total_s
+/* Runs the schedule on a vector of that many bytes. timeline and report may be NULL where not wanted; total_s
  * of the timeline is the report's cycles. A deadlock or starvation is BANYAN_PLAN_INVALID and a sentence that
  * says who waits where. */
 banyan_status banyan_flit_run(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_authors.h: what the interface of the MultiTree authors' simulator does unlike ours.
+/* simulate/flit_authors.h: what the interface of the MultiTree authors' simulator does differently from ours.
  * Internal to the flit engine. */
 #ifndef BANYAN_SIMULATE_FLIT_AUTHORS_H
 #define BANYAN_SIMULATE_FLIT_AUTHORS_H

@@ -26,7 +26,7 @@ typedef struct {
     int32_t packet, count;
     int32_t flits; /* of the whole packet; 0: the head has gone before */
     int32_t hop;   /* of the router that it comes to, among the fabric's */
-    /* That hop: who sends has it at hand, who receives would have to wait for it. */
+    /* That hop: who sends has it in its cache, who receives would have to wait for it. */
     uint32_t lanes;
     int16_t output;
     uint16_t lane; /* no byte: the compiler takes stores of bytes to change anything */

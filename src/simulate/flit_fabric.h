@@ -95,7 +95,7 @@ _Static_assert(sizeof(flit_lane) == FLIT_CACHE_LINE && sizeof(flit_output_lane) 
 
 struct flit_interface;
 
-/* Input and output lanes are numbered port << lane_shift | lane. Sets of input lanes are masks of so many
+/* Input and output lanes are numbered port << lane_shift | lane. Sets of input lanes are masks of that many
  * words; the lanes of an input are always in one of them. */
 typedef struct {
     int node;
@@ -191,7 +191,7 @@ banyan_status flit_cycle_prepare(flit_fabric *fabric, banyan_error *err);
 void flit_cycle_run(flit_fabric *fabric, int64_t now, int64_t until);
 void flit_cycle_fini(flit_fabric *fabric);
 
-/* A step for so many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
+/* A step for that many cycles at once: of each of the lanes in moves[] flits of the front packet go on. */
 void flit_router_bulk(flit_fabric *fabric, flit_router *router, int move_count, int32_t cycles, int64_t now);
 
 /* Moves whole runs: how many cycles from now on can be done at once (0: do them one by one), and does

@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "simulate/engine.h"
+#include "simulate/paces.h"
 
 #define MOST_SLICES 512   /* of the vector, in such a trial */
 #define OUT_OF_STEP 1.01  /* times what rounds take, and slices are tried */
@@ -220,6 +221,26 @@ static banyan_status run_as_chosen(const setting *on, const banyan_fluid_options
     return status;
 }
 
+/* What the links of the paces did is nobody's concern. */
+static banyan_status run_paced(const setting *on, const banyan_fluid_options *options,
+                               banyan_fluid_result *out, banyan_error *err)
+{
+    banyan_paced_network network;
+    setting paced = *on;
+    banyan_status status = banyan_paced_network_init(&network, on->schedule, on->topology, on->paths, err);
+
+    if (status)
+        return status;
+    paced.topology = &network.topology;
+    paced.paths = &network.paths;
+    status = run_as_chosen(&paced, options, out, err);
+    out->link_count = status ? 0 : on->topology->link_count;
+    if (out->bottleneck >= out->link_count)
+        out->bottleneck = -1;
+    banyan_paced_network_fini(&network);
+    return status;
+}
+
 banyan_status banyan_fluid(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                            const banyan_fluid_options *options, banyan_fluid_result *out, banyan_error *err)
 {
@@ -239,7 +260,8 @@ banyan_status banyan_fluid(const banyan_schedule *schedule, const banyan_topolog
     if (!status)
         status = banyan_dependencies_derive(schedule, &on.dependencies, err);
     if (!status)
-        status = run_as_chosen(&on, options, out, err);
+        status =
+            options->is_paced ? run_paced(&on, options, out, err) : run_as_chosen(&on, options, out, err);
     banyan_dependencies_destroy(on.dependencies);
     banyan_paths_destroy(on.paths);
     return status;

@@ -24,8 +24,9 @@ typedef struct {
     double overhead_s;         /* before the first byte of every message */
     double reduce_bytes_per_s; /* at which a worker adds, one message after the other; 0: at once */
     banyan_service service;
+    int is_paced;      /* each route gets no more than the plan needs of it (simulate/paces.h) */
     int lockstep;      /* a round begins when the one before has ended everywhere */
-    size_t work_limit; /* give up with UNSUPPORTED after so many steps; 0: never */
+    size_t work_limit; /* give up with UNSUPPORTED after that many steps; 0: never */
     void (*progress)(void *context, size_t done, size_t total); /* messages; NULL: none */
     void *context;
 } banyan_fluid_options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/cables.h: the network as it is drawn: one cable between two nodes, however many links it is made
- * of, and nodes that look alike taken together. */
+ * of, and nodes that are equivalent taken together. */
 #ifndef BANYAN_TOPOLOGY_CABLES_H
 #define BANYAN_TOPOLOGY_CABLES_H
 

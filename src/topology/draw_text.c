@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/draw_text.c: a network on a terminal: a grid as a grid, whatever hangs together like a tree as a
- * tree, and anything else as a list of neighbours. Things that are alike are drawn together. */
+ * tree, and anything else as a list of neighbours. Things that are the same are drawn together. */
 #include "topology/draw_text.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/alloc.h"
 #include "topology/draw.h"
 
-/* Enough to see the pattern; a network of thousands of unlike nodes has a text form for the rest. */
+/* Enough to see the pattern; a network of thousands of different nodes has a text form for the rest. */
 static const int most_lines = 96;
 
 static void add_ids(banyan_text *text, const banyan_topology *topology, const int *ids, int count)

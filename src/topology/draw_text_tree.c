@@ -5,8 +5,8 @@
  *   ├── 10 Gb/s ── h0 ── 2 × 100 Gb/s ── g0 g1
  *   └── 10 Gb/s ── h1 ── 3 × 100 Gb/s ── g2-g4
  *
- * A fat-tree is one of these as well: its spines are alike and thus one group. Cables between workers of one
- * host would close circles (NVLink beside adapters); where every host has them between all its workers alike,
+ * A fat-tree is one of these as well: its spines are the same and thus one group. Cables between workers of one
+ * host would close circles (NVLink beside adapters); where every host has them between all its workers in the same way,
  * they are told in one line below, and the rest may be a tree. Siblings that look the same are drawn as the
  * first, the last and a count. Cost: linear in the groups' cables, but for sorting siblings' shapes. */
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "core/alloc.h"
 #include "topology/draw_text.h"
 
-enum { DEEPEST = 48, MOST_ALIKE = 8 };
+enum { DEEPEST = 48, MAX_IDENTICAL = 8 };
 
 typedef struct {
     const banyan_cables *cables;
@@ -243,7 +243,7 @@ static void draw_child(tree *t, int group, int child, const banyan_cable *cable,
 }
 
 /* How many siblings from here on look the same. */
-static int count_alike(const tree *t, int group, int child, int at)
+static int count_identical(const tree *t, int group, int child, int at)
 {
     const banyan_cable *cable;
     int count = 1, other;
@@ -254,7 +254,7 @@ static int count_alike(const tree *t, int group, int child, int at)
 }
 
 /* One line for `count` siblings, with their names. */
-static void skip_alike(tree *t, int group, int *at, int count)
+static void skip_identical(tree *t, int group, int *at, int count)
 {
     const banyan_cable *cable;
     int *ids = banyan_alloc((size_t)t->cables->topology->node_count, sizeof *ids), used = 0;
@@ -278,17 +278,17 @@ static void skip_alike(tree *t, int group, int *at, int count)
 static void draw_children(tree *t, int group, int count)
 {
     const banyan_cable *cable;
-    int at = first_cable(t, group), left = count, child, alike = 0;
+    int at = first_cable(t, group), left = count, child, identical = 0;
 
     while ((child = next_child(t, group, &at, &cable)) >= 0 && !t->text->failed && !t->prefix.failed) {
         left--;
-        alike = alike > 1 ? alike - 1 : count_alike(t, group, child, at);
+        identical = identical > 1 ? identical - 1 : count_identical(t, group, child, at);
         draw_child(t, group, child, cable, !left);
-        if (alike <= MOST_ALIKE || t->prefix.failed)
+        if (identical <= MAX_IDENTICAL || t->prefix.failed)
             continue;
-        skip_alike(t, group, &at, alike - 2);
-        left -= alike - 2;
-        alike = 2;
+        skip_identical(t, group, &at, identical - 2);
+        left -= identical - 2;
+        identical = 2;
     }
 }
 

@@ -15,7 +15,7 @@
 #include "core/alloc.h"
 #include "topology/layout.h"
 
-/* Up to so many workers stand side by side, each for itself. */
+/* Up to that many workers stand side by side, each for itself. */
 enum { MOST_SINGLE = 20 };
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
     int *order;         /* scratch: boxes */
     double *low, *high; /* by box: how far what is joined below reaches */
     int top;
-    int crowded; /* so many blocks that they stand closer */
+    int crowded; /* that many blocks that they stand closer */
 } layers;
 
 static int is_switch(const layers *l, int v)

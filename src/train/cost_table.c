@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/cost_table.c: what an all-reduce of so many bytes costs, where a line is not good enough.
+/* train/cost_table.c: what an all-reduce of that many bytes costs, where a line is not good enough.
  *
  *     seconds |            /      Small all-reduces take the algorithm with the fewest hops, large ones the
  *             |      __--/        one that moves the fewest bytes, and caches and windows fill on the way: a

@@ -6,7 +6,7 @@
  *     at least  a + sum of work(m_g) / gain    for together they are no faster than that on the wire,
  *     at least  sum of (a + work(m_g)) / k     for a stream has one group at a time, and start-ups take time,
  *
- * and so any mixture of the two, s : 1 - s. A mixture costs a group of m bytes so much a byte, and no size
+ * and so any mixture of the two, s : 1 - s. A mixture costs a group of m bytes that much a byte, and no size
  * less than the cheapest; between the sizes of a table that is reached at one of them. Alone, the first says
  * nothing where small all-reduces are all start-up, as measured ones are, and the second nothing where
  * start-ups hide each other. */

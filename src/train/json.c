@@ -4,9 +4,9 @@
  *
  *     {"format":"banyan-grouping","version":1,"streams":2,
  *      "parts":[[0,0,4000],[1,0,8192000]],     tensor, offset, bytes
- *      "groups":[[2,1,0]]}                     parts, level, not before so many seconds
+ *      "groups":[[2,1,0]]}                     parts, level, not before that many seconds
  *
- * A reader has the model at hand: parts must hold every byte of its tensors once, in the order of tensors. */
+ * A reader has the model: parts must hold every byte of its tensors once, in the order of tensors. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -45,7 +45,7 @@ banyan_status banyan_model_parse(const char *text, size_t length, const char *na
 /* A file, or the name of a model that came with Banyan ('resnet152'). */
 banyan_status banyan_model_load(const char *name, int element_bytes, banyan_model **out, banyan_error *err);
 
-/* From a profile: tensor i has so many bytes and was ready so long after backward began. They may be in any
+/* From a profile: tensor i has that many bytes and was ready so long after backward began. They may be in any
  * order; the model has them in the order of readiness, and order, unless it is NULL, gets which is where. */
 banyan_status banyan_model_create(const char *name, int count, const char *const *names, const size_t *bytes,
                                   const double *ready_s, double forward_s, double backward_s, int *order,
@@ -98,7 +98,7 @@ banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_err
 /* cost.c's helper for 'table:...'. */
 banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err);
 
-/* Everything takes so many times as long. */
+/* Everything takes that many times as long. */
 void banyan_cost_scale(banyan_cost *cost, double factor);
 
 /* Contention as measured: of each of 1, 2, ... count at a time, its speed against one alone. Beyond count the

@@ -257,6 +257,14 @@ static void settle(banyan_endpoint *base, const banyan_place *place, int is_mapp
     near_one->transport->settle(near_one, place, is_mapped);
 }
 
+static void pace(banyan_endpoint *base, int peer, double bytes_per_s)
+{
+    banyan_endpoint *way = way_to(own(base), peer);
+
+    if (way->transport->pace)
+        way->transport->pace(way, peer, bytes_per_s);
+}
+
 static const char *describe(const banyan_endpoint *base, int peer, char *buffer, size_t size)
 {
     const endpoint *e = (const endpoint *)base;
@@ -283,6 +291,7 @@ static const banyan_transport banyan_transport_several = {
     .close = close_endpoint,
     .flush = flush,
     .read = read_into,
+    .pace = pace,
     .describe = describe,
     .board = get_board,
     .ring = ring,

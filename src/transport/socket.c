@@ -272,6 +272,15 @@ void banyan_socket_tune(int socket, size_t buffer_bytes)
     }
 }
 
+void banyan_socket_pace(int socket, double bytes_per_s)
+{
+    int is_bounded =
+        bytes_per_s > 0 && bytes_per_s < 4e9; /* above, older kernels would read another figure */
+    unsigned long most = is_bounded ? (unsigned long)bytes_per_s : ~0ul;
+
+    setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
+}
+
 int banyan_socket_local(int socket, banyan_address *out)
 {
     wide_address wide;

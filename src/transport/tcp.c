@@ -279,6 +279,19 @@ static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
     banyan_tcp_flush_link(e, &peer->links[0]);
 }
 
+/* Each of several connections gets all of it: which of them carries how much is tcp_deal.c's to say. */
+static void pace(banyan_endpoint *base, int member, double bytes_per_s)
+{
+    banyan_tcp_peer *peer = own(base)->peers[member];
+
+    if (!peer || peer->pace == bytes_per_s || !own(base)->meeting->is_paced)
+        return;
+    peer->pace = bytes_per_s;
+    for (int i = 0; i < peer->link_count; i++)
+        if (peer->links[i].state == BANYAN_LINK_OPEN)
+            banyan_socket_pace(peer->links[i].fd, bytes_per_s);
+}
+
 static void withdraw(banyan_endpoint *base)
 {
     banyan_tcp_endpoint *e = own(base);
@@ -336,4 +349,5 @@ const banyan_transport banyan_transport_tcp = {
     .withdraw = withdraw,
     .close = close_endpoint,
     .sleep_fd = sleep_fd,
+    .pace = pace,
 };

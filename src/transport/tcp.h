@@ -23,6 +23,7 @@ typedef struct {
     int connections;     /* of a pair, over each interface, 1..16; the same everywhere */
     size_t window_bytes; /* what a stream may have under way before its receiver takes it */
     size_t buffer_bytes; /* of a socket; 0: the kernel's choice */
+    int is_paced;        /* pace is obeyed */
     int timeout_ms;      /* for so long a connection whose handshake is cut short is begun again */
     void *context;
     /* 'rank 3'; into the buffer or elsewhere. */

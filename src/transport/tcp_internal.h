@@ -126,6 +126,7 @@ struct banyan_tcp_peer {
     int link_count;
     banyan_tcp_link *links;
     double turn;     /* whose it was last */
+    double pace;     /* bytes a second that may leave; 0: as many as will */
     int64_t seen_ns; /* when the interval began that rates are found in */
 };
 

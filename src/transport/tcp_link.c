@@ -218,6 +218,8 @@ static void open_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
     link->state = BANYAN_LINK_OPEN;
     link->turn = link->peer->turn;
+    if (link->peer->pace > 0)
+        banyan_socket_pace(link->fd, link->peer->pace);
     e->has_changed = 1;
     watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN);
     banyan_tcp_flush_peer(e, link->peer);

@@ -34,7 +34,7 @@ typedef struct {
     uint64_t *bits;           /* by node */
     cell *cells;              /* by node */
     uint64_t *wanted;         /* what a result should hold */
-    int *changes;             /* by node: how many transfers of the round at hand change it */
+    int *changes;             /* by node: how many transfers of the current round change it */
     int *copies;              /* by node: how many of these overwrite */
     uint64_t *held_bits;      /* what was read in this round before it changed, by position in the round */
     cell *held;
@@ -269,10 +269,10 @@ static void compare_orders(prover *p, int rank, int other)
     if (verdict->orders_differ || p->cells[active[rank]].order == p->cells[active[other]].order)
         return;
     verdict->orders_differ = 1;
-    snprintf(
-        verdict->note, sizeof verdict->note,
-        "ranks %d and %d add piece %d in unlike orders, so floating-point sums may differ in the last bits",
-        rank, other, p->piece);
+    snprintf(verdict->note, sizeof verdict->note,
+             "ranks %d and %d add piece %d in different orders, so floating-point sums may differ in the "
+             "last bits",
+             rank, other, p->piece);
 }
 
 static void judge_results(prover *p)

@@ -44,6 +44,64 @@ def check_random(rank, size, device):
     print(f"rank {rank}: 80 random calls on 3 streams are right", flush=True)
 
 
+def check_collectives(rank, size, device):
+    """Every other collective, on a stream of its own, against what its meaning says."""
+    stream = torch.cuda.Stream(device)
+    for count in (1, 1000, 700001):
+        given = tensors_of(size, (size, count), torch.float32, count)
+        total = torch.stack(given).sum(0)
+        with torch.cuda.stream(stream):
+            mine = given[rank].to(device, non_blocking=True)
+            row = mine[rank].clone()
+            gathered = torch.zeros(size, count, device=device)
+            dist.all_gather_into_tensor(gathered, row)
+            parts = [torch.zeros(count, device=device) for _ in range(size)]
+            dist.all_gather(parts, row)
+            share = torch.zeros(count, device=device)
+            dist.reduce_scatter_tensor(share, mine)
+            shares = torch.zeros(count, device=device)
+            dist.reduce_scatter(shares, list(mine.clone().unbind(0)))
+            sent = mine.clone()
+            dist.broadcast(sent, size - 1)
+            reduced = mine.clone()
+            dist.reduce(reduced, 0)
+            exchanged = torch.zeros(size, count, device=device)
+            dist.all_to_all_single(exchanged, mine)
+            doubled = exchanged * 2  # ordered behind the call
+        stream.synchronize()
+        rows = torch.stack([given[r][r] for r in range(size)])
+        assert torch.equal(gathered.cpu(), rows), f"all_gather_into_tensor of {count}"
+        assert torch.equal(torch.stack(parts).cpu(), rows), f"all_gather of {count}"
+        assert torch.equal(share.cpu(), total[rank]), f"reduce_scatter_tensor of {count}"
+        assert torch.equal(shares.cpu(), total[rank]), f"reduce_scatter of {count}"
+        assert torch.equal(sent.cpu(), given[size - 1]), f"broadcast of {count}"
+        assert torch.equal(reduced.cpu(), total if rank == 0 else given[rank]), f"reduce of {count}"
+        assert torch.equal(doubled.cpu(), 2 * torch.stack([given[r][rank] for r in range(size)])), f"all_to_all of {count}"
+    print(f"rank {rank}: every other collective on a stream is right", flush=True)
+
+
+def check_fsdp(rank, size, device):
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    def make():
+        torch.manual_seed(4)
+        return torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 8)).to(device)
+
+    alone, whole = make(), FullyShardedDataParallel(make(), device_id=device)
+    steps = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (alone, whole)]
+    made = torch.Generator().manual_seed(12)
+    for _ in range(4):
+        inputs = torch.randn(size, 16, 64, generator=made).to(device)
+        losses = [alone(inputs.flatten(0, 1)).square().mean(), whole(inputs[rank]).square().mean()]
+        for step, loss in zip(steps, losses):
+            step.zero_grad()
+            loss.backward()
+            step.step()
+    inputs = torch.randn(16, 64, generator=made).to(device)
+    assert torch.allclose(alone(inputs), whole(inputs), rtol=1e-3, atol=1e-5)
+    print(f"rank {rank}: FSDP's model is that of one process", flush=True)
+
+
 def check_graph(rank, size, device):
     data = torch.zeros(100000, device=device)
     dist.all_reduce(data)  # once before, as with any library
@@ -130,7 +188,7 @@ def run(rank, size, port):
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     dist.init_process_group("banyan")
-    for check in (check_random, check_other_memory, check_ddp, check_graph, check_out_of_memory, check_killed):
+    for check in (check_random, check_collectives, check_other_memory, check_ddp, check_fsdp, check_graph, check_out_of_memory, check_killed):
         check(rank, size, device)
     os._exit(0)  # the group is dead
 

@@ -246,6 +246,19 @@ TEST(staged_calls_are_correct)
     job_run(3, staged);
 }
 
+static int staged_in_lanes(job_rank *self)
+{
+    setenv("BANYAN_GPU_PATH", "staged", 1);
+    setenv("BANYAN_GPU_CHUNK", "64KiB", 1);
+    setenv("BANYAN_GPU_LANES", "3", 1);
+    return compare_many(self, 0, 0, 1, "lanes");
+}
+
+TEST(chunks_that_are_added_up_at_the_same_time_are_correct)
+{
+    job_run(3, staged_in_lanes);
+}
+
 static int with_a_rank_on_the_host(job_rank *self)
 {
     setenv("BANYAN_GPU_CHUNK", "64KiB", 1);
@@ -255,6 +268,124 @@ static int with_a_rank_on_the_host(job_rank *self)
 TEST(a_rank_whose_vectors_are_the_hosts_takes_part)
 {
     job_run(3, with_a_rank_on_the_host);
+}
+
+/* ---- The other collectives. */
+
+enum { COLLECTIVES = 7 };
+
+/* With the host's calls, or in the order of the stream; returns its name. */
+static const char *call_any(int which, const void *send, void *recv, size_t count, int root, fixture *f,
+                            int device, banyan_status *status)
+{
+    banyan_comm *comm = device == -2 ? f->host_comm : f->comm;
+    void *stream = f->streams[which % STREAMS];
+    banyan_datatype type = BANYAN_INT32;
+
+    switch (which) {
+    case 0:
+        *status = device == -2 ? banyan_broadcast(send, recv, count, type, root, comm)
+                               : banyan_broadcast_on(send, recv, count, type, root, comm, device, stream);
+        return "broadcast";
+    case 1:
+        *status = device == -2
+                      ? banyan_reduce(send, recv, count, type, BANYAN_SUM, root, comm)
+                      : banyan_reduce_on(send, recv, count, type, BANYAN_SUM, root, comm, device, stream);
+        return "reduce";
+    case 2:
+        *status = device == -2
+                      ? banyan_reduce_scatter(send, recv, count, type, BANYAN_MAX, comm)
+                      : banyan_reduce_scatter_on(send, recv, count, type, BANYAN_MAX, comm, device, stream);
+        return "reduce-scatter";
+    case 3:
+        *status = device == -2 ? banyan_all_gather(send, recv, count, type, comm)
+                               : banyan_all_gather_on(send, recv, count, type, comm, device, stream);
+        return "all-gather";
+    case 4:
+        *status = device == -2 ? banyan_gather(send, recv, count, type, root, comm)
+                               : banyan_gather_on(send, recv, count, type, root, comm, device, stream);
+        return "gather";
+    case 5:
+        *status = device == -2 ? banyan_scatter(send, recv, count, type, root, comm)
+                               : banyan_scatter_on(send, recv, count, type, root, comm, device, stream);
+        return "scatter";
+    default:
+        *status = device == -2 ? banyan_all_to_all(send, recv, count, type, comm)
+                               : banyan_all_to_all_on(send, recv, count, type, comm, device, stream);
+        return "all-to-all";
+    }
+}
+
+/* The bytes that this rank has behind the call, in the vectors' whole length: nothing else may change. */
+static int compare_any(job_rank *self, fixture *f, int which, size_t count, int root, int device)
+{
+    char *expected = malloc(f->bytes), *result = malloc(f->bytes), *send = f->host[0], *recv = f->host[1];
+    banyan_status status;
+    banyan_error err = {""};
+    const char *what;
+
+    memcpy(expected, f->host[1], f->bytes);
+    what = call_any(which, f->host[0], expected, count, root, f, -2, &status);
+    EXPECT(!status, "%s: %s", what, banyan_last_error(f->host_comm));
+    if (device != BANYAN_HOST) {
+        send = f->memory[0];
+        recv = f->memory[1];
+        EXPECT(!move(f, which % STREAMS, send, f->host[0], f->bytes, &err), "%s", err.text);
+        EXPECT(!move(f, which % STREAMS, recv, f->host[1], f->bytes, &err), "%s", err.text);
+    }
+    call_any(which, send, recv, count, root, f, device, &status);
+    EXPECT(!status, "%s of %zu: %s", what, count, banyan_last_error(f->comm));
+    if (device != BANYAN_HOST)
+        EXPECT(!move(f, which % STREAMS, result, recv, f->bytes, &err), "%s", err.text);
+    else
+        memcpy(result, recv, f->bytes);
+    for (size_t i = 0; i < f->bytes; i++)
+        EXPECT(result[i] == expected[i], "%s of %zu from rank %d: byte %zu is %02x, not %02x", what, count,
+               root, i, (unsigned char)result[i], (unsigned char)expected[i]);
+    free(expected);
+    free(result);
+    return 0;
+}
+
+static int compare_all_collectives(job_rank *self, int device)
+{
+    static const size_t counts[] = {1, 3, 1000, 20011};
+    banyan_random own = {.state = 2000 + (unsigned)self->rank};
+    fixture f;
+
+    setenv("BANYAN_GPU_CHUNK", "64KiB", 1);
+    setenv("BANYAN_GPU_LANES", "2", 1);
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    for (int which = 0; which < COLLECTIVES; which++)
+        for (int i = 0; i < 4; i++) {
+            fill(&own, BANYAN_INT32, f.bytes / 4, 0, f.host[0]);
+            fill(&own, BANYAN_INT32, f.bytes / 4, 0, f.host[1]);
+            if (compare_any(self, &f, which, counts[i], i % self->memory->size, device))
+                return 1;
+        }
+    close_fixture(&f);
+    return 0;
+}
+
+static int all_collectives(job_rank *self)
+{
+    return compare_all_collectives(self, 0);
+}
+
+TEST(every_collective_in_the_order_of_a_stream_is_that_of_the_host)
+{
+    job_run(3, all_collectives);
+}
+
+static int all_collectives_with_one_on_the_host(job_rank *self)
+{
+    return compare_all_collectives(self, self->rank == 2 ? BANYAN_HOST : 0);
+}
+
+TEST(every_collective_takes_ranks_whose_vectors_are_the_hosts)
+{
+    job_run(3, all_collectives_with_one_on_the_host);
 }
 
 /* ---- Many at a time. */
@@ -406,6 +537,36 @@ static int lose_rank_1_staged(job_rank *self)
     return lose_rank_1(self);
 }
 
+/* Of many chunks, so that every lane is in the middle of some. */
+static int lose_rank_1_in_lanes(job_rank *self)
+{
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+    fixture f;
+
+    setenv("BANYAN_GPU_PATH", "staged", 1);
+    setenv("BANYAN_GPU_CHUNK", "64KiB", 1);
+    setenv("BANYAN_GPU_LANES", "3", 1);
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    for (int i = 0; i < 40 && !status; i++) {
+        if (self->rank == 1 && i == 10)
+            kill(getpid(), SIGKILL);
+        status = banyan_allreduce_on(f.memory[0], f.memory[1], MOST_COUNT, BANYAN_FLOAT64, BANYAN_SUM, f.comm,
+                                     0, f.streams[0]);
+    }
+    EXPECT(!status || status == BANYAN_PEER_LOST, "%s", banyan_last_error(f.comm));
+    EXPECT(wait_for_failure(&f) == BANYAN_PEER_LOST, "not lost");
+    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
+    close_fixture(&f);
+    return 0;
+}
+
+TEST(a_killed_rank_stops_every_lane)
+{
+    lose_and_check(lose_rank_1_in_lanes);
+}
+
 TEST(a_killed_rank_is_named_and_no_stream_waits_for_it)
 {
     lose_and_check(lose_rank_1);
@@ -510,10 +671,14 @@ int main(void)
         cmocka_unit_test(an_order_that_is_no_chain_gives_the_bits_of_the_host),
         cmocka_unit_test(memory_that_cannot_be_shared_goes_through_a_window),
         cmocka_unit_test(staged_calls_are_correct),
+        cmocka_unit_test(chunks_that_are_added_up_at_the_same_time_are_correct),
         cmocka_unit_test(a_rank_whose_vectors_are_the_hosts_takes_part),
+        cmocka_unit_test(every_collective_in_the_order_of_a_stream_is_that_of_the_host),
+        cmocka_unit_test(every_collective_takes_ranks_whose_vectors_are_the_hosts),
         cmocka_unit_test(calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(staged_calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(a_graph_that_holds_calls_is_launched_many_times),
+        cmocka_unit_test(a_killed_rank_stops_every_lane),
         cmocka_unit_test(a_killed_rank_is_named_and_no_stream_waits_for_it),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_after_the_time_out),
         cmocka_unit_test(different_calls_are_told_with_both_ranks),

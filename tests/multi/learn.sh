@@ -32,6 +32,13 @@ if [ "$BANYAN_RANK" = 2 ] && [ -n "$4" ]; then
         grep -c "" "$2/log.0" > "$2/changed.$mbits"
     done
 fi
+if [ "$BANYAN_RANK" = 0 ] && [ "$BANYAN_STATUS_FOLDER" != off ]; then
+    until "$1" status --json > "$2/status" && grep -q '"origin":"learnt"' "$2/status"; do
+        kill -0 $bench 2> /dev/null || break
+        sleep 0.2
+    done
+    "$1" status > "$2/shown"
+fi
 wait $bench
 END
 
@@ -46,12 +53,31 @@ job racks:2x2x1,gbps=0.5,rack_gbps=0.2 40 ""
 grep -q "surveyed 4 hosts: [0-9]* racks\?, which" "$folder/log.0" || complain "nothing was learnt: $(cat "$folder/log.0")"
 grep -q "what was learnt promises" "$folder/log.0" || complain "nothing was planned: $(cat "$folder/log.0")"
 
+# Whoever asks is shown the network, first guessed, then learnt.
+BANYAN_STATUS_FOLDER=$folder/sockets job hosts:1+1,gbps=0.5 100 ""
+grep -q '"network":{"origin":"learnt","hosts":2,"racks":1,.*"topology":"{' "$folder/status" || complain "status: $(cat "$folder/status")"
+grep -q "network learnt: 2 hosts, 1 rack that explain" "$folder/shown" || complain "status shows: $(cat "$folder/shown")"
+
 BANYAN_LEARN=0 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 20 ""
 ! grep -q surveyed "$folder/log.0" || complain "BANYAN_LEARN=0 learns"
 BANYAN_DETERMINISTIC=1 job racks:2x2x1,gbps=0.5,rack_gbps=0.2 20 ""
 ! grep -q surveyed "$folder/log.0" || complain "BANYAN_DETERMINISTIC=1 learns"
 BANYAN_LEARN=once job hosts:1+1,gbps=0.5 60 ""
 [ "$(grep -c "surveyed 2 hosts" "$folder/log.0")" = 1 ] || complain "BANYAN_LEARN=once: $(grep -c surveyed "$folder/log.0") surveys"
+
+BANYAN_LEARN_BYTES=100KB job hosts:1+1+1+1,gbps=0.5 20 ""
+grep -q "which is all it may take" "$folder/log.0" || complain "a survey sends more than it may: $(cat "$folder/log.0")"
+! grep -q "surveyed 4 hosts" "$folder/log.0" || complain "a survey that has spent its budget has a result: $(cat "$folder/log.0")"
+
+# What was learnt is kept, can be shown, and is where the next job of these hosts begins.
+BANYAN_LEARN_FOLDER=$folder/kept job hosts:1+1,gbps=0.5 20 ""
+grep -q surveyed "$folder/log.0" || complain "without a kept network there is no survey: $(cat "$folder/log.0")"
+"$banyan" topo show "$folder"/kept/network-*.json > /dev/null || complain "what was learnt is not kept: $(ls "$folder/kept")"
+BANYAN_LEARN_FOLDER=$folder/kept job hosts:1+1,gbps=0.5 20 ""
+grep -q "on the network that was kept" "$folder/log.0" || complain "what was kept is not used: $(cat "$folder/log.0")"
+for file in "$folder"/kept/network-*.json; do echo "{" > "$file"; done
+BANYAN_LEARN_FOLDER=$folder/kept BANYAN_DEBUG=WARN job hosts:1+1,gbps=0.5 20 ""
+grep -q "the network that was kept is of no use: .*network-" "$folder/log.0" || complain "a broken file is not told: $(cat "$folder/log.0")"
 
 # One rank keeps its old speed until the job is 6 s old, has a tenth of it for 6 s, and then again all.
 job hosts:1+1+1+1,gbps=0.5 150 "50 500"

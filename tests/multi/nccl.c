@@ -376,6 +376,30 @@ TEST(messages_arrive_in_every_version)
     job_run(3, send_round);
 }
 
+static int send_round_over_tcp(job_rank *self)
+{
+    setenv("BANYAN_TRANSPORT", "tcp", 1);
+    return send_round(self);
+}
+
+TEST(messages_arrive_without_memory_of_the_host)
+{
+    job_run(3, send_round_over_tcp);
+}
+
+/* One end may use memory and the other one not. */
+static int send_round_mixed(job_rank *self)
+{
+    if (self->rank == 1)
+        setenv("BANYAN_TRANSPORT", "tcp", 1);
+    return send_round(self);
+}
+
+TEST(messages_arrive_where_one_rank_does_without_memory_of_the_host)
+{
+    job_run(3, send_round_mixed);
+}
+
 /* ---- Faults. */
 
 /* Asks until the request has failed: 0, and how long that took does not matter to the time-out of the job. */
@@ -630,6 +654,8 @@ int main(int word_count, char **words)
         cmocka_unit_test(a_process_has_several_groups),
         cmocka_unit_test(calls_are_taken_before_the_others_come),
         cmocka_unit_test(messages_arrive_in_every_version),
+        cmocka_unit_test(messages_arrive_without_memory_of_the_host),
+        cmocka_unit_test(messages_arrive_where_one_rank_does_without_memory_of_the_host),
         cmocka_unit_test(a_killed_rank_is_named_and_ends_all_calls),
         cmocka_unit_test(a_receive_from_a_killed_rank_fails),
         cmocka_unit_test(a_group_is_closed_while_calls_wait),

@@ -75,6 +75,21 @@ TEST(an_interface_knows_its_network_and_is_found_once)
     assert_false(banyan_interface_leads_to(&found[0], &far_one));
 }
 
+TEST(the_kernel_is_told_how_fast_to_send)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    unsigned long most = 0;
+    socklen_t length = sizeof most;
+
+    banyan_socket_pace(fd, 12.5e6);
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, &length), 0);
+    assert_int_equal(most, 12500000);
+    banyan_socket_pace(fd, 0);
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, &length), 0);
+    assert_true(most == ~0ul);
+    close(fd);
+}
+
 TEST(a_range_of_ports_is_kept_to_and_says_when_it_is_used_up)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}}, bound = {0}, other;
@@ -478,6 +493,7 @@ int main(void)
         cmocka_unit_test(addresses_are_read_and_written),
         cmocka_unit_test(interfaces_are_chosen_as_nccl_does),
         cmocka_unit_test(an_interface_knows_its_network_and_is_found_once),
+        cmocka_unit_test(the_kernel_is_told_how_fast_to_send),
         cmocka_unit_test(a_range_of_ports_is_kept_to_and_says_when_it_is_used_up),
         cmocka_unit_test(a_handshake_succeeds_with_one_secret_in_portions_of_any_size),
         cmocka_unit_test(a_handshake_fails_with_two_secrets_and_tells_nothing_else),

@@ -300,7 +300,7 @@ TEST(tells_whether_ranks_add_in_the_same_order)
         assert_int_equal(verdict.problem_count, 0);
         assert_int_equal(verdict.orders_differ, !as_tree);
         if (!as_tree)
-            assert_non_null(strstr(verdict.note, "ranks 0 and 2 add piece 0 in unlike orders"));
+            assert_non_null(strstr(verdict.note, "ranks 0 and 2 add piece 0 in different orders"));
         banyan_schedule_destroy(schedule);
     }
 }

@@ -265,6 +265,36 @@ class Communicator:
             )
         )
 
+    # The other collectives likewise: where is (device, stream).
+
+    def broadcast_on_at(self, send, recv, count, datatype, root, where):
+        number = number_of(DATATYPES, datatype, "datatype")
+        self._check(lib.banyan_broadcast_on(send, recv, count, number, root, self.handle, *where))
+
+    def reduce_on_at(self, send, recv, count, datatype, op, root, where):
+        number, how = number_of(DATATYPES, datatype, "datatype"), number_of(OPS, op, "op")
+        self._check(lib.banyan_reduce_on(send, recv, count, number, how, root, self.handle, *where))
+
+    def reduce_scatter_on_at(self, send, recv, recv_count, datatype, op, where):
+        number, how = number_of(DATATYPES, datatype, "datatype"), number_of(OPS, op, "op")
+        self._check(lib.banyan_reduce_scatter_on(send, recv, recv_count, number, how, self.handle, *where))
+
+    def all_gather_on_at(self, send, recv, send_count, datatype, where):
+        number = number_of(DATATYPES, datatype, "datatype")
+        self._check(lib.banyan_all_gather_on(send, recv, send_count, number, self.handle, *where))
+
+    def gather_on_at(self, send, recv, send_count, datatype, root, where):
+        number = number_of(DATATYPES, datatype, "datatype")
+        self._check(lib.banyan_gather_on(send, recv, send_count, number, root, self.handle, *where))
+
+    def scatter_on_at(self, send, recv, recv_count, datatype, root, where):
+        number = number_of(DATATYPES, datatype, "datatype")
+        self._check(lib.banyan_scatter_on(send, recv, recv_count, number, root, self.handle, *where))
+
+    def all_to_all_on_at(self, send, recv, count, datatype, where):
+        number = number_of(DATATYPES, datatype, "datatype")
+        self._check(lib.banyan_all_to_all_on(send, recv, count, number, self.handle, *where))
+
     def barrier(self):
         self._check(lib.banyan_barrier(self.handle))
 

@@ -238,7 +238,7 @@ static double bound_by_ends(const banyan_graph *graph, int64_t *price)
     return least < bound ? 0 : bound;
 }
 
-/* Few cables look alike, so that the program would be a large one. */
+/* Few cables are equivalent, so that the program would be a large one. */
 static banyan_status is_uneven(const banyan_graph *graph, int *out, banyan_error *err)
 {
     int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group), count = 0;

@@ -83,7 +83,7 @@ static void keep_better(banyan_forest_trees *few, banyan_forest_trees *out)
 typedef banyan_status (*packer)(const banyan_graph *graph, const banyan_unit_weights_problem *problem,
                                 banyan_trees *trees, double **weight, double *total, banyan_error *err);
 
-/* Trees of unlike weights, if what is there is not good. */
+/* Trees of different weights, if what is there is not good. */
 static banyan_status try_unlike(packer pack, double enough, const banyan_graph *graph,
                                 const banyan_unit_weights_problem *like, banyan_forest_trees *out,
                                 banyan_error *err)

@@ -2,7 +2,7 @@
 /* algorithms/forest/steiner.c: idle workers that add, and too many to find cheapest trees. The bound comes
  * first, from cuts; its prices tell which cables are scarce. Where few trees are allowed, trees of whole
  * units are tried first. Else, or where these do not fit, trees are spread over the cables under the prices,
- * and a linear program weighs them; if they fall short, its own prices are heeded as well for some more
+ * and a linear program weighs them; if they fall short, its own prices are followed as well for some more
  * trees, and again. */
 #include "algorithms/forest/parts.h"
 #include "bound/allreduce.h"

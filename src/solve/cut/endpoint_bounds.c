@@ -8,7 +8,7 @@
  *          all of them over that
  *   parts  the same with p sets of nodes in the place of active nodes, one inside each at least: such as
  *          wide arcs join
- *   cells  where workers are behind switches, prices that are alike in each cell (solve/cut/pods.h)
+ *   cells  where workers are behind switches, prices that are equal in each cell (solve/cut/pods.h)
  *   sides  where all cables join one half of the nodes to the other: a node but the root sends one edge up
  *          and gets one down, so n - 1 edges of the pair run from the one half to the other, and as many
  *          back

@@ -6,7 +6,7 @@
 #include "solve/net/fraction.h"
 #include "solve/net/graph.h"
 
-/* The best prices of this kind, alike both ways in a symmetric graph; *value is what they prove, in the
+/* The best prices of this kind, equal both ways in a symmetric graph; *value is what they prove, in the
  * graph's units. Where two workers are joined by a link there may be none: HUGE_VAL. */
 banyan_status banyan_endpoint_service_price(const banyan_graph *graph, int64_t *price, double *value,
                                             banyan_error *err);

@@ -19,7 +19,7 @@
  * Of the answers to these equations the one with most entropy is in the middle of all, and so most likely to
  * serve larger sets as well: x = c / (1 + exp(-(a + p(src) + q(dst)))) and r = b exp(q - p), with one p and
  * one q for each active node and I, found by Newton steps, each solved by conjugate gradients. a and b say
- * what is best where all arcs are alike: from idle nodes all is the broadcast's, to them all is the reduce's,
+ * what is best where all arcs are the same: from idle nodes all is the broadcast's, to them all is the reduce's,
  * and between active ones each has a half. Only one kind of set was ever seen to lack anything: I and one
  * active node, which has x from idle nodes and to them that come to more than M, or c - x that come to more
  * than N. Then they are pinned to what is allowed, by one equation more. Whether all active nodes are served,
@@ -226,7 +226,7 @@ static int choose_host(divider *d)
     return d->due[d->host] > 0 && d->due[nodes + d->host] > 0;
 }
 
-/* What is best where arcs are alike. No active node can use more from idle ones than the host has. */
+/* What is best where arcs are the same. No active node can use more from idle ones than the host has. */
 static void set_usual(divider *d)
 {
     const banyan_graph *graph = d->graph;

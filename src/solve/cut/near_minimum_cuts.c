@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/near_minimum_cuts.c: a bound is proven by one cut or partition, but where most pairs are cabled
- * there are many others that allow hardly more, and trees that heed the one alone soon lack cables in the
+ * there are many others that allow hardly more, and trees that follow the one alone soon lack cables in the
  * others. With k active nodes these are, for each of them, v:
  *
  *     what leaves v, and what enters it:      every pair of trees, up and down, does so once

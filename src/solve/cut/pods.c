@@ -245,7 +245,7 @@ static banyan_wide more_to_cell(const costs *c, int r, int helped, banyan_wide t
 }
 
 /* The same for somebody who sends to the root, idle or not: from another cell, or from this one, where the
- * others send for so much; then somebody else comes from another cell. */
+ * others send for that much; then somebody else comes from another cell. */
 static banyan_wide more_to_root(const costs *c, int r, int idle, int helped, int senders, banyan_wide here)
 {
     banyan_wide within = FAR, paid = helped && !idle ? least_excess(c, r) : 0;

@@ -8,7 +8,7 @@
  * A maximum flow from needs to arcs shows which needs are not met. What lacks is a set of senders A and
  * receivers B; all arcs that leave A or enter B, over the number of both, is what it allows. With that as X
  * the set gets smaller, until nothing lacks: then the set before is the scarcest one. It is left out, and the
- * next is looked for. In a torus of unlike links, where each node has either role in turn, this finds two
+ * next is looked for. In a torus of asymmetric links, where each node has either role in turn, this finds two
  * dozen nodes of a thousand that limit it. Cost: some maximum flows a part. */
 #include "solve/cut/scarce_regions.h"
 

@@ -26,7 +26,7 @@ void banyan_branch_and_bound_destroy(banyan_branch_and_bound *exhaust); /* accep
 int64_t banyan_branch_and_bound_search(banyan_branch_and_bound *exhaust, const int64_t *cost, int64_t hoped,
                                        banyan_trees *trees);
 
-/* The same from the root, or to it. Costs may be unlike. */
+/* The same from the root, or to it. Costs may be asymmetric. */
 int64_t banyan_branch_and_bound_search_rooted(banyan_branch_and_bound *exhaust, int root, const int64_t *cost,
                                               int64_t hoped, banyan_trees *trees);
 

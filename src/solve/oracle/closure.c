@@ -18,7 +18,7 @@ banyan_status banyan_closure_init(banyan_closure *closure, const banyan_graph *g
         closure->count += (graph->role[v] & roles) != 0;
     if (closure->count > 2048)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "%d workers with unlike directions: planning them is limited to 2048",
+                           "%d workers with asymmetric links: planning them is limited to 2048",
                            closure->count);
     closure->node = banyan_alloc(nodes, sizeof(int));
     closure->index = banyan_alloc(nodes, sizeof(int));

@@ -7,7 +7,7 @@
  * could have been charged for.
  *
  * All nodes count as branching in that. A switch that only forwards does not branch: two branches that meet
- * there pay its cables twice. So with such nodes, and prices alike both ways, we look at the network of the
+ * there pay its cables twice. So with such nodes, and prices equal both ways, we look at the network of the
  * others, each two of them joined at the price of the cheapest way between them through nodes that only
  * forward. This bounds no less: an edge of any tree is such a way and costs at least the cheapest one, so a
  * tree at the same ends and of no greater cost is there in that network, and the sum is a lower bound on it.

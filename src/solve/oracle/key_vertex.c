@@ -174,7 +174,7 @@ static int find_way(banyan_key_vertex *f, int a, int b, int *turn)
     return count + held;
 }
 
-static stretch dearest(const banyan_key_vertex *f, int count, int turn)
+static stretch costliest(const banyan_key_vertex *f, int count, int turn)
 {
     stretch best = {-1, 0, 0}, now = {0, 0, 0};
 
@@ -275,7 +275,7 @@ int64_t banyan_key_vertex_joining(banyan_key_vertex *f, int v, unsigned char *me
             count = find_way(f, joined[j], b, &turn);
         if (count <= 0)
             continue;
-        s = dearest(f, count, turn);
+        s = costliest(f, count, turn);
         if (s.cost <= f->cost[list[i]])
             continue;
         gain += s.cost - f->cost[list[i]];

@@ -151,7 +151,7 @@ banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_orac
     *effort = (banyan_ellipsoid_effort){0, 0};
     if (!graph->symmetric || graph->arc_count > 2 * BANYAN_ELLIPSOID_CABLES)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "the ellipsoid method is for networks of at most %d cables, alike both ways",
+                           "the ellipsoid method is for networks of at most %d cables, equal both ways",
                            BANYAN_ELLIPSOID_CABLES);
     status = body_init(&b, graph, err);
     for (int done = 0; !status && !done && effort->steps < STEP_LIMIT; effort->steps++) {

@@ -24,8 +24,8 @@ struct banyan_multiplicative {
     const int64_t *price;
     double rate, worth; /* sum of capacity times price */
     double *load, *term;
-    const double *heeded; /* NULL: none */
-    double heeded_worth;
+    const double *learned; /* NULL: none */
+    double learned_worth;
     int64_t *cost;
     int count;
 };
@@ -65,10 +65,10 @@ banyan_status banyan_multiplicative_create(const banyan_graph *graph, const int6
 
 void banyan_multiplicative_heed(banyan_multiplicative *s, const double *price)
 {
-    s->heeded = price;
-    s->heeded_worth = 0;
+    s->learned = price;
+    s->learned_worth = 0;
     for (int i = 0; i < s->graph->arc_count; i++)
-        s->heeded_worth += (double)s->graph->arcs[i].capacity * price[i];
+        s->learned_worth += (double)s->graph->arcs[i].capacity * price[i];
 }
 
 static void set_costs(banyan_multiplicative *s)
@@ -86,8 +86,8 @@ static void set_costs(banyan_multiplicative *s)
     for (int i = 0; i < graph->arc_count; i++) {
         double price = (double)s->price[i] / s->worth + s->term[i] / sum + FLOOR / capacities;
 
-        if (s->heeded)
-            price += s->heeded[i] / s->heeded_worth;
+        if (s->learned)
+            price += s->learned[i] / s->learned_worth;
         s->cost[i] = 1 + (int64_t)fmin(MOST_COST, COST_SCALE * price * capacities / graph->arc_count);
     }
 }

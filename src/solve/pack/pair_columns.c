@@ -21,7 +21,7 @@
 #define TOGETHER 3 /* pairs under the same prices: */
 #define PROOF 0.5  /* share of the division's prices in these, */
 #define STEEP 12   /* and beside them, a full arc costs 2^12 times as much as an empty one */
-#define HEED 0.5
+#define LEARNED_SHARE 0.5
 #define TURNS 5
 #define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
 #define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
@@ -424,7 +424,7 @@ static banyan_status take_weights(generator *g, banyan_error *err)
 /* The division's prices, and the more expensive the fuller an arc is. */
 static void price_loads(generator *g, const banyan_split *division, const double *load)
 {
-    double worth = 0, loaded = 0, heeded = 0, largest = 0, fullest = 1e-12;
+    double worth = 0, loaded = 0, learned = 0, largest = 0, fullest = 1e-12;
     int arcs = g->graph->arc_count;
 
     for (int i = 0; i < arcs; i++) {
@@ -434,13 +434,13 @@ static void price_loads(generator *g, const banyan_split *division, const double
     for (int i = 0; i < arcs; i++)
         loaded += exp2(STEEP * (load[i] / fullest - 1));
     for (int i = 0; i < arcs; i++) {
-        heeded += (double)g->graph->arcs[i].capacity * g->now[i];
+        learned += (double)g->graph->arcs[i].capacity * g->now[i];
     }
     for (int i = 0; i < arcs; i++) {
         double full = exp2(STEEP * (load[i] / fullest - 1)) / (double)g->graph->arcs[i].capacity;
 
         g->mixed[i] = PROOF * (double)division->price[i] / worth + (1 - PROOF) * full / loaded +
-                      (heeded > 0 ? HEED * g->now[i] / heeded : 0);
+                      (learned > 0 ? LEARNED_SHARE * g->now[i] / learned : 0);
         largest = fmax(largest, g->mixed[i]);
     }
     for (int i = 0; i < arcs; i++)
@@ -498,7 +498,7 @@ static banyan_status add_pairs(generator *g, const banyan_split *division, int f
     return status;
 }
 
-/* Where pairs fall short, the program's prices are heeded as well for some more, and again. */
+/* Where pairs fall short, the program's prices are followed as well for some more, and again. */
 static banyan_status follow(generator *g, const banyan_split *division, banyan_error *err)
 {
     double *load = banyan_alloc((size_t)g->graph->arc_count, sizeof *load);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/pack/pairs_with_relays.c: pipelined trees where links are asymmetric and idle nodes help. Cuts divide
- * the arcs as if that were all that matters (solve/cut/split.h), idle nodes that are alike taken together
+ * the arcs as if that were all that matters (solve/cut/split.h), idle nodes that are the same taken together
  * (solve/presolve/merge_twins.h); that gives a bound, and prices under which good trees are cheap, so that a
  * few hundred of them mostly reach the bound. Column generation goes on from there if they do not. */
 #include <math.h>
@@ -33,7 +33,7 @@
 #define SETTLED_ENOUGH 0.991 /* until they reach this, */
 #define TURNS 30             /* or after that many turns */
 #define LOWER 0.999          /* of a bound: another one than that, for which trees may be found better */
-#define SOFTLY 1.02          /* times the bound is proven by prices of many partitions, and they are heeded */
+#define SOFTLY 1.02 /* times the bound is proven by prices of many partitions, and they are followed */
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define MUCH 0.9                  /* of the bound will do on dense networks, once rebalanced */
 #define FITTED_TURNS 8            /* in that many turns, */
@@ -188,7 +188,7 @@ static banyan_status soften(const banyan_graph *graph, const banyan_split *divis
                             banyan_error *err)
 {
     double *width = banyan_alloc((size_t)graph->arc_count, sizeof *width),
-           *mixed = banyan_alloc((size_t)graph->arc_count, sizeof *mixed), dearest = 0, proven = 0;
+           *mixed = banyan_alloc((size_t)graph->arc_count, sizeof *mixed), highest = 0, proven = 0;
     banyan_soft_partitions *parts = NULL;
     banyan_status status = width && mixed ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -199,10 +199,10 @@ static banyan_status soften(const banyan_graph *graph, const banyan_split *divis
     if (!status)
         proven = banyan_soft_partitions_mix(parts, width, mixed);
     for (int i = 0; !status && i < graph->arc_count; i++)
-        dearest = fmax(dearest, mixed[i]);
+        highest = fmax(highest, mixed[i]);
     for (int i = 0; !status && i < graph->arc_count; i++)
         price[i] = proven > 0 && proven <= SOFTLY * division->bound_value
-                       ? (int64_t)nearbyint(mixed[i] / dearest * PRICE_SCALE)
+                       ? (int64_t)nearbyint(mixed[i] / highest * PRICE_SCALE)
                        : division->price[i];
     banyan_soft_partitions_destroy(parts);
     banyan_free(width);
@@ -238,10 +238,10 @@ static banyan_status settle_laden(const banyan_graph *graph, int limit, const ba
                                   const banyan_rebalance_problem *settle, banyan_pair_packing *out,
                                   banyan_error *err)
 {
-    banyan_falling_pairs_problem laden = {
+    banyan_falling_pairs_problem falling = {
         .price = settle->price, .root = division->root, .pair_limit = limit};
     banyan_pair_packing few = {.bound_value = division->bound_value};
-    banyan_status status = banyan_falling_pairs_find(graph, &laden, &few, err);
+    banyan_status status = banyan_falling_pairs_find(graph, &falling, &few, err);
 
     if (!status)
         status = banyan_rebalance_packing(graph, settle, &few, err);

@@ -16,7 +16,8 @@
 
 #include "core/alloc.h"
 
-#define ALIKE 0.05   /* of its width: cables that differ by no more are chosen from for another reason */
+#define SIMILAR_WIDTH                                                                                        \
+    0.05             /* of its width: cables that differ by no more are chosen from for another reason */
 #define LITTLE 1e-12 /* of what there was: nothing */
 #define MOST_ARCS 3  /* of a cable through idle nodes */
 
@@ -107,7 +108,7 @@ static int least_joined(const layout *l, int hub, int entering, int v, double wi
                 continue;
             if (round == 0)
                 nearest = fmin(nearest, off);
-            else if (off <= nearest + ALIKE * width && now < joined) {
+            else if (off <= nearest + SIMILAR_WIDTH * width && now < joined) {
                 joined = now;
                 best = arcs[j];
             }

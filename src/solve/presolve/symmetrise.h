@@ -14,7 +14,7 @@ typedef struct {
     int *arc;            /* per arc of the original: the one here that it is in, or -1 */
 } banyan_symmetrised;
 
-/* Nodes keep their numbers; all arcs between two nodes become one cable. Prices that are alike in both
+/* Nodes keep their numbers; all arcs between two nodes become one cable. Prices that are equal in both
  * directions say no more and no less of the original than of the mean network: a reduce tree and a broadcast
  * tree cost twice the cheapest tree, and the capacities of both directions together are worth as much. So the
  * bound of the mean network holds for the original, and mostly it is the best one. */

@@ -7,7 +7,7 @@
 #include "solve/pack/pair_columns.h"
 #include "solve/pack/tree_columns.h"
 
-/* Prices are alike both ways, whatever the widths are. Then a tree costs the same from whichever of its nodes
+/* Prices are equal both ways, whatever the widths are. Then a tree costs the same from whichever of its nodes
  * it is rooted, and as every tree holds all active nodes, one of these is as good a root as any node. */
 static int roots_are_alike(const banyan_graph *graph, const int64_t *price)
 {
@@ -34,11 +34,11 @@ static int64_t price_at(const banyan_graph *graph, const int64_t *price, int v, 
     return first[v] < first[v + 1] ? price[arc[first[v]]] : 0;
 }
 
-/* Every node active, and prices alike on all arcs that leave a node, and on all that enter one: each node but
+/* Every node active, and prices equal on all arcs that leave a node, and on all that enter one: each node but
  * the root has one edge up and one down, so that all trees of a root cost the same. 0: it is not so. */
 static int is_told_by_ends(const banyan_graph *graph, const int64_t *price, banyan_wide *least)
 {
-    int64_t dearest = 0;
+    int64_t highest = 0;
 
     if (!banyan_graph_all_active(graph))
         return 0;
@@ -49,9 +49,9 @@ static int is_told_by_ends(const banyan_graph *graph, const int64_t *price, bany
         if (out < 0 || in < 0)
             return 0;
         *least += (banyan_wide)out + in;
-        dearest = out + in > dearest ? out + in : dearest;
+        highest = out + in > highest ? out + in : highest;
     }
-    *least -= dearest;
+    *least -= highest;
     return 1;
 }
 

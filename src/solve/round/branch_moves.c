@@ -23,10 +23,10 @@
 
 #include "solve/round/branch_parts.h"
 
-#define NEARLY 0.95  /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 10     /* doublings of an arc's base price in the first round for each limit too much, */
-#define SLOWER 4     /* and half as many after that many rounds, so that prices converge, */
-#define DEAREST 1e12 /* up to this, and down to its inverse */
+#define NEARLY 0.95    /* of the limit: branches over arcs that bear more may move; firm: of all of it */
+#define LEARN 10       /* doublings of an arc's base price in the first round for each limit too much, */
+#define SLOWER 4       /* and half as many after that many rounds, so that prices converge, */
+#define MAX_PRICE 1e12 /* up to this, and down to its inverse */
 #define ROUNDS 8
 #define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
 #define IDLE_ROUNDS 2 /* after as many it ends */
@@ -276,7 +276,7 @@ static void learn(banyan_branch_mover *g, int round)
     for (int i = 0; i < g->graph->arc_count; i++) {
         double change = exp2(fmin(BANYAN_GRAFT_MOST, step * (g->load[i] / g->problem->limit[i] - 1)));
 
-        g->base[i] = fmax(1 / DEAREST, fmin(DEAREST, g->base[i] * change));
+        g->base[i] = fmax(1 / MAX_PRICE, fmin(MAX_PRICE, g->base[i] * change));
     }
 }
 

@@ -9,7 +9,7 @@
  *
  * Loads beyond the limits count by their squares, so what is too much spreads over an arc's neighbours, and
  * theirs, until there is room. Nodes stay in their trees. Cost: at an arc that bears too much, all pairs of
- * trees that are nearly alike in weight; some passes over these. */
+ * trees of nearly equal weight; some passes over these. */
 #include "solve/round/branch_parts.h"
 
 #define PASSES 8

@@ -53,9 +53,9 @@ typedef struct {
     double *weight;  /* per tree */
     double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
     banyan_lp *lp;   /* by which pairs were weighed last */
-} settler;
+} rebalancer;
 
-static void settler_fini(settler *s)
+static void rebalancer_fini(rebalancer *s)
 {
     banyan_free(s->limit);
     banyan_free(s->first);
@@ -68,14 +68,14 @@ static void settler_fini(settler *s)
     banyan_lp_destroy(s->lp);
 }
 
-static void aim_at(settler *s, double aim)
+static void aim_at(rebalancer *s, double aim)
 {
     s->aim = aim;
     for (int i = 0; i < s->graph->arc_count; i++)
         s->limit[i] = s->pair_count * (double)s->graph->arcs[i].capacity / aim;
 }
 
-static banyan_status settler_init(settler *s, banyan_error *err)
+static banyan_status rebalancer_init(rebalancer *s, banyan_error *err)
 {
     size_t arcs = (size_t)s->graph->arc_count;
 
@@ -92,7 +92,7 @@ static banyan_status settler_init(settler *s, banyan_error *err)
 }
 
 /* The weights, so that they are 1 on average. */
-static void scale_weights(settler *s, const double *weight)
+static void scale_weights(rebalancer *s, const double *weight)
 {
     double sum = 0, least;
 
@@ -104,7 +104,7 @@ static void scale_weights(settler *s, const double *weight)
 }
 
 /* Which pairs use each arc, and how often: first[] .. of pair[] and value[]. */
-static void list_users(settler *s, const banyan_trees *trees)
+static void list_users(rebalancer *s, const banyan_trees *trees)
 {
     int arcs = s->graph->arc_count;
 
@@ -135,7 +135,7 @@ static void list_users(settler *s, const banyan_trees *trees)
     s->first[0] = 0;
 }
 
-static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_error *err)
+static banyan_status make_lists(rebalancer *s, const banyan_trees *trees, banyan_error *err)
 {
     banyan_free(s->pair);
     banyan_free(s->value);
@@ -150,7 +150,7 @@ static banyan_status make_lists(settler *s, const banyan_trees *trees, banyan_er
 /* Prices of the arcs, the least in all by which every pair costs 1: this program has a row a pair, so it is
  * much smaller than that of the weights, which are what its rows are worth. Most trees are as they were the
  * last time, so it begins with those prices. */
-static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight, double *total,
+static banyan_status weigh(rebalancer *s, const banyan_trees *trees, double *weight, double *total,
                            banyan_error *err)
 {
     double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower);
@@ -178,14 +178,14 @@ static banyan_status weigh(settler *s, const banyan_trees *trees, double *weight
 }
 
 /* Whether enough may still be reached; before: what the turn began with. */
-static int is_in_reach(const settler *s, double before, double sum)
+static int is_in_reach(const rebalancer *s, double before, double sum)
 {
     double enough = s->problem->enough;
 
     return before > 0 ? sum + TURNS_TO_COME * (sum - before) >= enough : sum >= IN_REACH * enough;
 }
 
-static long count_attempts(const settler *s)
+static long count_attempts(const rebalancer *s)
 {
     int nodes = s->graph->node_count;
 
@@ -205,7 +205,7 @@ static banyan_status keep(const banyan_trees *trees, banyan_trees *best, banyan_
 }
 
 /* Edges move for the weights, and the pairs are weighed anew. */
-static banyan_status take_turn(settler *s, int more_hops, int is_firm, banyan_trees *trees, double *weight,
+static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan_trees *trees, double *weight,
                                double *sum, banyan_error *err)
 {
     banyan_subtree_moves_problem moves = {.root = s->root,
@@ -238,7 +238,7 @@ typedef struct {
     double *weight, total;
 } stand;
 
-static banyan_status keep_better(const settler *s, const banyan_trees *trees, const double *weight,
+static banyan_status keep_better(const rebalancer *s, const banyan_trees *trees, const double *weight,
                                  double sum, stand *best, banyan_error *err)
 {
     if (sum <= best->total)
@@ -249,8 +249,8 @@ static banyan_status keep_better(const settler *s, const banyan_trees *trees, co
 }
 
 /* Edges of the latest trees move for the best weights. */
-static banyan_status settle_edges(settler *s, banyan_trees *trees, double *weight, stand *best,
-                                  banyan_error *err)
+static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double *weight, stand *best,
+                                     banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int more = 1;
@@ -269,8 +269,8 @@ static banyan_status settle_edges(settler *s, banyan_trees *trees, double *weigh
 }
 
 /* Branches move: all arcs are levelled, then firmly held at a little more each time. */
-static banyan_status settle_branches(settler *s, banyan_trees *trees, double *weight, stand *best,
-                                     banyan_error *err)
+static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, double *weight, stand *best,
+                                        banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     double latest = 0, first = 0, gain, least = LEAST_GAIN * s->problem->aim;
@@ -308,17 +308,17 @@ banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance
                                banyan_trees *trees, const int *root, double *weight, double *total,
                                banyan_error *err)
 {
-    settler s = {
+    rebalancer s = {
         .graph = graph, .problem = problem, .root = root, .pair_count = (int)(trees->tree_count / 2)};
     stand best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
-    banyan_status status = settler_init(&s, err);
+    banyan_status status = rebalancer_init(&s, err);
 
     banyan_trees_init(&best.trees);
     if (!status && !best.weight)
         status = banyan_fail_memory(err);
     if (!status)
-        status = banyan_branch_moves_applies(graph) ? settle_branches(&s, trees, weight, &best, err)
-                                                    : settle_edges(&s, trees, weight, &best, err);
+        status = banyan_branch_moves_applies(graph) ? rebalance_branches(&s, trees, weight, &best, err)
+                                                    : rebalance_edges(&s, trees, weight, &best, err);
     *total = best.total;
     if (!status) {
         memcpy(weight, best.weight, (size_t)s.pair_count * sizeof *weight);
@@ -328,7 +328,7 @@ banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance
     }
     banyan_trees_fini(&best.trees);
     banyan_free(best.weight);
-    settler_fini(&s);
+    rebalancer_fini(&s);
     return status;
 }
 

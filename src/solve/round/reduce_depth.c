@@ -196,7 +196,7 @@ static size_t split(pool *p, size_t tree, double weight)
     return made;
 }
 
-/* How much less tree a hangs too low when x goes to b: all below x rise alike. */
+/* How much less tree a hangs too low when x goes to b: all below x rise equally. */
 static long gain_of(pool *p, size_t a, int x, int rise)
 {
     const int *depth = row(p->depth, p, a);

@@ -25,11 +25,11 @@
 #define BEHIND 0.02     /* nor where a node has that much less than in the beginning; */
 #define SCARCE 1.0      /* else by this, times the square of what is missing */
 #define FLOOR 0.01      /* of the mean price: arcs without one */
-#define CHANCE 0.05     /* of it at most at random: so trees are not all alike where arcs are */
+#define CHANCE 0.05     /* of it at most at random: so trees are not all the same where arcs are */
 #define USUAL_PAIRS 64. /* of more, as much less */
 #define COST_SCALE 1e6  /* of the mean price */
 #define NO_ROOM 1e12    /* and more, the less there is, */
-#define DEAREST 1e15    /* but no more: trees' costs are to fit */
+#define MAX_COST 1e15   /* but no more: trees' costs are to fit */
 #define LOST 5e-4       /* of the bound: if a pair loses more, those to come weigh */
 #define LOWER 0.93      /* as much, at most, */
 #define MOST_LOWERED 12
@@ -183,7 +183,7 @@ static int choose_root(const fitter *f)
     return best;
 }
 
-static double dearer(const fitter *f, double times, double plenty, int node)
+static double scarcity_cost(const fitter *f, double times, double plenty, int node)
 {
     double missing = fmax(0, plenty - times);
 
@@ -207,15 +207,14 @@ static void set_costs(fitter *f)
         const banyan_arc *arc = &f->graph->arcs[i];
         double cost = banyan_geometric_weights_cost(f->fit, i);
 
-        cost =
-            cost < 0
-                ? NO_ROOM *
-                      (2 - banyan_geometric_weights_left(f->fit, i) / banyan_geometric_weights_weight(f->fit))
-                : COST_SCALE *
-                      (cost / f->mean_price + f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) +
-                       dearer(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
-                       dearer(f, f->gets[arc->dst], f->plenty[f->graph->node_count + arc->dst], arc->dst));
-        f->cost[i] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
+        cost = cost < 0 ? NO_ROOM * (2 - banyan_geometric_weights_left(f->fit, i) /
+                                             banyan_geometric_weights_weight(f->fit))
+                        : COST_SCALE * (cost / f->mean_price +
+                                        f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) +
+                                        scarcity_cost(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
+                                        scarcity_cost(f, f->gets[arc->dst],
+                                                      f->plenty[f->graph->node_count + arc->dst], arc->dst));
+        f->cost[i] = 1 + (int64_t)(cost < MAX_COST ? cost : MAX_COST);
     }
 }
 

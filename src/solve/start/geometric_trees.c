@@ -2,7 +2,7 @@
 /* solve/start/geometric_trees.c: one tree after the other, from the heaviest on, each the cheapest under
  * costs that say what of its cables would be left over in the end (solve/start/geometric_weights.h). Besides,
  * each tree to come needs a cable of every worker: where these have little more left than that together, they
- * are more expensive, so that trees have few branches there. Where idle nodes help, prices heed all cuts that
+ * are more expensive, so that trees have few branches there. Where idle nodes help, prices follow all cuts that
  * are nearly the narrowest (solve/cut/near_minimum_cuts.h), and trees that would cost much more than the
  * least are lighter. Cost: a cheapest tree each. */
 #include "solve/start/geometric_trees.h"
@@ -19,13 +19,13 @@
 #define SCARCE 1.0      /* else by this, times the square of what is missing */
 #define FLOOR 0.01      /* of the mean price: cables without one */
 #define COST_SCALE 1e6  /* of the mean price */
-#define CHANCE 0.05     /* of it at most at random: so trees are not all alike where cables are */
+#define CHANCE 0.05     /* of it at most at random: so trees are not all the same where cables are */
 #define USUAL_TREES 64. /* of more, as much less */
 #define WELL 0.991      /* of the bound: no other weights are tried, */
 #define NEAR 0.95       /* nor below this part of the bound, */
 #define TRIED 2         /* before that many attempts where idle nodes help */
 #define NO_ROOM 1e12    /* and more, the less there is, */
-#define DEAREST 1e15    /* but no more: trees' costs are to fit */
+#define MAX_COST 1e15   /* but no more: trees' costs are to fit */
 #define LOST 1e-3       /* of the bound: if a tree loses more, those to come weigh */
 #define LOWER 0.93      /* as much, at most, */
 #define MOST_LOWERED 12
@@ -44,7 +44,7 @@ typedef struct {
     double *left, *mixed; /* per arc: for these; and prices, */
     double bound;         /* which prove this */
     banyan_random random;
-    double *plenty, *dearer;      /* per node: as above */
+    double *plenty, *scarcity;    /* per node: as above */
     double *width, *price, *uses; /* per cable */
     int64_t *cost;                /* per arc */
 } fitter;
@@ -57,7 +57,7 @@ static void fitter_fini(fitter *f)
     banyan_free(f->cable);
     banyan_free(f->arc);
     banyan_free(f->plenty);
-    banyan_free(f->dearer);
+    banyan_free(f->scarcity);
     banyan_free(f->width);
     banyan_free(f->price);
     banyan_free(f->uses);
@@ -107,13 +107,13 @@ static banyan_status fitter_init(fitter *f, banyan_error *err)
     f->cable = banyan_alloc(arcs, sizeof *f->cable);
     f->arc = banyan_alloc(arcs, sizeof *f->arc);
     f->plenty = banyan_alloc((size_t)graph->node_count, sizeof *f->plenty);
-    f->dearer = banyan_alloc((size_t)graph->node_count, sizeof *f->dearer);
+    f->scarcity = banyan_alloc((size_t)graph->node_count, sizeof *f->scarcity);
     f->width = banyan_alloc(arcs, sizeof(double));
     f->price = banyan_alloc(arcs, sizeof(double));
     f->uses = banyan_alloc(arcs, sizeof(double));
     f->cost = banyan_alloc(arcs, sizeof *f->cost);
-    if (!f->cable || !f->arc || !f->plenty || !f->dearer || !f->width || !f->price || !f->uses || !f->cost ||
-        !f->left || !f->mixed)
+    if (!f->cable || !f->arc || !f->plenty || !f->scarcity || !f->width || !f->price || !f->uses ||
+        !f->cost || !f->left || !f->mixed)
         return banyan_fail_memory(err);
     status = first_prices(f, err);
     if (status)
@@ -161,7 +161,7 @@ static void find_scarce(fitter *f)
         int v = f->graph->active[i];
         double missing = fmax(0, f->plenty[v] - left_at(f, v));
 
-        f->dearer[v] = SCARCE * f->mean_price * missing * missing;
+        f->scarcity[v] = SCARCE * f->mean_price * missing * missing;
     }
 }
 
@@ -190,8 +190,8 @@ static void set_costs(fitter *f)
                       (2 - banyan_geometric_weights_left(f->fit, i) / banyan_geometric_weights_weight(f->fit))
                 : COST_SCALE / f->mean_price *
                       (cost + f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) * f->mean_price +
-                       f->dearer[arc->src] + f->dearer[arc->dst]);
-        f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)(cost < DEAREST ? cost : DEAREST);
+                       f->scarcity[arc->src] + f->scarcity[arc->dst]);
+        f->cost[f->arc[i]] = f->cost[arc->twin] = 1 + (int64_t)(cost < MAX_COST ? cost : MAX_COST);
     }
 }
 

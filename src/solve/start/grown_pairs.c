@@ -6,11 +6,11 @@
  *      root ── a ── [s] ── c       A tree grows from its root (Takahashi and Matsuyama 1980): the active node
  *        |                         that is cheapest to reach from any node of the tree joins it, over nodes
  *        b                         that only forward ([s]) or that become part of the tree. Every arc that
- *                                  is used gets dearer at once, so that children are shared out; every hop
+ *                                  is used gets more expensive at once, so that children are shared out; every hop
  *                                  from the root costs something, so that trees are shallow.
  *
  * In-trees grow the same way against the arcs' directions. Cost: a shortest-path search a tree; where nodes
- * forward, one for each node that joins, as the arcs of a way get dearer for all ways that share them. */
+ * forward, one for each node that joins, as the arcs of a way get more expensive for all ways that share them. */
 #include "solve/start/grown_pairs.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ static int near_end(const grower *g, int arc, int is_out)
     return far_end(g, arc, !is_out);
 }
 
-/* Ways over the arcs of a node that so much leads to, to nodes that are not in the tree. */
+/* Ways over the arcs of a node that is reached at that cost, to nodes that are not in the tree. */
 static void relax(grower *g, int v, double cost, int hops, int is_out)
 {
     const int *first = is_out ? g->graph->out_first : g->graph->in_first,

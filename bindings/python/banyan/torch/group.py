@@ -212,18 +212,23 @@ class BanyanGroup(dist.ProcessGroup):
             self._lanes[device] = StreamLane(comm, device)
         return self._lanes[device]
 
-    def _on_stream(self, tensors, op):
-        sequence, lane = self._worker.next_sequence(), self._lane(tensors[0].device)
-        entry = recorder.add(self.recorded, "all_reduce", sequence, tensors, tensors)
+    def _lane_for(self, *tensors):
+        """Where the library can take them in the order of a stream; None: they go through the group's thread."""
+        return self._lane(tensors[0].device) if fits(tensors) else None
+
+    def _on_stream(self, name, work, inputs, outputs):
+        """A call that was put on a stream, as the flight recorder knows it."""
+        sequence = self._worker.next_sequence()
+        entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
         entry.started_ns = entry.created_ns
-        work = lane.allreduce(tensors, op)
         entry.is_done = work.is_completed
         return work
 
     def allreduce(self, tensors, opts=None):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if fits(tensors):
-            return self._on_stream(tensors, op)
+            work = self._lane(tensors[0].device).allreduce(tensors, op)
+            return self._on_stream("all_reduce", work, tensors, tensors)
         flats = [Flat([tensor], is_read=True) for tensor in tensors]
         kinds = [sum_type(flat.memory, op) for flat in flats]
 
@@ -239,6 +244,11 @@ class BanyanGroup(dist.ProcessGroup):
         return self.allreduce(tensors, opts)
 
     def reduce(self, tensors, opts=None):
+        lane = self._lane_for(_one(tensors, "reduce"))
+        if lane:
+            op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+            work = lane.reduce(tensors[0], op, _option(opts, "rootRank", 0))
+            return self._on_stream("reduce", work, tensors, tensors)
         flat = Flat([_one(tensors, "reduce")], is_read=True)
         datatype, op, width = sum_type(flat.memory, op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM)))
         root = _option(opts, "rootRank", 0)
@@ -258,6 +268,9 @@ class BanyanGroup(dist.ProcessGroup):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if any(part.numel() != output.numel() for part in parts):
             return self._reduce_scatter_uneven(output, parts, op)
+        lane = self._lane_for(output, *parts)
+        if lane:
+            return self._on_stream("reduce_scatter", lane.reduce_scatter(output, parts, op), parts, output)
         return self._reduce_scatter(output, Flat(parts, is_read=True), op)
 
     def _reduce_scatter(self, output, flat, op):
@@ -293,6 +306,9 @@ class BanyanGroup(dist.ProcessGroup):
                 f"reduce_scatter: {input.numel()} elements are not {self.size()} parts of {output.numel()}"
             )
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        lane = self._lane_for(output, input)
+        if lane:
+            return self._on_stream("reduce_scatter", lane.reduce_scatter(output, [input], op), input, output)
         return self._reduce_scatter(output, Flat([input], is_read=True), op)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
@@ -301,6 +317,10 @@ class BanyanGroup(dist.ProcessGroup):
     # Moves.
 
     def broadcast(self, tensors, opts=None):
+        lane = self._lane_for(_one(tensors, "broadcast"))
+        if lane:
+            work = lane.broadcast(tensors[0], _option(opts, "rootRank", 0))
+            return self._on_stream("broadcast", work, tensors, tensors)
         flat = Flat([_one(tensors, "broadcast")], is_read=True)
         root = _option(opts, "rootRank", 0)
 
@@ -325,10 +345,18 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do("all_gather", call, [input], outputs)
 
     def allgather(self, outputs, inputs, opts=None):
-        parts = _one(outputs, "all_gather")
+        parts, source = _one(outputs, "all_gather"), _one(inputs, "all_gather")
+        if all(bytes_of(part) == bytes_of(source) for part in parts) and len(parts) == self.size():
+            lane = self._lane_for(source, *parts)
+            if lane:
+                return self._on_stream("all_gather", lane.all_gather(parts, source, outputs), source, parts)
         return self._all_gather(Flat(parts, is_read=False), _one(inputs, "all_gather"), outputs)
 
     def _allgather_base(self, output, input, opts=None):
+        if bytes_of(output) == bytes_of(input) * self.size():
+            lane = self._lane_for(output, input)
+            if lane:
+                return self._on_stream("all_gather", lane.all_gather([output], input, output), input, output)
         return self._all_gather(Flat([output], is_read=False), input, output)
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
@@ -380,6 +408,10 @@ class BanyanGroup(dist.ProcessGroup):
         return self._all_to_all(outputs, inputs, outputs)
 
     def _all_to_all_even(self, output, input):
+        if bytes_of(output) == bytes_of(input):
+            lane = self._lane_for(output, input)
+            if lane:
+                return self._on_stream("all_to_all", lane.all_to_all(output, input, self.size()), input, output)
         source, into = Flat([input], is_read=True), Flat([output], is_read=False)
         if source.bytes != into.bytes:
             raise InvalidArgument(f"all_to_all: {source.bytes} bytes are sent, {into.bytes} expected")

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of CUDA tensors in stream order: no thread of ours, and the host waits for nothing.
+"""Collectives on CUDA tensors in stream order: the host waits for nothing.
 
     the caller's stream   ──computes──┐                       ┌──wait()──uses the result──
-    a stream of the group             └──all-reduce──event────┘
+    a stream of the group             └──collective──event────┘
 
-The group's own stream lets communication overlap with what the caller computes next. The calls have a communicator of
-their own, since they are made by the caller's thread and all others by the group's.
+The group's own stream lets communication overlap with what the caller computes next. The calls have communicators of
+their own, since they are made by the caller's thread and all others by the group's: one for all-reduce, which may go
+from GPU to GPU, and one for what always goes by way of the host, so that neither has to wait for the other's calls.
 """
 
 import torch
 from torch._C._distributed_c10d import Work
 
-from .tensors import sum_type
+from .tensors import bytes_of, sum_type
 from .work import make_future, remember
 
 
@@ -27,17 +28,18 @@ def fits(tensors):
 class StreamWork(Work):
     """Calls that a stream does. wait() makes the current stream wait, not the host."""
 
-    def __init__(self, lane, outputs, event):
+    def __init__(self, lane, communicator, outputs, event):
         super().__init__()
         self._lane = lane
+        self._communicator = communicator
         self._outputs = outputs
         self._event = event
         remember(self)
 
     def _check(self):
-        failure = self._lane.communicator.failure
+        failure = self._communicator.failure
         if failure is not None:
-            raise failure("the group has failed while a stream was in an all-reduce; its other calls say why")
+            raise failure("the group has failed while a stream was in a call; its other calls say why")
 
     def wait(self, timeout=None):
         self._check()
@@ -58,10 +60,10 @@ class StreamWork(Work):
         return self._event.query()
 
     def is_success(self):
-        return self.is_completed() and self._lane.communicator.failure is None
+        return self.is_completed() and self._communicator.failure is None
 
     def exception(self):
-        failure = self._lane.communicator.failure
+        failure = self._communicator.failure
         return None if failure is None else failure("the group has failed")
 
     def result(self):
@@ -70,12 +72,13 @@ class StreamWork(Work):
 
 
 class StreamLane:
-    """The stream and the communicator of one process group on one device."""
+    """The stream and the communicators of one process group on one device."""
 
     def __init__(self, communicator, device):
         self.communicator = communicator
         self.device = device
         self.stream = torch.cuda.Stream(device)
+        self._staged = None  # made by the first call that needs it, at the same place on every rank
 
     def allreduce(self, tensors, op):
         kinds = [sum_type(tensor, op) for tensor in tensors]
@@ -87,7 +90,69 @@ class StreamLane:
                 address, address, tensor.numel() * width, datatype, how, self.device.index, self.stream.cuda_stream
             )
             tensor.record_stream(self.stream)
-        return StreamWork(self, tensors, self.stream.record_event())
+        return StreamWork(self, self.communicator, tensors, self.stream.record_event())
+
+    def _call(self, tensors, outputs, call):
+        """call(communicator, (device, stream)) with tensors that are whole and lie on the device."""
+        if self._staged is None:
+            self._staged = self.communicator.split(0, self.communicator.rank)
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self.stream):
+            call(self._staged, (self.device.index, self.stream.cuda_stream))
+        for tensor in tensors:
+            tensor.record_stream(self.stream)
+        return StreamWork(self, self._staged, outputs, self.stream.record_event())
+
+    def broadcast(self, tensor, root):
+        address = tensor.data_ptr()
+        return self._call(
+            [tensor],
+            [tensor],
+            lambda comm, where: comm.broadcast_on_at(address, address, bytes_of(tensor), "uint8", root, where),
+        )
+
+    def reduce(self, tensor, op, root):
+        address, (datatype, how, width) = tensor.data_ptr(), sum_type(tensor, op)
+        return self._call(
+            [tensor],
+            [tensor],
+            lambda comm, where: comm.reduce_on_at(
+                address, address, tensor.numel() * width, datatype, how, root, where
+            ),
+        )
+
+    def all_gather(self, parts, source, given):
+        """parts: one tensor for all ranks' parts, or one for each."""
+
+        def call(comm, where):
+            into = parts[0] if len(parts) == 1 else source.new_empty((len(parts), *source.shape))
+            comm.all_gather_on_at(source.data_ptr(), into.data_ptr(), bytes_of(source), "uint8", where)
+            for number, part in enumerate(parts if len(parts) > 1 else []):
+                part.copy_(into[number].view(part.shape), non_blocking=True)
+
+        return self._call([*parts, source], given, call)
+
+    def reduce_scatter(self, output, parts, op):
+        """parts: one tensor with a part for every rank, or one for each."""
+        datatype, how, width = sum_type(output, op)
+
+        def call(comm, where):
+            source = parts[0] if len(parts) == 1 else torch.cat([part.reshape(-1) for part in parts])
+            comm.reduce_scatter_on_at(
+                source.data_ptr(), output.data_ptr(), output.numel() * width, datatype, how, where
+            )
+
+        return self._call([*parts, output], [output], call)
+
+    def all_to_all(self, output, source, size):
+        count = bytes_of(source) // size
+        return self._call(
+            [output, source],
+            output,
+            lambda comm, where: comm.all_to_all_on_at(source.data_ptr(), output.data_ptr(), count, "uint8", where),
+        )
 
     def close(self):
+        if self._staged is not None:
+            self._staged.close()
         self.communicator.close()

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device/staging_copy.c: how a call is cut into chunks, and their copies. All of them are put on the streams
+ * by the caller, in an order in which each waits for earlier ones only:
+ *
+ *     fetch 0 ... fetch 7,   store 0, fetch 8,   store 1, fetch 9,   ...          with eight slots in all
+ *
+ *     a fetch    waits until its slot has been stored; copies; says 'fetched'
+ *     a store    waits for 'reduced'; copies; is recorded as the slot's */
+#include <string.h>
+
+#include "device/staging_internal.h"
+
+banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const banyan_staging_call *call)
+{
+    banyan_staging_cut cut = {.call = call, .width = banyan_datatype_bytes(call->type)};
+    size_t line = 64 / cut.width, fit = staged->options.chunk_bytes / (size_t)call->slot_parts / cut.width;
+
+    cut.elements = fit > line ? fit / line * line : fit;
+    if (!cut.elements)
+        return cut;
+    cut.chunk_count = (call->count + cut.elements - 1) / cut.elements;
+    cut.lane_count = staged->options.lane_count;
+    if (cut.chunk_count < (size_t)cut.lane_count)
+        cut.lane_count = (int)cut.chunk_count;
+    return cut;
+}
+
+banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan_staging_cut *cut,
+                                            size_t chunk)
+{
+    size_t lanes = (size_t)cut->lane_count, first = (size_t)staged->tickets[cut->call->ticket].first_slot;
+
+    return &staged->lanes[chunk % lanes].slots[(first + chunk / lanes) % BANYAN_STAGING_SLOTS];
+}
+
+size_t banyan_staging_elements(const banyan_staging_cut *cut, size_t chunk)
+{
+    size_t left = cut->call->count - chunk * cut->elements;
+
+    return left < cut->elements ? left : cut->elements;
+}
+
+char *banyan_staging_results(const banyan_staging_cut *cut, const banyan_staging_slot *slot)
+{
+    size_t sent = (size_t)cut->call->send_parts * cut->elements * cut->width;
+
+    return cut->call->slot_parts == 1 ? slot->memory : slot->memory + sent;
+}
+
+static banyan_status copy(banyan_staging *staged, void *stream, void *into, const void *from, size_t bytes,
+                          banyan_error *err)
+{
+    if (staged->device)
+        return staged->table->copy(staged->device, stream, into, from, bytes, err);
+    memcpy(into, from, bytes);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_staging_fetch(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,
+                                   banyan_error *err)
+{
+    const banyan_staging_call *call = cut->call;
+    char *into = banyan_staging_slot_of(staged, cut, chunk)->memory;
+    const char *from = (const char *)call->send + chunk * cut->elements * cut->width;
+    size_t bytes = banyan_staging_elements(cut, chunk) * cut->width;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t i = 0; i < (size_t)call->send_parts && !status; i++)
+        status =
+            copy(staged, staged->fetching, into + i * bytes, from + i * call->count * cut->width, bytes, err);
+    return status;
+}
+
+banyan_status banyan_staging_store(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,
+                                   banyan_error *err)
+{
+    const banyan_staging_call *call = cut->call;
+    const char *from = banyan_staging_results(cut, banyan_staging_slot_of(staged, cut, chunk));
+    char *into = (char *)call->recv + chunk * cut->elements * cut->width;
+    size_t bytes = banyan_staging_elements(cut, chunk) * cut->width;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t i = 0; i < (size_t)call->recv_parts && !status; i++)
+        status =
+            copy(staged, staged->storing, into + i * call->count * cut->width, from + i * bytes, bytes, err);
+    return status;
+}
+
+/* ---- On the streams. */
+
+static banyan_device_word make_word(int is_wait, const banyan_staging_slot *slot, size_t offset,
+                                    uint32_t value)
+{
+    return (banyan_device_word){is_wait, slot->words_address + offset, value};
+}
+
+static banyan_status put_fetch(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,
+                               banyan_error *err)
+{
+    const banyan_staging_slot *slot = banyan_staging_slot_of(staged, cut, chunk);
+    banyan_device_word word = make_word(0, slot, offsetof(banyan_staging_words, fetched), 1);
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (slot->is_used)
+        status = staged->table->wait_event(staged->device, staged->fetching, slot->stored, err);
+    if (!status)
+        status = banyan_staging_fetch(staged, cut, chunk, err);
+    return status ? status : staged->table->words(staged->device, staged->fetching, &word, 1, err);
+}
+
+static banyan_status put_store(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,
+                               banyan_error *err)
+{
+    banyan_staging_slot *slot = banyan_staging_slot_of(staged, cut, chunk);
+    size_t reduced = offsetof(banyan_staging_words, reduced);
+    banyan_device_word words[] = {make_word(1, slot, reduced, 1), make_word(0, slot, reduced, 0)};
+    banyan_status status = staged->table->words(staged->device, staged->storing, words, 2, err);
+
+    if (!status)
+        status = banyan_staging_store(staged, cut, chunk, err);
+    if (!status)
+        status = staged->table->record(staged->device, staged->storing, slot->stored, err);
+    slot->is_used = 1;
+    return status;
+}
+
+static banyan_status put_chunks(banyan_staging *staged, const banyan_staging_cut *cut, banyan_error *err)
+{
+    size_t ahead = (size_t)cut->lane_count * BANYAN_STAGING_SLOTS;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t chunk = 0; chunk < cut->chunk_count && chunk < ahead && !status; chunk++)
+        status = put_fetch(staged, cut, chunk, err);
+    for (size_t chunk = 0; chunk < cut->chunk_count && !status; chunk++) {
+        status = put_store(staged, cut, chunk, err);
+        if (!status && chunk + ahead < cut->chunk_count)
+            status = put_fetch(staged, cut, chunk + ahead, err);
+    }
+    return status;
+}
+
+banyan_status banyan_staging_put(banyan_staging *staged, const banyan_staging_call *call, void *stream,
+                                 banyan_error *err)
+{
+    banyan_staging_cut cut = banyan_staging_cut_call(staged, call);
+    const banyan_staging_ticket *ticket = &staged->tickets[call->ticket];
+    const banyan_device_table *table = staged->table;
+    banyan_status status;
+
+    if (!staged->device || !table->words)
+        return BANYAN_SUCCESS;
+    status = table->record(staged->device, stream, ticket->begun, err);
+    if (!status)
+        status = table->wait_event(staged->device, staged->fetching, ticket->begun, err);
+    if (!status)
+        status = put_chunks(staged, &cut, err);
+    if (!status)
+        status = table->record(staged->device, staged->storing, ticket->done, err);
+    if (!status)
+        status = table->wait_event(staged->device, stream, ticket->done, err);
+    if (status)
+        atomic_store(&staged->is_broken, 1);
+    return status;
+}
