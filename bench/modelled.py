@@ -17,7 +17,7 @@ import sys
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 TIMEOUT_S = 600
 MODELS = ["resnet152", "densenet201", "inceptionv4", "bert_base"]
-POLICIES = "wfbp,single,mg-wfbp,asc-wfbp-printed,asc-wfbp,ddp,horovod,optimal:1,optimal:2"
+POLICIES = "wfbp,single,mg-wfbp,asc-wfbp-printed,asc-wfbp-theorem1,asc-wfbp-released,asc-wfbp,ddp,horovod,optimal:1,optimal:2"
 COST = "linear:1.4e-3,1.7e-9,1.5,1.6967e-9"
 
 # algorithm, flow, network, and the authors' cycles by size in KiB

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bootstrap/launch.h"
+#include "bootstrap/pmix.h"
 #include "cli.h"
 #include "core/alloc.h"
 
@@ -35,6 +36,9 @@ int bench_is_launched(int *rank, int *size)
     /* Where its ranks meet may be missing: joining then says so. */
     is_launched =
         !banyan_launch_detect(settings, look_up, NULL, &launch, NULL) || (launch.launcher && launch.size > 0);
+    if (is_launched && !launch.size)
+        is_launched = !banyan_pmix_count(
+            &launch.size, (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS), NULL);
     banyan_settings_destroy(settings);
     *rank = launch.rank;
     *size = launch.size;

@@ -125,8 +125,11 @@ static void print_end(const cli_arguments *arguments, const banyan_reproduction 
                       const banyan_reproduce_verdict *verdict, const char *folder, double seconds)
 {
     FILE *to = cli_has(arguments, "json") ? stderr : stdout;
+    char claims[256];
 
     fprintf(to, "%s", verdict->text ? verdict->text : "");
+    banyan_reproduction_format_claims(r, claims, sizeof claims);
+    fprintf(to, "%s\n", claims);
     fprintf(to,
             "%d figures and tables, %d comparisons in %.0f s; %d of %d recorded values reproduced; "
             "results are in %s/index.html\n",

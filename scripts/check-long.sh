@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
-# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
-# networks, a job of 256 processes, the Debian packages, then ten minutes of fuzzing, spread over the targets.
+# browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
+# networks, a job of 256 processes, ranks started by Hydra, Open MPI and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -41,6 +41,10 @@ scripts/browser.sh build/release/banyan
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
+# The same with 64 ranks, whose control tree has two levels, for a third of that time.
+cmake --build build/release -j "$jobs" --target test_multi_soak -- --quiet
+BANYAN_SOAK_RANKS=64 BANYAN_SOAK_SECONDS=$((${BANYAN_SOAK_SECONDS:-1800} / 3)) BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/release/tests/test_multi_soak
+
 # Speeds that change at random while ranks are killed and the others learn the network; needs root, and says so.
 BANYAN_SOAK_SECONDS=${BANYAN_DRIFT_SECONDS:-300} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_drift || [ $? = 77 ]
 
@@ -52,6 +56,11 @@ scripts/probe-networks.sh build/release/banyan
 # 256 processes: start, compute, split, lose ten at once, shrink; BANYAN_RANKS for more.
 cmake --build build/release -j "$jobs" --target bench_ranks -- --quiet
 bench/ranks.sh build/release/bench/bench_ranks "${BANYAN_RANKS:-256}"
+
+# Real launchers, as far as they are installed (mpich, openmpi-bin, libpmix2, slurm-wlm, munge); each says what is missing.
+for launcher in hydra openmpi slurm; do
+    bash tests/launchers/$launcher.sh "$PWD" "$PWD/build/release/banyan" || [ $? = 77 ]
+done
 
 # The Debian packages, installed and used in an overlay of this system; needs root, and says so.
 scripts/deb.sh

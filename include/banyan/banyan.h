@@ -159,8 +159,8 @@ BANYAN_API banyan_status banyan_comm_init_rank(banyan_comm **comm, int size, ban
                                                const banyan_config *config);
 
 /* Rank, number of ranks and meeting place are what the launcher says: BANYAN_RANK, BANYAN_SIZE and
- * BANYAN_ROOT, torchrun, Open MPI, PMIx, MVAPICH, MPICH and Intel MPI (PMI), Slurm. The secret is
- * BANYAN_SECRET or the content of BANYAN_SECRET_FILE. */
+ * BANYAN_ROOT, torchrun, Open MPI, MVAPICH, Flux, JSM, PALS, MPICH and Intel MPI (PMI), Slurm, PMIx, Kubeflow
+ * Trainer, Kubernetes. The secret is BANYAN_SECRET or the content of BANYAN_SECRET_FILE. */
 BANYAN_API banyan_status banyan_comm_init_env(banyan_comm **comm, const banyan_config *config);
 
 /* The ranks meet by the caller's own means (MPI, PyTorch's store, a file): all gets bytes from each of the

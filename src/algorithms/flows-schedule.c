@@ -315,6 +315,21 @@ static banyan_status cut_by_weight(const banyan_flows *flows, banyan_builder *bu
     return BANYAN_SUCCESS;
 }
 
+/* Parts of ranks are equal, so that their weights must add up to the same: they do, as whole numbers. */
+static banyan_status cut_by_rank(const banyan_flows *flows, banyan_builder *builder, banyan_error *err)
+{
+    size_t count = flows->flow_count;
+    int64_t *cut = banyan_alloc(count + 1, sizeof *cut);
+
+    if (!cut)
+        return banyan_fail_memory(err);
+    for (size_t i = 0; i < count; i++)
+        cut[i + 1] = cut[i] + (int64_t)flows->flows[i].weight;
+    banyan_builder_cut(builder, cut[count], cut, (int)count);
+    banyan_free(cut);
+    return BANYAN_SUCCESS;
+}
+
 banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem *problem,
                                  banyan_schedule **out, banyan_error *err)
 {
@@ -326,7 +341,9 @@ banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem
         return banyan_fail_memory(err);
     status = weaver_init(&w, flows, problem, err);
     banyan_problem_begin(problem, &w.builder);
-    if (!status)
+    if (!status && banyan_collective_parts(problem->collective, 2) > 1)
+        status = cut_by_rank(flows, &w.builder, err);
+    else if (!status)
         status = cut_by_weight(flows, &w.builder, err);
     if (!status)
         status = place_all(&w, err);

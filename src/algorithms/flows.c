@@ -244,6 +244,15 @@ void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const
     add_half(flows, graph, trees, out_tree, 0, flow);
 }
 
+void banyan_flows_add_one_way(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
+                              size_t tree, int root, int towards, double weight)
+{
+    banyan_flow_tree *flow = begin_flow(flows, root, weight);
+
+    if (flow)
+        add_half(flows, graph, trees, tree, towards, flow);
+}
+
 void banyan_flows_halve(banyan_flows *flows)
 {
     size_t count = flows->flow_count;

@@ -45,6 +45,10 @@ void banyan_flows_add_tree(banyan_flows *flows, const banyan_graph *graph, const
 void banyan_flows_add_pair(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
                            size_t in_tree, size_t out_tree, int root, int is_later, double weight);
 
+/* An out-tree alone, or (towards) an in-tree: for all-gather and reduce-scatter. */
+void banyan_flows_add_one_way(banyan_flows *flows, const banyan_graph *graph, const banyan_trees *trees,
+                              size_t tree, int root, int towards, double weight);
+
 /* Every flow becomes two of half its weight. */
 void banyan_flows_halve(banyan_flows *flows);
 
@@ -67,8 +71,9 @@ banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology
 
 int banyan_flows_depth(const banyan_flows *flows);
 
-/* Cuts the vector by weights, and gives every transfer the first round in which its data is there and its
- * links are free. */
+/* Cuts the vector by weights (all-gather and reduce-scatter: the part of each rank by the weights of its
+ * flows, which are whole numbers and come in the order of ranks), and gives every transfer the first round in
+ * which its data is there and its links are free. */
 banyan_status banyan_flows_build(const banyan_flows *flows, const banyan_problem *problem,
                                  banyan_schedule **out, banyan_error *err);
 

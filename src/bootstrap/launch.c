@@ -15,8 +15,9 @@ enum { MOST_RANKS = 1 << 20, FIRST_PORT = 20000, PORTS = 20000 };
 
 typedef struct {
     const char *launcher;
-    const char *rank, *size, *local_rank, *local_size; /* the local ones may be NULL: not told */
-    const char *job[2];                                /* the first that is set */
+    const char *rank, *size;             /* size NULL: PMIx knows */
+    const char *local_rank, *local_size; /* NULL: not told */
+    const char *job[2];                  /* the first that is set */
 } known_launcher;
 
 static const known_launcher known[] = {
@@ -32,12 +33,6 @@ static const known_launcher known[] = {
      "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-    {"PMIx",
-     "PMIX_RANK",
-     "PMIX_SIZE",
-     "PMIX_LOCAL_RANK",
-     "PMIX_LOCAL_SIZE",
-     {"PMIX_NAMESPACE", "SLURM_JOB_ID"}},
     {"MVAPICH",
      "MV2_COMM_WORLD_RANK",
      "MV2_COMM_WORLD_SIZE",
@@ -51,6 +46,7 @@ static const known_launcher known[] = {
      "JSM_NAMESPACE_LOCAL_RANK",
      "JSM_NAMESPACE_LOCAL_SIZE",
      {"LSB_JOBID", NULL}},
+    {"PALS", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE", {"PALS_APID", "PBS_JOBID"}},
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "SLURM_JOB_ID"}},
     {"Slurm",
      "SLURM_PROCID",
@@ -58,7 +54,10 @@ static const known_launcher known[] = {
      "SLURM_LOCALID",
      "SLURM_TASKS_PER_NODE",
      {"SLURM_JOB_ID", NULL}},
+    {"PMIx", "PMIX_RANK", NULL, NULL, NULL, {"PMIX_NAMESPACE", NULL}},
+    {"Kubeflow Trainer", "PET_NODE_RANK", "PET_NNODES", NULL, NULL, {"PET_MASTER_ADDR", NULL}},
     {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", NULL, NULL, {NULL, NULL}},
 };
 
 static banyan_status read_number(const char *name, const char *text, int low, int high, int *out,
@@ -96,15 +95,17 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
 static banyan_status read_known(const known_launcher *l, banyan_lookup lookup, void *context,
                                 banyan_launch *out, banyan_error *err)
 {
-    const char *size = lookup(context, l->size);
-    banyan_status status;
+    const char *size = l->size ? lookup(context, l->size) : NULL;
+    banyan_status status = BANYAN_SUCCESS;
 
     out->launcher = l->launcher;
-    if (!size)
+    if (l->size && !size)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "%s set %s but not %s", l->launcher, l->rank, l->size);
-    status = read_number(l->size, size, 1, MOST_RANKS, &out->size, err);
+    if (size)
+        status = read_number(l->size, size, 1, MOST_RANKS, &out->size, err);
     if (!status)
-        status = read_number(l->rank, lookup(context, l->rank), 0, out->size - 1, &out->rank, err);
+        status = read_number(l->rank, lookup(context, l->rank), 0, (size ? out->size : MOST_RANKS) - 1,
+                             &out->rank, err);
     if (!status)
         read_local(l, lookup, context, out);
     return status;
@@ -131,10 +132,28 @@ static void first_host(const char *list, char *out, size_t size)
              list[head] == '[' ? list + head + 1 : "");
 }
 
+/* One process per node is a rank by what a node is told; with several, torchrun knows which is which. */
+static banyan_status check_trainer(banyan_lookup lookup, void *context, const banyan_launch *launch,
+                                   banyan_error *err)
+{
+    const char *each = lookup(context, "PET_NPROC_PER_NODE");
+    int count = 1;
+
+    if (strcmp(launch->launcher, "Kubeflow Trainer") != 0 || !each ||
+        read_number("PET_NPROC_PER_NODE", each, 1, MOST_RANKS, &count, NULL) || count == 1)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_USAGE,
+                       "Kubeflow Trainer asks for PET_NPROC_PER_NODE=%d processes per node: start them with "
+                       "torchrun",
+                       count);
+}
+
 /* torchrun's own store has MASTER_PORT: ours is the next one. */
 static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
 {
-    const char *address = lookup(context, "MASTER_ADDR"), *port = lookup(context, "MASTER_PORT");
+    int is_trainer = !strcmp(out->launcher, "Kubeflow Trainer");
+    const char *address = lookup(context, is_trainer ? "PET_MASTER_ADDR" : "MASTER_ADDR");
+    const char *port = lookup(context, is_trainer ? "PET_MASTER_PORT" : "MASTER_PORT");
     const char *nodes = lookup(context, "SLURM_STEP_NODELIST");
     const char *leader = lookup(context, "LWS_LEADER_ADDRESS");
     int number = 0;
@@ -151,6 +170,45 @@ static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
         first_host(nodes, host, sizeof host);
         snprintf(out->root, sizeof out->root, "%s:%d", host, port_of(out->job));
     }
+}
+
+static int has_pmix(banyan_lookup lookup, void *context)
+{
+    return lookup(context, "PMIX_NAMESPACE") && lookup(context, "PMIX_RANK");
+}
+
+static int has_pmi(banyan_lookup lookup, void *context, int *fd)
+{
+    const char *socket = lookup(context, "PMI_FD");
+
+    return socket && !read_number("PMI_FD", socket, 0, MOST_RANKS, fd, NULL);
+}
+
+/* BANYAN_ROOT is an address, or says through what rank 0 tells the others where it is; where nobody says,
+ * PMIx does if it is there, which other users of it do not mind, else PMI. */
+static banyan_status find_meeting(banyan_lookup lookup, void *context, const char *root, banyan_launch *out,
+                                  banyan_error *err)
+{
+    int is_pmi = !strcmp(root, "pmi"), is_pmix = !strcmp(root, "pmix");
+
+    if (*root && !is_pmi && !is_pmix)
+        snprintf(out->root, sizeof out->root, "%.270s", root);
+    if (!is_pmi && !is_pmix && out->size && (out->root[0] || out->size == 1))
+        return BANYAN_SUCCESS;
+    if (!is_pmi && has_pmix(lookup, context))
+        out->meeting = BANYAN_MEET_BY_PMIX;
+    else if (!is_pmix && out->size && has_pmi(lookup, context, &out->pmi_fd))
+        out->meeting = BANYAN_MEET_BY_PMI;
+    else if (is_pmi || is_pmix)
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "BANYAN_ROOT=%s, but %s has not set %s", root,
+                           out->launcher, is_pmi ? "PMI_FD" : "PMIX_NAMESPACE and PMIX_RANK");
+    else
+        return banyan_fail(
+            err, BANYAN_INVALID_USAGE,
+            "%s does not say where ranks meet: set BANYAN_ROOT=HOST:PORT, an address of rank 0",
+            out->launcher);
+    out->root[0] = '\0';
+    return BANYAN_SUCCESS;
 }
 
 static banyan_status read_own(const banyan_settings *settings, banyan_launch *out, banyan_error *err)
@@ -186,14 +244,8 @@ banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_looku
     if (status)
         return status;
     find_root(lookup, context, out);
-    if (*root)
-        snprintf(out->root, sizeof out->root, "%.270s", root);
-    if (!out->root[0] && out->size > 1)
-        return banyan_fail(
-            err, BANYAN_INVALID_USAGE,
-            "%s does not say where ranks meet: set BANYAN_ROOT=HOST:PORT, an address of rank 0",
-            out->launcher);
-    return BANYAN_SUCCESS;
+    status = check_trainer(lookup, context, out, err);
+    return status ? status : find_meeting(lookup, context, root, out, err);
 }
 
 static banyan_status load_secret(const char *path, char *buffer, size_t bytes, banyan_error *err)

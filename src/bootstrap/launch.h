@@ -6,9 +6,14 @@
 #include "core/auth.h"
 #include "core/settings.h"
 
+/* Where ranks meet: at an address that all know, or where rank 0 tells through the launcher. */
+typedef enum { BANYAN_MEET_AT_ROOT, BANYAN_MEET_BY_PMI, BANYAN_MEET_BY_PMIX } banyan_launch_meeting;
+
 typedef struct {
     const char *launcher; /* 'torchrun' */
-    int rank, size;
+    int rank, size;       /* size 0: PMIx knows (bootstrap/pmix.h) */
+    banyan_launch_meeting meeting;
+    int pmi_fd;
     int local_rank, local_size; /* among the ranks of this host; -1 and 0: not said */
     char root[280];             /* HOST:PORT where ranks meet; empty: not known */
     char job[200];              /* what is the same in all processes of the job and no other; may be empty */
@@ -17,7 +22,7 @@ typedef struct {
 /* Gives the value of an environment variable, or NULL. */
 typedef const char *(*banyan_lookup)(void *context, const char *name);
 
-/* The first that has set its variables: own, torchrun, Open MPI, PMIx, MPICH/Intel (PMI), MVAPICH, Slurm.
+/* The first that has set its variables, in the order of the table in launch.c, after BANYAN_RANK.
  * INVALID_USAGE when none has. */
 banyan_status banyan_launch_detect(const banyan_settings *settings, banyan_lookup lookup, void *context,
                                    banyan_launch *out, banyan_error *err);

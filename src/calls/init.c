@@ -7,6 +7,8 @@
 
 #include "bootstrap/launch.h"
 #include "bootstrap/listen.h"
+#include "bootstrap/pmi.h"
+#include "bootstrap/pmix.h"
 #include "bootstrap/store.h"
 #include "calls/comm.h"
 #include "core/alloc.h"
@@ -19,6 +21,7 @@
 
 /* id: magic 0, family 8, port 12, scope 16, address 20, secret 36. */
 static const char id_magic[8] = "banyan1";
+enum { ID_DIGITS = 2 * sizeof(banyan_unique_id) };
 
 typedef struct {
     banyan_store_visit visit;
@@ -288,6 +291,58 @@ static banyan_status join_launched(const banyan_launch *launch, const banyan_sec
     return status;
 }
 
+/* An id in hexadecimal digits, which any launcher carries. */
+static void write_digits(const banyan_unique_id *id, char out[ID_DIGITS + 1])
+{
+    for (size_t i = 0; i < sizeof id->bytes; i++)
+        snprintf(out + 2 * i, 3, "%02x", (unsigned)(unsigned char)id->bytes[i]);
+}
+
+static banyan_status read_digits(const char *text, banyan_unique_id *out, banyan_error *err)
+{
+    unsigned byte;
+
+    for (size_t i = 0; i < sizeof out->bytes; i++) {
+        if (strspn(text + 2 * i, "0123456789abcdef") < 2 || sscanf(text + 2 * i, "%2x", &byte) != 1)
+            return banyan_fail(err, BANYAN_REMOTE_ERROR, "the launcher has changed what rank 0 has told");
+        out->bytes[i] = (char)(unsigned char)byte;
+    }
+    return BANYAN_SUCCESS;
+}
+
+/* Rank 0 serves the meeting where it likes, and tells the others where through the launcher. */
+static banyan_status join_told(banyan_launch *launch, int timeout_ms, const banyan_config *config,
+                               banyan_comm **out, banyan_error *err)
+{
+    char text[ID_DIGITS + 1] = "";
+    banyan_address address;
+    banyan_unique_id id;
+    banyan_secret secret = {{0}};
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!launch->size)
+        status = banyan_pmix_count(&launch->size, timeout_ms, err);
+    if (!status && launch->rank == 0) {
+        status = banyan_get_unique_id(&id);
+        if (status)
+            return banyan_fail(err, status, "rank 0 cannot open a place where ranks meet");
+        write_digits(&id, text);
+    }
+    if (!status && launch->meeting == BANYAN_MEET_BY_PMIX)
+        status = banyan_pmix_share(text, sizeof text, timeout_ms, err);
+    else if (!status)
+        status = banyan_pmi_share(launch->pmi_fd, launch->rank, text, sizeof text, timeout_ms, err);
+    if (!status)
+        status = read_digits(text, &id, err);
+    if (!status)
+        status = read_id(&id, &address, &secret, err);
+    if (!status)
+        status = join_at(&address, &secret, launch->rank, launch->size, config, 1, out, err);
+    banyan_auth_forget(text, sizeof text);
+    banyan_auth_forget(&secret, sizeof secret);
+    return status;
+}
+
 typedef struct {
     banyan_mpi_job job;
     int timeout_ms;
@@ -336,7 +391,7 @@ static banyan_status join_mpi(const banyan_settings *settings, const banyan_conf
 /* Whether MPI itself is where the ranks meet: it carries their bytes anyway, or its launcher does not say how
  * else. */
 static int meets_by_mpi(const banyan_settings *settings, const banyan_config *config,
-                        const banyan_launch *launch, banyan_status detected)
+                        const banyan_launch *launch)
 {
     const char *wish =
         config && config->magic == BANYAN_CONFIG_MAGIC &&
@@ -351,7 +406,7 @@ static int meets_by_mpi(const banyan_settings *settings, const banyan_config *co
         return 0;
     if (strstr(wish, "mpi"))
         return 1;
-    return detected && launch->launcher && launch->size > 0 && strcmp(launch->launcher, "PMI") == 0 &&
+    return launch->launcher && launch->size > 0 && !launch->root[0] && strcmp(launch->launcher, "PMI") == 0 &&
            banyan_plugin_find("mpi-mpich", folder, path, sizeof path);
 }
 
@@ -369,7 +424,7 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
     family = banyan_listen_family(settings);
     timeout_ms = (int)banyan_settings_integer(settings, BANYAN_SETTING_TIMEOUT_MS);
     status = banyan_launch_detect(settings, look_up, NULL, &launch, err);
-    if (meets_by_mpi(settings, config, &launch, status)) {
+    if (meets_by_mpi(settings, config, &launch)) {
         status = join_mpi(settings, config, comm, err);
         banyan_settings_destroy(settings);
         return status;
@@ -379,6 +434,8 @@ static banyan_status init_env(banyan_comm **comm, const banyan_config *config, b
     banyan_settings_destroy(settings);
     if (status)
         return status;
+    if (launch.meeting != BANYAN_MEET_AT_ROOT)
+        return join_told(&launch, timeout_ms, config, comm, err);
     banyan_auth_secret_from_text(text, &secret);
     status = join_launched(&launch, &secret, family, timeout_ms, config, comm, err);
     banyan_auth_forget(text, sizeof text);

@@ -112,7 +112,8 @@ banyan_status banyan_control_gather(banyan_control *control, const void *mine, s
                                     int64_t deadline_ns, banyan_error *err);
 
 /* A survivor's connection (BANYAN_HELLO_JOIN), the next one until the deadline: its socket and rank, or
- * -1. */
+ * -1. The event is written to while one waits; -1: nobody wants to know. */
+void banyan_control_announce_joiners(banyan_control *control, int event);
 int banyan_control_next_joiner(banyan_control *control, int64_t deadline_ns, int *rank);
 
 #endif

@@ -148,12 +148,19 @@ struct banyan_control {
     char *lost, *left, *silent, *joined; /* by rank */
     char *is_heard;                      /* at the root, by rank: something has come from it */
     int64_t *silent_since_ns;
-    uint64_t *left_after; /* calls, by rank */
-    joiner *joiners;
+    uint64_t *left_after;           /* calls, by rank */
+    joiner *joiners, **joiners_end; /* the oldest first */
+    int joiner_event;               /* -1: none */
     int gather_is_done;
     unsigned char *gathered;
     size_t gathered_bytes;
 };
+
+/* control.c: for other callers than the thread. The last two with the lock held: post puts a message into the
+ * outbox, 0 where there is no memory; wait_for_change returns 0 when the deadline has passed. */
+void banyan_control_wake(banyan_control *control);
+int banyan_control_post(banyan_control *control, int to, int type, const void *body, size_t bytes);
+int banyan_control_wait_for_change(banyan_control *control, int64_t deadline_ns);
 
 /* control.c: with the lock held: notes the first failure, and returns whether this was it. */
 int banyan_control_note_failure(banyan_control *control, banyan_status status, const char *sentence);

@@ -221,14 +221,18 @@ banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hell
 static void take_joiner(banyan_control *control, int rank, int fd)
 {
     joiner *j = banyan_alloc(1, sizeof *j);
+    uint64_t one = 1;
 
     if (!j) {
         close(fd);
         return;
     }
     pthread_mutex_lock(&control->lock);
-    *j = (joiner){control->joiners, fd, rank};
-    control->joiners = j;
+    *j = (joiner){NULL, fd, rank};
+    *control->joiners_end = j;
+    control->joiners_end = &j->next;
+    if (control->joiner_event >= 0 && write(control->joiner_event, &one, sizeof one) < 0)
+        one = 0; /* the counter is full: awake already */
     pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
 }

@@ -3,7 +3,7 @@
  * out of them later cannot accept the others' connections, and they would be waited for in vain.
  *
  * Certain to be opened are those of this rank itself, the control connections of its place in the
- * tree, a pidfd and a pipe for each rank of the same host where shared memory is used, and connections to two
+ * tree, a pidfd and a pipe for two ranks of the same host where shared memory is used, and connections to two
  * ranks of other hosts. Which other pairs are connected is the plans' affair, so all of them are only
  * wanted. */
 #include <stdio.h>
@@ -38,14 +38,15 @@ banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const 
     long connections = (long)world->meeting.connections * BANYAN_INTERFACES;
     long own = world->control ? OWN_LATER : OWN_AT_FIRST + OWN_LATER;
     int fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT);
-    long certain = own + (rank > 0) + banyan_tree_child_count(fanout, size, rank) + local * PER_LOCAL_RANK;
+    long certain = own + (rank > 0) + banyan_tree_child_count(fanout, size, rank) +
+                   (local < 2 ? local : 2) * PER_LOCAL_RANK;
     char what[64];
 
     if (connections > BANYAN_TCP_MAX_CONNECTIONS)
         connections = BANYAN_TCP_MAX_CONNECTIONS;
     snprintf(what, sizeof what, "rank %d of %d", rank, size);
     return banyan_descriptors_reserve(certain + (remote < 2 ? remote : 2) * world->meeting.connections,
-                                      certain + remote * connections + BANYAN_LISTENER_UNPROVEN +
-                                          BANYAN_CONTROL_MOST_CONNECTIONS,
+                                      certain + local * PER_LOCAL_RANK + remote * connections +
+                                          BANYAN_LISTENER_UNPROVEN + BANYAN_CONTROL_MOST_CONNECTIONS,
                                       what, spare, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/field_networks.c: networks as the evaluations of TE-CCL (Liu et al., SIGCOMM 2024, and
- * microsoft/TE-CCL) and TACOS (Won et al., MICRO 2024, and its tests) describe them. */
+ * microsoft/TE-CCL), TACOS (Won et al., MICRO 2024, and its tests) and ForestColl (Zhao et al., 2024, and
+ * liangyuRain/ForestColl) describe them. */
 #include "reproduce/field_networks.h"
 
 #include "topology/build.h"
@@ -95,6 +96,55 @@ banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err)
         for (int i = 0; i < 16; i += 2)
             banyan_topology_add_link(&builder, 16 * m + i + 1, 16 * (1 - m) + i, 12.5 * gigabyte,
                                      2.6 * microsecond);
+    }
+    return banyan_topology_builder_finish(&builder, out, err);
+}
+
+/* Eight GPUs on an NVSwitch, each with an adapter; those of even and odd GPUs have switches of their own. */
+banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err)
+{
+    banyan_topology_builder builder;
+    int net[2];
+
+    banyan_topology_builder_init(&builder, "a100");
+    for (int i = 0; i < 8 * machines; i++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+    for (int i = 0; i < 2; i++)
+        net[i] = banyan_topology_add_switch_f(&builder, "ib%d", i);
+    for (int m = 0; m < machines; m++) {
+        int inside = banyan_topology_add_switch_f(&builder, "nvsw%d", m);
+
+        for (int i = 0; i < 8; i++) {
+            banyan_topology_add_cable(&builder, 8 * m + i, inside, 300 * gigabyte, 0);
+            banyan_topology_add_cable(&builder, 8 * m + i, net[i % 2], 25 * gigabyte, 0);
+        }
+    }
+    return banyan_topology_builder_finish(&builder, out, err);
+}
+
+/* xGMI links of 50 GB/s between the 16 GPUs (dies) of eight MI250: pairs with i < j, and how many. */
+static const struct {
+    int i, j, count;
+} mi250[] = {{0, 1, 4},   {0, 4, 2},   {0, 8, 1},   {1, 5, 1},   {1, 9, 1},   {1, 10, 1},  {2, 3, 4},
+             {2, 6, 1},   {2, 9, 1},   {2, 10, 1},  {3, 7, 2},   {3, 11, 1},  {4, 5, 4},   {4, 6, 1},
+             {5, 6, 1},   {5, 7, 1},   {6, 7, 4},   {8, 9, 4},   {8, 12, 2},  {9, 13, 1},  {10, 11, 4},
+             {10, 14, 1}, {11, 15, 2}, {12, 13, 4}, {12, 14, 1}, {13, 14, 1}, {13, 15, 1}, {14, 15, 4}};
+
+banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err)
+{
+    banyan_topology_builder builder;
+    int net;
+
+    banyan_topology_builder_init(&builder, "mi250");
+    for (int i = 0; i < 16 * machines; i++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+    net = machines > 1 ? banyan_topology_add_switch(&builder, "ib") : -1;
+    for (int m = 0; m < machines; m++) {
+        for (size_t k = 0; k < sizeof mi250 / sizeof *mi250; k++)
+            banyan_topology_add_cable(&builder, 16 * m + mi250[k].i, 16 * m + mi250[k].j,
+                                      mi250[k].count * 50 * gigabyte, 0);
+        for (int i = 0; i < 16 && machines > 1; i++)
+            banyan_topology_add_cable(&builder, 16 * m + i, net, 16 * gigabyte, 0);
     }
     return banyan_topology_builder_finish(&builder, out, err);
 }

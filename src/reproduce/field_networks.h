@@ -3,6 +3,7 @@
 #ifndef BANYAN_REPRODUCE_FIELD_NETWORKS_H
 #define BANYAN_REPRODUCE_FIELD_NETWORKS_H
 
+#include "reproduce/reproduce.h"
 #include "topology/topology.h"
 
 /* A grid of workers with a speed for each dimension, in bytes a second; a ring of two is one cable. */
@@ -15,5 +16,15 @@ banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, ba
 /* TE-CCL's two or four NDv2 machines, and its two DGX-2. */
 banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error *err);
 banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
+
+/* Machines of eight A100, and of 16 dies of MI250, as ForestColl has them. */
+banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err);
+banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err);
+
+/* A schedule that TE-CCL published, beside ours. */
+banyan_status field_show_teccl(banyan_reproduction *r, banyan_error *err);
+
+/* Bine's evaluation: bytes between groups, over many allocations. */
+banyan_status field_show_allocations(banyan_reproduction *r, banyan_error *err);
 
 #endif

@@ -16,9 +16,21 @@ typedef struct {
 typedef struct {
     char *what, *reason; /* reason may be NULL */
     banyan_origin whose;
-    int is_statement; /* theirs is 1, and ours 1 where it holds, else 0 */
+    int is_statement; /* theirs is 1, and ours 1 where it holds, 0 where not, NAN where it cannot be tested */
     double theirs, ours;
 } figure_comparison;
+
+typedef enum { CLAIM_NONE, CLAIM_HOLDS, CLAIM_FAILS, CLAIM_NOT_TESTABLE } claim_verdict;
+
+#define CLAIM_TOLERANCE 0.1 /* share by which our number may differ from a paper's that counts as met */
+
+typedef struct {
+    int count[2][CLAIM_NOT_TESTABLE + 1]; /* of statements, of numbers; by verdict */
+} claim_tally;
+
+claim_verdict comparison_verdict(const figure_comparison *comparison);
+const char *claim_verdict_words(claim_verdict verdict);          /* "holds here" */
+const char *statement_words(const figure_comparison *statement); /* the same, of anybody */
 
 struct banyan_figure {
     banyan_reproduction *owner;
@@ -70,6 +82,9 @@ banyan_status paper_add_text(const banyan_reproduction *reproduction, const bany
                              banyan_text *text, banyan_error *err);
 banyan_status reproduction_add_page(const banyan_reproduction *reproduction, banyan_text *text,
                                     banyan_error *err);
+
+claim_tally tally_claims(const banyan_reproduction *reproduction, const banyan_paper *paper); /* NULL: all */
+void reproduction_add_claims(const banyan_reproduction *reproduction, banyan_text *text);     /* HTML */
 
 int paper_was_run(const banyan_reproduction *reproduction, const banyan_paper *paper);
 

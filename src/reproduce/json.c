@@ -44,7 +44,7 @@ static void add_comparison(const figure_comparison *c, banyan_text *text)
     add_string(text, "what", c->what);
     banyan_text_add(text, ",\"whose\":\"%s\",", origin_name(c->whose));
     if (c->is_statement) {
-        banyan_text_add(text, "\"holds\":%s,", c->ours != 0 ? "true" : "false");
+        banyan_text_add(text, "\"holds\":%s,", isnan(c->ours) ? "null" : c->ours != 0 ? "true" : "false");
     } else {
         add_number(text, "theirs", c->theirs);
         banyan_text_add(text, ",");

@@ -14,6 +14,7 @@ typedef struct {
     banyan_parameter parameter; /* an option of it; key NULL: none */
     banyan_flow_control flow;
     banyan_interface_kind interface_kind;
+    int is_sliced; /* pieces travel in slices, one behind the other */
 } multitree_rival;
 
 enum {
@@ -70,5 +71,8 @@ banyan_status multitree_fig9(banyan_reproduction *reproduction, multitree_torus 
 banyan_status multitree_fig10(banyan_reproduction *reproduction, banyan_error *err);
 banyan_status multitree_fig11(banyan_reproduction *reproduction, const multitree_torus *torus,
                               banyan_error *err);
+
+/* Fig. 2, schedule tables and strong scaling. */
+banyan_status multitree_text(banyan_reproduction *reproduction, banyan_error *err);
 
 #endif

@@ -11,7 +11,10 @@
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
+#include "schedule/slice.h"
 #include "simulate/fluid.h"
+
+enum { LEAST_SLICE_BYTES = 2048, MOST_SLICES = 16 };
 
 #define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
 
@@ -19,7 +22,7 @@ const multitree_rival multitree_rivals[RIVAL_COUNT] = {
     [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
     [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
     [RIVAL_DOUBLE_TREE] =
-        {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+        {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 1},
     [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
     [RIVAL_MULTITREE] =
         {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
@@ -133,6 +136,25 @@ static banyan_status run_flit(const banyan_schedule *schedule, const banyan_topo
     return BANYAN_SUCCESS;
 }
 
+/* Trees pass slices on, as in NCCL and the authors' program: of at least so many bytes, since a hop's latency
+ * is that of 2,400, and no more than so many, beyond which tori and meshes gain no more than a per cent. */
+static banyan_status slice(const multitree_run *run, banyan_schedule **schedule, banyan_error *err)
+{
+    size_t piece_bytes = run->bytes / (size_t)(*schedule)->piece_count,
+           count = piece_bytes / LEAST_SLICE_BYTES;
+    banyan_schedule *sliced;
+    banyan_status status;
+
+    if (count < 2)
+        return BANYAN_SUCCESS;
+    status = banyan_schedule_slice(*schedule, count < MOST_SLICES ? (int)count : MOST_SLICES, &sliced, err);
+    if (status)
+        return status;
+    banyan_schedule_destroy(*schedule);
+    *schedule = sliced;
+    return BANYAN_SUCCESS;
+}
+
 static banyan_status simulate(multitree_run *run, const banyan_problem *problem, banyan_error *err)
 {
     const banyan_algorithm *algorithm = banyan_algorithm_find(multitree_rivals[run->rival].algorithm);
@@ -144,6 +166,8 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
         return BANYAN_SUCCESS;
     if (!status)
         status = banyan_algorithm_build(algorithm, problem, &schedule, err);
+    if (!status && multitree_rivals[run->rival].is_sliced)
+        status = slice(run, &schedule, err);
     if (!status)
         status = run->by_fluid ? run_fluid(schedule, problem->topology, run, err)
                                : run_flit(schedule, problem->topology, run, err);

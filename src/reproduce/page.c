@@ -75,8 +75,11 @@ static void add_comparison(const figure_comparison *c, banyan_text *text)
     banyan_text_add(text, "<tr><td class=\"words\">%s</td><td class=\"words\">", whose_name(c->whose));
     banyan_text_add_xml(text, c->what);
     if (c->is_statement) {
-        banyan_text_add(text, "</td><td colspan=\"3\" class=\"%s\">%s", c->ours != 0 ? "good" : "bad",
-                        c->ours != 0 ? "holds here" : "does not hold here");
+        banyan_text_add(text, "</td><td colspan=\"3\" class=\"%s\">%s",
+                        isnan(c->ours) ? ""
+                        : c->ours != 0 ? "good"
+                                       : "bad",
+                        statement_words(c));
     } else {
         banyan_text_add(text, "</td><td>");
         add_short_number(text, c->theirs);
@@ -185,6 +188,7 @@ banyan_status reproduction_add_page(const banyan_reproduction *r, banyan_text *t
                           "<p>What papers report, what we find in our system, and why they differ where they "
                           "do. Full lines are ours, dashed ones come from elsewhere, diamonds are the "
                           "paper's.</p>\n");
+    reproduction_add_claims(r, text);
     add_index(r, text);
     for (int i = 0; !status && i < banyan_paper_count(); i++)
         if (paper_was_run(r, banyan_paper_at(i)))

@@ -148,22 +148,26 @@ void banyan_figure_compare(banyan_figure *figure, const char *what, banyan_origi
     add_comparison(figure, (figure_comparison){.whose = whose, .theirs = theirs, .ours = ours}, what, reason);
 }
 
-static void add_statement(banyan_figure *f, banyan_origin whose, const char *what, int holds,
+static void add_statement(banyan_figure *f, banyan_origin whose, const char *what, double holds,
                           const char *reason)
 {
-    add_comparison(f,
-                   (figure_comparison){.whose = whose, .is_statement = 1, .theirs = 1, .ours = holds ? 1 : 0},
+    add_comparison(f, (figure_comparison){.whose = whose, .is_statement = 1, .theirs = 1, .ours = holds},
                    what, reason);
 }
 
 void banyan_figure_state(banyan_figure *figure, const char *what, int holds, const char *reason)
 {
-    add_statement(figure, BANYAN_PAPERS, what, holds, reason);
+    add_statement(figure, BANYAN_PAPERS, what, holds != 0, reason);
 }
 
 void banyan_figure_claim(banyan_figure *figure, const char *what, int holds, const char *reason)
 {
-    add_statement(figure, BANYAN_OURS, what, holds, reason);
+    add_statement(figure, BANYAN_OURS, what, holds != 0, reason);
+}
+
+void banyan_figure_cannot_test(banyan_figure *figure, const char *what, const char *reason)
+{
+    add_statement(figure, BANYAN_PAPERS, what, NAN, reason);
 }
 
 banyan_status banyan_reproduction_create(banyan_reproduce_progress *progress, void *context,

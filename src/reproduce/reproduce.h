@@ -87,6 +87,9 @@ void banyan_figure_state(banyan_figure *figure, const char *what, int holds, con
 /* The same for a claim of our own. */
 void banyan_figure_claim(banyan_figure *figure, const char *what, int holds, const char *reason);
 
+/* A statement of the paper that cannot be tested here; the reason says why. */
+void banyan_figure_cannot_test(banyan_figure *figure, const char *what, const char *reason);
+
 /* Runs job(context, i) for i from 0 to count-1 on as many threads as there are processors (8 at the most);
  * each must keep to its own part of context. The bar moves with each. The first failure by number wins. */
 banyan_status banyan_reproduce_jobs(banyan_reproduction *reproduction, int count,
@@ -123,6 +126,9 @@ banyan_status banyan_reproduction_check(const banyan_reproduction *reproduction,
 /* What there is: figures, and comparisons with others' numbers. */
 int banyan_reproduction_figure_count(const banyan_reproduction *reproduction);
 int banyan_reproduction_comparison_count(const banyan_reproduction *reproduction);
+
+/* How many claims of papers hold, in one sentence; as snprintf. */
+int banyan_reproduction_format_claims(const banyan_reproduction *reproduction, char *buffer, size_t size);
 
 /* The text of NAME.txt for all papers that were run. The caller frees *out. */
 banyan_status banyan_reproduction_format_text(const banyan_reproduction *reproduction, char **out,

@@ -147,7 +147,7 @@ static void add_comparison(const figure_comparison *c, int width, banyan_text *t
     banyan_text_add(text, "  %-7s", whose_name(c->whose));
     add_padded(text, c->what, width, 0);
     if (c->is_statement) {
-        banyan_text_add(text, "  %s\n", c->ours != 0 ? "holds here" : "does not hold here");
+        banyan_text_add(text, "  %s\n", statement_words(c));
     } else {
         banyan_text_add(text, "  ");
         add_right(text, c->theirs);

@@ -113,19 +113,28 @@ static banyan_status create(const banyan_opening *opening, shm_endpoint **out, s
     return BANYAN_SUCCESS;
 }
 
-static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, banyan_error *err)
+/* Before anybody relies on it: a kernel that is older than Linux 5.3 does not know them. */
+static banyan_status try_pidfd(banyan_error *err)
+{
+    int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+    if (fd < 0)
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "pidfd_open: %s", strerror(errno));
+    close(fd);
+    return BANYAN_SUCCESS;
+}
+
+/* Seats are for hosts whose ranks fit around a board; elsewhere their address space would cost every process
+ * a page of page tables per rank. */
+static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, int has_board,
+                                 banyan_error *err)
 {
     shm_peer *peer = &e->peers[member];
     banyan_status status = banyan_shm_segment_attach(name, member, e->base.member_count, &peer->segment, err);
     char text[64];
 
-    if (!status)
+    if (!status && has_board)
         status = banyan_shm_seat_map(&peer->segment, &peer->seat, err); /* while it is there for certain */
-    if (!status) {
-        peer->pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
-        if (peer->pidfd < 0)
-            status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "pidfd_open: %s", strerror(errno));
-    }
     if (status) {
         peer->segment.pid = name->pid;
         banyan_error_prefix(err, banyan_shm_member_name(e, member, text, sizeof text));
@@ -140,26 +149,36 @@ static int core_count(void)
     return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
+static int is_local(const shm_name *name, const shm_name *mine)
+{
+    return name->magic == mine->magic && name->host == mine->host && !name->is_broken;
+}
+
 /* Maps the header of everybody on this host. */
 static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_error *err)
 {
     const shm_name *mine = &names[e->base.member];
     banyan_status status;
-    int local = 0;
+    int local = 0, ranks = 0;
 
+    for (int i = 0; i < e->base.member_count; i++) {
+        local += is_local(&names[i], mine);
+        ranks += is_local(&names[i], mine) && e->peers[i].rank >= 0;
+    }
     e->first_member = -1;
     e->is_whole = 1;
-    status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
+    status = try_pidfd(err);
+    if (!status)
+        status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
     for (int i = 0; i < e->base.member_count && !status; i++) {
-        if (names[i].magic != mine->magic || names[i].host != mine->host || names[i].is_broken) {
+        if (!is_local(&names[i], mine)) {
             e->is_whole &= names[i].magic == 0; /* in no process */
             continue;
         }
-        local++;
         if (e->first_member < 0)
             e->first_member = i;
         if (i != e->base.member)
-            status = attach_peer(e, i, &names[i], err);
+            status = attach_peer(e, i, &names[i], ranks <= BANYAN_BOARD_MOST_MEMBERS, err);
     }
     e->spins = local <= core_count() ? SPINS_ALONE : SPINS_CROWDED;
     e->yields = local <= core_count() ? 0 : YIELDS_CROWDED;

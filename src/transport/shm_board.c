@@ -25,8 +25,14 @@ static int rank_count(const shm_endpoint *e)
 
 static banyan_status sit_down(shm_endpoint *e, const int *members, int count, banyan_error *err)
 {
-    banyan_board *board = banyan_alloc(1, sizeof *board);
+    banyan_board *board;
+    banyan_status status = BANYAN_SUCCESS;
 
+    for (int i = 0; i < count && !status; i++)
+        status = banyan_shm_watch(e, members[i], err);
+    if (status)
+        return status;
+    board = banyan_alloc(1, sizeof *board);
     if (!board)
         return banyan_fail_memory(err);
     board->count = count;

@@ -151,6 +151,9 @@ banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, i
     if (to_peer > BANYAN_TRANSPORT_MAX_STREAMS || from_peer > BANYAN_TRANSPORT_MAX_STREAMS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "more than %d streams between members %d and %d",
                            BANYAN_TRANSPORT_MAX_STREAMS, base->member, peer);
+    status = banyan_shm_watch(e, peer, err);
+    if (status)
+        return status;
     try_reading(e, &e->peers[peer]);
     if (to_peer > e->peers[peer].to_count)
         status = add_senders(e, peer, to_peer, err);

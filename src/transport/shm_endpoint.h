@@ -22,9 +22,10 @@ typedef struct {
 } shm_own_region;
 
 typedef struct {
-    shm_segment segment; /* header NULL: not on this host, or in no process */
-    int rank;            /* to name it by; -1: a relay */
-    int pidfd;
+    shm_segment segment;  /* header NULL: not on this host, or in no process */
+    int rank;             /* to name it by; -1: a relay */
+    int pidfd;            /* of a peer that plans use; -1: not yet */
+    int has_ended;        /* it had when we looked first */
     _Atomic int knock_fd; /* plus 1; 0: not opened yet */
     int reads_process;    /* we can read its memory; */
     int read_problem;     /* otherwise why not: errno, 0 when it was not wanted or does not pay */
@@ -66,7 +67,10 @@ typedef struct {
 /* 'rank 3' or 'relay node 7', then the process. */
 const char *banyan_shm_member_name(const shm_endpoint *endpoint, int member, char *buffer, size_t size);
 
-/* Whether its process has ended without closing its endpoint. */
+/* From now on we notice its end. Descriptors are for those who wait for each other: the peers of a plan. */
+banyan_status banyan_shm_watch(shm_endpoint *endpoint, int member, banyan_error *err);
+
+/* Whether its process, which we watch, has ended without closing its endpoint. */
 int banyan_shm_is_lost(const shm_peer *peer);
 
 /* Tells the peer that something has changed. */

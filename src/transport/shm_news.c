@@ -5,17 +5,20 @@
  * Everybody has mapped everybody's header. To ring is to count up the listener's bell and, only when it
  * sleeps, to wake it: by futex, or through a pipe when it sleeps in poll. An abort is written into the own
  * header and then made known by one compare-and-swap in the first member's, so a process that dies half way
- * leaves nothing half done. The dead are found by those who wait: every 100 ms of waiting they ask the
- * kernel, through pidfds, who has ended; nobody sends heartbeats. */
+ * leaves nothing half done. The dead are found by those who wait for them: every 100 ms of waiting a member
+ * asks the kernel, through pidfds, who of its plans' peers has ended, and tells all; nobody sends
+ * heartbeats. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "transport/shm_endpoint.h"
+#include "transport/socket.h"
 
 #define CHECK_NS INT64_C(100000000)
 
@@ -110,12 +113,30 @@ banyan_status banyan_shm_failure(banyan_endpoint *base, banyan_error *err)
                        (int)sizeof header->failure_text - 1, header->failure_text);
 }
 
+/* The number of a process that has ended may be another's by now: whoever holds the segment after its pidfd
+ * was opened is the one. */
+banyan_status banyan_shm_watch(shm_endpoint *e, int member, banyan_error *err)
+{
+    shm_peer *peer = &e->peers[member];
+    char name[64];
+
+    if (peer->pidfd >= 0 || peer->has_ended || !peer->segment.header)
+        return BANYAN_SUCCESS;
+    peer->pidfd = (int)syscall(SYS_pidfd_open, peer->segment.pid, 0);
+    if (peer->pidfd < 0 && errno != ESRCH)
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s: pidfd_open: %s%s",
+                           banyan_shm_member_name(e, member, name, sizeof name), strerror(errno),
+                           banyan_socket_advice(errno));
+    peer->has_ended = peer->pidfd < 0 || !banyan_shm_segment_is_held(&peer->segment);
+    return BANYAN_SUCCESS;
+}
+
 /* A process that has closed its endpoint may go; one that has not was killed or fell. */
 int banyan_shm_is_lost(const shm_peer *peer)
 {
     struct pollfd look = {.fd = peer->pidfd, .events = POLLIN};
 
-    return peer->segment.header && peer->pidfd >= 0 && poll(&look, 1, 0) > 0 &&
+    return (peer->has_ended || (peer->pidfd >= 0 && poll(&look, 1, 0) > 0)) && peer->segment.header &&
            !atomic_load(&peer->segment.header->is_closed);
 }
 

@@ -170,8 +170,12 @@ static int is_named(int fd, const shm_name *name, size_t bytes)
 banyan_status banyan_shm_segment_attach(const shm_name *name, int member, int member_count, shm_segment *out,
                                         banyan_error *err)
 {
-    shm_segment segment = {
-        .header_bytes = header_bytes(member_count), .fd = -1, .peer_fd = name->fd, .pid = name->pid};
+    shm_segment segment = {.header_bytes = header_bytes(member_count),
+                           .fd = -1,
+                           .peer_fd = name->fd,
+                           .pid = name->pid,
+                           .device = name->device,
+                           .inode = name->inode};
     int fd = banyan_shm_open_descriptor(name->pid, name->fd, O_RDWR);
 
     if (fd < 0)
@@ -201,6 +205,16 @@ void banyan_shm_segment_fini(shm_segment *segment)
     if (segment->fd >= 0)
         close(segment->fd);
     segment->header = NULL;
+}
+
+int banyan_shm_segment_is_held(const shm_segment *segment)
+{
+    struct stat facts;
+    char path[48];
+
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)segment->pid, segment->peer_fd);
+    return !stat(path, &facts) && (uint64_t)facts.st_dev == segment->device &&
+           (uint64_t)facts.st_ino == segment->inode;
 }
 
 shm_lane *banyan_shm_lane(const shm_segment *segment, int way, int peer)

@@ -27,6 +27,7 @@ typedef struct {
     int fd;       /* own: the segment; -1 for a peer's */
     int peer_fd;  /* a peer's: its number there; opened for the moment of mapping */
     pid_t pid;
+    uint64_t device, inode; /* a peer's */
 } shm_segment;
 
 /* One mapped chunk. */
@@ -42,6 +43,10 @@ banyan_status banyan_shm_segment_create(int member, int member_count, size_t slo
 banyan_status banyan_shm_segment_attach(const shm_name *name, int member, int member_count, shm_segment *out,
                                         banyan_error *err);
 void banyan_shm_segment_fini(shm_segment *segment);
+
+/* Whether the peer's process still holds the segment: one that has ended does not, nor another that has got
+ * its number. */
+int banyan_shm_segment_is_held(const shm_segment *segment);
 
 shm_lane *banyan_shm_lane(const shm_segment *segment, int way, int peer);
 

@@ -24,7 +24,7 @@
 #include "transport/plugin.h"
 #include "unit/test.h"
 
-enum { MOST_RANKS = 16, CARD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
+enum { MOST_RANKS = 64, CARD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
 
 /* Sanitizers and busy machines slow everything down: what must happen may take long. */
 enum { JOB_SECONDS = 240, CALL_MS = 60000 };

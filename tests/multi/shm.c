@@ -409,6 +409,62 @@ TEST(a_knock_at_a_member_that_has_died_does_no_harm)
     assert_true(WIFSIGNALED(p.ends[1]) && WTERMSIG(p.ends[1]) == SIGKILL);
 }
 
+/* ---- who is watched ---- */
+
+static int count_pidfds(void)
+{
+    char path[40], target[40];
+    int count = 0;
+
+    for (int fd = 0; fd < 256; fd++) {
+        ssize_t length;
+
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        length = readlink(path, target, sizeof target - 1);
+        target[length < 0 ? 0 : length] = '\0';
+        count += strstr(target, "pidfd") != NULL;
+    }
+    return count;
+}
+
+/* Member 3 dies before its neighbour connects to it: the neighbour finds that out, and tells all. */
+static void watch_the_next(child *self, void *argument)
+{
+    banyan_endpoint *endpoint = open_in(self, BANYAN_SHM_BEST, 0);
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_error err = {""};
+
+    (void)argument;
+    REQUIRE(count_pidfds() == 0, "%d pidfds before anybody is connected", count_pidfds());
+    if (self->member < 2)
+        REQUIRE(!shm->connect(endpoint, 1 - self->member, 1, 1, 0, &err), "%s", err.text);
+    if (self->member < 2)
+        REQUIRE(count_pidfds() == 1, "%d pidfds with one peer", count_pidfds());
+    meet(self);
+    if (self->member == 3)
+        kill(getpid(), SIGKILL);
+    if (self->member == 2) {
+        while (banyan_shm_segment_is_held(&((shm_endpoint *)endpoint)->peers[3].segment))
+            usleep(1000);
+        REQUIRE(!shm->connect(endpoint, 3, 1, 1, 0, &err), "%s", err.text);
+        REQUIRE(count_pidfds() <= 1, "%d pidfds", count_pidfds());
+    }
+    while (!status || status == BANYAN_TIMEOUT)
+        status = shm->wait(endpoint, banyan_clock_ns() + INT64_C(20000000000), &err);
+    REQUIRE(status == BANYAN_PEER_LOST && strstr(err.text, "rank 3 (process "), "%s", err.text);
+    shm->close(endpoint);
+}
+
+TEST(only_peers_of_plans_are_watched_and_one_that_died_before_is_found)
+{
+    processes p = {.member_count = 4, .body = watch_the_next, .seconds = 60};
+
+    run_processes(&p);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(p.ends[i], 0);
+    assert_true(WIFSIGNALED(p.ends[3]) && WTERMSIG(p.ends[3]) == SIGKILL);
+}
+
 /* ---- running out of memory ---- */
 
 static void open_with_little_memory(child *self, void *argument)
@@ -562,6 +618,7 @@ int main(void)
         cmocka_unit_test(a_member_can_sleep_in_poll_and_is_woken),
         cmocka_unit_test(a_late_knock_disturbs_one_sleep_and_no_more),
         cmocka_unit_test(a_knock_at_a_member_that_has_died_does_no_harm),
+        cmocka_unit_test(only_peers_of_plans_are_watched_and_one_that_died_before_is_found),
         cmocka_unit_test(every_allocation_may_fail_and_the_others_hear_of_it),
         cmocka_unit_test(an_abort_from_another_thread_wakes_all_and_the_first_one_counts),
         cmocka_unit_test(wrong_openings_are_refused_with_a_sentence),

@@ -5,18 +5,20 @@
  * process, no shared memory, socket or process on the machine.
  *
  * BANYAN_SOAK_SECONDS says for how long (2 by default; `make check-long` gives it half an hour), BANYAN_SEED
- * where it begins. */
+ * where it begins, and BANYAN_SOAK_RANKS with how many ranks each job begins (by default 3 to 6 in turn,
+ * until two are left); jobs of more than six end when they have lost four. */
 #include "core/random.h"
 #include "jobs.h"
 
-enum { MOST = 6, LEAST_LEFT = 2, FIRST_ROUND_MS = 8000, LAST_ROUND_MS = 64000, MOST_COUNT = 50000 };
+enum { MOST_DRAWN = 6, LEAST_LEFT = 2, FIRST_ROUND_MS = 8000, LAST_ROUND_MS = 64000, MOST_COUNT = 50000 };
 
 /* How a rank ends where a machine that does much else leaves it too little time: the job is done again, with
  * twice as much. */
 enum { LATE = 3 };
 
 static int round_ms;
-static uint64_t seed; /* of this job; ranks are forked after it is set */
+static int least_left; /* of this job */
+static uint64_t seed;  /* of this job; ranks are forked after it is set */
 static char folder[64];
 
 typedef struct {
@@ -124,7 +126,7 @@ static int live(job_rank *self)
     EXPECT(!banyan_comm_init_rank(&comm, size, id, self->rank, &config), "seed %llu: init: %s",
            (unsigned long long)seed, sentence);
     EXPECT(seed / 3 % 2 == 0 || !banyan_mem_alloc(&shared_data, sizeof private_data), "no memory");
-    while (size > LEAST_LEFT && !how)
+    while (size > least_left && !how)
         how = live_a_round(self, &comm, shared_data ? shared_data : private_data, &size, &random);
     if (how)
         return how;
@@ -153,7 +155,7 @@ static int run_job(int size)
 {
     job j = job_start(size, live);
     double until_s = banyan_clock_s() + JOB_SECONDS;
-    int ended[MOST], how, left = size, is_late = 0;
+    int ended[MOST_RANKS], how, left = size, is_late = 0;
 
     memset(ended, -1, sizeof ended);
     while (left) {
@@ -164,7 +166,7 @@ static int run_job(int size)
                 is_late |= ended[i] == LATE;
                 left--;
             }
-        if (count_survivors(ended, size) == LEAST_LEFT || is_late || banyan_clock_s() > until_s)
+        if (count_survivors(ended, size) == least_left || is_late || banyan_clock_s() > until_s)
             for (int i = 0; i < size; i++)
                 if (j.processes[i])
                     kill(j.processes[i], SIGKILL);
@@ -173,7 +175,7 @@ static int run_job(int size)
     job_free(&j);
     if (is_late)
         return 0;
-    if (count_survivors(ended, size) != LEAST_LEFT)
+    if (count_survivors(ended, size) != least_left)
         fail_msg("seed %llu: %d of %d ranks survived", (unsigned long long)seed, count_survivors(ended, size),
                  size);
     for (int i = 0; i < size; i++)
@@ -189,6 +191,17 @@ static long setting(const char *name, long fallback)
     return text && *text ? atol(text) : fallback;
 }
 
+static int draw_size(void)
+{
+    long wanted = setting("BANYAN_SOAK_RANKS", 0);
+    int size = 3 + (int)(seed * 2654435761u % (MOST_DRAWN - 2));
+
+    if (wanted)
+        size = (int)(wanted < 3 ? 3 : wanted > MOST_RANKS ? MOST_RANKS : wanted);
+    least_left = size > MOST_DRAWN ? size - MOST_DRAWN + LEAST_LEFT : LEAST_LEFT;
+    return size;
+}
+
 TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
 {
     static const char *const transports[] = {"tcp", "auto", "shm"};
@@ -197,9 +210,11 @@ TEST(ranks_that_die_and_stop_at_random_leave_nothing_behind)
 
     seed = (uint64_t)setting("BANYAN_SEED", 1);
     do {
+        int size = draw_size();
+
         setenv("BANYAN_TRANSPORT", transports[seed % 3], 1);
-        losses += 3 + (int)(seed * 2654435761u % (MOST - 2)) - LEAST_LEFT;
-        for (round_ms = FIRST_ROUND_MS; !run_job(3 + (int)(seed * 2654435761u % (MOST - 2))); round_ms *= 2)
+        losses += size - least_left;
+        for (round_ms = FIRST_ROUND_MS; !run_job(size); round_ms *= 2)
             late++;
         seed++;
         jobs++;

@@ -187,7 +187,32 @@ TEST(every_launcher_is_recognised)
     static const char *const open_mpi[] = {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
                                            "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=x", NULL};
     static const char *const pmi[] = {"PMI_RANK=0", "PMI_SIZE=2", "BANYAN_ROOT=h:2", NULL};
-    static const char *const pmix[] = {"PMIX_RANK=0", "PMIX_SIZE=2", "BANYAN_ROOT=h:2", NULL};
+    static const char *const pmix[] = {"PMIX_RANK=3", "PMIX_NAMESPACE=prterun-1", NULL};
+    static const char *const slurm_pmix[] = {"PMIX_RANK=1",
+                                             "PMIX_NAMESPACE=slurm.pmix.42.0",
+                                             "SLURM_PROCID=1",
+                                             "SLURM_NTASKS=2",
+                                             "SLURM_JOB_ID=42",
+                                             "SLURM_STEP_NODELIST=n1,n2",
+                                             NULL};
+    static const char *const hydra[] = {"PMI_RANK=1", "PMI_SIZE=2", "PMI_FD=7", NULL};
+    static const char *const slurm_told[] = {"SLURM_PROCID=1",
+                                             "SLURM_NTASKS=2",
+                                             "SLURM_JOB_ID=42",
+                                             "PMI_FD=5",
+                                             "SLURM_STEP_NODELIST=n1,n2",
+                                             "BANYAN_ROOT=pmi",
+                                             NULL};
+    static const char *const pals[] = {"PALS_RANKID=4", "PMI_RANK=4", "PMI_SIZE=8", "BANYAN_ROOT=h:2", NULL};
+    static const char *const trainer[] = {"PET_NODE_RANK=1",
+                                          "PET_NNODES=2",
+                                          "PET_MASTER_ADDR=t-0.t",
+                                          "PET_MASTER_PORT=29400",
+                                          "PET_NPROC_PER_NODE=auto",
+                                          "JOB_COMPLETION_INDEX=1",
+                                          NULL};
+    static const char *const indexed[] = {"JOB_COMPLETION_INDEX=2", "WORLD_SIZE=3", "MASTER_ADDR=job-0.svc",
+                                          "MASTER_PORT=29500", NULL};
     static const char *const mvapich[] = {"MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2", "BANYAN_ROOT=h:2",
                                           NULL};
     static const char *const slurm[] = {"SLURM_PROCID=3", "SLURM_NTASKS=8", "SLURM_JOB_ID=42",
@@ -207,7 +232,13 @@ TEST(every_launcher_is_recognised)
         {torchrun, "torchrun", "n:29501", 2, 4},
         {open_mpi, "Open MPI", "127.0.0.1:", 1, 2},
         {pmi, "PMI", "h:2", 0, 2},
-        {pmix, "PMIx", "h:2", 0, 2},
+        {pmix, "PMIx", "", 3, 0},
+        {slurm_pmix, "Slurm", "n1:", 1, 2},
+        {hydra, "PMI", "", 1, 2},
+        {slurm_told, "Slurm", "", 1, 2},
+        {pals, "PALS", "h:2", 4, 8},
+        {trainer, "Kubeflow Trainer", "t-0.t:29401", 1, 2},
+        {indexed, "Kubernetes", "job-0.svc:29501", 2, 3},
         {mvapich, "MVAPICH", "h:2", 0, 2},
         {slurm, "Slurm", "nid004:", 3, 8},
         {flux, "Flux", "h:3", 5, 6},
@@ -225,6 +256,7 @@ TEST(every_launcher_is_recognised)
         assert_int_equal(launch.rank, cases[i].rank);
         assert_int_equal(launch.size, cases[i].size);
         assert_int_equal(strncmp(launch.root, cases[i].root, strlen(cases[i].root)), 0);
+        assert_int_equal(launch.meeting == BANYAN_MEET_AT_ROOT, launch.root[0] != '\0');
     }
 }
 
@@ -234,6 +266,9 @@ TEST(wrong_launcher_variables_are_named)
     static const char *const no_size[] = {"RANK=1", NULL};
     static const char *const above[] = {"RANK=4", "WORLD_SIZE=4", NULL};
     static const char *const no_root[] = {"PMI_RANK=0", "PMI_SIZE=2", NULL};
+    static const char *const no_pmix[] = {"SLURM_PROCID=0", "SLURM_NTASKS=2", "BANYAN_ROOT=pmix", NULL};
+    static const char *const many[] = {"PET_NODE_RANK=0",   "PET_NNODES=2",      "PET_NPROC_PER_NODE=8",
+                                       "PET_MASTER_ADDR=h", "PET_MASTER_PORT=1", NULL};
     banyan_launch launch;
     banyan_error err;
 
@@ -245,6 +280,10 @@ TEST(wrong_launcher_variables_are_named)
     CHECK_SAYS(err, "RANK");
     assert_int_equal(detect(no_root, &launch, &err), BANYAN_INVALID_USAGE);
     CHECK_SAYS(err, "set BANYAN_ROOT=HOST:PORT");
+    assert_int_equal(detect(no_pmix, &launch, &err), BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "BANYAN_ROOT=pmix, but Slurm has not set PMIX_NAMESPACE and PMIX_RANK");
+    assert_int_equal(detect(many, &launch, &err), BANYAN_INVALID_USAGE);
+    CHECK_SAYS(err, "PET_NPROC_PER_NODE=8 processes per node: start them with torchrun");
 }
 
 TEST(a_secret_file_must_be_its_owners_alone)

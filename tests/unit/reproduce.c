@@ -49,6 +49,7 @@ static banyan_status run(banyan_reproduction *r, banyan_error *err)
     banyan_figure_compare(lines, "ring at 4", BANYAN_PAPERS, 17, squares[4] + offset, "because");
     banyan_figure_state(lines, "the ring is below 20", squares[4] + offset < 20, NULL);
     banyan_figure_claim(lines, "we are below 20", 1, NULL);
+    banyan_figure_cannot_test(lines, "users like it", "there are no users here");
     banyan_figure_add(stacks, BANYAN_OURS, "ring/compute", 0, "net", 3);
     banyan_figure_add(stacks, BANYAN_OURS, "ring/exposed", 0, "net", 2);
     banyan_figure_add(stacks, BANYAN_OURS, "tree/compute", 0, "net", 3);
@@ -144,6 +145,8 @@ TEST(every_figure_is_written_as_text_json_csv_svg_and_on_the_page)
     expect(where, "multitree.txt", "paper  the ring is below 20");
     expect(where, "multitree.txt", "ours   we are below 20");
     expect(where, "multitree.txt", "printed (paper)");
+    expect(where, "multitree.txt", "not testable here\n         there are no users here");
+    expect(where, "multitree.json", "\"holds\":null,\"reason\":\"there are no users here\"");
     expect(where, "multitree.json", "\"series\":\"ring, both ways\",\"origin\":\"ours\",\"label\":\"4\"");
     expect(where, "multitree-lines.csv", "\"ring, both ways\",ours,4,4,16");
     expect(where, "multitree-lines.svg", "a &lt; b &amp; c");
@@ -164,11 +167,32 @@ TEST(what_is_written_can_be_read_and_comes_again)
     assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
     assert_int_equal(banyan_reproduction_check(r, where, &verdict, NULL), 0);
     assert_int_equal(verdict.missed, 0);
-    assert_int_equal(verdict.held, 4 + 3 + 3 + 1); /* points, comparisons, parts, words; bars are measured */
+    assert_int_equal(verdict.held, 4 + 4 + 3 + 1); /* points, comparisons, parts, words; bars are measured */
     assert_string_equal(verdict.text, "");
     banyan_free(verdict.text);
     clean(where);
     banyan_reproduction_destroy(r);
+}
+
+TEST(claims_of_the_paper_are_counted_and_those_of_our_own_are_not)
+{
+    banyan_reproduction *r = rerun(0), *far = rerun(6);
+    const char *where = folder();
+    char text[256];
+
+    banyan_reproduction_format_claims(r, text, sizeof text);
+    assert_string_equal(
+        text, "1 statements of papers hold, 0 do not, 1 are not testable here; 1 of 1 numbers of papers "
+              "are met within 10 %");
+    banyan_reproduction_format_claims(far, text, sizeof text);
+    assert_string_equal(
+        text, "0 statements of papers hold, 1 do not, 1 are not testable here; 0 of 1 numbers of papers "
+              "are met within 10 %");
+    assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
+    expect(where, "index.html", "<tr><td>all</td><td>1</td><td>0</td><td>1</td><td>1</td><td>0</td></tr>");
+    clean(where);
+    banyan_reproduction_destroy(r);
+    banyan_reproduction_destroy(far);
 }
 
 TEST(what_differs_by_more_than_the_tolerance_is_named)
@@ -274,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_figure_is_written_as_text_json_csv_svg_and_on_the_page, sweep),
         cmocka_unit_test_teardown(what_is_written_can_be_read_and_comes_again, sweep),
+        cmocka_unit_test_teardown(claims_of_the_paper_are_counted_and_those_of_our_own_are_not, sweep),
         cmocka_unit_test_teardown(what_differs_by_more_than_the_tolerance_is_named, sweep),
         cmocka_unit_test_teardown(a_paper_without_committed_results_is_told_and_a_broken_file_too, sweep),
         cmocka_unit_test_teardown(jobs_are_all_done_and_the_first_failure_is_the_one_that_is_told, sweep),

@@ -52,7 +52,12 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     if (problem->active_count > 4096)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "forest plans up to 4096 workers, here are %d",
                            problem->active_count);
-    return BANYAN_SUCCESS;
+    for (int i = 0; i < problem->parameter_count && problem->collective != BANYAN_COLLECTIVE_ALLREDUCE; i++)
+        if (strcmp(problem->parameters[i].key, "relays"))
+            return banyan_fail(err, BANYAN_UNSUPPORTED, "forest has the option '%s' for all-reduce only",
+                               problem->parameters[i].key);
+    return problem->collective == BANYAN_COLLECTIVE_ALLREDUCE ? BANYAN_SUCCESS
+                                                              : banyan_forest_check_parts(problem, err);
 }
 
 #define OPEN_BYTES ((size_t)256 << 20) /* beyond it the size is left open */
@@ -303,6 +308,23 @@ static int has_size(const banyan_problem *problem, tree_choice trees)
            problem->bytes <= OPEN_BYTES && problem->active_count > 2 && problem->active_count <= MOST_GROWN;
 }
 
+/* Every rank's part of the vector has trees of its own. */
+static banyan_status build_parts(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
+{
+    banyan_forest_options choice;
+    banyan_flows flows;
+    banyan_status status = banyan_forest_options_read(problem, &choice, err);
+
+    if (status)
+        return status;
+    banyan_flows_init(&flows);
+    status = banyan_forest_pack_parts(problem, choice.relays, &flows, err);
+    if (!status)
+        status = banyan_flows_build(&flows, problem, out, err);
+    banyan_flows_fini(&flows);
+    return status;
+}
+
 static banyan_status build(const banyan_problem *problem, banyan_schedule **out, banyan_error *err)
 {
     banyan_forest_options choice;
@@ -310,9 +332,12 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     double grown_s;
     banyan_flows flows;
     banyan_schedule *schedule = NULL;
-    banyan_status status = banyan_forest_options_read(problem, &choice, err);
+    banyan_status status;
 
     *out = NULL;
+    if (problem->collective != BANYAN_COLLECTIVE_ALLREDUCE)
+        return build_parts(problem, out, err);
+    status = banyan_forest_options_read(problem, &choice, err);
     if (!status)
         status = read_trees(problem, &trees, err);
     if (status || trees == TREES_GROWN)
@@ -340,7 +365,7 @@ const banyan_algorithm banyan_algorithm_forest = {
              "Training, "
              "2021",
     .cost = "n / bound + 2 depth a",
-    .collectives = BANYAN_CAN(ALLREDUCE),
+    .collectives = BANYAN_CAN(ALLREDUCE) | BANYAN_CAN(REDUCE_SCATTER) | BANYAN_CAN(ALLGATHER),
     .options = options,
     .variants = variants,
     .applies = applies,

@@ -33,4 +33,11 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
 banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_forest_options *options,
                                  banyan_flows *flows, banyan_error *err);
 
+/* UNSUPPORTED with a sentence where the trees of an all-gather or a reduce-scatter would take too long. */
+banyan_status banyan_forest_check_parts(const banyan_problem *problem, banyan_error *err);
+
+/* The trees of an all-gather or a reduce-scatter, one or more for each rank. */
+banyan_status banyan_forest_pack_parts(const banyan_problem *problem, banyan_relays relays,
+                                       banyan_flows *flows, banyan_error *err);
+
 #endif

@@ -10,7 +10,7 @@ typedef struct {
     const int64_t *price; /* per arc: prices that prove the packing's bound */
     const double *root;   /* per node: how much of the vector is best summed there */
     int pair_limit;
-    int are_equal; /* all pairs weigh the same; else each a little less than the one before */
+    int are_equal;   /* all pairs weigh the same; else each a little less than the one before */
     int depth_limit; /* hops of a tree at most, where they allow a tree at all; 0: any number */
 } banyan_grown_pairs_problem;
 
