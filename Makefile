@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install deb fuzz format check-format analyse clean
+.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install deb wheel fuzz format check-format analyse clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -57,6 +57,9 @@ install: build ## to DESTDIR and PREFIX: library, header, command line, Python p
 
 deb: ## Debian packages in build/deb: libbanyan0, libbanyan-dev, banyan, python3-banyan
 	@JOBS=$(JOBS) scripts/deb.sh
+
+wheel: build ## a Python wheel with the library inside, in build/wheel; pip install takes it
+	@scripts/wheel.sh build/release build/wheel
 
 fuzz: setup ## each fuzz target for FUZZ_SECONDS
 	@JOBS=$(JOBS) scripts/fuzz.sh $(FUZZ_SECONDS)

@@ -1,29 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What one all-reduce of a CPU tensor takes through torch.distributed, for each size: the median of the calls of rank 0,
-in microseconds, as tab-separated values. Run it as `banyan run -n 4 python3 bench/torch_latency.py BACKEND [BYTES ...]`."""
+in microseconds, as tab-separated values. Run it as `banyan run -n 4 python3 bench/torch_latency.py BACKEND [BYTES ...]`.
+BACKEND may be banyan:shared, for tensors in memory of banyan.empty(), which the ranks of a host reach in place; compare them with
+`banyan bench -R 1`, and others with `-R 0`."""
 
-import os
 import sys
 import time
 
 import torch
 import torch.distributed as dist
 
-backend = sys.argv[1]
-if backend == "banyan":
-    import banyan.torch
-    from banyan.torch import native
+import banyan.torch  # for all backends: it sets what torch's rendezvous asks for
+from banyan.torch import native
 
-    kind = "banyan, C++" if native.module() else "banyan, Python"
-else:
-    import banyan.torch  # sets what torch's rendezvous asks for
-
-    kind = backend
+backend, _, memory = sys.argv[1].partition(":")
+kind = backend if backend != "banyan" else "banyan, C++" if native.module() else "banyan, Python"
 torch.set_num_threads(1)
 dist.init_process_group(backend)
 for count in map(int, sys.argv[2:] or ["1024"]):
-    tensor = torch.ones(count // 4)
+    tensor = torch.from_numpy(banyan.empty(count // 4)) if memory else torch.empty(count // 4)
+    tensor.fill_(1)
     calls = 2000 if count <= 1 << 16 else 10
     times = []
     for i in range(calls + calls // 5):
@@ -35,7 +32,7 @@ for count in map(int, sys.argv[2:] or ["1024"]):
     times = sorted(times[calls // 5 :])
     if dist.get_rank() == 0:
         print(
-            f"{kind}\t{dist.get_world_size()} ranks\t{count} bytes\tmedian {times[len(times) // 2] * 1e6:.1f} us"
+            f"{kind}{', shared' if memory else ''}\t{dist.get_world_size()} ranks\t{count} bytes\tmedian {times[len(times) // 2] * 1e6:.1f} us"
             f"\tbest {times[0] * 1e6:.1f} us\ttorch {torch.__version__}",
             flush=True,
         )

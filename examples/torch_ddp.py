@@ -62,10 +62,35 @@ def cnn(widths):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
 
 
+class Transformer(nn.Module):
+    """Reads the inputs as a sequence of vectors, and classifies by the mean of what comes out."""
+
+    def __init__(self, inputs, width, layers):
+        super().__init__()
+        self.enter = nn.Linear(inputs, width)
+        layer = nn.TransformerEncoderLayer(width, nhead=4, dim_feedforward=4 * width, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.leave = nn.Linear(width, 10)
+
+    def forward(self, x):
+        return self.leave(self.encoder(self.enter(x)).mean(1))
+
+
+def deep(width, layers):
+    """Many layers, each of them small."""
+    return nn.Sequential(
+        nn.Flatten(),
+        *(part for _ in range(layers) for part in (nn.Linear(width, width), nn.LayerNorm(width), nn.ReLU())),
+        nn.Linear(width, 10),
+    )
+
+
 # name: (network, shape of one input)
 MODELS = {
     "tiny": (lambda: mlp(64, 128), (64,)),
     "tiny-cnn": (lambda: cnn([8, 8, 16]), (3, 16, 16)),
+    "transformer": (lambda: Transformer(64, 256, 6), (16, 64)),  # 4.8 M parameters
+    "deep": (lambda: deep(96, 120), (96,)),  # 1.1 M in 482 tensors
     "mlp": (lambda: mlp(1264, 2048), (1264,)),  # 11.0 M parameters
     "mlp40": (lambda: mlp(1584, 4096), (1584,)),  # 40.1 M
     "small-cnn": (lambda: cnn([64, 64, 128, 128, 256, 256, 320]), (3, 32, 32)),  # 4.4 M

@@ -19,7 +19,7 @@ case ${1-} in
 "")
     useful="$useful
 clang clang-format clang-tidy cppcheck libclang-rt-dev less procps
-python3 python3-numpy python3-torch libopenblas0-openmp
+python3 python3-numpy python3-torch python3-pip python3-venv python3-wheel libopenblas0-openmp
 ibsim-utils infiniband-diags
 "
     ;;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "calls/learning.h"
+#include "calls/stragglers.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "group/pacing.h"
@@ -116,6 +117,7 @@ static banyan_status run(banyan_comm *comm, const banyan_call_entry *entry, bany
     request->type = entry->call.type;
     request->op = entry->call.op;
     request->timeout_ms = comm->group->setup.timeout_ms;
+    request->waited_s = banyan_stragglers_waits(comm);
     if (!comm->group->world)
         return banyan_runner_run(runner, request, &comm->err);
     banyan_world_label(entry, label);
@@ -154,6 +156,8 @@ banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, cons
     banyan_group_leave(comm->group, entry);
     if (!status && entry_plan && comm->learning)
         status = banyan_learning_note(comm, &call, entry_plan, bytes, took_s);
+    if (!status && bytes)
+        status = banyan_stragglers_note(comm, call.collective, took_s);
     return status;
 }
 

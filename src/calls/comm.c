@@ -4,6 +4,7 @@
 
 #include "calls/comm.h"
 #include "calls/learning.h"
+#include "calls/stragglers.h"
 #include "core/alloc.h"
 
 static void free_handle(banyan_comm *comm)
@@ -13,6 +14,7 @@ static void free_handle(banyan_comm *comm)
     if (comm->endpoint && !comm->group->world)
         comm->endpoint->transport->close(comm->endpoint);
     banyan_learning_destroy(comm->learning);
+    banyan_stragglers_destroy(comm->stragglers);
     banyan_free(comm->scratch);
     banyan_free(comm->parts);
     pthread_mutex_destroy(&comm->lock);
@@ -76,6 +78,8 @@ banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_
     if (group->setup.wants_probe)
         return banyan_comm_plan_from_probe(out, err);
     status = banyan_learning_create(comm, &comm->learning, err);
+    if (!status)
+        status = banyan_stragglers_create(comm, &comm->stragglers, err);
     if (status) {
         banyan_comm_destroy(comm);
         *out = NULL;

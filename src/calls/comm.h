@@ -10,6 +10,7 @@
 typedef struct banyan_worker banyan_worker;
 typedef struct banyan_comm_device banyan_comm_device; /* calls/device.c */
 typedef struct banyan_learning banyan_learning;
+typedef struct banyan_stragglers banyan_stragglers;
 
 struct banyan_comm {
     banyan_group *group;
@@ -24,8 +25,9 @@ struct banyan_comm {
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (calls/request.c); NULL: none yet */
     pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
     banyan_comm_device *device;
-    uint64_t child_count;      /* groups that were made from this one */
-    banyan_learning *learning; /* NULL: there is nothing to learn (calls/learning.h) */
+    uint64_t child_count;          /* groups that were made from this one */
+    banyan_learning *learning;     /* NULL: there is nothing to learn (calls/learning.h) */
+    banyan_stragglers *stragglers; /* NULL: nobody to compare with (calls/stragglers.h) */
     int is_bound; /* this rank may be a member of a group that this one shrank to (calls/shrink.c) */
 };
 

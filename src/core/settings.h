@@ -41,7 +41,7 @@
     X(LEARN_BYTES, BYTES, "0", "0..1099511627776",                                                           \
       "what all ranks together may send in one survey; rank 0's counts; 0: what it needs")                   \
     X(DETERMINISTIC, BOOLEAN, "0", "0|1",                                                                    \
-      "1: no plan changes during a job, so the same calls give the same bits")                               \
+      "1: the same bits in every run, and for an element in every vector: one order of additions")           \
     X(WISDOM_FILE, STRING, "", NULL, "choices that banyan tune has kept; rank 0 reads it")                   \
     X(LOCAL_RANK, INTEGER, "-1", "-1..1048575", "this process among the ranks of its host; -1: not said")    \
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \

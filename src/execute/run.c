@@ -171,6 +171,24 @@ double banyan_run_now_s(const banyan_runner *runner)
     return banyan_clock_s() - runner->request->origin_s;
 }
 
+/* The first stream that moves after a wait is what was waited for: data of its peer, or that one's room. */
+static void charge_wait(banyan_runner *runner, const banyan_stream *s)
+{
+    if (runner->idle_s > 0 && !s->is_send)
+        runner->request->waited_s[s->peer] += runner->idle_s;
+    runner->idle_s = 0;
+}
+
+static banyan_status wait_for_peers(banyan_runner *runner, int64_t deadline_ns, banyan_error *err)
+{
+    double begun_s = runner->request->waited_s ? banyan_clock_s() : 0;
+    banyan_status status = runner->transport->wait(runner->endpoint, deadline_ns, err);
+
+    if (runner->request->waited_s)
+        runner->idle_s += banyan_clock_s() - begun_s;
+    return status;
+}
+
 /* One look at every stream. Returns how many are not done; *moved says whether anything happened. */
 static int advance_all(banyan_runner *runner, int *moved)
 {
@@ -183,8 +201,10 @@ static int advance_all(banyan_runner *runner, int *moved)
 
         if (banyan_run_is_done(f, s->is_send))
             continue;
-        *moved |=
-            s->is_send ? banyan_run_advance_send(runner, s, f) : banyan_run_advance_receive(runner, s, f);
+        if (s->is_send ? banyan_run_advance_send(runner, s, f) : banyan_run_advance_receive(runner, s, f)) {
+            *moved = 1;
+            charge_wait(runner, s);
+        }
         left += !banyan_run_is_done(f, s->is_send);
     }
     return left;
@@ -212,6 +232,7 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
     banyan_status status = runner->transport->failure(runner->endpoint, err);
     int moved;
 
+    runner->idle_s = 0;
     while (!status && advance_all(runner, &moved)) {
         if (!moved)
             moved = stage_all(runner);
@@ -220,7 +241,7 @@ static banyan_status progress_until_done(banyan_runner *runner, banyan_error *er
         if (runner->strange)
             return banyan_run_meet_stranger(runner, err);
         if (!moved)
-            status = runner->transport->wait(runner->endpoint, deadline_ns, err);
+            status = wait_for_peers(runner, deadline_ns, err);
         else if (banyan_clock_ns() > deadline_ns)
             status = BANYAN_TIMEOUT;
     }

@@ -29,6 +29,8 @@ typedef struct {
     banyan_timeline
         *timeline; /* NULL: none. Of each transfer, src writes begin_s and dst end_s; seconds since: */
     double origin_s;
+    double
+        *waited_s; /* NULL: none. By node: how long there was nothing to do until its data came, added up */
     /* What every stream begins with, so that two nodes which mean different calls notice before a byte is
      * applied; label_bytes 0: none. When a peer's label differs, explain writes the sentence for MISMATCH. */
     const void *label;

@@ -47,6 +47,7 @@ struct banyan_runner {
     int divides_early; /* this is an average, and whoever completes a sum divides it */
     banyan_kernel kernel;
     size_t element_bytes, slice_elements;
+    double idle_s; /* of the wait that has just ended, until it is known whose data ended it */
     int out_of_memory;
     const banyan_stream *strange; /* whose label differs from ours */
 };

@@ -9,6 +9,26 @@
 #include "core/alloc.h"
 #include "group/world.h"
 
+/* With BANYAN_DETERMINISTIC, unless an algorithm was named: a binomial tree for all-reduce. It has one tree
+ * for the whole vector, whatever its size, so every element's values are added in one order, wherever it
+ * lies. Plans of several trees or rings add each piece in an order of its own. */
+static banyan_status prefer_one_order(banyan_setup *setup, banyan_error *err)
+{
+    banyan_choice *choice = &setup->choices[BANYAN_COLLECTIVE_ALLREDUCE];
+    banyan_choice choices[BANYAN_COLLECTIVE_COUNT];
+    banyan_settings *settings = NULL;
+    banyan_status status = banyan_settings_load(&settings, err);
+
+    if (!status && !choice->algorithm && !setup->forced &&
+        banyan_settings_integer(settings, BANYAN_SETTING_DETERMINISTIC)) {
+        status = banyan_choices_parse("allreduce:binomial", choices, err);
+        if (!status)
+            *choice = choices[BANYAN_COLLECTIVE_ALLREDUCE];
+    }
+    banyan_settings_destroy(settings);
+    return status;
+}
+
 banyan_status banyan_group_create(banyan_setup *setup, banyan_world *world, banyan_group **out,
                                   banyan_error *err)
 {
@@ -24,7 +44,9 @@ banyan_status banyan_group_create(banyan_setup *setup, banyan_world *world, bany
     group->has_left = banyan_alloc((size_t)setup->size, 1);
     if (!group->calls_made || !group->has_left)
         status = banyan_fail_memory(err);
-    else if (!world)
+    else
+        status = prefer_one_order(setup, err);
+    if (!status && !world)
         status = banyan_memory_hub_create(setup->topology->node_count, &group->hub, err);
     if (status) {
         banyan_group_destroy(group);

@@ -50,5 +50,17 @@ class Examples(unittest.TestCase):
         losses = re.findall(r"step (\d+): loss", output)
         self.assertEqual(losses, [str(step) for step in range(10)], output)
 
+    def test_ranks_that_are_lost_and_come_back_leave_the_loss_as_it_is(self):
+        ends = []
+        for lose in ([], ["--lose", "2@8,1@20"]):
+            code, output = example(4, "torch_elastic.py", *lose, spare=2, timeout=200)
+            self.assertEqual(code, 0, output)
+            ends.append(re.findall(r"40 steps with 4 ranks at the end: loss (\d\.\d{6})", output))
+            self.assertEqual(len(ends[-1]), 4, output)
+        self.assertGreaterEqual(output.count("4 ranks again"), 2, output)  # of those who were there
+        self.assertNotIn("differs", output)
+        undisturbed, disturbed = float(ends[0][0]), float(ends[1][0])
+        self.assertAlmostEqual(undisturbed, disturbed, delta=1e-4 * undisturbed)
+
 
 ranks.main(globals()) if __name__ == "__main__" else None

@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import banyan
 import banyan.torch
+from banyan.torch import native
 
 IS_LATE = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 6)
 STEPS = 4
@@ -120,6 +121,21 @@ def later():
     print("done")
 
 
+def shrunk_by_torch():
+    """torch's own call; only the C++ backend is something that it can shrink."""
+    rank, size = begin()
+    if rank == 1:
+        return
+    group = dist.shrink_group([1])
+    assert group.size() == dist.get_world_size() == size - 1 and group.rank() == dist.get_rank()
+    tensor = torch.tensor([dist.get_rank() + 1.0])
+    dist.all_reduce(tensor)
+    assert tensor.item() == 6, tensor
+    assert banyan.torch.group_of(group).size() == 3
+    compare(losses_of(DistributedDataParallel(make_net()), dist.get_rank()), losses_alone(dist.get_rank(), 3))
+    print("done")
+
+
 # Tensors of a GPU, which all ranks share here.
 
 
@@ -214,6 +230,12 @@ class Torch2(unittest.TestCase):
     def test_what_only_torch_2_has_works_on_the_backend(self):
         output = ranks.on(4, later)
         self.assertEqual(output.count("done"), 4, output)
+
+    @unittest.skipUnless(hasattr(dist, "shrink_group"), f"torch {torch.__version__} has no shrink_group")
+    @unittest.skipUnless(native.module(), "the C++ backend was not built")
+    def test_torch_shrinks_a_group(self):
+        output = ranks.on(4, shrunk_by_torch, spare=1)
+        self.assertEqual(output.count("done"), 3, output)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,12 @@ def unique_id():
     return bytes(made)
 
 
+def release_unique_id(id):
+    """Ends the meeting of an id that is not needed any more."""
+    given = UniqueId.from_buffer_copy(id)
+    check(lib.banyan_release_unique_id(byref(given)))
+
+
 class Communicator:
     """A rank of a group. Made by `init`, `init_rank`, `init_exchange`, `init_all`, `split` and `shrink`."""
 
@@ -135,6 +141,10 @@ class Communicator:
         if self._handle is None:
             raise InvalidArgument("the communicator is closed")
         return self._handle
+
+    @property
+    def is_closed(self):
+        return self._handle is None
 
     def close(self):
         """Gives the handle back; twice is fine."""

@@ -120,6 +120,7 @@ _FUNCTIONS = {
     "banyan_status_string": (c_char_p, c_int),
     "banyan_comm_init_all": (c_int, _COMM_OUT, c_int, _CONFIG),
     "banyan_get_unique_id": (c_int, POINTER(UniqueId)),
+    "banyan_release_unique_id": (c_int, POINTER(UniqueId)),
     "banyan_comm_init_rank": (c_int, _COMM_OUT, c_int, UniqueId, c_int, _CONFIG),
     "banyan_comm_init_env": (c_int, _COMM_OUT, _CONFIG),
     "banyan_comm_init_exchange": (c_int, _COMM_OUT, c_int, c_int, AllgatherFunction, c_void_p, _CONFIG),

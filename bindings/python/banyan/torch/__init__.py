@@ -12,10 +12,24 @@ Works under `banyan run`, torchrun, mpirun and srun. CPU and CUDA tensors; torch
 """
 
 from .environment import adopt_launcher
-from .group import BanyanGroup, communicator, group_of, register, shrink
+from .group import BanyanGroup, communicator, group_of, register
+from .membership import grow, join, shrink
+from .recorder import dump_flight_recorder
 from .schedule import Schedule, schedule
 
 register()
 adopt_launcher()
 
-__all__ = ["BanyanGroup", "Schedule", "adopt_launcher", "communicator", "group_of", "register", "schedule", "shrink"]
+__all__ = [
+    "BanyanGroup",
+    "Schedule",
+    "adopt_launcher",
+    "communicator",
+    "dump_flight_recorder",
+    "group_of",
+    "grow",
+    "join",
+    "register",
+    "schedule",
+    "shrink",
+]

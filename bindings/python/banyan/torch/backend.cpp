@@ -8,7 +8,11 @@
 //
 // The library is met by its C interface alone: its functions are looked up in the file that Python has loaded.
 #include <dlfcn.h>
+#include <pthread.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -74,7 +78,7 @@ struct Library {
     }
 };
 
-enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4 }; // of banyan_datatype and banyan_op
+enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4, INVALID_USAGE = 5 }; // of banyan_datatype, _op and _status
 
 // How the values of a tensor are combined; type -1: not here.
 struct Kind {
@@ -197,10 +201,86 @@ private:
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
+int64_t now_ns()
+{
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+// What the flight recorder (recorder.py) tells of a call that was made here; times are 0 until they are known.
+struct Record {
+    const char *name;
+    uint64_t sequence;
+    std::vector<std::pair<std::vector<int64_t>, std::string>> tensors; // the input, the output
+    int64_t created_ns, started_ns, completed_ns;
+    uint64_t thread;
+};
+
+// The last records of a queue. A record is found again by its sequence, unless others have taken its place.
+class Records {
+public:
+    explicit Records(size_t kept) : ring_(kept) {}
+
+    void add(const char *name, uint64_t sequence, const Tensors &tensors)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        if (ring_.empty())
+            return;
+        Record &record = ring_[next_++ % ring_.size()];
+
+        record = {name, sequence, {}, now_ns(), 0, 0, static_cast<uint64_t>(pthread_self())};
+        for (const auto &tensor : tensors)
+            record.tensors.emplace_back(tensor.sizes().vec(), c10::toString(tensor.scalar_type()));
+    }
+
+    void start(uint64_t sequence) { set(sequence, &Record::started_ns); }
+
+    void complete(uint64_t sequence) { set(sequence, &Record::completed_ns); }
+
+    py::list list()
+    {
+        py::list found;
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        for (const Record &record : ring_)
+            if (record.name)
+                found.append(py::make_tuple(record.name, record.sequence, record.tensors, record.created_ns,
+                                            record.started_ns, record.completed_ns, record.thread));
+        return found;
+    }
+
+private:
+    void set(uint64_t sequence, int64_t Record::*time)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        for (size_t back = 1; back <= ring_.size() && back <= next_; back++) {
+            Record &record = ring_[(next_ - back) % ring_.size()];
+
+            if (record.sequence == sequence)
+                record.*time = now_ns();
+            if (record.sequence <= sequence)
+                return;
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<Record> ring_;
+    size_t next_ = 0;
+};
+
 // The calls of one communicator, one after the other.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
-    explicit Queue(int rank) : rank_(rank) {}
+    Queue(int rank, size_t kept) : records(kept), rank_(rank) {}
+
+    uint64_t next_sequence() { return ++sequence_; }
+
+    uint64_t sequence() const { return sequence_; }
+
+    Records records;
 
     c10::intrusive_ptr<Call> push(c10d::OpType type, Tensors outputs, std::function<void()> function,
                                   bool is_python)
@@ -321,6 +401,7 @@ private:
     }
 
     const int rank_;
+    std::atomic<uint64_t> sequence_{0};
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Entry> waiting_;
@@ -363,7 +444,7 @@ public:
             return ask("allreduce", tensors, options);
         at::Tensor tensor = tensors[0];
 
-        return start(c10d::OpType::ALLREDUCE, tensors, waits_for(options), [=] {
+        return start(c10d::OpType::ALLREDUCE, "all_reduce", tensors, waits_for(options), [=] {
             check(library_.allreduce(tensor.data_ptr(), tensor.data_ptr(),
                                      static_cast<size_t>(tensor.numel() * kind.width), kind.type, kind.op, comm_));
         });
@@ -386,7 +467,7 @@ public:
         at::Tensor tensor = tensors[0];
         int root = static_cast<int>(options.rootRank);
 
-        return start(c10d::OpType::BROADCAST, tensors, waits_for(options), [=] {
+        return start(c10d::OpType::BROADCAST, "broadcast", tensors, waits_for(options), [=] {
             check(library_.broadcast(tensor.data_ptr(), tensor.data_ptr(), bytes_of(tensor), UINT8, root, comm_));
         });
     }
@@ -399,7 +480,7 @@ public:
             return ask("_allgather_base", output, input, options);
         at::Tensor into = output, from = input;
 
-        return start(c10d::OpType::_ALLGATHER_BASE, {output}, waits_for(options), [=] {
+        return start(c10d::OpType::_ALLGATHER_BASE, "_all_gather_base", {input, output}, waits_for(options), [=] {
             check(library_.all_gather(from.data_ptr(), into.data_ptr(), bytes_of(from), UINT8, comm_));
         });
     }
@@ -414,7 +495,7 @@ public:
             return ask("_reduce_scatter_base", output, input, options);
         at::Tensor into = output, from = input;
 
-        return start(c10d::OpType::_REDUCE_SCATTER_BASE, {output}, waits_for(options), [=] {
+        return start(c10d::OpType::_REDUCE_SCATTER_BASE, "_reduce_scatter_base", {input, output}, waits_for(options), [=] {
             check(library_.reduce_scatter(from.data_ptr(), into.data_ptr(),
                                           static_cast<size_t>(into.numel() * kind.width), kind.type, kind.op,
                                           comm_));
@@ -431,14 +512,14 @@ public:
             return ask("alltoall_base", output, input, output_splits, input_splits, options);
         at::Tensor into = output, from = input;
 
-        return start(c10d::OpType::ALLTOALL_BASE, {output}, waits_for(options), [=] {
+        return start(c10d::OpType::ALLTOALL_BASE, "all_to_all", {input, output}, waits_for(options), [=] {
             check(library_.all_to_all(from.data_ptr(), into.data_ptr(), bytes_of(from) / ranks, UINT8, comm_));
         });
     }
 
     WorkPointer barrier(const c10d::BarrierOptions &options) override
     {
-        return start(c10d::OpType::BARRIER, {}, waits_for(options), [=] { check(library_.barrier(comm_)); });
+        return start(c10d::OpType::BARRIER, "all_reduce_barrier", {}, waits_for(options), [=] { check(library_.barrier(comm_)); });
     }
 
     // What the Python group does.
@@ -486,9 +567,9 @@ public:
 
     void monitoredBarrier(const c10d::BarrierOptions &options, bool) override { barrier(options)->wait(); }
 
-    void setSequenceNumberForGroup() override { sequence_ = 0; }
+    void setSequenceNumberForGroup() override {} // it begins with 0 everywhere
 
-    uint64_t getSequenceNumberForGroup() override { return sequence_; }
+    uint64_t getSequenceNumberForGroup() override { return queue_->sequence(); }
 
 #if TORCH_VERSION_MAJOR >= 2
     WorkPointer allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
@@ -518,8 +599,43 @@ public:
         return queue_->push(c10d::OpType::COALESCED, {}, [] {}, false);
     }
 
-    // Virtual in the versions that know them.
+    // Virtual in the versions that know them: shrinking from 2.10 on.
     bool supportsCoalescing() const { return true; }
+
+    bool supportsShrinking() const { return true; }
+
+    c10::intrusive_ptr<c10d::Backend> shrink(const std::vector<int64_t> &ranks, int flags,
+                                             const c10::intrusive_ptr<Options> &options)
+    {
+        py::gil_scoped_acquire lock;
+        py::object without = python_.attr("shrink")(ranks, flags, time_of(options));
+
+        return without.cast<c10::intrusive_ptr<BanyanBackend>>();
+    }
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+    bool supportsReconfigure() const override { return true; }
+
+    c10d::ReconfigureHandle get_reconfigure_handle() const override
+    {
+        py::gil_scoped_acquire lock;
+
+        return python_.attr("get_reconfigure_handle")().cast<std::string>();
+    }
+
+    // Its members are others afterwards, and so may be its own rank; torch asks this object for both.
+    WorkPointer reconfigure(const c10d::ReconfigureOptions &options) override
+    {
+        py::gil_scoped_acquire lock;
+        WorkPointer work = python_.attr("reconfigure")(options).cast<WorkPointer>();
+        py::object comm = python_.attr("communicator");
+
+        comm_ = reinterpret_cast<void *>(comm.attr("handle").attr("value").cast<std::uintptr_t>());
+        rank_ = comm.attr("rank").cast<int>();
+        size_ = comm.attr("size").cast<int>();
+        return work;
+    }
+#endif
 
     void abort() { ask_nothing("abort"); }
 
@@ -527,28 +643,56 @@ public:
 #endif
 
 private:
+#if TORCH_VERSION_MAJOR >= 2
+    // The time-out that options ask for, as a Python object with that attribute; None: none were given.
+    static py::object time_of(const c10::intrusive_ptr<Options> &options)
+    {
+        if (!options)
+            return py::none();
+        return py::module_::import("types").attr("SimpleNamespace")(
+            py::arg("timeout") = std::chrono::duration<double>(options->timeout).count());
+    }
+#endif
+
     void check(int status) const
     {
+        if (status && !comm_)
+            raise(INVALID_USAGE, "the process group has no members before reconfigure() has named them");
         if (status)
             raise(status, library_.last_error(comm_));
     }
 
     // The exception of banyan.errors that belongs to the status.
-    static void raise(int status, const char *sentence)
+    void raise(int status, const char *sentence) const
     {
         py::gil_scoped_acquire lock;
+
+        python_.attr("note_failure")();
         py::object error = py::module_::import("banyan.errors").attr("error_of")(status, sentence);
 
         PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.ptr())), error.ptr());
         throw py::error_already_set();
     }
 
-    WorkPointer start(c10d::OpType type, Tensors outputs, bool is_waited_for, std::function<void()> function)
+    // name: what the flight recorder knows the call by. tensors: what it reads and what it fills.
+    WorkPointer start(c10d::OpType type, const char *name, const Tensors &tensors, bool is_waited_for,
+                      std::function<void()> function)
     {
-        sequence_++;
+        uint64_t sequence = queue_->next_sequence();
+        Queue *queue = queue_.get(); // whose thread or caller runs the function
+        Tensors outputs;
+        auto timed = [queue, sequence, function = std::move(function)] {
+            queue->records.start(sequence);
+            function();
+            queue->records.complete(sequence);
+        };
+
+        if (!tensors.empty())
+            outputs.push_back(tensors.back());
+        queue_->records.add(name, sequence, tensors);
         if (is_waited_for)
-            return queue_->run_now(type, std::move(outputs), std::move(function));
-        return queue_->push(type, std::move(outputs), std::move(function), false);
+            return queue_->run_now(type, std::move(outputs), std::move(timed));
+        return queue_->push(type, std::move(outputs), std::move(timed), false);
     }
 
     // The method of the Python group. Torch holds no lock of Python here, or it does: both are fine.
@@ -556,7 +700,6 @@ private:
     {
         py::gil_scoped_acquire lock;
 
-        sequence_++;
         return python_.attr(name)(std::forward<Arguments>(arguments)...).template cast<WorkPointer>();
     }
 
@@ -571,7 +714,6 @@ private:
     void *comm_;
     Library library_;
     std::shared_ptr<Queue> queue_;
-    uint64_t sequence_ = 0;
 };
 
 // Everything that a Python call fills, as one list.
@@ -606,8 +748,11 @@ WorkPointer submit(Queue &queue, py::object call, const py::object &outputs)
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
     py::class_<Queue, std::shared_ptr<Queue>>(module, "Queue")
-        .def(py::init<int>())
+        .def(py::init<int, size_t>())
         .def("submit", &submit)
+        .def("next_sequence", &Queue::next_sequence)
+        .def_property_readonly("sequence", &Queue::sequence)
+        .def("records", [](Queue &queue) { return queue.records.list(); })
         .def("is_busy", &Queue::is_busy, py::call_guard<py::gil_scoped_release>())
         .def("stop", &Queue::stop, py::call_guard<py::gil_scoped_release>());
     py::class_<BanyanBackend, c10::intrusive_ptr<BanyanBackend>, Base>(module, "BanyanBackend")

@@ -15,6 +15,7 @@ Where the C++ backend has been built (build.py), it is what torch gets, and this
 import atexit
 import ctypes
 import os
+import time
 import weakref
 
 import torch
@@ -22,12 +23,17 @@ import torch.distributed as dist
 
 from ..communicator import Communicator
 from ..errors import InvalidArgument, Unsupported
+from ..library import milliseconds
 from . import native
 from .exchange import by_store
 from .pairs import Pairs
+from .recorder import recorder
+from .reconfigure import Handle, Unformed, meet, members_of
 from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
 from .work import Worker
+
+_SHRINK_ABORT = 1  # of torch: calls that are going on are ended first
 
 _groups = weakref.WeakSet()
 
@@ -43,7 +49,7 @@ def _option(opts, name, default):
     return default if value is None else value
 
 
-def _config_of(ranks, workers, timeout):
+def config_of(ranks, workers, timeout):
     """For a communicator of some of the ranks that lie on these workers of BANYAN_TOPO; None: on the first ones."""
     config = {"timeout": timeout}
     if os.environ.get("BANYAN_TOPO"):
@@ -58,18 +64,36 @@ def _config_of(ranks, workers, timeout):
 class BanyanGroup(dist.ProcessGroup):
     """One rank of a process group. `communicator` is the library's handle."""
 
-    def __init__(self, comm, store=None, workers=None, timeout=None):
+    def __init__(self, comm, store=None, workers=None, timeout=None, name=""):
         super().__init__(comm.rank, comm.size)
         self.communicator = comm
         self.timeout = timeout
         self.workers = workers  # which workers of BANYAN_TOPO the ranks are; None: the first ones
         self._worker = native.make_worker(comm.rank) or Worker(f"banyan rank {comm.rank}")
         self._store = store
-        self._pairs = Pairs(store, comm.rank, lambda ranks: _config_of(ranks, workers, timeout))
+        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, timeout))
         self._lanes = {}  # by device
-        self._sequence = 0
+        self._handle = None  # what others name this rank by in reconfigure()
+        self._uuids = set()  # of all that it has been through
         self._name = self._description = ""
+        self.recorded = self._record(name)
+        self._p2p_sequence = 0
         _groups.add(self)
+
+    def _record(self, name):
+        """What the flight recorder says of the group. The first one of a process is torch's default group."""
+        workers = self.workers or list(range(self.size()))
+        description = "undefined" if name else "default_pg"
+        return recorder.open_group(name or "default_pg", description, workers, milliseconds(self.timeout))
+
+    def rank(self):
+        return self.communicator.rank
+
+    def size(self):
+        return self.communicator.size
+
+    getRank = rank
+    getSize = size
 
     def getBackendName(self):
         return "banyan"
@@ -98,9 +122,86 @@ class BanyanGroup(dist.ProcessGroup):
         """call() on the communicator, behind what has been submitted; waits for it."""
         return self._worker.run(call)
 
-    def _do(self, call, outputs):
-        self._sequence += 1
-        return self._worker.submit(call, outputs)
+    def _do(self, name, call, inputs, outputs, given=None):
+        """Submits a call under the name that the flight recorder knows it by. given: the outputs as torch gave them."""
+        given = outputs if given is None else given
+        sequence = self._worker.next_sequence()
+        if not recorder.kept:
+            return self._worker.submit(call, given)
+        entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
+        return self._worker.submit(lambda: self._timed(entry, call), given)
+
+    def _timed(self, entry, call):
+        entry.started_ns = time.time_ns()
+        try:
+            call()
+        except BaseException:
+            recorder.note_failure(self.worker)
+            raise
+        entry.completed_ns = time.time_ns()
+
+    def note_failure(self):
+        recorder.note_failure(self.worker)
+
+    # Its members, who may become others. torch 2.10 and later ask for these by the C++ backend (backend.cpp).
+
+    supports_shrinking = True
+    supports_reconfigure = True
+
+    def without(self, exclude=(), timeout=None, rule=None):
+        """A new group of the ranks that are left, which call this, too; this one is given up. See membership.shrink."""
+        timeout = timeout if timeout is not None else self.timeout
+        comm = self.communicator.shrink(exclude, timeout=timeout, shrink=rule)
+        mine = torch.tensor([self.worker], dtype=torch.int64)
+        every = torch.empty(comm.size, dtype=torch.int64)
+        comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
+        workers, store = every.tolist(), self._store
+        if store is not None:  # where pairs of ranks meet: their numbers are others now
+            store = dist.PrefixStore("shrunk/" + ",".join(map(str, workers)), store)
+        name = "shrunk " + ",".join(map(str, workers))
+        group = BanyanGroup(comm, store, workers, self.timeout, name)
+        self.close(wait=False)
+        return group
+
+    def shrink(self, ranks_to_exclude, shrink_flags=0, opts_override=None):
+        """What torch.distributed.shrink_group calls: the same, as torch gets to see it."""
+        if shrink_flags & _SHRINK_ABORT and self._worker.is_busy:
+            self.abort()
+        return native.wrap(self.without(ranks_to_exclude, timeout=getattr(opts_override, "timeout", None)))
+
+    @property
+    def worker(self):
+        """The number of this rank on the network; it stays the same while ranks change."""
+        return self.workers[self.rank()] if self.workers else self.rank()
+
+    def get_reconfigure_handle(self):
+        if self._handle is None or self._handle.is_old:
+            self._handle = Handle.make(self.worker)
+        return str(self._handle)
+
+    def reconfigure(self, opts):
+        """The same group with other members, all of whom call this with each other's handles; see reconfigure.py."""
+        self.get_reconfigure_handle()
+        members = members_of(opts, self._handle, self._uuids)
+        mine, self._handle = self._handle, None
+        self._uuids.add(opts.uuid)
+        workers = [member.worker for member in members]
+        timeout = getattr(opts, "timeout", None) or self.timeout
+        comm = meet(members, mine, opts.uuid, config_of(range(len(members)), workers, timeout))
+        if self._worker.is_busy:
+            self.abort()
+        self.run_in_turn(lambda: self._replace(comm, workers, opts.uuid))
+        return self._worker.submit(lambda: None, [])
+
+    def _replace(self, comm, workers, uuid):
+        self._pairs.close()
+        for lane in self._lanes.values():
+            lane.close()
+        self.communicator.close()
+        self.communicator, self.workers = comm, workers
+        self._lanes = {}
+        store = dist.PrefixStore(f"reconfigure/{uuid}", self._store) if self._store is not None else None
+        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, self.timeout))
 
     # Sums.
 
@@ -113,16 +214,21 @@ class BanyanGroup(dist.ProcessGroup):
 
     def _lane_for(self, *tensors):
         """Where the library can take them in the order of a stream; None: they go through the group's thread."""
-        if not fits(tensors):
-            return None
-        self._sequence += 1
-        return self._lane(tensors[0].device)
+        return self._lane(tensors[0].device) if fits(tensors) else None
+
+    def _on_stream(self, name, work, inputs, outputs):
+        """A call that was put on a stream, as the flight recorder knows it."""
+        sequence = self._worker.next_sequence()
+        entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
+        entry.started_ns = entry.created_ns
+        entry.is_done = work.is_completed
+        return work
 
     def allreduce(self, tensors, opts=None):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         if fits(tensors):
-            self._sequence += 1
-            return self._lane(tensors[0].device).allreduce(tensors, op)
+            work = self._lane(tensors[0].device).allreduce(tensors, op)
+            return self._on_stream("all_reduce", work, tensors, tensors)
         flats = [Flat([tensor], is_read=True) for tensor in tensors]
         kinds = [sum_type(flat.memory, op) for flat in flats]
 
@@ -132,7 +238,7 @@ class BanyanGroup(dist.ProcessGroup):
                 self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
                 flat.store()
 
-        return self._do(call, tensors)
+        return self._do("all_reduce", call, tensors, tensors)
 
     def allreduce_coalesced(self, tensors, opts=None):
         return self.allreduce(tensors, opts)
@@ -141,7 +247,8 @@ class BanyanGroup(dist.ProcessGroup):
         lane = self._lane_for(_one(tensors, "reduce"))
         if lane:
             op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
-            return lane.reduce(tensors[0], op, _option(opts, "rootRank", 0))
+            work = lane.reduce(tensors[0], op, _option(opts, "rootRank", 0))
+            return self._on_stream("reduce", work, tensors, tensors)
         flat = Flat([_one(tensors, "reduce")], is_read=True)
         datatype, op, width = sum_type(flat.memory, op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM)))
         root = _option(opts, "rootRank", 0)
@@ -152,7 +259,7 @@ class BanyanGroup(dist.ProcessGroup):
             if self.rank() == root:
                 flat.store()
 
-        return self._do(call, tensors)
+        return self._do("reduce", call, tensors, tensors)
 
     def reduce_scatter(self, outputs, inputs, opts=None):
         output, parts = _one(outputs, "reduce_scatter"), _one(inputs, "reduce_scatter")
@@ -163,7 +270,7 @@ class BanyanGroup(dist.ProcessGroup):
             return self._reduce_scatter_uneven(output, parts, op)
         lane = self._lane_for(output, *parts)
         if lane:
-            return lane.reduce_scatter(output, parts, op)
+            return self._on_stream("reduce_scatter", lane.reduce_scatter(output, parts, op), parts, output)
         return self._reduce_scatter(output, Flat(parts, is_read=True), op)
 
     def _reduce_scatter(self, output, flat, op):
@@ -177,7 +284,7 @@ class BanyanGroup(dist.ProcessGroup):
             )
             result.store()
 
-        return self._do(call, [output])
+        return self._do("reduce_scatter", call, flat.tensors, [output])
 
     def _reduce_scatter_uneven(self, output, parts, op):
         flat = Flat(parts, is_read=True)
@@ -191,7 +298,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.allreduce_at(flat.address, flat.address, flat.count * width, datatype, how)
             output.copy_(flat.memory[first : first + output.numel()].view(output.shape))
 
-        return self._do(call, [output])
+        return self._do("reduce_scatter", call, parts, [output])
 
     def _reduce_scatter_base(self, output, input, opts=None):
         if input.numel() != output.numel() * self.size():
@@ -201,7 +308,7 @@ class BanyanGroup(dist.ProcessGroup):
         op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
         lane = self._lane_for(output, input)
         if lane:
-            return lane.reduce_scatter(output, [input], op)
+            return self._on_stream("reduce_scatter", lane.reduce_scatter(output, [input], op), input, output)
         return self._reduce_scatter(output, Flat([input], is_read=True), op)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
@@ -212,7 +319,8 @@ class BanyanGroup(dist.ProcessGroup):
     def broadcast(self, tensors, opts=None):
         lane = self._lane_for(_one(tensors, "broadcast"))
         if lane:
-            return lane.broadcast(tensors[0], _option(opts, "rootRank", 0))
+            work = lane.broadcast(tensors[0], _option(opts, "rootRank", 0))
+            return self._on_stream("broadcast", work, tensors, tensors)
         flat = Flat([_one(tensors, "broadcast")], is_read=True)
         root = _option(opts, "rootRank", 0)
 
@@ -222,7 +330,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.broadcast_at(flat.address, flat.address, flat.bytes, "uint8", root)
             flat.store()
 
-        return self._do(call, tensors)
+        return self._do("broadcast", call, tensors, tensors)
 
     def _all_gather(self, into, input, outputs):
         source = Flat([input], is_read=True)
@@ -234,21 +342,21 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.all_gather_at(source.address, into.address, source.bytes, "uint8")
             into.store()
 
-        return self._do(call, outputs)
+        return self._do("all_gather", call, [input], outputs)
 
     def allgather(self, outputs, inputs, opts=None):
         parts, source = _one(outputs, "all_gather"), _one(inputs, "all_gather")
         if all(bytes_of(part) == bytes_of(source) for part in parts) and len(parts) == self.size():
             lane = self._lane_for(source, *parts)
             if lane:
-                return lane.all_gather(parts, source, outputs)
+                return self._on_stream("all_gather", lane.all_gather(parts, source, outputs), source, parts)
         return self._all_gather(Flat(parts, is_read=False), _one(inputs, "all_gather"), outputs)
 
     def _allgather_base(self, output, input, opts=None):
         if bytes_of(output) == bytes_of(input) * self.size():
             lane = self._lane_for(output, input)
             if lane:
-                return lane.all_gather([output], input, output)
+                return self._on_stream("all_gather", lane.all_gather([output], input, output), input, output)
         return self._all_gather(Flat([output], is_read=False), input, output)
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
@@ -272,7 +380,7 @@ class BanyanGroup(dist.ProcessGroup):
             if into:
                 into.store()
 
-        return self._do(call, outputs)
+        return self._do("gather", call, inputs, outputs)
 
     def scatter(self, outputs, inputs, opts=None):
         output, root = Flat([_one(outputs, "scatter")], is_read=False), _option(opts, "rootRank", 0)
@@ -286,7 +394,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.scatter_at(source and source.address, output.address, output.bytes, "uint8", root)
             output.store()
 
-        return self._do(call, outputs)
+        return self._do("scatter", call, inputs, outputs)
 
     def alltoall_base(self, output, input, output_splits, input_splits, opts=None):
         def cut(tensor, splits):
@@ -303,7 +411,7 @@ class BanyanGroup(dist.ProcessGroup):
         if bytes_of(output) == bytes_of(input):
             lane = self._lane_for(output, input)
             if lane:
-                return lane.all_to_all(output, input, self.size())
+                return self._on_stream("all_to_all", lane.all_to_all(output, input, self.size()), input, output)
         source, into = Flat([input], is_read=True), Flat([output], is_read=False)
         if source.bytes != into.bytes:
             raise InvalidArgument(f"all_to_all: {source.bytes} bytes are sent, {into.bytes} expected")
@@ -313,7 +421,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.communicator.all_to_all_at(source.address, into.address, source.bytes // self.size(), "uint8")
             into.store()
 
-        return self._do(call, output)
+        return self._do("all_to_all", call, [input], [output], output)
 
     def _all_to_all(self, outputs, inputs, given):
         """Parts of any sizes: each is sent in a slot of the largest one's."""
@@ -340,11 +448,11 @@ class BanyanGroup(dist.ProcessGroup):
             _copy_parts(into.address, coming.tolist(), taken, is_out=False)
             into.store()
 
-        return self._do(call, given)
+        return self._do("all_to_all", call, inputs, outputs, given)
 
     def send(self, tensors, target, tag=0):
         flat, channel = Flat([_one(tensors, "send")], is_read=True), self._pairs.to(target)
-        return channel.worker.submit(lambda: channel.send(flat.load(), tag), tensors)
+        return self._pass("send", target, channel, lambda: channel.send(flat.load(), tag), tensors)
 
     def recv(self, tensors, source, tag=0):
         flat, channel = Flat([_one(tensors, "recv")], is_read=False), self._pairs.source(source)
@@ -353,7 +461,15 @@ class BanyanGroup(dist.ProcessGroup):
             channel.receive(flat, tag)
             flat.store()
 
-        return channel.worker.submit(call, tensors)
+        return self._pass("recv", source, channel, call, tensors)
+
+    def _pass(self, name, peer, channel, call, tensors):
+        self._p2p_sequence += 1
+        if not recorder.kept:
+            return channel.worker.submit(call, tensors)
+        name = f"{name} {self.rank()}{'->' if name == 'send' else '<-'}{peer}"
+        entry = recorder.add(self.recorded, name, self._p2p_sequence, tensors, tensors, is_p2p=True)
+        return channel.worker.submit(lambda: self._timed(entry, call), tensors)
 
     def recv_anysource(self, tensors, tag=0):
         raise Unsupported("the backend banyan receives from a rank that is named")
@@ -372,23 +488,24 @@ class BanyanGroup(dist.ProcessGroup):
         """Calls are made one after the other anyway; what ends them is done when all are."""
 
     def end_coalescing(self, device=None):
-        return self._do(lambda: None, None)
+        return self._worker.submit(lambda: None, None)
 
     def barrier(self, opts=None):
-        return self._do(self.communicator.barrier, None)
+        return self._do("all_reduce_barrier", self.communicator.barrier, None, None)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         self.barrier().wait()  # its error names who did not come
 
     def _set_sequence_number_for_group(self):
-        self._sequence = 0
+        """It begins with 0 everywhere."""
 
     def _get_sequence_number_for_group(self):
-        return self._sequence
+        return self._worker.sequence
 
     def abort(self):
-        """Ends all calls, on all ranks."""
-        self.communicator.abort()
+        """Ends all calls, on all ranks; of a group that was closed there are none."""
+        if not self.communicator.is_closed:
+            self.communicator.abort()
 
     def close(self, wait=True):
         """Gives the communicator back. Without waiting, one that is in use is left alone."""
@@ -429,14 +546,21 @@ def _timeout_of(given):
     return None if given == default and os.environ.get("BANYAN_TIMEOUT_MS") else given
 
 
+def _name_of(options):
+    """Empty for the first group, which is the default one."""
+    return str(getattr(options, "group_id", "")) if dist.is_initialized() else ""
+
+
 def _create(options, _pg_options=None):
     """Called by torch for every process group that this rank is in."""
     store, rank, size = options.store, options.group_rank, options.group_size
     workers = list(options.global_ranks_in_group) or None
     timeout = _timeout_of(options.timeout)
-    config = _config_of(range(size), workers, timeout)
+    if any(getattr(given, "enable_reconfigure", False) for given in (options, _pg_options)):
+        return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout, _name_of(options)))
+    config = config_of(range(size), workers, timeout)
     comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
-    return native.wrap(BanyanGroup(comm, store, workers, timeout))
+    return native.wrap(BanyanGroup(comm, store, workers, timeout, _name_of(options)))
 
 
 def register():
@@ -465,49 +589,3 @@ def group_of(group):
     if found is None:
         raise InvalidArgument("the process group's backend is not banyan")
     return found
-
-
-def shrink(exclude=(), timeout=None, rule=None):
-    """After a rank was lost: all others call this. A new default group of those that are left, which it returns;
-    rank and size are new. Process groups and DDP models of before are to be made again. rule says how many must be left:
-    "majority" of the last group (the default, unless BANYAN_SHRINK says otherwise), "any" or "at_least:N", the same on
-    all ranks. Raises banyan.TooFewRanks where fewer are."""
-    shown = dist.distributed_c10d._get_default_group()
-    old = group_of(shown)
-    comm = old.communicator.shrink(
-        exclude, timeout=timeout if timeout is not None else old.timeout, shrink=rule
-    )
-    mine = torch.tensor([old.workers[old.rank()] if old.workers else old.rank()], dtype=torch.int64)
-    every = torch.empty(comm.size, dtype=torch.int64)
-    comm.all_gather_at(mine.data_ptr(), every.data_ptr(), 1, "int64")
-    store = old._store  # where pairs of ranks meet: their numbers are others now
-    if store is not None:
-        store = dist.PrefixStore("shrunk/" + ",".join(str(worker) for worker in every.tolist()), store)
-    group = BanyanGroup(comm, store, every.tolist(), old.timeout)
-    _make_default(shown, group)
-    old.close(wait=False)
-    return group
-
-
-def _make_default(old, group):
-    """torch has no call for this. Its tables have kept their names since 1.13; later versions have more of them."""
-    c10d = dist.distributed_c10d
-    name = "banyan " + ",".join(str(worker) for worker in group.workers)
-    group.setGroupName(name)
-    if hasattr(c10d, "_register_process_group"):  # 2.x: where functional collectives look
-        c10d._unregister_process_group(
-            old.getGroupName() if isinstance(old, BanyanGroup) else old.group_name
-        )
-        c10d._register_process_group(name, group)
-    tables = {
-        "_pg_map": ("banyan", group._store),
-        "_pg_names": name,
-        "_pg_group_ranks": {rank: rank for rank in range(group.size())},
-        "_pg_backend_config": "cpu:banyan",
-    }
-    for name, value in tables.items():
-        table = getattr(c10d, name, None)
-        if isinstance(table, dict):
-            table.pop(old, None)
-            table[group] = value
-    c10d._update_default_pg(group)

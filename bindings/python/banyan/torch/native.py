@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from ..library import lib
+from .recorder import recorder
 
 NAME = "banyan_torch_backend"
 _loaded = []
@@ -54,7 +55,7 @@ class NativeWorker:
     """The queue of C++ with the methods of work.Worker."""
 
     def __init__(self, rank):
-        self.queue = module().Queue(rank)
+        self.queue = module().Queue(rank, recorder.kept)
 
     def submit(self, call, outputs):
         return self.queue.submit(call, outputs)
@@ -63,6 +64,13 @@ class NativeWorker:
         result = []
         self.submit(lambda: result.append(call()), None).wait()
         return result[0]
+
+    @property
+    def sequence(self):
+        return self.queue.sequence
+
+    def next_sequence(self):
+        return self.queue.next_sequence()
 
     @property
     def is_busy(self):
@@ -81,8 +89,9 @@ def wrap(group):
     if not module():
         return group
     comm = group.communicator
+    group.recorded["native"] = group._worker.queue.records
     return module().BanyanBackend(
-        group, comm.handle.value, comm.rank, comm.size, lib._name, group._worker.queue
+        group, comm.handle.value or 0, comm.rank, comm.size, lib._name, group._worker.queue
     )
 
 

@@ -147,6 +147,11 @@ class Worker:
         self._thread = None
         self._is_ending = False
         self._is_calling = False
+        self.sequence = 0  # of the last collective
+
+    def next_sequence(self):
+        self.sequence += 1
+        return self.sequence
 
     def submit(self, call, outputs):
         """call() is made when all before it are done; outputs are the tensors that it fills."""
