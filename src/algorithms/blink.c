@@ -8,8 +8,8 @@
  *                                              then it goes down the trees again
  *
  * Inside a machine every worker is the root of an equal share, and a root has as many trees as the machine's
- * links are worth (machine-trees.h). Machines of different sizes have a common multiple of shares, each worker
- * of a small one serving several.
+ * links are worth (machine-trees.h). Machines of different sizes have a common multiple of shares, each
+ * worker of a small one serving several.
  *
  * Cost with m machines of k workers: 2 n / X over the trees, X the machine's own rate with equal roots, 2
  * (m-1)/m n/k over each ring link.

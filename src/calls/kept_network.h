@@ -11,8 +11,8 @@
 #include "bootstrap/card.h"
 #include "topology/topology.h"
 
-/* The text of what was kept for these ranks, the caller's to free; *out is NULL where nothing is, or what is there is older
- * than a week or not for them. */
+/* The text of what was kept for these ranks, the caller's to free; *out is NULL where nothing is, or what is
+ * there is older than a week or not for them. */
 banyan_status banyan_kept_network_load(const char *folder, const banyan_card *cards, int size, char **out,
                                        banyan_error *err);
 

@@ -185,8 +185,8 @@ static double sent_now(const banyan_learning *l)
     return l->survey ? (double)(banyan_survey_sent_bytes(l->survey) - l->sent_before) : 0;
 }
 
-/* Everybody's; *seconds is the least, *now_s rank 0's clock. Rank 0 says what a survey may take, and whether it has a
- * network to share. */
+/* Everybody's; *seconds is the least, *now_s rank 0's clock. Rank 0 says what a survey may take, and whether
+ * it has a network to share. */
 static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds, double *now_s)
 {
     banyan_learning *l = comm->learning;

@@ -2,13 +2,13 @@
 /* group/pacing.h: connections to other hosts send no faster than the plan of the call needs.
  *
  * A plan for a network whose speeds are known, told or learnt, says what each pair of ranks sends while its
- * fullest link is busy (simulate/paces.h). Paced to that, connections leave each other the shares that the plan
- * counts on, and queues in front of full links stay short. Plans that would be slower that way are not paced
- * (banyan_plan.is_paced).
+ * fullest link is busy (simulate/paces.h). Paced to that, connections leave each other the shares that the
+ * plan counts on, and queues in front of full links stay short. Plans that would be slower that way are not
+ * paced (banyan_plan.is_paced).
  *
- * Speeds may be told too low, or a link may have got faster. A call that is faster than the plan's fullest link
- * allows says so, and the plan is not paced any more. Paced calls can be a little faster than that; the first call
- * of a plan, and then one of BANYAN_UNPACED_PERIOD, run unpaced. Each rank decides for itself. */
+ * Speeds may be told too low, or a link may have got faster. A call that is faster than the plan's fullest
+ * link allows says so, and the plan is not paced any more. Paced calls can be a little faster than that; the
+ * first call of a plan, and then one of BANYAN_UNPACED_PERIOD, run unpaced. Each rank decides for itself. */
 #ifndef BANYAN_GROUP_PACING_H
 #define BANYAN_GROUP_PACING_H
 

@@ -26,8 +26,8 @@
 /* Predicting twice takes twice as long: that is not worth it for more ranks. */
 #define MAX_PACED_RANKS 64
 
-/* Times what unpaced connections take by a model in which they share links at once and lose nothing: pacing costs the
- * pipeline a little while it fills, and saves what no model sees. */
+/* Times what unpaced connections take by a model in which they share links at once and lose nothing: pacing
+ * costs the pipeline a little while it fills, and saves what no model sees. */
 #define PACING_COST 1.03
 
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)

@@ -5,8 +5,8 @@
 
 #include "schedule/schedule.h"
 
-/* Every piece is cut into that many equal slices, every transfer into one transfer a slice of a piece. Slice k
- * of what was round r is in round r + k: so slices flow through a tree one behind the other, where whole
+/* Every piece is cut into that many equal slices, every transfer into one transfer a slice of a piece. Slice
+ * k of what was round r is in round r + k: so slices flow through a tree one behind the other, where whole
  * pieces would be passed on one hop after the other. It computes the same, in the same order of additions.
  * UNSUPPORTED where cut points or transfers would become too many. */
 banyan_status banyan_schedule_slice(const banyan_schedule *schedule, int slices, banyan_schedule **out,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate/turns.h: who goes first among messages that wait for the same path.
  *
- * Trees that share a link have different shares of the vector. They finish together if each of them has always
- * sent the same part of what it has for this path, so the message goes first after which the least part of
- * its flow will have been sent over the path. Within a flow that is the order of rounds. */
+ * Trees that share a link have different shares of the vector. They finish together if each of them has
+ * always sent the same part of what it has for this path, so the message goes first after which the least
+ * part of its flow will have been sent over the path. Within a flow that is the order of rounds. */
 #ifndef BANYAN_SIMULATE_TURNS_H
 #define BANYAN_SIMULATE_TURNS_H
 

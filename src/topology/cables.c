@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/cables.c: links to cables, cables to groups, and the words for them.
  *
- * Two nodes u and v are equivalent when their cables are the same once those between u and v are left out. The
- * relation is transitive, so that a node need only be compared with the one before it: all in all the links
- * are sorted once, and looked at twice. */
+ * Two nodes u and v are equivalent when their cables are the same once those between u and v are left out.
+ * The relation is transitive, so that a node need only be compared with the one before it: all in all the
+ * links are sorted once, and looked at twice. */
 #include "topology/cables.h"
 
 #include <ctype.h>

@@ -5,10 +5,11 @@
  *   ├── 10 Gb/s ── h0 ── 2 × 100 Gb/s ── g0 g1
  *   └── 10 Gb/s ── h1 ── 3 × 100 Gb/s ── g2-g4
  *
- * A fat-tree is one of these as well: its spines are the same and thus one group. Cables between workers of one
- * host would close circles (NVLink beside adapters); where every host has them between all its workers in the same way,
- * they are told in one line below, and the rest may be a tree. Siblings that look the same are drawn as the
- * first, the last and a count. Cost: linear in the groups' cables, but for sorting siblings' shapes. */
+ * A fat-tree is one of these as well: its spines are the same and thus one group. Cables between workers of
+ * one host would close circles (NVLink beside adapters); where every host has them between all its workers in
+ * the same way, they are told in one line below, and the rest may be a tree. Siblings that look the same are
+ * drawn as the first, the last and a count. Cost: linear in the groups' cables, but for sorting siblings'
+ * shapes. */
 #include <stdint.h>
 #include <string.h>
 

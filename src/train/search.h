@@ -22,8 +22,8 @@ void banyan_search_offer(banyan_search *search, const banyan_grouping_cuts *cuts
 /* Whether the best is so near the goal that looking further is of no use. */
 int banyan_search_is_done(const banyan_search *search);
 
-/* single_stream.c: the best for one all-reduce at a time, in O(L^2), where that much of the start-up counts and
- * bytes travel faster by gain; every cut gets the level. */
+/* single_stream.c: the best for one all-reduce at a time, in O(L^2), where that much of the start-up counts
+ * and bytes travel faster by gain; every cut gets the level. */
 banyan_status banyan_grouping_cuts_one_by_one(const banyan_grouping_units *units, const banyan_cost *cost,
                                               double start_share, double gain, int level,
                                               banyan_grouping_cuts *out, banyan_error *err);

@@ -38,8 +38,8 @@ void banyan_traffic_send_units(banyan_traffic *traffic, const banyan_cost *cost,
 double banyan_grouping_cuts_end(const banyan_grouping_cuts *cuts, const banyan_grouping_units *units,
                                 const banyan_cost *cost);
 
-/* What no grouping of these units with that many streams can beat: everything from unit i on still has to start
- * up and pass after i is ready, at the best joint rate; and each unit has to pass alone. */
+/* What no grouping of these units with that many streams can beat: everything from unit i on still has to
+ * start up and pass after i is ready, at the best joint rate; and each unit has to pass alone. */
 double banyan_grouping_units_bound(const banyan_grouping_units *units, const banyan_cost *cost, int streams);
 
 /* The best that c <= streams together do, in all-reduces at full speed. */

@@ -15,8 +15,7 @@
 struct banyan_verdict {
     long problem_count;                       /* 0: proven */
     char problems[BANYAN_VERDICT_SHOWN][320]; /* the first few, one sentence each, in order of transfers */
-    int orders_differ; /* correct, but ranks add in different orders: floating-point sums may differ in the last
-                          bits */
+    int orders_differ; /* correct, but ranks add in different orders: floating-point sums may differ */
     char note[320];    /* then: where */
 };
 

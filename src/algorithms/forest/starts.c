@@ -56,8 +56,8 @@ static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_p
     return banyan_grown_pairs_find(in->graph, &problem, packing, err);
 }
 
-/* What that many pairs of one weight can reach at most: of each link only whole multiples of that weight can be
- * used, and the prices tell what that costs. */
+/* What that many pairs of one weight can reach at most: of each link only whole multiples of that weight can
+ * be used, and the prices tell what that costs. */
 static double reach_of_equal(const instance *in, int pairs)
 {
     double weight = in->known.bound_value / pairs, used = 0, worth = 0;

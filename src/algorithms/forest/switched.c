@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/forest/switched.c: workers behind switches that only forward. Column generation finds the best
- * rate and the prices that prove it, but its trees are as deep and as different in weight as chance has it. Here
- * much is equally good: under the prices many trees cost the same. So we grow trees anew, one from each
+ * rate and the prices that prove it, but its trees are as deep and as different in weight as chance has it.
+ * Here much is equally good: under the prices many trees cost the same. So we grow trees anew, one from each
  * worker, that are cheapest under the prices and shallow:
  *
  *      r ── v                from the root on, whoever can be joined at the least price is, but never

@@ -19,11 +19,11 @@
  * Of the answers to these equations the one with most entropy is in the middle of all, and so most likely to
  * serve larger sets as well: x = c / (1 + exp(-(a + p(src) + q(dst)))) and r = b exp(q - p), with one p and
  * one q for each active node and I, found by Newton steps, each solved by conjugate gradients. a and b say
- * what is best where all arcs are the same: from idle nodes all is the broadcast's, to them all is the reduce's,
- * and between active ones each has a half. Only one kind of set was ever seen to lack anything: I and one
- * active node, which has x from idle nodes and to them that come to more than M, or c - x that come to more
- * than N. Then they are pinned to what is allowed, by one equation more. Whether all active nodes are served,
- * two maximum flows each tell in the end.
+ * what is best where all arcs are the same: from idle nodes all is the broadcast's, to them all is the
+ * reduce's, and between active ones each has a half. Only one kind of set was ever seen to lack anything: I
+ * and one active node, which has x from idle nodes and to them that come to more than M, or c - x that come
+ * to more than N. Then they are pinned to what is allowed, by one equation more. Whether all active nodes are
+ * served, two maximum flows each tell in the end.
  *
  * If some active node's own arcs allow less than X, that much of the others is left unused that parts allow
  * just that. No linear program is needed. Cost: some hundred times the arcs, and the flows. */

@@ -493,8 +493,8 @@ banyan_status banyan_split_find_soon(const banyan_graph *graph, double tolerance
 
 /* Every pair of trees costs least where arcs cost what the cuts need. No tree takes an arc more often than
  * there are active nodes; without what arcs of no price may take of it in this way, the others have to pay
- * the rest, and these cost at most that many times as much as by their prices. And as prices are whole numbers,
- * so is what a pair costs. */
+ * the rest, and these cost at most that many times as much as by their prices. And as prices are whole
+ * numbers, so is what a pair costs. */
 static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *price, const int64_t *needed,
                                     banyan_wide least)
 {

@@ -14,8 +14,8 @@ banyan_status banyan_worst_partition_create(const banyan_graph *graph, banyan_wo
 void banyan_worst_partition_destroy(banyan_worst_partition *loads); /* accepts NULL */
 
 /* The least of den * crossing capacity - num * parts over all partitions of the nodes with cables. capacity:
- * per arc, the same for twins; NULL: the graph's. part[v] is the partition that attains it, each part named by one
- * of its nodes; -1 where there is no cable. */
+ * per arc, the same for twins; NULL: the graph's. part[v] is the partition that attains it, each part named
+ * by one of its nodes; -1 where there is no cable. */
 int64_t banyan_worst_partition_worst(banyan_worst_partition *loads, const int64_t *capacity,
                                      banyan_fraction guess, int *part);
 

@@ -119,7 +119,8 @@ int banyan_branch_moves_height(const banyan_branch_mover *grafter, const int *up
  * (solve/round/branch_stars.c). */
 void banyan_branch_moves_stars(banyan_branch_mover *grafter);
 
-/* Trees of different weights exchange arcs at a node where one bears too much (solve/round/branch_swaps.c). */
+/* Trees of different weights exchange arcs at a node where one bears too much (solve/round/branch_swaps.c).
+ * */
 void banyan_branch_moves_swaps(banyan_branch_mover *grafter);
 
 #endif

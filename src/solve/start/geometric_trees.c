@@ -2,8 +2,8 @@
 /* solve/start/geometric_trees.c: one tree after the other, from the heaviest on, each the cheapest under
  * costs that say what of its cables would be left over in the end (solve/start/geometric_weights.h). Besides,
  * each tree to come needs a cable of every worker: where these have little more left than that together, they
- * are more expensive, so that trees have few branches there. Where idle nodes help, prices follow all cuts that
- * are nearly the narrowest (solve/cut/near_minimum_cuts.h), and trees that would cost much more than the
+ * are more expensive, so that trees have few branches there. Where idle nodes help, prices follow all cuts
+ * that are nearly the narrowest (solve/cut/near_minimum_cuts.h), and trees that would cost much more than the
  * least are lighter. Cost: a cheapest tree each. */
 #include "solve/start/geometric_trees.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/start/grown_pairs.c: pairs of trees one after the other, each a little lighter than the one before,
- * under two prices: those of the proof, which say which trees are good, and congestion, which rises
- * exponentially with the load of an arc.
+/* solve/start/grown_pairs.c: pairs of trees one after the other, of one weight or each a little lighter than
+ * the one before, under two prices: those of the proof, which say which trees are good, and congestion, which
+ * rises exponentially with the load of an arc.
  *
  *      root ── a ── [s] ── c       A tree grows from its root (Takahashi and Matsuyama 1980): the active node
  *        |                         that is cheapest to reach from any node of the tree joins it, over nodes
  *        b                         that only forward ([s]) or that become part of the tree. Every arc that
- *                                  is used gets more expensive at once, so that children are shared out; every hop
- *                                  from the root costs something, so that trees are shallow.
+ *                                  is used gets more expensive at once, so that children are shared out;
+ *                                  every hop from the root costs something, so that trees are shallow.
  *
  * In-trees grow the same way against the arcs' directions. Cost: a shortest-path search a tree; where nodes
- * forward, one for each node that joins, as the arcs of a way get more expensive for all ways that share them. */
+ * forward, one for each node that joins, as the arcs of a way get more expensive for all ways that share
+ * them. */
 #include "solve/start/grown_pairs.h"
 
 #include <math.h>
