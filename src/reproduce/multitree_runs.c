@@ -19,33 +19,36 @@ enum { LEAST_SLICE_BYTES = 2048, MOST_SLICES = 16 };
 #define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
 
 const multitree_rival multitree_rivals[RIVAL_COUNT] = {
-    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
-    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
+    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_DOUBLE_TREE] =
         {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 1},
-    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_MULTITREE] =
-        {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS},
+        {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_MULTITREE_MSG] =
-        {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_AUTHORS},
+        {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_MULTITREE_CABLE] = {"multitree-msg, port a cable",
                                "multitree",
                                {"order", "yx"},
                                BANYAN_FLOW_MESSAGE,
-                               BANYAN_INTERFACE_CABLE},
+                               BANYAN_INTERFACE_CABLE,
+                               0},
     [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split",
                                "multitree",
                                {"order", "split"},
                                BANYAN_FLOW_MESSAGE,
-                               BANYAN_INTERFACE_CABLE},
+                               BANYAN_INTERFACE_CABLE,
+                               0},
     [RIVAL_BIDIRECTIONAL] = {"bidirectional-ring, msg",
                              "bidirectional-ring",
                              {NULL, NULL},
                              BANYAN_FLOW_MESSAGE,
-                             BANYAN_INTERFACE_CABLE},
+                             BANYAN_INTERFACE_CABLE,
+                             0},
     [RIVAL_MULTI_RING] =
-        {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE},
-    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE}};
+        {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0},
+    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0}};
 
 const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10, (size_t)128 << 10, (size_t)512 << 10,
                                                  (size_t)1 << 20,  (size_t)4 << 20,   (size_t)16 << 20,

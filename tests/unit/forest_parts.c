@@ -63,7 +63,7 @@ TEST(the_bound_is_reached_by_shallow_trees)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int c = 0; c < 2; c++) {
             banyan_topology *topology;
-            int *active, count, depth;
+            int *active = NULL, count = 0, depth;
             banyan_error err;
             double share;
 
