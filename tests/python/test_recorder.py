@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import ranks
@@ -51,7 +52,11 @@ def calls():
     elif rank == 1:
         dist.recv(torch.empty(7), 0)
     dist.barrier()
+    store = dist.distributed_c10d._get_default_store()
+    store.add("past_barrier", 1)
     if rank == 2:
+        while store.add("past_barrier", 0) < dist.get_world_size():  # the others are past it, too
+            time.sleep(0.01)
         banyan.torch.dump_flight_recorder(os.environ["TORCH_FR_DUMP_TEMP_FILE"])
         os.kill(os.getpid(), 9)
     try:
