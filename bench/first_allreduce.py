@@ -112,7 +112,7 @@ def main():
     parser.add_argument("ranks", nargs="*", type=int, default=[16, 64, 256])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds that a run may take")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.banyan, options.program = os.path.abspath(options.banyan), os.path.abspath(options.program)
     commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     environment = dict(os.environ, BANYAN_STATUS_FOLDER="off", BANYAN_TIMEOUT_MS="240000", GLOO_SOCKET_IFNAME="lo")

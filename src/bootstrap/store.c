@@ -241,9 +241,10 @@ static void serve_guest(banyan_store *store, guest *g)
     const unsigned char *body;
     size_t bytes;
     int type;
+    banyan_status status = banyan_channel_flush(&g->channel, NULL);
 
-    banyan_status status = banyan_channel_fill(&g->channel, NULL);
-
+    if (!status)
+        status = banyan_channel_fill(&g->channel, NULL);
     while (g->channel.fd >= 0 && banyan_channel_next(&g->channel, &type, &body, &bytes))
         if (type == CARD)
             take_card(store, g, body, bytes);
@@ -346,7 +347,7 @@ static void send_rest(banyan_store *store)
             banyan_channel_send_all(&store->guests[i].channel, deadline_ns, NULL);
 }
 
-/* Waits for anything to do on the door or with a guest. */
+/* Waits for anything to do on the door or with a guest; one that does not read holds up no other. */
 static void attend(banyan_store *store)
 {
     int64_t left_ms = (store->deadline_ns - banyan_clock_ns()) / 1000000 + 1;
@@ -361,7 +362,9 @@ static void attend(banyan_store *store)
     polled[0] = (struct pollfd){.fd = banyan_listener_descriptor(store->listener), .events = POLLIN};
     polled[1] = (struct pollfd){.fd = store->wake, .events = POLLIN};
     for (size_t i = 0; i < count; i++)
-        polled[2 + i] = (struct pollfd){.fd = store->guests[i].channel.fd, .events = POLLIN};
+        polled[2 + i] = (struct pollfd){
+            .fd = store->guests[i].channel.fd,
+            .events = banyan_channel_has_unsent(&store->guests[i].channel) ? POLLIN | POLLOUT : POLLIN};
     poll(polled, (nfds_t)(count + 2), left_ms < 1 ? 0 : left_ms > 500 ? 500 : (int)left_ms);
     if (polled[1].revents && read(store->wake, &rings, sizeof rings) < 0)
         rings = 0; /* somebody has rung and been heard */
@@ -416,12 +419,10 @@ static void see_off(banyan_store *store)
 {
     store->deadline_ns = banyan_clock_ns() + (int64_t)store->timeout_ms * 1000000;
     tell_all(store);
-    send_rest(store);
     while (!atomic_load(&store->is_ending) && store->got_count < store->wanted &&
            banyan_clock_ns() < store->deadline_ns) {
         attend(store);
         tell_all(store);
-        send_rest(store);
     }
 }
 
