@@ -81,6 +81,7 @@ def measure(command, ranks, limit_s, environment):
     if run.returncode or len(done) != ranks:
         print(f"# {command[0]} with {ranks} ranks ended with {run.returncode}, {len(done)} done: "
               f"{errors.strip()[-300:]}", file=sys.stderr)
+    if len(done) != ranks:  # how ranks end is not measured
         return None
     return max(done) - (float(told.group(1)) if told else started)
 

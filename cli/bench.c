@@ -144,7 +144,9 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     if (!status && set->rank == 0)
         status = bench_table_end(&t, began, &err);
     banyan_text_fini(&t.json);
-    if (status && set->rank > 0 && (set->own || id)) /* rank 0 tells it in the same words */
+    /* Of ranks that were started here rank 0 tells it in the same words. A launcher may end the others when the first
+     * has failed, so there each tells it. */
+    if (status && set->rank > 0 && id)
         return CLI_FAILED;
     if (status)
         return cli_fail(arguments, status, &err);

@@ -11,7 +11,9 @@
 #include "core/file.h"
 #include "core/value.h"
 
-enum { MOST_RANKS = 1 << 20, FIRST_PORT = 20000, PORTS = 20000 };
+enum { MOST_RANKS = 1 << 20 };
+/* From SYSTEM_PORTS on, Linux gives ports to whoever connects (net.ipv4.ip_local_port_range). */
+enum { FIRST_PORT = 20000, SYSTEM_PORTS = 32768 };
 
 typedef struct {
     const char *launcher;
@@ -118,7 +120,16 @@ static int port_of(const char *job)
 
     banyan_digest_init(&digest);
     banyan_digest_add_string(&digest, job);
-    return FIRST_PORT + (int)(digest.value % PORTS);
+    return FIRST_PORT + (int)(digest.value % (SYSTEM_PORTS - FIRST_PORT));
+}
+
+/* torch's own store has MASTER_PORT: ours is the next one, unless the system gives away such ports. */
+static int port_beside(const char *job, int master_port)
+{
+    char text[sizeof((banyan_launch *)0)->job + 20];
+
+    snprintf(text, sizeof text, "%s:%d", job, master_port);
+    return master_port + 1 < SYSTEM_PORTS ? master_port + 1 : port_of(text);
 }
 
 /* 'nid[001-004],x' begins with nid001. */
@@ -148,7 +159,6 @@ static banyan_status check_trainer(banyan_lookup lookup, void *context, const ba
                        count);
 }
 
-/* torchrun's own store has MASTER_PORT: ours is the next one. */
 static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
 {
     int is_trainer = !strcmp(out->launcher, "Kubeflow Trainer");
@@ -159,9 +169,9 @@ static void find_root(banyan_lookup lookup, void *context, banyan_launch *out)
     int number = 0;
     char host[256];
 
-    if (address && port && !read_number("MASTER_PORT", port, 1, 65534, &number, NULL))
+    if (address && port && !read_number("MASTER_PORT", port, 1, 65535, &number, NULL))
         snprintf(out->root, sizeof out->root, strchr(address, ':') ? "[%.200s]:%d" : "%.200s:%d", address,
-                 number + 1);
+                 port_beside(out->job, number));
     else if (out->job[0] && (out->size == 1 || out->local_size == out->size))
         snprintf(out->root, sizeof out->root, "127.0.0.1:%d", port_of(out->job));
     else if (out->job[0] && leader)

@@ -28,7 +28,7 @@ complain() { # WHAT, with the output in $place/out
 check_bench() { # WHAT COMMAND...
     local what=$1
     shift
-    if ! timeout 120 "$@" "$banyan" bench -b 1KiB -e 1KiB --iters 3 > "$place/out" 2>&1; then
+    if ! timeout 300 "$@" "$banyan" bench -b 1KiB -e 1KiB --iters 3 > "$place/out" 2>&1; then
         complain "$what: banyan bench failed"
     elif ! grep -q 'Out of bounds values : 0 OK' "$place/out"; then
         complain "$what: the sums are wrong, or there are none"
@@ -37,18 +37,18 @@ check_bench() { # WHAT COMMAND...
     fi
 }
 
-# Rank 1 is killed while ranks compute: the others end, and one of them names it.
-check_kill() { # WHAT COMMAND...
-    local what=$1 code
-    shift
+# A rank is killed while ranks compute: the others end, and one of them names it.
+check_kill() { # WHAT VICTIM COMMAND...
+    local what=$1 victim=$2 code
+    shift 2
     cat > "$place/rank" << 'RANK'
 #!/bin/bash
 # The rank that is to die knows itself by the launcher's variables.
-me=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-${PMIX_RANK:-0}}}}
-banyan=$1 place=$2
+me=${RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-${PMIX_RANK:-0}}}}}
+banyan=$1 place=$2 victim=$3
 "$banyan" bench -b 1MiB -e 1MiB --iters 1000000 --check 0 > "$place/log-$me" 2>&1 &
 pid=$!
-if [ "$me" = 1 ]; then
+if [ "$me" = "$victim" ]; then
     for i in $(seq 600); do
         grep -q . "$place/log-0" 2> /dev/null && break
         sleep 0.1
@@ -61,21 +61,24 @@ wait $pid
 RANK
     chmod 755 "$place/rank"
     rm -f "$place"/log-*
-    timeout 120 "$@" "$place/rank" "$banyan" "$place" > "$place/out" 2>&1
+    timeout 300 "$@" "$place/rank" "$banyan" "$place" "$victim" > "$place/out" 2>&1
     code=$?
     cat "$place"/log-* >> "$place/out" 2> /dev/null
     if [ $code = 0 ] || [ $code = 124 ]; then
-        complain "$what: a job whose rank 1 was killed ended with $code"
-    elif ! grep -q 'rank 1 .*process' "$place/out"; then
-        complain "$what: nobody named rank 1, which was killed"
+        complain "$what: a job whose rank $victim was killed ended with $code"
+    elif ! grep -q "rank $victim .*process" "$place/out"; then
+        complain "$what: nobody named rank $victim, which was killed"
     else
         passed=$((passed + 1))
     fi
 }
 
 check_launcher() { # WHAT COMMAND...
-    check_bench "$@"
-    check_kill "$@"
+    local what=$1
+    shift
+    check_bench "$what" "$@"
+    check_kill "$what" 0 "$@"
+    check_kill "$what" 1 "$@"
 }
 
 conclude() {

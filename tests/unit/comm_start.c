@@ -260,6 +260,26 @@ TEST(every_launcher_is_recognised)
     }
 }
 
+/* torchrun's c10d backend has its store at any free port, and the one after it may be somebody's connection. */
+TEST(ranks_do_not_meet_at_ports_that_the_system_gives_away)
+{
+    static const char *const ports[] = {"MASTER_PORT=32767", "MASTER_PORT=59973", "MASTER_PORT=65535"};
+    char roots[3][64];
+
+    for (int i = 0; i < 3; i++) {
+        const char *environment[] = {
+            "RANK=2", "WORLD_SIZE=4", "MASTER_ADDR=n", "TORCHELASTIC_RUN_ID=none", ports[i], NULL};
+        banyan_launch launch;
+        int port;
+
+        assert_int_equal(detect(environment, &launch, NULL), 0);
+        assert_int_equal(sscanf(launch.root, "n:%d", &port), 1);
+        assert_in_range(port, 1024, 32767);
+        snprintf(roots[i], sizeof roots[i], "%s", launch.root);
+    }
+    assert_string_not_equal(roots[1], roots[2]); /* of another job of the same name */
+}
+
 TEST(wrong_launcher_variables_are_named)
 {
     static const char *const none[] = {NULL};
@@ -318,6 +338,7 @@ int main(void)
         cmocka_unit_test(each_disagreement_names_both_ranks_and_values),
         cmocka_unit_test(ranks_are_listed_in_ranges),
         cmocka_unit_test(every_launcher_is_recognised),
+        cmocka_unit_test(ranks_do_not_meet_at_ports_that_the_system_gives_away),
         cmocka_unit_test(wrong_launcher_variables_are_named),
         cmocka_unit_test(a_secret_file_must_be_its_owners_alone),
     };
