@@ -24,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "bootstrap/tree.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/descriptors.h"
@@ -297,18 +298,13 @@ static void send_cards(banyan_store *store, guest *g)
     send(store, g, CARDS, store->cards, store->card_bytes);
 }
 
-static int parent_of(int rank)
-{
-    return (rank - 1) / BANYAN_STORE_CHILDREN;
-}
-
 /* 0: the rank gets its cards here. */
 static int send_parent(banyan_store *store, guest *g)
 {
     unsigned char body[PARENT_MESSAGE];
-    int parent = g->rank > BANYAN_STORE_CHILDREN ? parent_of(g->rank) : 0;
+    int parent = banyan_tree_parent(BANYAN_STORE_CHILDREN, g->rank);
 
-    if (!parent || g->wants_all || !store->ports[parent])
+    if (parent <= 0 || g->wants_all || !store->ports[parent])
         return 0;
     banyan_put32(body, store->ports[parent]);
     memcpy(body + 4, store->cards + (size_t)parent * BANYAN_CARD_BYTES, BANYAN_CARD_BYTES);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "bootstrap/store_internal.h"
+#include "bootstrap/tree.h"
 #include "core/clock.h"
 #include "transport/bytes.h"
 #include "transport/channel.h"
@@ -38,11 +39,10 @@ static banyan_status read_cards(const unsigned char *body, size_t bytes, int siz
     return status;
 }
 
+/* Those of rank 0 get their cards from the store. */
 static int count_children(const banyan_card *mine)
 {
-    int first = mine->rank * BANYAN_STORE_CHILDREN + 1, count = mine->size - first;
-
-    return mine->rank == 0 || count < 0 ? 0 : count < BANYAN_STORE_CHILDREN ? count : BANYAN_STORE_CHILDREN;
+    return mine->rank ? banyan_tree_child_count(BANYAN_STORE_CHILDREN, mine->size, mine->rank) : 0;
 }
 
 /* A rank that cannot hand cards on says so by port 0, and its children get theirs from the store. */

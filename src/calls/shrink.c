@@ -35,11 +35,11 @@
 
 #include "bootstrap/quorum.h"
 #include "bootstrap/store.h"
+#include "bootstrap/tree.h"
 #include "calls/comm.h"
 #include "calls/reunion.h"
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "group/tree.h"
 
 #define SLICE_NS 20000000
 #define LEAVE_TO_LEADER 0.4   /* of the time: for a leader to answer, */

@@ -7,9 +7,9 @@
 
 #include <pthread.h>
 
+#include "bootstrap/tree.h"
 #include "group/control.h"
 #include "group/status.h"
-#include "group/tree.h"
 #include "transport/channel.h"
 
 /* A message's word: its type, and the rank that it is about: who sent it on its way up, whom it is for (CALL)

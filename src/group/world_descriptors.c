@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bootstrap/tree.h"
 #include "core/descriptors.h"
-#include "group/tree.h"
 #include "group/world_internal.h"
 
 /* Of this rank itself: first a listening socket, two event queues and an eventfd; later the status socket, an

@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bootstrap/tree.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "group/control_internal.h"
-#include "group/tree.h"
 #include "test.h"
 
 enum { RANKS = 40, FANOUT = 3, LOST_RANK = 5 };

@@ -3,8 +3,8 @@
  * ranks find a refuge. */
 #include "test.h"
 
+#include "bootstrap/tree.h"
 #include "group/control.h"
-#include "group/tree.h"
 
 enum { MOST = 16384 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/tree.c: arithmetic on the numbers of ranks; O(depth) each. */
-#include "group/tree.h"
+/* bootstrap/tree.c: arithmetic on the numbers of ranks; O(depth) each. */
+#include "bootstrap/tree.h"
 
 int banyan_tree_parent(int fanout, int rank)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/tree.h: who is whose parent in the control tree.
+/* bootstrap/tree.h: who is whose parent in the trees of a job: that along which descriptors travel and the control
+ * tree.
  *
  *              0                 Ranks are numbered level by level, as in a heap: the children of rank r are
  *          /       \             fanout r + 1 to fanout r + fanout. Nobody keeps a table of the tree, and a
@@ -9,8 +10,8 @@
  *
  * A rank that loses its parent looks for a refuge: another rank of a higher level. Links only ever lead to a
  * higher level, so they cannot form a cycle. */
-#ifndef BANYAN_GROUP_TREE_H
-#define BANYAN_GROUP_TREE_H
+#ifndef BANYAN_BOOTSTRAP_TREE_H
+#define BANYAN_BOOTSTRAP_TREE_H
 
 int banyan_tree_parent(int fanout, int rank); /* -1: the root has none */
 int banyan_tree_level(int fanout, int rank);  /* the root's is 0 */

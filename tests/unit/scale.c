@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/scale.c: the formulas of docs/scale.md, counted message by message up to 16,384 ranks. A network that only
+ * counts carries what the protocols send: who sends to whom is the library's own arithmetic (bootstrap/tree.h). The code
+ * that sends is counted in unit/store, unit/control and unit/reunion, with as many ranks as fit into a process. */
+#include "test.h"
+
+#include "bootstrap/card.h"
+#include "bootstrap/store_internal.h"
+#include "bootstrap/tree.h"
+#include "core/alloc.h"
+#include "core/random.h"
+#include "group/control_internal.h"
+
+enum { MOST = 16384, FANOUT = BANYAN_CONTROL_FANOUT };
+
+static const int sizes[] = {2, 17, 18, 64, 257, 1000, 1024, 4096, MOST};
+
+typedef struct {
+    uint64_t in_bytes, out_bytes, in_messages, out_messages;
+    int connections;
+    int step; /* when it has what it waits for, in messages on the longest path */
+} account;
+
+static account accounts[MOST];
+
+static void connect_ranks(int one, int other)
+{
+    accounts[one].connections++;
+    accounts[other].connections++;
+}
+
+static void carry(int from, int to, size_t bytes)
+{
+    accounts[from].out_bytes += bytes;
+    accounts[from].out_messages++;
+    accounts[to].in_bytes += bytes;
+    accounts[to].in_messages++;
+    if (accounts[to].step < accounts[from].step + 1)
+        accounts[to].step = accounts[from].step + 1;
+}
+
+static void for_each_size(void (*check)(int size))
+{
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(accounts, 0, sizeof accounts);
+        check(sizes[i]);
+    }
+}
+
+/* The number of ranks at and below one: parents have lower numbers. */
+static void count_subtrees(int size, int *below)
+{
+    for (int r = 0; r < size; r++)
+        below[r] = 1;
+    for (int r = size - 1; r > 0; r--)
+        below[banyan_tree_parent(FANOUT, r)] += below[r];
+}
+
+/* ---- Start. */
+
+static void check_start(int size)
+{
+    uint64_t table = (uint64_t)size * BANYAN_CARD_BYTES, asked = PARENT_MESSAGE;
+    int direct = size < 17 ? size : 17;
+
+    for (int r = 1; r < size; r++) {
+        connect_ranks(r, 0);
+        carry(r, 0, CARD_MESSAGE);
+    }
+    for (int r = 1; r < size; r++) {
+        int parent = banyan_tree_parent(BANYAN_STORE_CHILDREN, r);
+
+        if (parent > 0)
+            carry(0, r, PARENT_MESSAGE);
+        if (parent > 0)
+            connect_ranks(parent, r);
+        carry(parent, r, table);
+    }
+    assert_int_equal(accounts[0].out_bytes,
+                     (uint64_t)(direct - 1) * table + (uint64_t)(size - direct) * asked);
+    assert_int_equal(accounts[0].connections, size - 1);
+    assert_true(accounts[0].in_bytes <= table + (uint64_t)size * CARD_HEAD);
+    for (int r = 1; r < size; r++) {
+        assert_true(accounts[r].out_bytes <= 16 * table + CARD_MESSAGE);
+        assert_true(accounts[r].in_bytes <= table + asked);
+        assert_in_range(accounts[r].connections, 1, 18);
+        assert_in_range(accounts[r].step, 2, 1 + banyan_tree_level(BANYAN_STORE_CHILDREN, size - 1));
+    }
+}
+
+TEST(a_start_costs_what_the_table_says)
+{
+    for_each_size(check_start);
+}
+
+/* ---- The control tree. */
+
+static void check_heartbeat(int size)
+{
+    static int below[MOST];
+
+    count_subtrees(size, below);
+    for (int r = 1; r < size; r++) {
+        int parent = banyan_tree_parent(FANOUT, r);
+
+        connect_ranks(r, parent);
+        for (int i = 0; i < below[r]; i++)
+            carry(r, parent, 1);
+    }
+    for (int r = 0; r < size; r++)
+        for (int i = 0; i < banyan_tree_child_count(FANOUT, size, r); i++)
+            carry(r, banyan_tree_first_child(FANOUT, r) + i, 1);
+    for (int r = 0; r < size; r++) {
+        int children = banyan_tree_child_count(FANOUT, size, r);
+
+        assert_true(accounts[r].connections == (r > 0) + children && children <= 16);
+        assert_int_equal(accounts[r].out_messages, (uint64_t)(r ? below[r] : 0) + (uint64_t)children);
+        assert_int_equal(accounts[r].in_messages, (uint64_t)(below[r] - 1) + (r > 0));
+    }
+    assert_int_equal(accounts[0].in_messages, size - 1);
+}
+
+TEST(a_heartbeat_costs_one_message_per_rank_below)
+{
+    for_each_size(check_heartbeat);
+}
+
+/* Parts of b bytes go up one by one, all of them come down together. */
+static void check_exchange(int size)
+{
+    enum { PART = 200 };
+    static int below[MOST];
+
+    count_subtrees(size, below);
+    for (int r = size - 1; r > 0; r--)
+        for (int i = 0; i < below[r]; i++)
+            carry(r, banyan_tree_parent(FANOUT, r), PART);
+    for (int r = 1; r < size; r++)
+        carry(banyan_tree_parent(FANOUT, r), r, (size_t)size * PART);
+    for (int r = 0; r < size; r++) {
+        uint64_t children = (uint64_t)banyan_tree_child_count(FANOUT, size, r), all = (uint64_t)size * PART;
+
+        assert_true(accounts[r].out_bytes == children * all + (r ? (uint64_t)below[r] * PART : 0));
+        assert_true(accounts[r].in_bytes <= 2 * all);
+    }
+    /* Up and down 2 log16 n connections at the most. */
+    assert_in_range(accounts[size - 1].step, 0, 2 * banyan_tree_level(FANOUT, size - 1));
+}
+
+TEST(an_exchange_brings_all_parts_to_each_rank)
+{
+    for_each_size(check_exchange);
+}
+
+/* ---- Ranks that are lost. */
+
+/* One in ten ranks dies at once, the root excepted: the others find refuges, and nobody holds more than 64
+ * connections. */
+static void check_losses(int size)
+{
+    static char is_lost[MOST];
+    static int held[MOST];
+    banyan_random random = {27};
+
+    for (int r = 0; r < size; r++)
+        is_lost[r] = r && banyan_random_below(&random, 10) == 0;
+    for (int r = 0; r < size; r++)
+        held[r] = 0;
+    for (int r = 1; r < size; r++) {
+        int parent = banyan_tree_parent(FANOUT, r);
+
+        if (!is_lost[r] && !is_lost[parent]) {
+            held[r]++;
+            held[parent]++;
+        }
+    }
+    for (int r = 1; r < size; r++) {
+        banyan_tree_climb climb;
+        int next = -1;
+
+        if (is_lost[r] || !is_lost[banyan_tree_parent(FANOUT, r)])
+            continue;
+        banyan_tree_climb_init(&climb, FANOUT, r);
+        do
+            next = banyan_tree_climb_next(&climb, FANOUT, size, 1);
+        while (next >= 0 && (is_lost[next] || held[next] >= BANYAN_CONTROL_MOST_CONNECTIONS));
+        assert_true(next >= 0);
+        held[r]++;
+        held[next]++;
+    }
+    for (int r = 0; r < size; r++)
+        assert_in_range(held[r], 0, 64);
+}
+
+TEST(those_below_a_tenth_that_dies_find_refuges_with_64_connections_at_most)
+{
+    for_each_size(check_losses);
+}
+
+/* ---- Memory. */
+
+/* What a rank keeps of each other: its descriptor, its member of the control tree with six flags and two times, its node,
+ * and where it listens. */
+TEST(a_rank_keeps_about_a_kilobyte_of_each_other)
+{
+    size_t bytes = sizeof(banyan_card) + sizeof(member) + 6 + 2 * sizeof(int64_t) + 2 * sizeof(int) +
+                   BANYAN_INTERFACES * sizeof(banyan_address);
+
+    assert_in_range(bytes, 900, 1100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_start_costs_what_the_table_says),
+        cmocka_unit_test(a_heartbeat_costs_one_message_per_rank_below),
+        cmocka_unit_test(an_exchange_brings_all_parts_to_each_rank),
+        cmocka_unit_test(those_below_a_tenth_that_dies_find_refuges_with_64_connections_at_most),
+        cmocka_unit_test(a_rank_keeps_about_a_kilobyte_of_each_other),
+    };
+
+    return cmocka_run_group_tests_name("scale", tests, NULL, NULL);
+}
