@@ -197,7 +197,8 @@ static int run(const cli_arguments *arguments)
                              set.task.ranks, size);
     if (status)
         return cli_fail(arguments, status, &err);
-    config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
+    if (cli_get(arguments, "timeout")) /* else it is the setting */
+        config.timeout_ms = (int)(set.timeout_s * 1e3) > 0 ? (int)(set.timeout_s * 1e3) : 1;
     set.rank = is_launched ? rank : 0;
     if (is_launched && cli_get(arguments, "transport"))
         setenv("BANYAN_TRANSPORT", set.transport, 1);

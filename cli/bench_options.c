@@ -30,7 +30,7 @@ const cli_option bench_options[] = {
      "1: buffers of banyan_mem_alloc, which ranks of a host reach in place; 0: private ones (default: 1)"},
     {"device", 0, "NAME",
      "cuda, hip or emulated: vectors lie on such devices, shared by the ranks of a host"},
-    {"timeout", 'T', "TIME", "time limit of each call (default: 30s)"},
+    {"timeout", 'T', "TIME", "time limit of each call (default: BANYAN_TIMEOUT_MS, 30s)"},
     {"format", 0, "NAME", "nccl or osu: whose table to print (default: nccl)"},
     {NULL, 0, NULL, NULL}};
 
@@ -142,7 +142,6 @@ banyan_status bench_read_settings(const cli_arguments *arguments, int workers, b
     banyan_status status = read_names(arguments, out, err);
     int factor = 4;
 
-    out->timeout_s = 30;
     if (!status)
         status = read_format(arguments, out, err);
     if (!status)

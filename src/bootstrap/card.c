@@ -9,7 +9,6 @@
 
 #include "bootstrap/quorum.h"
 #include "transport/bytes.h"
-#include "transport/transport.h"
 
 #define ADDRESS_BYTES 24
 
@@ -135,7 +134,7 @@ banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan
     memcpy(card.secret.bytes, in + SECRET, BANYAN_AUTH_BYTES);
     if (card.protocol == 0)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "a rank's card is empty");
-    if (card.size < 1 || card.size > BANYAN_TRANSPORT_MAX_MEMBERS || card.rank < 0 || card.rank >= card.size)
+    if (card.size < 1 || card.size > BANYAN_MAX_RANKS || card.rank < 0 || card.rank >= card.size)
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "a card says rank %d of %d", card.rank, card.size);
     if (!get_text(in + HOST, card.host) || !get_text(in + PLACE, card.place) ||
         !get_text(in + TOPOLOGY, card.topology) || !get_text(in + ALGORITHM, card.algorithm) ||

@@ -12,6 +12,7 @@
 
 #define BANYAN_CARD_BYTES 512
 #define BANYAN_CARD_TEXT 64
+#define BANYAN_MAX_RANKS 4096 /* in a group, relays included */
 
 typedef struct {
     int protocol, version;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bootstrap/card.h"
 #include "core/value.h"
-#include "transport/transport.h"
 
 static const char at_least[] = "at_least:";
 
@@ -20,12 +20,11 @@ banyan_status banyan_quorum_parse(const char *text, int *rule, banyan_error *err
         *rule = BANYAN_QUORUM_MAJORITY;
         return BANYAN_SUCCESS;
     }
-    if (strcmp(text, "any") != 0 &&
-        (strncmp(text, at_least, prefix) != 0 ||
-         banyan_value_integer(text + prefix, 1, BANYAN_TRANSPORT_MAX_MEMBERS, &count, NULL)))
+    if (strcmp(text, "any") != 0 && (strncmp(text, at_least, prefix) != 0 ||
+                                     banyan_value_integer(text + prefix, 1, BANYAN_MAX_RANKS, &count, NULL)))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "'%.40s' is not majority, any or at_least:N with N from 1 to %d", text,
-                           BANYAN_TRANSPORT_MAX_MEMBERS);
+                           BANYAN_MAX_RANKS);
     *rule = (int)count;
     return BANYAN_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bootstrap/card.h"
 #include "bootstrap/quorum.h"
 #include "core/alloc.h"
 #include "core/near.h"
@@ -267,9 +268,9 @@ static banyan_status init(banyan_setup *out, banyan_setup setup, const banyan_co
     banyan_status status = read_config(config, &known, err);
 
     *out = (banyan_setup){0};
-    if (!status && (setup.size < 1 || setup.size > BANYAN_TRANSPORT_MAX_MEMBERS))
+    if (!status && (setup.size < 1 || setup.size > BANYAN_MAX_RANKS))
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a group has 1 to %d ranks, not %d",
-                             BANYAN_TRANSPORT_MAX_MEMBERS, setup.size);
+                             BANYAN_MAX_RANKS, setup.size);
     if (!status)
         status = banyan_settings_load(&settings, err);
     if (!status)

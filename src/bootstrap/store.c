@@ -102,11 +102,10 @@ static banyan_status ask(void *context, const banyan_hello *hello)
 {
     banyan_store *store = context;
 
-    if (hello->purpose != BANYAN_HELLO_STORE || hello->size < 1 ||
-        hello->size > BANYAN_TRANSPORT_MAX_MEMBERS || hello->from < 0 || hello->from >= hello->size)
+    if (hello->purpose != BANYAN_HELLO_STORE || hello->size < 1 || hello->size > BANYAN_MAX_RANKS ||
+        hello->from < 0 || hello->from >= hello->size)
         return BANYAN_INVALID_ARGUMENT;
-    return store->guest_count < 2 * (size_t)BANYAN_TRANSPORT_MAX_MEMBERS ? BANYAN_SUCCESS
-                                                                         : BANYAN_UNSUPPORTED;
+    return store->guest_count < 2 * (size_t)BANYAN_MAX_RANKS ? BANYAN_SUCCESS : BANYAN_UNSUPPORTED;
 }
 
 static void open_book(banyan_store *store, int size)

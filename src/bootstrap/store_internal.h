@@ -5,11 +5,10 @@
 #define BANYAN_BOOTSTRAP_STORE_INTERNAL_H
 
 #include "bootstrap/store.h"
-#include "transport/transport.h"
 
 enum { CARD = 1, CARDS, FAILED, GOT, PARENT, FETCH };
 enum { CARD_HEAD = 12, CARD_MESSAGE = CARD_HEAD + BANYAN_CARD_BYTES, PARENT_MESSAGE = 4 + BANYAN_CARD_BYTES };
-enum { MOST_MESSAGE = BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT };
+enum { MOST_MESSAGE = BANYAN_MAX_RANKS * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT };
 
 /* store.c: a store for that many children of a rank in a group of size ranks, which waits until it is filled
  * with what is to be handed on. */

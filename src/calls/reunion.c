@@ -14,12 +14,11 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "transport/bytes.h"
-#include "transport/transport.h"
 
 enum { WELCOME = 1, CHANGES, MEMBERS, CARDS, LOST, TABLE };
 #define SLICE_NS 20000000 /* how often a leader looks who is lost, */
 #define LOOK_NS 200000000 /* and another whether its parent is */
-#define LIMIT ((size_t)BANYAN_TRANSPORT_MAX_MEMBERS * BANYAN_ROSTER_CARD_BYTES)
+#define LIMIT ((size_t)BANYAN_MAX_RANKS * BANYAN_ROSTER_CARD_BYTES)
 
 banyan_status banyan_reunion_init(banyan_reunion *r, banyan_control *control, int rank, int size,
                                   banyan_error *err)

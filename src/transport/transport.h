@@ -22,7 +22,7 @@
 #include "core/status.h"
 #include "transport/board.h"
 
-#define BANYAN_TRANSPORT_MAX_MEMBERS 4096
+#define BANYAN_TRANSPORT_MAX_MEMBERS 16384 /* members are nodes: ranks, relays and switches */
 #define BANYAN_TRANSPORT_MAX_STREAMS 4096 /* from one member to another */
 
 typedef enum {

@@ -592,7 +592,7 @@ TEST(wrong_openings_are_refused_with_a_sentence)
 {
     banyan_shm_meeting meeting = {.slot_bytes = 3};
     banyan_opening openings[] = {{0, 0, &meeting}, {3, 2, &meeting}, {0, 1, NULL}, {0, 1, &meeting}};
-    static const char *const words[] = {"1 to 4096 members", "member 3 of 2", "member 0 of 1",
+    static const char *const words[] = {"1 to 16384 members", "member 3 of 2", "member 0 of 1",
                                         "64 bytes to 1 GiB, not 3"};
     banyan_endpoint *endpoint;
     banyan_error err = {""};

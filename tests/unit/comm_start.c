@@ -7,6 +7,7 @@
 
 #include "bootstrap/card.h"
 #include "bootstrap/launch.h"
+#include "bootstrap/setup.h"
 #include "bootstrap/store.h"
 #include "test.h"
 
@@ -280,6 +281,19 @@ TEST(ranks_do_not_meet_at_ports_that_the_system_gives_away)
     assert_string_not_equal(roots[1], roots[2]); /* of another job of the same name */
 }
 
+/* The network of a group has switches besides its ranks. */
+TEST(as_many_ranks_as_the_manual_says_fit)
+{
+    banyan_setup setup;
+    banyan_error err = {""};
+
+    if (banyan_setup_init(&setup, NULL, BANYAN_MAX_RANKS, &err))
+        fail_msg("%s", err.text);
+    banyan_setup_fini(&setup);
+    assert_int_equal(banyan_setup_init(&setup, NULL, BANYAN_MAX_RANKS + 1, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "a group has 1 to 4096 ranks, not 4097");
+}
+
 TEST(wrong_launcher_variables_are_named)
 {
     static const char *const none[] = {NULL};
@@ -339,6 +353,7 @@ int main(void)
         cmocka_unit_test(ranks_are_listed_in_ranges),
         cmocka_unit_test(every_launcher_is_recognised),
         cmocka_unit_test(ranks_do_not_meet_at_ports_that_the_system_gives_away),
+        cmocka_unit_test(as_many_ranks_as_the_manual_says_fit),
         cmocka_unit_test(wrong_launcher_variables_are_named),
         cmocka_unit_test(a_secret_file_must_be_its_owners_alone),
     };
