@@ -19,10 +19,9 @@
 #include "core/sort.h"
 #include "probe/findings.h"
 
-#define FULL 0.82        /* of the limit of a trunk: it is at it */
 #define BEYOND 1.2       /* times the second highest load of a trunk, the highest is doubtful, */
 #define WRONG 1.6        /* but not beyond this, */
-#define AGREES 0.9       /* and only if the third is as high as this share of the second */
+#define AGREES 0.9       /* and only if the third is as high as this share of the second: they agree */
 #define WANTED 1.12      /* times its load: it held somebody up */
 #define NOISE 0.06       /* speed that a flow may lack without a reason */
 #define RACK_COSTS 0.1   /* unexplained squares that one more rack must save */
@@ -473,10 +472,13 @@ static double compare(const fit *t, int round, int rack, int is_out)
     return could > 0 ? sum / could : 1;
 }
 
-/* The median of its loads while it was full; 0: most tests do not show it. */
+/* The median of its loads while all hosts crossed the racks, refined by all loads near it; 0: most tests do
+ * not show it. */
 static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, double *values)
 {
     const banyan_probe_findings *f = t->f;
+    const double *loads = (is_out ? t->up : t->down) + rack;
+    double middle;
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
@@ -487,10 +489,16 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
         return 0;
     count = 0;
     for (int k = 0; k < f->round_count; k++)
-        if (fullness(t, k, rack, is_out) >= FULL)
-            values[count++] = (is_out ? t->up : t->down)[k * t->hosts + rack];
+        if (f->rounds[k].kind == BANYAN_ROUND_ACROSS && f->rounds[k].grouping == grouping)
+            values[count++] = loads[k * t->hosts];
     banyan_sort_doubles(values, (size_t)count);
-    return count ? values[count / 2] : (is_out ? t->up_most : t->down_most)[rack];
+    middle = values[count / 2];
+    count = 0;
+    for (int k = 0; k < f->round_count; k++)
+        if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)
+            values[count++] = loads[k * t->hosts];
+    banyan_sort_doubles(values, (size_t)count);
+    return count ? values[count / 2] : middle;
 }
 
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)

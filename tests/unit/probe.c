@@ -3,6 +3,7 @@
  * measurements are made by a small model: flows share links fairly, as max-min says. */
 #include "test.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct {
     double trunk_up[MOST_HOSTS], trunk_down[MOST_HOSTS]; /* of racks; 0: none in the way */
     double noise;
     double losses; /* how likely a flow loses packets and a third of its speed */
+    double apart;  /* how likely the flows of a round do not quite meet, and each gets up to a third more */
     int taken;     /* the host of whose cable others use a fifth, half of the time; -1: none */
 } network;
 
@@ -83,6 +85,11 @@ static void flow(const network *n, const int *pairs, int count, double *rates, b
                     is_fixed[i] = 1;
                     left--;
                 }
+    }
+    for (int i = 0, is_apart = banyan_random_unit(random) < n->apart; i < count && is_apart; i++) {
+        double more = rates[i] * (1 + banyan_random_unit(random) / 3);
+
+        rates[i] = fmin(more, fmin(n->up[pairs[2 * i]], n->down[pairs[2 * i + 1]]));
     }
     for (int i = 0; i < count; i++) {
         rates[i] *= 1 + n->noise * (2 * banyan_random_unit(random) - 1);
@@ -359,11 +366,13 @@ static int is_found(const network *n, banyan_random *random)
     return found;
 }
 
-/* In every third network a fifth of one host's cable is taken at times, in every fifth packets are lost. */
+/* In every third network a fifth of one host's cable is taken at times, in every fifth packets are lost, and in
+ * every seventh flows do not quite meet. */
 static network disturb(network n, int seed)
 {
     n.taken = seed % 3 ? -1 : seed % n.hosts;
     n.losses = seed % 5 ? 0 : 0.02;
+    n.apart = seed % 7 ? 0 : 0.15;
     return n;
 }
 
@@ -381,7 +390,7 @@ TEST(racks_of_hundreds_of_random_networks_are_found)
         n = disturb(n, seed);
         found += is_found(&n, &random);
     }
-    if (found < NETWORKS * 96 / 100)
+    if (found < NETWORKS * 93 / 100)
         fail_msg("the racks of %d networks of %d were found", found, (int)NETWORKS);
 }
 
