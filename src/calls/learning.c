@@ -46,13 +46,13 @@
 #define MAX_PAUSE_S 600.0
 #define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
 #define CLASSES 40
-#define SAMPLES 3 /* of a call's first times, whose median is the reference */
+#define SAMPLES 3 /* of calls' times, whose median is the reference */
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took: the first times of a stage. */
+/* How long calls of one class took: the first times of a stage, or the last ones of a survey. */
 typedef struct {
-    double first_s[SAMPLES];
+    double times_s[SAMPLES];
     int count;
 } reference;
 
@@ -244,14 +244,22 @@ static int class_of(size_t bytes)
 static void note_time(reference *r, double seconds)
 {
     if (r->count < SAMPLES)
-        r->first_s[r->count++] = seconds;
+        r->times_s[r->count++] = seconds;
+}
+
+/* The last times instead of the first ones: what a network does may change while it is surveyed. */
+static void note_last_time(reference *r, double seconds)
+{
+    if (r->count == SAMPLES)
+        memmove(r->times_s, r->times_s + 1, (size_t)--r->count * sizeof *r->times_s);
+    note_time(r, seconds);
 }
 
 static double median_of(const reference *r)
 {
     double sorted[SAMPLES];
 
-    memcpy(sorted, r->first_s, sizeof sorted);
+    memcpy(sorted, r->times_s, sizeof sorted);
     banyan_sort_doubles(sorted, (size_t)r->count);
     return sorted[r->count / 2];
 }
@@ -547,7 +555,7 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     int is_done = 0;
 
     if (!status && class_of(bytes) == l->class)
-        note_time(&l->before, seconds);
+        note_last_time(&l->before, seconds);
     if (!status && l->is_spent)
         end_survey(comm);
     if (status || l->is_spent)
