@@ -290,6 +290,29 @@ TEST(uneven_racks_and_trunks_are_found)
     check_racks(&n, 5);
 }
 
+/* Host 3's only neighbour is slow, and the trunk is slower than host 3 is. */
+TEST(a_host_between_a_slow_neighbour_and_a_trunk_keeps_its_speed)
+{
+    for (uint64_t seed = 1; seed < 20; seed++) {
+        network n = star(6, 8.4e7, 0.03);
+        int racks;
+        banyan_topology *t;
+
+        n.racks = 3;
+        for (int i = 0; i < 6; i++)
+            n.rack_of[i] = i / 2;
+        for (int r = 0; r < 3; r++)
+            n.trunk_up[r] = n.trunk_down[r] = 6e7;
+        n.up[2] = n.down[2] = 4.2e7;
+        check_racks(&n, seed);
+        t = find(&n, seed, &racks);
+        near(speed(t, "h3", parent(t, 3)), 8.4e7);
+        near(speed(t, parent(t, 3), "h3"), 8.4e7);
+        near(speed(t, "h2", parent(t, 2)), 4.2e7);
+        banyan_topology_destroy(t);
+    }
+}
+
 TEST(a_network_that_has_trunks_without_effect_has_no_racks)
 {
     network n = racks_of(2, 3, 1e8, 3e8, 0.02);
@@ -523,6 +546,7 @@ int main(void)
         cmocka_unit_test(racks_behind_a_trunk_that_is_slower_than_a_host_are_found),
         cmocka_unit_test(racks_behind_a_trunk_that_only_several_flows_fill_are_found),
         cmocka_unit_test(uneven_racks_and_trunks_are_found),
+        cmocka_unit_test(a_host_between_a_slow_neighbour_and_a_trunk_keeps_its_speed),
         cmocka_unit_test(a_network_that_has_trunks_without_effect_has_no_racks),
         cmocka_unit_test(racks_of_hundreds_of_random_networks_are_found),
         cmocka_unit_test(racks_of_64_hosts_that_follow_their_order_are_found),
