@@ -58,8 +58,8 @@ static int is_near(const banyan_tcp_endpoint *e, const banyan_address *to)
     return 0;
 }
 
-/* The member's addresses that are reached without a router, or all if none is: where hosts are cabled directly,
- * the others are at the ends of cables to third ones. */
+/* The member's addresses that are reached without a router, or all if none is: where hosts are cabled
+ * directly, the others are at the ends of cables to third ones. */
 static int list_addresses(const banyan_tcp_endpoint *e, int member,
                           const banyan_address *out[BANYAN_INTERFACES])
 {

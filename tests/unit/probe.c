@@ -389,8 +389,8 @@ static int is_found(const network *n, banyan_random *random)
     return found;
 }
 
-/* In every third network a fifth of one host's cable is taken at times, in every fifth packets are lost, and in
- * every seventh flows do not quite meet. */
+/* In every third network a fifth of one host's cable is taken at times, in every fifth packets are lost, and
+ * in every seventh flows do not quite meet. */
 static network disturb(network n, int seed)
 {
     n.taken = seed % 3 ? -1 : seed % n.hosts;
@@ -431,8 +431,8 @@ TEST(racks_of_64_hosts_that_follow_their_order_are_found)
         fail_msg("the racks of %d networks of 12 were found", found);
 }
 
-/* What was measured on racks of three and two hosts, of 800 Mbit/s each, with 500 Mbit/s between the racks. Two
- * flows that had the trunk to themselves did not fill it (367 and 403). */
+/* What was measured on racks of three and two hosts, of 800 Mbit/s each, with 500 Mbit/s between the racks.
+ * Two flows that had the trunk to themselves did not fill it (367 and 403). */
 TEST(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack)
 {
     static const struct {
