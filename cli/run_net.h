@@ -13,9 +13,8 @@ typedef struct run_net run_net;
 
 /* What all its cables have in common. */
 typedef struct {
-    int64_t
-        queue_bytes; /* in front of each; unless told otherwise, what a switch with shared memory has for a busy port */
-    int64_t mtu_bytes; /* of a packet */
+    int64_t queue_bytes; /* in front of each; by default what a switch has for a busy port */
+    int64_t mtu_bytes;   /* of a packet */
 } run_cables;
 
 #define RUN_NET_QUEUE_BYTES 1000000

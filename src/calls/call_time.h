@@ -16,8 +16,8 @@ typedef struct {
 } banyan_call_time;
 
 /* Where some rank knows no such moment, the least of their times: one that comes late waits less. Clocks are
- * not compared, and the moment is the same but for the network's latency, so the answer lies between the least
- * and the most of the ranks' times. */
+ * not compared, and the moment is the same but for the network's latency, so the answer lies between the
+ * least and the most of the ranks' times. */
 double banyan_call_time_of_all(const banyan_call_time *times, int count);
 
 #endif
