@@ -453,7 +453,8 @@ def markdown(rows_, names):
     return "\n".join(lines + [""] + [f"- {name}: {NETWORKS[name][0]}" for name in names if name in NETWORKS]) + "\n"
 
 
-CSV_COLUMNS = ["run", "network", "bytes", "buffers", "unit", "banyan", "banyan_in_place", "openmpi", "openmpi_variant", "mpich", "gloo"]
+CSV_COLUMNS = ["run", "network", "bytes", "buffers", "unit", "banyan", "banyan_in_place", "banyan_nothing", "banyan_learnt", "openmpi",
+               "openmpi_variant", "mpich", "gloo"]
 
 
 def csv_rows(rows_):
@@ -464,7 +465,8 @@ def csv_rows(rows_):
         rivals = row["rivals"]
         is_local = "auto, private" in row["banyan"]
         for buffers, name in (("shared", "auto"), ("private", "auto, private")) if is_local else (("private", "auto"),):
-            own = [row["banyan"].get(name), row["banyan"].get(f"{name}, in place")]
+            suffixes = ["", ", in place"] + [KNOWLEDGE[known][0] for known in ("nothing", "learnt")]
+            own = [row["banyan"].get(name + suffix) for suffix in suffixes]
             yield [1, row["network"], row["bytes"], buffers, unit, *("" if not one else value(one) for one in own),
                    "" if "openmpi" not in rivals else value(rivals["openmpi"]), rivals.get("openmpi", {}).get("variant", ""),
                    *("" if who not in rivals else value(rivals[who]) for who in ("mpich", "gloo"))]
@@ -474,7 +476,8 @@ def write_csv(path, rows_, result):
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     with open(path, "w", newline="", encoding="utf-8") as file:
         file.write('# bench/rivals.py: all-reduce of float32 beside Open MPI, MPICH and Gloo. "unit" says what the figures are: "us", or '
-                   '"bound", the time divided by the bound.\n# "buffers": shared is memory of banyan_mem_alloc. Medians.\n'
+                   '"bound", the time divided by the bound.\n# "banyan": the network told; "banyan_nothing": neither told nor learnt; "banyan_learnt": '
+                   'not told, after 20 calls. "buffers": shared is memory of banyan_mem_alloc. Medians.\n'
                    f"# run 1: {result['date']}, commit {commit or 'unknown'}, {platform.machine()}, {result['cores']} cores; {result['command']}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(CSV_COLUMNS)

@@ -17,11 +17,12 @@ RESULTS = ROOT / "bench/results"
 SIZES = {1 << 10: "1 KiB", 1 << 20: "1 MiB", 16 << 20: "16 MiB", 64 << 20: "64 MiB"}
 HOSTS = {
     "a": "hosts of 2 and 3 ranks",
-    "a-rr": "the same, ranks round-robin",
+    "a-rr": "hosts of 2 and 3 ranks, ranks round-robin",
     "b": "hosts of 2 and 2 ranks",
     "c": "hosts of 3, 3 and 4 ranks",
     "d": "4 hosts at 200, 500, 1000, 1000 Mbit/s",
     "e": "2 racks of 2 hosts of 2 ranks, 500 Mbit/s between racks",
+    "e-rr": "2 racks of 2 hosts of 2 ranks, 500 Mbit/s between racks, ranks round-robin",
     "equal": "4 equal hosts",
     "slow": "6 hosts, one of them at 250 Mbit/s",
     "racks3": "3 racks of 2 hosts, 500 Mbit/s between racks",
@@ -56,14 +57,15 @@ def best_rival(row):
 
 
 def rivals():
-    rows = [["network", "size", "Banyan", *RIVALS.values(), "best rival / Banyan"]]
+    rows = [["network", "size", "Banyan, told", "nothing given", "learnt", *RIVALS.values(), "best rival / Banyan"]]
     for row in read(RESULTS / "rivals.csv"):
         name = HOSTS[row["network"]]
         if row["network"].startswith("f"):
             name += ", `banyan_mem_alloc`" if row["buffers"] == "shared" else ", private buffers"
         variant = f" ({row['openmpi_variant']})" if row["openmpi_variant"] else ""
-        rows.append([name, SIZES[int(row["bytes"])], figure(row, "banyan"), figure(row, "openmpi") + variant, figure(row, "mpich"),
-                     figure(row, "gloo"), f"{best_rival(row)[0] / float(row['banyan']):.2f}"])
+        own = [figure(row, column) for column in ("banyan", "banyan_nothing", "banyan_learnt")]
+        rows.append([name, SIZES[int(row["bytes"])], *own, figure(row, "openmpi") + variant, figure(row, "mpich"), figure(row, "gloo"),
+                     f"{best_rival(row)[0] / float(row['banyan']):.2f}"])
     return table(*rows)
 
 

@@ -24,6 +24,7 @@ static const cli_option options[] = {
     {"net", 0, "SPEC", "start them in a test network, a tree of hosts such as hosts:2+3,gbps=1 (needs root)"},
     {"queue", 0, "BYTES",
      "what waits in front of each cable of --net before packets are dropped (default: 1 MB)"},
+    {"mtu", 0, "BYTES", "the largest packet of --net, 576 to 9000 (default: 1500)"},
     {"tag", 't', NULL, "put each line's rank in front of it"},
     {"nccl", 0, NULL, "NCCL in these ranks uses Banyan between nodes, as banyan nccl-env says"},
     {"spare", 0, "N", "up to N ranks may fail while the others go on (default: 0)"},
@@ -108,22 +109,28 @@ static void ignore_variable(void *context, const char *name, const char *value)
     (void)value;
 }
 
-static banyan_status read_queue(const cli_arguments *arguments, run_job *job, banyan_error *err)
+/* An option about the cables of --net, in bytes; *bytes keeps its value where it is not given. */
+static banyan_status read_cables(const cli_arguments *arguments, const run_job *job, const char *option,
+                                 int64_t least, int64_t most, int64_t *bytes, banyan_error *err)
 {
-    const char *queue = cli_get(arguments, "queue");
+    const char *value = cli_get(arguments, option);
     banyan_status status;
 
-    job->queue_bytes = RUN_NET_QUEUE_BYTES;
-    if (!queue)
+    if (!value)
         return BANYAN_SUCCESS;
     if (!job->spec)
-        return banyan_fail(err, BANYAN_INVALID_USAGE, "--queue is for the cables of a test network: --net");
-    status = banyan_value_bytes(queue, &job->queue_bytes, err);
-    if (!status && (job->queue_bytes < RUN_NET_MIN_QUEUE_BYTES || job->queue_bytes > INT32_MAX))
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is not between %d and %d bytes", queue,
-                             RUN_NET_MIN_QUEUE_BYTES, INT32_MAX);
-    if (status)
-        banyan_error_prefix(err, "--queue");
+        return banyan_fail(err, BANYAN_INVALID_USAGE, "--%s is for the cables of a test network: --net",
+                           option);
+    status = banyan_value_bytes(value, bytes, err);
+    if (!status && (*bytes < least || *bytes > most))
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s is not between %lld and %lld bytes", value,
+                             (long long)least, (long long)most);
+    if (status) {
+        char name[16];
+
+        snprintf(name, sizeof name, "--%s", option);
+        banyan_error_prefix(err, name);
+    }
     return status;
 }
 
@@ -145,8 +152,13 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     if (!job->command)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "no command is given; see 'banyan run --help'");
     status = choose_network(arguments, job, err);
+    job->cables = (run_cables){RUN_NET_QUEUE_BYTES, RUN_NET_MTU_BYTES};
     if (!status)
-        status = read_queue(arguments, job, err);
+        status = read_cables(arguments, job, "queue", RUN_NET_MIN_QUEUE_BYTES, INT32_MAX,
+                             &job->cables.queue_bytes, err);
+    if (!status)
+        status = read_cables(arguments, job, "mtu", RUN_NET_MIN_MTU_BYTES, RUN_NET_MAX_MTU_BYTES,
+                             &job->cables.mtu_bytes, err);
     if (status)
         return status;
     if (ranks) {
@@ -217,7 +229,7 @@ static int run(const cli_arguments *arguments)
     if (!status && job.spec)
         status = load_tree(&job, &tree, &err);
     if (!status && job.spec)
-        status = run_net_create(tree, job.queue_bytes, &net, &err);
+        status = run_net_create(tree, &job.cables, &net, &err);
     job.net = net;
     if (!status)
         status = make_secret(job.secret, &err);
@@ -235,7 +247,8 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_run = {
     .name = "run",
     .usage = "[-n N] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
-             "--net SPEC [--queue BYTES] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]\n"
+             "--net SPEC [--queue BYTES] [--mtu BYTES] [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND "
+             "[ARGUMENTS]\n"
              "--hosts LIST [--tag] [--nccl] [--spare N] [--timeout TIME] COMMAND [ARGUMENTS]",
     .summary = "starts the ranks of a job here, or in a test network of its own",
     .takes_command = 1,

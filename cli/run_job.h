@@ -10,14 +10,14 @@ enum { RUN_MOST_RANKS = 1024, RUN_LONGEST_HOSTS = 200 };
 typedef struct {
     char *const *command; /* ends with NULL */
     int rank_count;
-    int is_tagged;       /* each line of output begins with its rank */
-    int is_quiet;        /* say nothing about failures */
-    int uses_nccl;       /* NCCL's variables, and torch's, are set for the plugin */
-    int spare_count;     /* up to this many ranks may fail before the others are ended, */
-    int quorum;          /* as long as those that are left may go on (bootstrap/quorum.h) */
-    double timeout_s;    /* 0: none */
-    const char *spec;    /* of the network; NULL: none */
-    int64_t queue_bytes; /* in front of each of its cables */
+    int is_tagged;     /* each line of output begins with its rank */
+    int is_quiet;      /* say nothing about failures */
+    int uses_nccl;     /* NCCL's variables, and torch's, are set for the plugin */
+    int spare_count;   /* up to this many ranks may fail before the others are ended, */
+    int quorum;        /* as long as those that are left may go on (bootstrap/quorum.h) */
+    double timeout_s;  /* 0: none */
+    const char *spec;  /* of the network; NULL: none */
+    run_cables cables; /* of it */
     char hosts_spec[RUN_LONGEST_HOSTS + 20];
     const run_tree *tree;
     const run_net *net;

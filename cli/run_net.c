@@ -21,7 +21,6 @@
 #include "core/text.h"
 
 #define GSO_BYTES 12000.0
-#define MTU 1500
 #define BUCKET_S 0.0002
 #define UNSHAPED_BYTES_PER_S 5e9 /* 40 Gbit/s and more: as fast as the machine can */
 
@@ -29,7 +28,7 @@ struct run_net {
     const run_tree *tree;
     pid_t *holders; /* by host, then the switches' */
     int holder_count;
-    int64_t queue_bytes;
+    run_cables cables;
 };
 
 banyan_status run_net_enter(const run_net *net, int host, banyan_error *err)
@@ -122,17 +121,18 @@ static banyan_status lay_out(const run_net *net, banyan_error *err)
     banyan_text text = BANYAN_TEXT_EMPTY;
     banyan_status status;
     char names[2][16];
+    int mtu = (int)net->cables.mtu_bytes;
 
     for (int i = 0; i < tree->switch_count; i++)
         banyan_text_add(&text,
                         "link add s%d mtu %d type bridge stp_state 0 forward_delay 0\nlink set s%d up\n", i,
-                        MTU, i);
+                        mtu, i);
     for (int i = 0; i < tree->cable_count; i++) {
         const int *ends = tree->cables[i].ends;
 
         banyan_text_add(&text, "link add name %s mtu %d netns %d type veth peer name %s mtu %d netns %d\n",
-                        device(tree, i, 0, names[0], sizeof names[0]), MTU, (int)holder_of(net, ends[0]),
-                        device(tree, i, 1, names[1], sizeof names[1]), MTU, (int)holder_of(net, ends[1]));
+                        device(tree, i, 0, names[0], sizeof names[0]), mtu, (int)holder_of(net, ends[0]),
+                        device(tree, i, 1, names[1], sizeof names[1]), mtu, (int)holder_of(net, ends[1]));
         for (int end = 0; end < 2; end++)
             if (ends[end] >= tree->host_count)
                 banyan_text_add(&text, "link set %s master s%d\n", names[end], ends[end] - tree->host_count);
@@ -175,8 +175,8 @@ static banyan_status set_up(const run_net *net, int host, banyan_error *err)
                 continue;
             device(tree, i, end, name, sizeof name);
             banyan_text_add(&links, "link set %s up gso_max_size %.0f gso_max_segs %.0f\n", name, GSO_BYTES,
-                            GSO_BYTES / (MTU - 52));
-            add_bucket(&buckets, name, tree->cables[i].bytes_per_s[end], net->queue_bytes);
+                            GSO_BYTES / (double)(net->cables.mtu_bytes - 52));
+            add_bucket(&buckets, name, tree->cables[i].bytes_per_s[end], net->cables.queue_bytes);
         }
     status = run_batch(where, "ip", &links, err);
     if (!status && buckets.length)
@@ -186,7 +186,7 @@ static banyan_status set_up(const run_net *net, int host, banyan_error *err)
     return status;
 }
 
-banyan_status run_net_create(const run_tree *tree, int64_t queue_bytes, run_net **out, banyan_error *err)
+banyan_status run_net_create(const run_tree *tree, const run_cables *cables, run_net **out, banyan_error *err)
 {
     run_net *net;
     banyan_status status = BANYAN_SUCCESS;
@@ -201,7 +201,7 @@ banyan_status run_net_create(const run_tree *tree, int64_t queue_bytes, run_net 
     if (!net)
         return banyan_fail_memory(err);
     net->tree = tree;
-    net->queue_bytes = queue_bytes;
+    net->cables = *cables;
     net->holders = banyan_alloc((size_t)tree->host_count + 1, sizeof *net->holders);
     if (!net->holders)
         status = banyan_fail_memory(err);

@@ -11,13 +11,22 @@
 
 typedef struct run_net run_net;
 
-/* SYSTEM_ERROR with a sentence when this user or system cannot; nothing is left then. */
-banyan_status run_net_create(const run_tree *tree, int64_t queue_bytes, run_net **out, banyan_error *err);
+/* What all its cables have in common. */
+typedef struct {
+    int64_t queue_bytes; /* in front of each; by default what a switch has for a busy port */
+    int64_t mtu_bytes;   /* of a packet */
+} run_cables;
 
-/* In front of each cable, unless told otherwise: what a switch with shared memory has for a busy port. */
 #define RUN_NET_QUEUE_BYTES 1000000
 #define RUN_NET_MIN_QUEUE_BYTES 30000 /* two packets of segmentation offload, and some more */
-void run_net_destroy(run_net *net);   /* accepts NULL */
+#define RUN_NET_MTU_BYTES 1500
+#define RUN_NET_MIN_MTU_BYTES 576
+#define RUN_NET_MAX_MTU_BYTES 9000
+
+/* SYSTEM_ERROR with a sentence when this user or system cannot; nothing is left then. */
+banyan_status run_net_create(const run_tree *tree, const run_cables *cables, run_net **out,
+                             banyan_error *err);
+void run_net_destroy(run_net *net); /* accepts NULL */
 
 /* Moves the calling process into the host; root folder and working folder stay (cli/run_host.h). */
 banyan_status run_net_enter(const run_net *net, int host, banyan_error *err);

@@ -4,22 +4,23 @@
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
  * the next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its
  * first calls take longer than the last ones with the old plan, they switch back. From then on the ranks
- * compare now and then how long a call took (the least of all ranks: who comes late to a call waits less)
- * with how long it took at first. Calls that take clearly more or less time, twice in a row, mean another
- * network: it is surveyed again. A survey that changed nothing doubles the pause before the next. What
- * calls do not show, such as a link that is avoided and has come back, a survey every PERIOD_S finds.
+ * compare now and then how long a call took (calls/call_time.h) with how long it took at first. Calls that
+ * take clearly more or less time, twice in a row, mean another network: it is surveyed again. A survey that
+ * changed nothing doubles the pause before the next. What calls do not show, such as a link that is avoided
+ * and has come back, a survey every PERIOD_S finds.
  *
  * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
  * should there.
  *
- * Cost while watching: one exchange of 56 bytes over the control tree, at most every WATCH_S. */
+ * Cost while watching: one exchange of 64 bytes over the control tree, at most every WATCH_S. */
 #include "calls/learning.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "calls/call.h"
+#include "calls/call_time.h"
 #include "calls/kept_network.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -45,13 +46,13 @@
 #define MAX_PAUSE_S 600.0
 #define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
 #define CLASSES 40
-#define SAMPLES 3 /* of a call's first times, whose median is the reference */
+#define SAMPLES 3 /* of calls' times, whose median is the reference */
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took: the first times of a stage. */
+/* How long calls of one class took: the first times of a stage, or the last ones of a survey. */
 typedef struct {
-    double first_s[SAMPLES];
+    double times_s[SAMPLES];
     int count;
 } reference;
 
@@ -70,6 +71,7 @@ struct banyan_learning {
     int is_warm;               /* the plan on trial has had its first call, in which connections are made */
     int has_failed;            /* the last plan, on trial: something was measured wrong */
     int was_measured;          /* or guessed */
+    double exchanged_s;        /* the end of the last exchange, by this rank's clock; 0: none yet */
     double spent_s;            /* measuring in this survey, at rank 0, */
     uint64_t sent_before;      /* what this rank has sent in others, */
     double sent_bytes;         /* and all ranks in this one, at the last exchange */
@@ -175,7 +177,8 @@ void banyan_learning_destroy(banyan_learning *learning)
 }
 
 typedef struct {
-    double seconds, now_s;
+    banyan_call_time call;
+    double now_s;
     uint64_t has_kept;                              /* a network */
     double spent_s, most_s, sent_bytes, most_bytes; /* in this survey, and what it may take; 0: anything */
 } report;
@@ -185,34 +188,46 @@ static double sent_now(const banyan_learning *l)
     return l->survey ? (double)(banyan_survey_sent_bytes(l->survey) - l->sent_before) : 0;
 }
 
-/* Everybody's; *seconds is the least, *now_s rank 0's clock. Rank 0 says what a survey may take, and whether
- * it has a network to share. */
+/* The call that has just ended here. */
+static banyan_call_time time_of(const banyan_learning *l, double seconds)
+{
+    double end_s = l->exchanged_s > 0 ? banyan_clock_s() - l->exchanged_s : 0;
+
+    return (banyan_call_time){end_s - seconds, end_s};
+}
+
+/* Everybody's; *seconds is what the call took for all, *now_s rank 0's clock. Rank 0 says what a survey may
+ * take, and whether it has a network to share. */
 static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds, double *now_s)
 {
     banyan_learning *l = comm->learning;
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
-    report mine = {mine_s,
+    report mine = {time_of(l, mine_s),
                    banyan_clock_s(),
                    l->kept != NULL,
                    l->spent_s,
                    banyan_world_seconds(comm->group->world, BANYAN_SETTING_LEARN_SECONDS),
                    sent_now(l),
                    (double)banyan_world_integer(comm->group->world, BANYAN_SETTING_LEARN_BYTES)};
+    banyan_call_time *times = banyan_alloc((size_t)l->options.size, sizeof *times);
     report *all = banyan_alloc((size_t)l->options.size, sizeof *all);
-    banyan_status status = all ? gather(comm->group->world, &mine, sizeof mine, all, deadline_ns, &comm->err)
+    banyan_status status = all && times
+                               ? gather(comm->group->world, &mine, sizeof mine, all, deadline_ns, &comm->err)
                                : banyan_fail_memory(&comm->err);
 
-    *seconds = mine_s;
+    l->exchanged_s = banyan_clock_s();
     l->sent_bytes = 0;
     for (int i = 0; i < l->options.size && !status; i++) {
-        *seconds = fmin(*seconds, all[i].seconds);
+        times[i] = all[i].call;
         l->sent_bytes += all[i].sent_bytes;
     }
     l->is_spent = !status && ((all[0].most_s > 0 && all[0].spent_s > all[0].most_s) ||
                               (all[0].most_bytes > 0 && l->sent_bytes > all[0].most_bytes));
+    *seconds = status ? mine_s : banyan_call_time_of_all(times, l->options.size);
     *now_s = status ? 0 : all[0].now_s;
     if (l->stage == WAITING)
         l->is_kept = !status && all[0].has_kept;
+    banyan_free(times);
     banyan_free(all);
     return status;
 }
@@ -229,14 +244,22 @@ static int class_of(size_t bytes)
 static void note_time(reference *r, double seconds)
 {
     if (r->count < SAMPLES)
-        r->first_s[r->count++] = seconds;
+        r->times_s[r->count++] = seconds;
+}
+
+/* The last times instead of the first ones: what a network does may change while it is surveyed. */
+static void note_last_time(reference *r, double seconds)
+{
+    if (r->count == SAMPLES)
+        memmove(r->times_s, r->times_s + 1, (size_t)--r->count * sizeof *r->times_s);
+    note_time(r, seconds);
 }
 
 static double median_of(const reference *r)
 {
     double sorted[SAMPLES];
 
-    memcpy(sorted, r->first_s, sizeof sorted);
+    memcpy(sorted, r->times_s, sizeof sorted);
     banyan_sort_doubles(sorted, (size_t)r->count);
     return sorted[r->count / 2];
 }
@@ -532,7 +555,7 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     int is_done = 0;
 
     if (!status && class_of(bytes) == l->class)
-        note_time(&l->before, seconds);
+        note_last_time(&l->before, seconds);
     if (!status && l->is_spent)
         end_survey(comm);
     if (status || l->is_spent)

@@ -30,6 +30,7 @@ static banyan_status choose_interfaces(banyan_world *world, const banyan_address
                                        world->interfaces, &world->interface_count, err);
     world->interfaces[0] = (banyan_interface){.address = *local};
     world->interfaces[0].address.port = 0;
+    banyan_interface_complete(&world->interfaces[0]);
     world->interface_count = 1;
     return BANYAN_SUCCESS;
 }
@@ -174,6 +175,30 @@ banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup
     return status;
 }
 
+static int is_near(const banyan_world *world, const banyan_address *address)
+{
+    for (int i = 0; i < world->interface_count; i++)
+        if (address->family && banyan_interface_leads_to(&world->interfaces[i], address))
+            return 1;
+    return 0;
+}
+
+/* Hosts that are cabled directly have an address per cable, and others reach them at one of these only: that
+ * one comes first on their cards. */
+static void put_near_addresses_first(const banyan_world *world)
+{
+    for (int r = 0; r < world->size; r++) {
+        banyan_card *card = &world->cards[r];
+        banyan_address first = card->address;
+
+        for (int i = 0; i < BANYAN_INTERFACES - 1 && !is_near(world, &card->address); i++)
+            if (is_near(world, &card->others[i])) {
+                card->address = card->others[i];
+                card->others[i] = first;
+            }
+    }
+}
+
 banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
                                 const banyan_setup *setup, banyan_error *err)
 {
@@ -195,5 +220,6 @@ banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options 
     world->rank = mine.rank;
     world->size = mine.size;
     world->secret = options->secret ? *options->secret : world->cards[0].secret;
+    put_near_addresses_first(world);
     return banyan_cards_compare(world->cards, world->size, err);
 }

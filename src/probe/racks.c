@@ -2,8 +2,8 @@
 /* probe/racks.c: which hosts hang on the same switch.
  *
  *     h0 h1      h2 h3        A flow lacks speed when neither its sender nor its receiver was at its limit. A
- *      \ /        \ /         trunk explains that if the flow crosses it while it is full: its load is about
- *      r0 ======== r1         the most that it ever was, and the flows that cross it could have done more.
+ *      \ /        \ /         trunk explains that as far as it is full while the flow crosses it: its load is
+ *      r0 ======== r1         near the most that it ever was, and its flows could have done more.
  *           trunk             The racks to be found are those whose trunks leave the least unexplained.
  *
  * With wrong racks, loads of a supposed trunk do not repeat, so it is hardly ever full when it should be.
@@ -19,10 +19,9 @@
 #include "core/sort.h"
 #include "probe/findings.h"
 
-#define FULL 0.82        /* of the limit of a trunk: it is at it */
 #define BEYOND 1.2       /* times the second highest load of a trunk, the highest is doubtful, */
 #define WRONG 1.6        /* but not beyond this, */
-#define AGREES 0.9       /* and only if the third is as high as this share of the second */
+#define AGREES 0.9       /* and only if the third is as high as this share of the second: they agree */
 #define WANTED 1.12      /* times its load: it held somebody up */
 #define NOISE 0.06       /* speed that a flow may lack without a reason */
 #define RACK_COSTS 0.1   /* unexplained squares that one more rack must save */
@@ -181,14 +180,16 @@ static void load_trunks(fit *t, const int *racks)
         }
 }
 
-/* A lone host's trunk is its own cable. */
-static int is_full(const fit *t, int round, int rack, int is_out)
+/* The load of one way of a trunk, of its limit, where that held somebody up; else 0. A lone host's trunk is
+ * its own cable. */
+static double fullness(const fit *t, int round, int rack, int is_out)
 {
     int cell = round * t->hosts + rack;
     double most = is_out ? t->up_most[rack] : t->down_most[rack];
 
-    return most > 0 && (is_out ? t->up : t->down)[cell] >= FULL * most &&
-           (is_out ? t->up_wanted : t->down_wanted)[cell] >= WANTED * most;
+    if (!(most > 0) || (is_out ? t->up_wanted : t->down_wanted)[cell] < WANTED * most)
+        return 0;
+    return (is_out ? t->up : t->down)[cell] / most;
 }
 
 /* Squares of what flows lack without a reason, and a price for each rack, be it of one host: of networks that
@@ -202,9 +203,9 @@ static double unexplained(fit *t, const int *racks)
     for (int k = 0, i = 0; k < f->round_count; k++)
         for (; i < f->rounds[k].end; i++) {
             int from = racks[f->loads[i].src], to = racks[f->loads[i].dst];
+            double full = from == to ? 0 : fmax(fullness(t, k, from, 1), fullness(t, k, to, 0));
 
-            if (t->lack[i] > 0 && (from == to || (!is_full(t, k, from, 1) && !is_full(t, k, to, 0))))
-                sum += square(t->lack[i]);
+            sum += square(fmin(t->lack[i], fmax(0, 1 - full - NOISE)));
         }
     for (int r = 0; r < t->hosts; r++)
         sum += t->size[r] > 0 ? RACK_COSTS : 0;
@@ -471,10 +472,13 @@ static double compare(const fit *t, int round, int rack, int is_out)
     return could > 0 ? sum / could : 1;
 }
 
-/* The median of its loads while it was full; 0: most tests do not show it. */
+/* The median of its loads while all hosts crossed the racks, refined by all loads near it; 0: most tests do
+ * not show it. */
 static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, double *values)
 {
     const banyan_probe_findings *f = t->f;
+    const double *loads = (is_out ? t->up : t->down) + rack;
+    double middle;
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
@@ -485,10 +489,16 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
         return 0;
     count = 0;
     for (int k = 0; k < f->round_count; k++)
-        if (is_full(t, k, rack, is_out))
-            values[count++] = (is_out ? t->up : t->down)[k * t->hosts + rack];
+        if (f->rounds[k].kind == BANYAN_ROUND_ACROSS && f->rounds[k].grouping == grouping)
+            values[count++] = loads[k * t->hosts];
     banyan_sort_doubles(values, (size_t)count);
-    return count ? values[count / 2] : (is_out ? t->up_most : t->down_most)[rack];
+    middle = values[count / 2];
+    count = 0;
+    for (int k = 0; k < f->round_count; k++)
+        if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)
+            values[count++] = loads[k * t->hosts];
+    banyan_sort_doubles(values, (size_t)count);
+    return count ? values[count / 2] : middle;
 }
 
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)

@@ -5,6 +5,8 @@
  *                powers of two, and random orders); some hosts to two others each, and two to one
  *     test       the racks that explain best what was seen: all hosts across them, then all within, twice;
  *                where that changes the explanation, the new racks are tested in turn
+ *     both       a host whose neighbours are slower and whose flows to other racks are held up by the trunk:
+ *                to both at once, twice, which shows how fast it is itself
  *
  * A trunk shows when many flows meet in it, so all hosts are at work in most rounds. Rounds grow with the
  * logarithm of the number of hosts, bytes with hosts * log(hosts). The choice is a pure function of the
@@ -22,6 +24,8 @@
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
 #define MOST_TESTS 20
+#define AS_FAST                                                                                              \
+    0.9 /* of its flows across racks: what a flow within one must reach to tell its host's speed */
 
 static int count_powers(int hosts)
 {
@@ -234,10 +238,69 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     return BANYAN_SUCCESS;
 }
 
+/* A host's best flow alone, within its rack or across; *peer is the other end of it. */
+static double best_flow(const banyan_probe_findings *f, int host, int is_out, int is_within, int *peer)
+{
+    double best = 0;
+
+    for (int i = 0; i < f->load_count; i++) {
+        int own = is_out ? f->loads[i].src : f->loads[i].dst,
+            other = is_out ? f->loads[i].dst : f->loads[i].src;
+
+        if (own == host && (f->rack_of[other] == f->rack_of[host]) == is_within &&
+            f->loads[i].bytes_per_s > best) {
+            best = f->loads[i].bytes_per_s;
+            *peer = other;
+        }
+    }
+    return best;
+}
+
+/* Rounds in which a host had flows within its rack and across at the same time. */
+static int count_both(const banyan_probe_findings *f, int host, int is_out)
+{
+    int count = 0;
+
+    for (int k = 0; k < f->round_count; k++) {
+        int within = 0, across = 0;
+
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++) {
+            int own = is_out ? f->loads[i].src : f->loads[i].dst,
+                other = is_out ? f->loads[i].dst : f->loads[i].src;
+
+            within += own == host && f->rack_of[other] == f->rack_of[host];
+            across += own == host && f->rack_of[other] != f->rack_of[host];
+        }
+        count += within && across;
+    }
+    return count;
+}
+
+/* The next host of whose speed only others' limits are known. */
+static int send_both_ways(const banyan_probe_findings *f, int *pairs)
+{
+    for (int is_out = 0; is_out < 2; is_out++)
+        for (int host = 0; host < f->host_count; host++) {
+            int peers[2] = {0};
+            double within = best_flow(f, host, is_out, 1, &peers[0]),
+                   across = best_flow(f, host, is_out, 0, &peers[1]);
+
+            if (!(within > 0) || within > AS_FAST * across || count_both(f, host, is_out) >= 2)
+                continue;
+            for (int i = 0; i < 2; i++) {
+                pairs[2 * i] = is_out ? host : peers[i];
+                pairs[2 * i + 1] = is_out ? peers[i] : host;
+            }
+            return 2;
+        }
+    return 0;
+}
+
 banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_round_kind *kind,
                                       uint64_t *grouping, int *pairs, int *count, banyan_error *err)
 {
     int hosts = findings->host_count, explored;
+    banyan_status status;
 
     *kind = BANYAN_ROUND_EXPLORE;
     *grouping = 0;
@@ -252,5 +315,8 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
     *count = confirm(findings, pairs);
     if (*count || hosts < 4)
         return BANYAN_SUCCESS;
-    return test(findings, kind, grouping, pairs, count, err);
+    status = test(findings, kind, grouping, pairs, count, err);
+    if (!status && !*count && findings->rack_count > 1)
+        *count = send_both_ways(findings, pairs);
+    return status;
 }

@@ -196,6 +196,22 @@ int banyan_interface_leads_to(const banyan_interface *interface, const banyan_ad
     return interface->network_bits && is_in_network(to, &interface->address, interface->network_bits);
 }
 
+void banyan_interface_complete(banyan_interface *interface)
+{
+    struct ifaddrs *all = NULL;
+    banyan_address address;
+
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (is_usable(i, interface->address.family, &address) &&
+            !memcmp(address.bytes, interface->address.bytes, sizeof address.bytes)) {
+            interface->network_bits = count_bits(i->ifa_netmask);
+            snprintf(interface->name, sizeof interface->name, "%s", i->ifa_name);
+        }
+    freeifaddrs(all);
+}
+
 static banyan_status find(const char *list, int is_negated, finds *f, banyan_error *err)
 {
     int is_exact = *list == '=';

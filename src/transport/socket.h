@@ -34,6 +34,10 @@ typedef struct {
 /* Whether the address lies in the interface's network: it is reached without a router. */
 int banyan_interface_leads_to(const banyan_interface *interface, const banyan_address *to);
 
+/* Fills in the network and the name of the interface that has this address; where none has, they stay
+ * unknown. */
+void banyan_interface_complete(banyan_interface *interface);
+
 /* Which addresses others should reach us at. wish is NCCL's grammar: 'eth' (names that begin so),
  * '=eth0,eth1' (exactly these), '^docker,lo' (all but names that begin so), or an address or network such as
  * '10.1.0.0/16'. Empty: the first interface that is up and neither loopback nor docker, else loopback. Where

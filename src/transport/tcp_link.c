@@ -50,10 +50,48 @@ static int count_addresses(const banyan_tcp_endpoint *e, int member)
     return count;
 }
 
-/* The same at both ends: whoever of the two has more interfaces decides. */
+static int is_near(const banyan_tcp_endpoint *e, const banyan_address *to)
+{
+    for (int i = 0; i < e->meeting->interface_count; i++)
+        if (banyan_interface_leads_to(&e->meeting->interfaces[i], to))
+            return 1;
+    return 0;
+}
+
+/* The member's addresses that are reached without a router, or all if none is: where hosts are cabled
+ * directly, the others are at the ends of cables to third ones. */
+static int list_addresses(const banyan_tcp_endpoint *e, int member,
+                          const banyan_address *out[BANYAN_INTERFACES])
+{
+    int all = count_addresses(e, member), count = 0;
+
+    for (int i = 0; i < all; i++)
+        if (is_near(e, address_of(e, member, i)))
+            out[count++] = address_of(e, member, i);
+    for (int i = 0; i < all && !count; i++)
+        out[i] = address_of(e, member, i);
+    return count ? count : all;
+}
+
+/* Our own that lead to one of the member's addresses, or all if none does. */
+static int count_interfaces(const banyan_tcp_endpoint *e, int member)
+{
+    int count = 0;
+
+    for (int i = 0; i < e->meeting->interface_count; i++)
+        for (int k = 0; k < count_addresses(e, member); k++)
+            if (banyan_interface_leads_to(&e->meeting->interfaces[i], address_of(e, member, k))) {
+                count++;
+                break;
+            }
+    return count ? count : count_addresses(e, e->base.member);
+}
+
+/* The same at both ends: whoever of the two has more interfaces in common networks decides. */
 static int count_links(const banyan_tcp_endpoint *e, int member)
 {
-    int ours = count_addresses(e, e->base.member), theirs = count_addresses(e, member);
+    const banyan_address *addresses[BANYAN_INTERFACES];
+    int ours = count_interfaces(e, member), theirs = list_addresses(e, member, addresses);
     int links = e->meeting->connections * (ours > theirs ? ours : theirs);
 
     return links < BANYAN_TCP_MAX_CONNECTIONS ? links : BANYAN_TCP_MAX_CONNECTIONS;
@@ -79,6 +117,8 @@ static const banyan_interface *way_out(const banyan_tcp_endpoint *e, const banya
 
 banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
 {
+    const banyan_address *addresses[BANYAN_INTERFACES];
+    int address_count = list_addresses(e, member, addresses);
     banyan_tcp_peer *peer = e->peers[member];
 
     if (peer)
@@ -95,7 +135,7 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
         return NULL;
     }
     for (int i = 0; i < peer->link_count; i++) {
-        peer->links[i].to = address_of(e, member, i % count_addresses(e, member));
+        peer->links[i].to = addresses[i % address_count];
         peer->links[i].peer = peer;
         peer->links[i].index = i;
         peer->links[i].fd = -1;

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Which interfaces, addresses and ports carry the bytes: two hosts with two cables between them, each shaped to 100 Mbit/s (one less for a while),
-# with IPv4 on both and IPv6 on one; then a host that has IPv6 alone. Needs root and network namespaces; elsewhere there is
+# with IPv4 on both and IPv6 on one; then a host that has IPv6 alone; and three hosts without a switch, with a cable for each pair. Needs root and network namespaces; elsewhere there is
 # nothing to see.
 #   interfaces.sh SOURCE BANYAN
 set -u
 banyan=$2
 place=$(mktemp -d)
-left=bnyl$$ right=bnyr$$
+left=bnyl$$ right=bnyr$$ corner=bnyc$$
 passed=0 failed=0
 export BANYAN_STATUS_FOLDER=off BANYAN_SECRET=interfaces BANYAN_SIZE=2
 
 clean_up() {
     ip netns del $left 2> /dev/null
     ip netns del $right 2> /dev/null
+    for i in 0 1 2; do ip netns del $corner$i 2> /dev/null; done
     rm -rf "$place"
 }
 trap clean_up EXIT
@@ -177,6 +178,43 @@ no_four() {
     grep -q "IPv4\|cannot be found" "$place/left.err"
 }
 check "IPv4 asked for where there is none is one sentence" no_four
+
+# Three hosts, a cable of 100 Mbit/s for each pair, two addresses per host: each reaches the others at the one that its cable leads to, rank 0
+# meets them on all of its addresses, and all cables carry the same.
+cable() { # HOST INTERFACE HOST INTERFACE NETWORK
+    ip link add eth$2 netns $corner$1 type veth peer name eth$4 netns $corner$3 &&
+        ip -n $corner$1 addr add 10.78.$5.1/24 dev eth$2 && ip -n $corner$3 addr add 10.78.$5.2/24 dev eth$4 || return 1
+    for end in "$1 eth$2" "$3 eth$4"; do
+        ip -n $corner${end% *} link set ${end#* } gso_max_size 12000 up &&
+            ip netns exec $corner${end% *} tc qdisc add dev ${end#* } root tbf rate 100mbit burst 25kb latency 50ms || return 1
+    done
+}
+triangle() {
+    local others=() roots=(0.0.0.0 10.78.1.1 10.78.2.1) least=1000000000 most=0 bytes code
+    for i in 0 1 2; do ip netns add $corner$i && ip -n $corner$i link set lo up || return 1; done
+    cable 0 0 1 0 1 && cable 0 1 2 0 2 && cable 1 1 2 1 3 || return 1
+    port=$((port + 1))
+    for i in 1 2 0; do
+        BANYAN_SIZE=3 BANYAN_RANK=$i BANYAN_ROOT=${roots[i]}:$port BANYAN_SOCKET_IFNAME=eth timeout 60 ip netns exec $corner$i \
+            "$banyan" bench -b 3M -e 3M --iters 2 -w 1 --topo full:3,gbps=0.1 > "$place/corner$i" 2> "$place/corner$i.err" &
+        others+=($!)
+    done
+    for job in "${others[@]}"; do
+        wait $job
+        code=$?
+        [ $code = 0 ] || { head -n 2 "$place"/corner*.err; return 1; }
+    done
+    for i in 0 1 2; do
+        for end in 0 1; do
+            bytes=$(ip netns exec $corner$i cat /sys/class/net/eth$end/statistics/tx_bytes)
+            [ $bytes -lt $least ] && least=$bytes
+            [ $bytes -gt $most ] && most=$bytes
+        done
+    done
+    echo "three hosts, a cable for each pair: $least to $most bytes over each"
+    [ $((least * 10)) -gt $((most * 8)) ]
+}
+check "hosts that are cabled directly use every cable" triangle
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -125,6 +125,8 @@ expect 2 "host g1 has two cables" --net line:3 true
 expect 2 "--hosts 2+x is not a list such as 2+3" --hosts 2+x true
 expect 2 "--queue is for the cables of a test network" -n 2 --queue 100KB true
 expect 2 "--queue: 1KB is not between 30000 and" --net hosts:1+1 --queue 1KB true
+expect 2 "--mtu is for the cables of a test network" -n 2 --mtu 9000 true
+expect 2 "--mtu: 10000 is not between 576 and 9000 bytes" --net hosts:1+1 --mtu 10000 true
 expect 2 "--hosts and --net are two words" --hosts 1+1 --net hosts:1+1 true
 
 # Signals go to all ranks, and their ends are reported as any other.
@@ -169,6 +171,8 @@ else
     expect 0 "[4] h1 3 hosts:2+3,gbps=1" --hosts 2+3 --tag sh -c 'echo $(hostname) $BANYAN_LOCAL_SIZE $BANYAN_TOPO'
     expect 0 "rate 1Gbit burst 25000b" --net hosts:1+1,gbps=1 sh -c 'tc qdisc show dev eth0'
     expect 0 "lat 600us" --net hosts:1+1,gbps=1 --queue 100KB sh -c 'tc qdisc show dev eth0'
+    expect 0 "mtu 9000" --net hosts:1+1,gbps=1 --mtu 9000 sh -c 'ip link show dev eth0'
+    expect 0 "Out of bounds values : 0 OK" --net racks:2x2x1,gbps=1,rack_gbps=0.5 --queue 100KB --mtu 9000 "$banyan" bench -b 1M -e 1M --iters 8
     expect 0 "rate 200Mbit" --net hosts:1+1,gbps=1,degrade=h0:0.2 sh -c 'tc qdisc show dev eth0'
     expect 0 "rate 300Mbit" --net switch:3,gbps=0.3 sh -c 'tc qdisc show dev eth0'
     expect 0 "[3] 10.77.0.4" --net racks:2x2x1,gbps=1 --tag sh -c 'ip -4 -o addr show dev eth0 | grep -o "10[0-9.]*" | head -1'
