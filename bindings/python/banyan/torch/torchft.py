@@ -27,6 +27,11 @@ class ProcessGroupBanyan(ProcessGroupWrapper):
     def getBackendName(self):
         return "torchft-banyan"
 
+    def errored(self):
+        """What has ended the group of this quorum; torchft then asks for another one."""
+        failure = self._pg.communicator.failure if self._pg is not None else None
+        return failure("the process group has failed") if failure else None
+
     def _create_pg(self, store, rank, world_size):
         if isinstance(store, str):  # "host:port/prefix", in the versions that pass it on as it is
             store = create_store_client(store, timeout=self._timeout)
