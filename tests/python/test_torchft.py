@@ -83,7 +83,7 @@ def replicas():
         assert "rank 2" in str(error) and time.monotonic() - begun < 30, error
     else:
         raise AssertionError("a killed rank has taken part")
-    assert isinstance(group.errored(), banyan.PeerLost), group.errored()
+    assert isinstance(group.errored(), banyan.PeerLost) and "rank 2" in str(group.errored()), group.errored()
     enter(group, 2, rank, 2)
     again = None
     if rank == 0:

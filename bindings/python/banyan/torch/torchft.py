@@ -29,8 +29,7 @@ class ProcessGroupBanyan(ProcessGroupWrapper):
 
     def errored(self):
         """What has ended the group of this quorum; torchft then asks for another one."""
-        failure = self._pg.communicator.failure if self._pg is not None else None
-        return failure("the process group has failed") if failure else None
+        return self._pg.communicator.find_failure() if self._pg is not None else None
 
     def _create_pg(self, store, rank, world_size):
         if isinstance(store, str):  # "host:port/prefix", in the versions that pass it on as it is
