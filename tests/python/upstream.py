@@ -17,7 +17,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 os.environ.setdefault("WORLD_SIZE", "3")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["TEMP_DIR"] = tempfile.mkdtemp(prefix="banyan-upstream-")
+folder = tempfile.TemporaryDirectory(prefix="banyan-upstream-")
+os.environ["TEMP_DIR"] = folder.name
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # on a machine with fewer GPUs than ranks torch leaves all of them out
 NAMES = ["banyan", "gloo", "mpi"]
 os.environ["BACKEND"] = NAMES[0]
