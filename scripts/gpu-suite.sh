@@ -3,7 +3,7 @@
 # Everything that needs a GPU, in one run: the tests of tests/multi/device.c on the device, calls on PyTorch's streams and in its graphs, DDP,
 # a killed rank, memory that runs out, and the benchmark beside NCCL and Gloo.
 # Arguments: the build folder (with banyan, libbanyan.so.0 and tests/test_multi_device).
-# PYTHON: an interpreter with torch. STEPS: those to run, of tests, bench, staged, torch and beside; all by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
+# PYTHON: an interpreter with torch. STEPS: those to run, of tests, bench, staged, torch, beside and sanitizer; all but the last by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
 set -u
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -41,6 +41,16 @@ wants bench && step 60 "4 ranks, bfloat16" "$build/banyan" bench --device cuda -
 for ranks in 2 4 8; do
     wants staged && BANYAN_GPU_PATH=staged step 60 "$ranks ranks, staged" "$build/banyan" bench --device cuda -n $ranks -b 64M -e 64M --iters 20 -w 3 -T 20s
 done
+# compute-sanitizer: memory and races where docs/gpu.md says that all is clean, and what memcheck says of direct calls, which that page explains: reports there
+# belong to first calls on memory that was not mapped before, and the same number of calls on memory that was has none.
+if wants sanitizer; then
+    tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2> /dev/null | tail -n 1)
+    [ -n "$tool" ] || echo "== no compute-sanitizer here"
+    small="$build/banyan bench --device cuda -n 2 -b 1K -e 1M -f 32 --iters 3 -w 1 -T 60s"
+    [ -z "$tool" ] || BANYAN_GPU_PATH=staged step 120 "memcheck, staged" "$tool" --target-processes all --error-exitcode 9 $small
+    [ -z "$tool" ] || step 120 "racecheck, direct" "$tool" --tool racecheck --target-processes all --error-exitcode 9 $small
+    [ -z "$tool" ] || step 120 "memcheck, direct" "$tool" --target-processes all $small
+fi
 wants torch && step 200 "PyTorch" "$python" "$source/tests/gpu/torch_streams.py" 4
 wants beside && step 200 "beside NCCL and Gloo" "$python" "$source/tests/gpu/beside.py" 2 4
 [ $failed = 0 ] && echo "all that ran was right"

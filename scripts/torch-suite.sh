@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# What belongs to a newer torch than Debian's, in one run: the C++ backend is compiled, tests/python run with it, one all-reduce of 1 KiB and
-# of 64 MiB is timed beside the C library, and the gradient schedule beside DDP's buckets on shaped networks (those need root).
+# What belongs to a newer torch than Debian's, in one run: the C++ backend is compiled, tests/python and torch's own distributed tests run with it, one
+# all-reduce of 1 KiB and of 64 MiB is timed in turns with the C library's, and the gradient schedule beside DDP's buckets on shaped networks (those need root).
 # Arguments: the build folder, where results go. PYTHON: an interpreter with torch. Each step has a time limit; a step that fails
-# is told, and the others go on. STEPS: some of build tests latency schedule (default: all); TESTS, NETWORKS, MODELS: some of those.
+# is told, and the others go on. STEPS: some of build tests upstream latency schedule (default: all); TESTS, NETWORKS, MODELS: some of those.
 set -u
 build=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
-steps=${STEPS:-build tests latency schedule}
+steps=${STEPS:-build tests upstream latency schedule}
 failed=0
 library=$build/libbanyan.so.0
 export BANYAN_LIBRARY=$library PYTHONPATH=$source/bindings/python PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
@@ -30,17 +30,14 @@ for part in $steps; do
     case $part in
     build) step 100 build "$python" -m banyan.torch.build ;;
     tests)
-        for name in ${TESTS:-membership recorder torch2 torch}; do
+        for name in ${TESTS:-membership recorder torch2 torch torchft}; do
             step 100 "test_$name" "$python" "$source/tests/python/test_$name.py" "$source" "$build/banyan"
         done
         ;;
+    upstream) step 400 upstream "$python" "$source/tests/python/upstream.py" ;;
     latency)
+        LINES_SHOWN=2
         for ranks in 2 4 8; do
-            LINES_SHOWN=1
-            for memory in 0 1; do
-                step 30 "library_${ranks}_R$memory" "$build/banyan" bench -n $ranks -b 64M -e 64M --iters 20 -w 5 -R $memory --quiet
-            done
-            LINES_SHOWN=2
             step 30 "torch_$ranks" "$build/banyan" run -n $ranks "$python" "$source/bench/torch_latency.py" banyan 1024 67108864
             step 30 "torch_${ranks}_shared" "$build/banyan" run -n $ranks "$python" "$source/bench/torch_latency.py" banyan:shared 67108864
         done

@@ -62,6 +62,7 @@ struct allocation {
     char *begin;
     size_t bytes;
     int fd; /* -1: another process's, mapped */
+    int is_shareable;
     uint64_t number;
 };
 
@@ -70,7 +71,8 @@ static banyan_device devices[DEVICES];
 static stream *default_streams[DEVICES];
 static allocation *allocations;
 static uint64_t allocations_made;
-static _Atomic int refuses_to_share;
+static _Atomic int makes_unshareable;
+static _Atomic size_t bytes_left = SIZE_MAX;
 
 /* ---- What steps do. */
 
@@ -412,14 +414,23 @@ void banyan_emulated_graph_destroy(banyan_emulated_graph *graph)
 
 void banyan_emulated_set_shareable(int is_shareable)
 {
-    atomic_store(&refuses_to_share, !is_shareable);
+    atomic_store(&makes_unshareable, !is_shareable);
+}
+
+void banyan_emulated_set_bytes_left(size_t bytes)
+{
+    atomic_store(&bytes_left, bytes);
 }
 
 static void keep(char *begin, size_t bytes, int fd, allocation *made)
 {
     pthread_mutex_lock(&lock);
-    *made = (allocation){
-        .next = allocations, .begin = begin, .bytes = bytes, .fd = fd, .number = ++allocations_made};
+    *made = (allocation){.next = allocations,
+                         .begin = begin,
+                         .bytes = bytes,
+                         .fd = fd,
+                         .is_shareable = !atomic_load(&makes_unshareable),
+                         .number = ++allocations_made};
     allocations = made;
     pthread_mutex_unlock(&lock);
 }
@@ -432,7 +443,7 @@ static banyan_status alloc_memory(banyan_device *device, size_t bytes, void **ou
 
     *out = NULL;
     bytes = bytes ? bytes : 1;
-    if (fd >= 0 && !ftruncate(fd, (off_t)bytes))
+    if (fd >= 0 && bytes <= atomic_load(&bytes_left) && !ftruncate(fd, (off_t)bytes))
         begin = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (begin == MAP_FAILED) {
         if (fd >= 0)
@@ -481,7 +492,7 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
     if (!a || (size_t)((const char *)memory - a->begin) + bytes > a->bytes) {
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "address %p is not memory of emulated device %d",
                              memory, device->ordinal);
-    } else if (atomic_load(&refuses_to_share)) {
+    } else if (!a->is_shareable) {
         status =
             banyan_fail(err, BANYAN_UNSUPPORTED, "that memory was allocated in a way that cannot be shared");
     } else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device/emulated.h: what only the emulated device can be asked for: graphs, as tests need them. */
+/* device/emulated.h: what only the emulated device can be asked for: graphs, and memory that cannot be
+ * shared or runs out, as tests need them. */
 #ifndef BANYAN_DEVICE_EMULATED_H
 #define BANYAN_DEVICE_EMULATED_H
 
@@ -14,7 +15,10 @@ banyan_emulated_graph *banyan_emulated_capture_end(void *stream);
 banyan_status banyan_emulated_launch(banyan_emulated_graph *graph, void *stream, banyan_error *err);
 void banyan_emulated_graph_destroy(banyan_emulated_graph *graph);
 
-/* What share() says of all memory from now on: 0 stands for memory that cannot be shared. */
+/* Whether memory that is allocated from now on can be shared; a memory pool's cannot. */
 void banyan_emulated_set_shareable(int is_shareable);
+
+/* Allocations of more bytes fail from now on. */
+void banyan_emulated_set_bytes_left(size_t bytes);
 
 #endif

@@ -155,22 +155,26 @@ static int call_and_compare(job_rank *self, fixture *f, const random_call *c, in
     return 0;
 }
 
-static int compare_many(job_rank *self, int device, int data_device, int is_exact, const char *what)
+static int compare_many_in(job_rank *self, fixture *f, int data_device, int is_exact, const char *what)
 {
     banyan_random common = {.state = 7}, own = {.state = 1000 + (unsigned)self->rank};
-    fixture f;
 
-    if (open_fixture(self, &f, device, CALL_MS))
-        return 1;
     for (int i = 0; i < 60; i++) {
         random_call c = draw(&common, is_exact);
 
-        fill(&own, c.type, MOST_COUNT + 8, is_exact, f.host[0]);
-        if (call_and_compare(self, &f, &c, data_device, what))
+        fill(&own, c.type, MOST_COUNT + 8, is_exact, f->host[0]);
+        if (call_and_compare(self, f, &c, data_device, what))
             return 1;
     }
-    close_fixture(&f);
+    close_fixture(f);
     return 0;
+}
+
+static int compare_many(job_rank *self, int device, int data_device, int is_exact, const char *what)
+{
+    fixture f;
+
+    return open_fixture(self, &f, device, CALL_MS) || compare_many_in(self, &f, data_device, is_exact, what);
 }
 
 static int all_on_one_device(job_rank *self)
@@ -220,11 +224,24 @@ TEST(an_order_that_is_no_chain_gives_the_bits_of_the_host)
     job_run(4, in_order_of_recursive_doubling);
 }
 
+/* Rank 1's vectors come from a memory pool; what Banyan allocates itself can be shared. */
+static int open_fixture_of_a_pool(job_rank *self, fixture *f)
+{
+    int is_wrong;
+
+    banyan_emulated_set_shareable(self->rank != 1);
+    is_wrong = open_fixture(self, f, 0, CALL_MS);
+    banyan_emulated_set_shareable(1);
+    return is_wrong;
+}
+
 static int with_a_rank_that_cannot_share(job_rank *self)
 {
-    if (self->rank == 1)
-        banyan_emulated_set_shareable(0);
-    return compare_many(self, 0, 0, 0, "windows");
+    fixture f;
+
+    if (open_fixture_of_a_pool(self, &f))
+        return 1;
+    return compare_many_in(self, &f, 0, 0, "windows");
 }
 
 TEST(memory_that_cannot_be_shared_goes_through_a_window)
@@ -634,6 +651,40 @@ TEST(different_calls_are_told_with_both_ranks)
     job_run(3, differ);
 }
 
+/* The window that rank 1 needs finds no memory. */
+static int run_out_of_memory(job_rank *self)
+{
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+    fixture f;
+
+    if (open_fixture_of_a_pool(self, &f))
+        return 1;
+    for (size_t count = 100; count <= 10000 && !status; count *= 100) {
+        status = banyan_allreduce_on(f.memory[0], f.memory[1], count, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                     f.streams[0]);
+        EXPECT(!status || count > 100, "%s", banyan_last_error(f.comm));
+        EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
+        banyan_emulated_set_bytes_left(4096);
+    }
+    if (self->rank == 1)
+        EXPECT(status == BANYAN_SYSTEM_ERROR && strstr(banyan_last_error(f.comm), "has no memory for"), "%s",
+               banyan_last_error(f.comm));
+    EXPECT(wait_for_failure(&f), "the others do not know");
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 100, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
+    EXPECT(status && strstr(banyan_last_error(f.comm), "has no memory for"), "%s", banyan_last_error(f.comm));
+    close_fixture(&f);
+    return 0;
+}
+
+TEST(a_device_that_is_out_of_memory_is_an_error_on_all_ranks)
+{
+    if (!is_emulated())
+        skip();
+    job_run(3, run_out_of_memory);
+}
+
 static int ask_for_too_much(job_rank *self)
 {
     void *memory;
@@ -682,6 +733,7 @@ int main(void)
         cmocka_unit_test(a_killed_rank_is_named_and_no_stream_waits_for_it),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_after_the_time_out),
         cmocka_unit_test(different_calls_are_told_with_both_ranks),
+        cmocka_unit_test(a_device_that_is_out_of_memory_is_an_error_on_all_ranks),
         cmocka_unit_test(what_cannot_be_is_refused_without_harm),
     };
 

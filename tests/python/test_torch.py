@@ -44,6 +44,8 @@ def collectives():
     check_groups(rank, size)
     check_errors(rank)
     check_later_names(rank, size)
+    check_bare_arguments(rank, size)
+    check_monitored_barrier(rank, size)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -167,6 +169,48 @@ def check_later_names(rank, size):
     group.reduce_scatter_single_coalesced([summed], [torch.ones(size)]).wait()
     equal(gathered, range(1, size + 1))
     equal(summed, [float(size)])
+
+
+def check_bare_arguments(rank, size):
+    """c10d's methods take the op and the root without options, and a tensor without a list."""
+    group = dist.distributed_c10d._get_default_group()
+    for op, expected in ((dist.ReduceOp.MAX, 3.0), (dist.ReduceOp.MIN, 1.0), (dist.ReduceOp.SUM, 6.0)):
+        tensor = torch.full((2,), rank + 1.0)
+        group.allreduce([tensor], op).wait()
+        equal(tensor, [expected] * 2)
+        tensor = torch.full((2,), rank + 1.0)
+        group.reduce(tensor, 1, op).wait()
+        assert rank != 1 or tensor.tolist() == [expected] * 2, tensor
+    tensor = torch.full((2,), float(rank))
+    group.allreduce(tensor).wait()
+    equal(tensor, [3.0, 3.0])
+    tensor = torch.full((2,), float(rank))
+    group.broadcast(tensor, 2).wait()
+    equal(tensor, [2.0, 2.0])
+    parts = [torch.empty(1) for _ in range(size)]
+    group.allgather(parts, torch.tensor([float(rank)])).wait()
+    equal(torch.cat(parts), range(size))
+    output = torch.empty(1)
+    group.reduce_scatter(output, [torch.tensor([float(i + rank)]) for i in range(size)], dist.ReduceOp.MAX).wait()
+    equal(output, [rank + 2.0])
+
+
+def check_monitored_barrier(rank, size):
+    """Whoever does not come is named, by all others, and the group works on."""
+    group = banyan.torch.group_of(dist.distributed_c10d._get_default_group())
+    group.monitored_barrier()
+    for late in (2, 0):
+        if rank != late:
+            try:
+                group.monitored_barrier(datetime.timedelta(milliseconds=300), wait_all_ranks=True)
+            except banyan.Timeout as error:
+                assert f"rank {late} has not come to the monitored barrier within 300 ms" in str(error), error
+            else:
+                raise AssertionError("nobody was missing")
+        else:
+            group._monitored += 1  # as if it had come, much later
+    dist.barrier()
+    group.monitored_barrier(TIMEOUT)
 
 
 def check_errors(rank):

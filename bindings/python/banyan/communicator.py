@@ -14,7 +14,7 @@ Every call can also be made on bare addresses (`allreduce_at` and so on), which 
 import ctypes
 import weakref
 
-from .errors import InvalidArgument, error_of
+from .errors import Error, InvalidArgument, error_of
 from .library import BYTES, DATATYPES, OPS, AllgatherFunction, ConfigHolder, UniqueId, byref, check, lib
 
 
@@ -164,6 +164,17 @@ class Communicator:
         status = ctypes.c_int()
         check(lib.banyan_comm_get_async_error(self.handle, byref(status)))
         return type(error_of(status.value, "")) if status.value else None
+
+    def find_failure(self):
+        """The exception itself, with the sentence that names who was lost; None while the group works. Any call on a group that
+        has ended returns at once, and says why."""
+        if self.failure is None:
+            return None
+        try:
+            self.barrier()
+        except Error as error:
+            return error
+        return None
 
     def __enter__(self):
         return self

@@ -565,7 +565,13 @@ public:
 
     WorkPointer recvAnysource(Tensors &tensors, int tag) override { return ask("recv_anysource", tensors, tag); }
 
-    void monitoredBarrier(const c10d::BarrierOptions &options, bool) override { barrier(options)->wait(); }
+    void monitoredBarrier(const c10d::BarrierOptions &options, bool names_all) override
+    {
+        py::gil_scoped_acquire lock;
+        double seconds = std::chrono::duration<double>(options.timeout).count();
+
+        python_.attr("monitored_barrier")(seconds > 0 ? py::object(py::float_(seconds)) : py::none(), names_all);
+    }
 
     void setSequenceNumberForGroup() override {} // it begins with 0 everywhere
 

@@ -39,7 +39,10 @@ def main():
     unfinished = out.with_suffix(f".{os.getpid()}.so")
     done = subprocess.run(command(unfinished))
     if done.returncode:
-        sys.exit(f"the C++ backend could not be compiled; the Python one serves torch {torch.__version__}")
+        sys.exit(
+            f"the C++ backend could not be compiled; the Python one serves torch {torch.__version__}. Are the headers of torch "
+            "and Python there? (Debian: g++ python3-dev libtorch-dev pybind11-dev)"
+        )
     os.replace(unfinished, out)
     print(out)
 

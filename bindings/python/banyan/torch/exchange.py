@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ranks meet: everybody's bytes to everybody, by torch's store or by a process group of another backend."""
+"""How ranks meet: everybody's bytes to everybody, by torch's store or by a process group of another backend; and a barrier
+in the store, which finds out who is missing."""
+
+import json
+import time
 
 import torch
 import torch.distributed as dist
+
+from ..errors import Timeout
+
+_POLL_S = 0.005
 
 
 def by_store(store, rank, size, purpose):
@@ -24,3 +32,35 @@ def by_group(group):
         return [bytes(one.tolist()) for one in out]
 
     return allgather
+
+
+def by_roll_call(store, rank, size, number, timeout_ms, names_all):
+    """A barrier, the group's number-th. Rank 0 waits for the others and tells them who has not come; they hear of it a second
+    after the time-out at the latest. Counters alone are waited for, as in membership.py."""
+
+    def key(name):
+        return f"banyan/roll/{number}/{name}"
+
+    def comes(name, deadline_s):
+        while not store.add(key(name), 0):
+            if time.monotonic() > deadline_s:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    deadline_s = time.monotonic() + timeout_ms / 1000
+    if rank:
+        store.add(key(rank), 1)
+        missing = json.loads(store.get(key("missing"))) if comes("told", deadline_s + 1) else [0]
+    else:
+        missing = []
+        for other in range(1, size):
+            if not comes(other, deadline_s):
+                missing.append(other)
+                if not names_all:
+                    break
+        store.set(key("missing"), json.dumps(missing))
+        store.add(key("told"), 1)
+    if missing:
+        who = f"rank {missing[0]} has" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))} have"
+        raise Timeout(f"{who} not come to the monitored barrier within {timeout_ms} ms")

@@ -25,7 +25,7 @@ from ..communicator import Communicator
 from ..errors import InvalidArgument, Unsupported
 from ..library import milliseconds
 from . import native
-from .exchange import by_store
+from .exchange import by_roll_call, by_store
 from .pairs import Pairs
 from .recorder import recorder
 from .reconfigure import Handle, Unformed, meet, members_of
@@ -33,20 +33,36 @@ from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
 from .work import Worker
 
+_TIMEOUT_MS = 30_000  # the library's own
 _SHRINK_ABORT = 1  # of torch: calls that are going on are ended first
 
 _groups = weakref.WeakSet()
 
 
+# c10d's methods take lists and options, or in their places a tensor, and the op or the root itself.
+
+
 def _one(tensors, what):
+    if isinstance(tensors, torch.Tensor):
+        return tensors
     if len(tensors) != 1:
-        raise InvalidArgument(f"{what} takes one tensor a rank, not {len(tensors)}")
+        raise InvalidArgument(f"{what} takes one tensor per rank, not {len(tensors)}")
     return tensors[0]
 
 
-def _option(opts, name, default):
-    value = getattr(opts, name, default)
-    return default if value is None else value
+def _parts(lists, what):
+    """A tensor for every rank."""
+    return lists if lists and isinstance(lists[0], torch.Tensor) else _one(lists, what)
+
+
+def _op_of(opts):
+    given = getattr(opts, "reduceOp", opts)
+    return op_name(dist.ReduceOp.SUM if given is None else given)
+
+
+def _root_of(opts):
+    given = getattr(opts, "rootRank", opts)
+    return 0 if given is None else int(given)
 
 
 def config_of(ranks, workers, timeout):
@@ -71,7 +87,7 @@ class BanyanGroup(dist.ProcessGroup):
         self.workers = workers  # which workers of BANYAN_TOPO the ranks are; None: the first ones
         self._worker = native.make_worker(comm.rank) or Worker(f"banyan rank {comm.rank}")
         self._store = store
-        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, timeout))
+        self._meet_in(store)
         self._lanes = {}  # by device
         self._handle = None  # what others name this rank by in reconfigure()
         self._uuids = set()  # of all that it has been through
@@ -200,8 +216,14 @@ class BanyanGroup(dist.ProcessGroup):
         self.communicator.close()
         self.communicator, self.workers = comm, workers
         self._lanes = {}
-        store = dist.PrefixStore(f"reconfigure/{uuid}", self._store) if self._store is not None else None
-        self._pairs = Pairs(store, comm.rank, lambda ranks: config_of(ranks, workers, self.timeout))
+        self._meet_in(dist.PrefixStore(f"reconfigure/{uuid}", self._store) if self._store is not None else None)
+
+    def _meet_in(self, store):
+        """Where these members, by their ranks, find each other for what is no collective of the library."""
+        workers, timeout = self.workers, self.timeout
+        self._meeting_store = store
+        self._pairs = Pairs(store, self.rank(), lambda ranks: config_of(ranks, workers, timeout))
+        self._monitored = 0  # barriers
 
     # Sums.
 
@@ -225,7 +247,7 @@ class BanyanGroup(dist.ProcessGroup):
         return work
 
     def allreduce(self, tensors, opts=None):
-        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        op, tensors = _op_of(opts), [tensors] if isinstance(tensors, torch.Tensor) else tensors
         if fits(tensors):
             work = self._lane(tensors[0].device).allreduce(tensors, op)
             return self._on_stream("all_reduce", work, tensors, tensors)
@@ -243,15 +265,14 @@ class BanyanGroup(dist.ProcessGroup):
     def allreduce_coalesced(self, tensors, opts=None):
         return self.allreduce(tensors, opts)
 
-    def reduce(self, tensors, opts=None):
-        lane = self._lane_for(_one(tensors, "reduce"))
+    def reduce(self, tensors, opts=None, op=None):
+        tensor, root = _one(tensors, "reduce"), _root_of(opts)
+        op = _op_of(op if isinstance(opts, int) else opts)
+        lane = self._lane_for(tensor)
         if lane:
-            op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
-            work = lane.reduce(tensors[0], op, _option(opts, "rootRank", 0))
-            return self._on_stream("reduce", work, tensors, tensors)
-        flat = Flat([_one(tensors, "reduce")], is_read=True)
-        datatype, op, width = sum_type(flat.memory, op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM)))
-        root = _option(opts, "rootRank", 0)
+            return self._on_stream("reduce", lane.reduce(tensor, op, root), tensors, tensors)
+        flat = Flat([tensor], is_read=True)
+        datatype, op, width = sum_type(flat.memory, op)
 
         def call():
             flat.load()
@@ -262,10 +283,10 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do("reduce", call, tensors, tensors)
 
     def reduce_scatter(self, outputs, inputs, opts=None):
-        output, parts = _one(outputs, "reduce_scatter"), _one(inputs, "reduce_scatter")
+        output, parts = _one(outputs, "reduce_scatter"), _parts(inputs, "reduce_scatter")
         if len(parts) != self.size():
             raise InvalidArgument(f"reduce_scatter: {len(parts)} inputs for {self.size()} ranks")
-        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        op = _op_of(opts)
         if any(part.numel() != output.numel() for part in parts):
             return self._reduce_scatter_uneven(output, parts, op)
         lane = self._lane_for(output, *parts)
@@ -305,7 +326,7 @@ class BanyanGroup(dist.ProcessGroup):
             raise InvalidArgument(
                 f"reduce_scatter: {input.numel()} elements are not {self.size()} parts of {output.numel()}"
             )
-        op = op_name(_option(opts, "reduceOp", dist.ReduceOp.SUM))
+        op = _op_of(opts)
         lane = self._lane_for(output, input)
         if lane:
             return self._on_stream("reduce_scatter", lane.reduce_scatter(output, [input], op), input, output)
@@ -317,12 +338,11 @@ class BanyanGroup(dist.ProcessGroup):
     # Moves.
 
     def broadcast(self, tensors, opts=None):
-        lane = self._lane_for(_one(tensors, "broadcast"))
+        tensor, root = _one(tensors, "broadcast"), _root_of(opts)
+        lane = self._lane_for(tensor)
         if lane:
-            work = lane.broadcast(tensors[0], _option(opts, "rootRank", 0))
-            return self._on_stream("broadcast", work, tensors, tensors)
-        flat = Flat([_one(tensors, "broadcast")], is_read=True)
-        root = _option(opts, "rootRank", 0)
+            return self._on_stream("broadcast", lane.broadcast(tensor, root), tensors, tensors)
+        flat = Flat([tensor], is_read=True)
 
         def call():
             if self.rank() == root:
@@ -345,12 +365,12 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do("all_gather", call, [input], outputs)
 
     def allgather(self, outputs, inputs, opts=None):
-        parts, source = _one(outputs, "all_gather"), _one(inputs, "all_gather")
+        parts, source = _parts(outputs, "all_gather"), _one(inputs, "all_gather")
         if all(bytes_of(part) == bytes_of(source) for part in parts) and len(parts) == self.size():
             lane = self._lane_for(source, *parts)
             if lane:
                 return self._on_stream("all_gather", lane.all_gather(parts, source, outputs), source, parts)
-        return self._all_gather(Flat(parts, is_read=False), _one(inputs, "all_gather"), outputs)
+        return self._all_gather(Flat(parts, is_read=False), source, outputs)
 
     def _allgather_base(self, output, input, opts=None):
         if bytes_of(output) == bytes_of(input) * self.size():
@@ -369,8 +389,8 @@ class BanyanGroup(dist.ProcessGroup):
         return [self._allgather_base(output, input) for output, input in zip(outputs, inputs)][-1]
 
     def gather(self, outputs, inputs, opts=None):
-        source, root = Flat([_one(inputs, "gather")], is_read=True), _option(opts, "rootRank", 0)
-        into = Flat(_one(outputs, "gather"), is_read=False) if self.rank() == root else None
+        source, root = Flat([_one(inputs, "gather")], is_read=True), _root_of(opts)
+        into = Flat(_parts(outputs, "gather"), is_read=False) if self.rank() == root else None
         if into and into.bytes != source.bytes * self.size():
             raise InvalidArgument(f"gather: {into.bytes} bytes are not {self.size()} times {source.bytes}")
 
@@ -383,8 +403,8 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do("gather", call, inputs, outputs)
 
     def scatter(self, outputs, inputs, opts=None):
-        output, root = Flat([_one(outputs, "scatter")], is_read=False), _option(opts, "rootRank", 0)
-        source = Flat(_one(inputs, "scatter"), is_read=True) if self.rank() == root else None
+        output, root = Flat([_one(outputs, "scatter")], is_read=False), _root_of(opts)
+        source = Flat(_parts(inputs, "scatter"), is_read=True) if self.rank() == root else None
         if source and source.bytes != output.bytes * self.size():
             raise InvalidArgument(f"scatter: {source.bytes} bytes are not {self.size()} times {output.bytes}")
 
@@ -494,7 +514,13 @@ class BanyanGroup(dist.ProcessGroup):
         return self._do("all_reduce_barrier", self.communicator.barrier, None, None)
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        self.barrier().wait()  # its error names who did not come
+        """A barrier that names who has not come within the time-out: the first such rank, or all; the group goes on."""
+        if self._meeting_store is None:
+            self.barrier().wait()
+            return
+        self._monitored += 1
+        timeout_ms = milliseconds(timeout if timeout is not None else self.timeout) or _TIMEOUT_MS
+        by_roll_call(self._meeting_store, self.rank(), self.size(), self._monitored, timeout_ms, wait_all_ranks)
 
     def _set_sequence_number_for_group(self):
         """It begins with 0 everywhere."""

@@ -37,9 +37,9 @@ class StreamWork(Work):
         remember(self)
 
     def _check(self):
-        failure = self._communicator.failure
+        failure = self._communicator.find_failure()
         if failure is not None:
-            raise failure("the group has failed while a stream was in a call; its other calls say why")
+            raise failure
 
     def wait(self, timeout=None):
         self._check()
@@ -63,8 +63,7 @@ class StreamWork(Work):
         return self.is_completed() and self._communicator.failure is None
 
     def exception(self):
-        failure = self._communicator.failure
-        return None if failure is None else failure("the group has failed")
+        return self._communicator.find_failure()
 
     def result(self):
         self.wait()

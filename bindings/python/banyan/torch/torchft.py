@@ -27,6 +27,10 @@ class ProcessGroupBanyan(ProcessGroupWrapper):
     def getBackendName(self):
         return "torchft-banyan"
 
+    def errored(self):
+        """What has ended the group of this quorum; torchft then asks for another one."""
+        return self._pg.communicator.find_failure() if self._pg is not None else None
+
     def _create_pg(self, store, rank, world_size):
         if isinstance(store, str):  # "host:port/prefix", in the versions that pass it on as it is
             store = create_store_client(store, timeout=self._timeout)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ backend: it compiles against the installed torch, and torch's collectives, losses and recorded calls are right with it. Left out where the headers
+of torch are not there (Debian: libtorch-dev, pybind11-dev)."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import ranks
+
+from banyan.torch import build
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(command, **environment):
+    environment = {**os.environ, "PYTHONPATH": os.path.join(ranks.SOURCE, "bindings", "python"), **environment}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+class Backend(unittest.TestCase):
+    def test_it_compiles_and_serves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            probe = build.command(os.path.join(folder, "probe"))
+            probe = [probe[0], *(word for word in probe[1:] if word.startswith(("-std", "-I", "-D"))), "-E", "-x", "c++", "-"]
+            includes = "#include <torch/extension.h>\n#include <pybind11/stl.h>\n"
+            if subprocess.run(probe, input=includes, text=True, capture_output=True, env={**os.environ, "LD_PRELOAD": ""}).returncode:
+                self.skipTest("the headers of torch, Python or pybind11 are not there")
+            file = os.path.join(folder, "backend.so")
+            code, output = run([sys.executable, "-m", "banyan.torch.build"], BANYAN_TORCH_BACKEND=file, LD_PRELOAD="")
+            self.assertEqual(code, 0, output)
+            for name in ("torch", "recorder"):
+                test = os.path.join(HERE, f"test_{name}.py")
+                code, output = run([sys.executable, test, ranks.SOURCE, ranks.BANYAN], BANYAN_TORCH_BACKEND=file)
+                self.assertEqual(code, 0, output)
+
+
+if __name__ == "__main__":
+    ranks.main(globals())
