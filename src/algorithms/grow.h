@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     banyan_grow_order order;
     int is_deep_first;       /* trees whose farthest rank is farther away have their turn before others */
-    int ends_with_last_tree; /* a step ends when the last tree of a round does not grow, though others might */
+    int ends_with_last_tree; /* a step ends when the last tree of a round does not grow */
 } banyan_grow_options;
 
 banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_options options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/multi-ring.c: several rings at once: as many as a torus has links out of a worker, none sharing a
- * link, or one per way out of a machine, as NCCL has one per network adapter (machine-rings.h).
+/* algorithms/multi-ring.c: several rings at once: as many as a torus has links out of a worker, none
+ * sharing a link, or one per way out of a machine, as NCCL has one per network adapter (machine-rings.h).
  *
  *     3x3 torus, two cycles, each both ways:   0-1-2-5-3-4-7-8-6-0   and   0-2-8-5-4-1-7-6-3-0
  *

@@ -2,11 +2,11 @@
 /* reproduce/field_teccl.c: schedules that TE-CCL published, imported, verified and simulated, and ours
  * beside.
  *
- * The files say which chunk travelled over which link in which epoch. In that of two NDv2 node 0 is a switch: 15
- * GPUs gather, and what lacks a link goes through node 0. So there 15 workers are active, and the 16th forwards;
- * a chunk is 62.5 bytes, 1 KB over 16 GPUs. In that of four, GPUs 1 to 32 are ours from 0, and node 0 is the
- * switch between machines, which copies: what GPU 9 sends to two machines in one epoch leaves it once. The other
- * published files are too long to stand here. */
+ * The files say which chunk travelled over which link in which epoch. In that of two NDv2 node 0 is a
+ * switch: 15 GPUs gather, and what lacks a link goes through node 0. So there 15 workers are active, and the
+ * 16th forwards; a chunk is 62.5 bytes, 1 KB over 16 GPUs. In that of four, GPUs 1 to 32 are ours from 0, and
+ * node 0 is the switch between machines, which copies: what GPU 9 sends to two machines in one epoch leaves
+ * it once. The other published files are too long to stand here. */
 #include <stdio.h>
 #include <stdlib.h>
 

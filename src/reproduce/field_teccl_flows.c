@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce/field_teccl_flows.c: schedules that TE-CCL published (microsoft/TE-CCL, output_provided), as data:
- * "@EPOCH", then CHUNK:SRC-DST for each transfer that begins in it, in lines up to a NULL. Numbers are those of the
- * files. */
+/* reproduce/field_teccl_flows.c: schedules that TE-CCL published (microsoft/TE-CCL, output_provided), as
+ * data: "@EPOCH", then CHUNK:SRC-DST for each transfer that begins in it, in lines up to a NULL. Numbers are
+ * those of the files. */
 #include <stddef.h>
 
 #include "reproduce/field_networks.h"

@@ -239,8 +239,8 @@ static void savings(banyan_reproduction *r, const work *w)
     compare_saving(f, "three machines, largest saving by Eq. 6, %", 25, highest(formula, 5, CASES));
 }
 
-/* What processes in shaped networks took, and what share of the ideal speed that is: as in the paper, the ideal
- * latency is the ring's, measured, times the ratio by Eq. 6. */
+/* What processes in shaped networks took, and what share of the ideal speed that is: as in the paper, the
+ * ideal latency is the ring's, measured, times the ratio by Eq. 6. */
 static void live(banyan_reproduction *r, const work *w)
 {
     char setting[512], label[32], reason[128];

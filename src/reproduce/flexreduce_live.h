@@ -14,8 +14,8 @@ typedef struct {
     char about[256]; /* how, when and where */
 } flexreduce_live;
 
-/* data/reproduce/flexreduce-live.json, as bench/flexreduce_live.py wrote it. Cases are in the paper's order, 4 to 12
- * learners. A missing file is no error: then nothing is there. */
+/* data/reproduce/flexreduce-live.json, as bench/flexreduce_live.py wrote it. Cases are in the paper's order,
+ * 4 to 12 learners. A missing file is no error: then nothing is there. */
 banyan_status flexreduce_live_load(flexreduce_live *out, banyan_error *err);
 
 #endif
