@@ -75,8 +75,9 @@ static void print_table(const cli_problem *problem, const banyan_plan *plans, in
     for (; i < count && plans[i].schedule; i++)
         print_row(&plans[i], problem->problem.bytes, bound, plans[0].predicted_s, i == best);
     printf("\npeak rate: for large vectors; of bound: of the best possible rate, at this size\n"
-           "*: the choice of auto: of the plans within 8 %% of the fastest, the one that\n"
-           "   loads links and ranks least\n");
+           "*: the choice of auto: of the plans within 8 %% of the fastest, those whose\n"
+           "   connections do not meet on full links or are paced there, and of these the one\n"
+           "   that loads links and ranks least\n");
     print_same(plans, i);
     if (i < count)
         printf("\ndo not apply to this network:\n");

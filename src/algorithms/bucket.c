@@ -39,12 +39,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status;
     lines.share = problem->active_count;
     lines.is_folded = 1;
-    banyan_problem_begin(problem, &builder);
-    banyan_builder_cut_evenly(&builder, banyan_lines_flow_count(&lines) * lines.share);
-    for (int flow = 0; flow < banyan_lines_flow_count(&lines); flow++)
-        append_flow(&lines, flow);
-    banyan_lines_fini(&lines);
-    return banyan_builder_finish(&builder, out, err);
+    return banyan_lines_finish(&lines, problem, append_flow, out, err);
 }
 
 const banyan_algorithm banyan_algorithm_bucket = {

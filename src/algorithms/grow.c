@@ -47,6 +47,7 @@ typedef struct {
     int stamp;
     int shift; /* place of the parent among the links of its switch */
     passage passage;
+    int ends_with_last_tree;
     banyan_grown_trees *trees;
 } garden;
 
@@ -338,7 +339,7 @@ static int drop_spent(garden *g, int tree)
     return kept;
 }
 
-/* Everything free again; trees in turn until none of them grows. */
+/* Everything free again; trees in turn until none of them grows, or the last one does not. */
 static banyan_status take_step(garden *g, banyan_error *err)
 {
     int any = 1;
@@ -356,7 +357,7 @@ static banyan_status take_step(garden *g, banyan_error *err)
 
             if (status)
                 return status;
-            any |= grew;
+            any = grew || (any && !g->ends_with_last_tree);
         }
     }
     return BANYAN_SUCCESS;
@@ -426,21 +427,21 @@ static banyan_status grow_all(garden *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order, int is_deep_first,
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_options options,
                                 banyan_grown_trees *out, banyan_error *err)
 {
     size_t ranks = (size_t)problem->active_count;
     banyan_grown_trees trees = {0};
-    garden g = {.trees = &trees};
+    garden g = {.trees = &trees, .ends_with_last_tree = options.ends_with_last_tree};
     banyan_status status;
 
     if (problem->active_count > MOST_RANKS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "one tree a rank is grown for %d ranks at most, not %d",
                            MOST_RANKS, problem->active_count);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
-    status = trees.edges ? garden_init(&g, problem, order, err) : banyan_fail_memory(err);
+    status = trees.edges ? garden_init(&g, problem, options.order, err) : banyan_fail_memory(err);
     if (!status) {
-        find_turns(&g, is_deep_first);
+        find_turns(&g, options.is_deep_first);
         status = grow_all(&g, err);
     }
     garden_fini(&g);

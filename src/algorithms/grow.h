@@ -29,8 +29,13 @@ typedef struct {
     int step_count;
 } banyan_grown_trees;
 
-/* is_deep_first: trees whose farthest rank is farther away have their turn before others. */
-banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_order order, int is_deep_first,
+typedef struct {
+    banyan_grow_order order;
+    int is_deep_first;       /* trees whose farthest rank is farther away have their turn before others */
+    int ends_with_last_tree; /* a step ends when the last tree of a round does not grow */
+} banyan_grow_options;
+
+banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_options options,
                                 banyan_grown_trees *out, banyan_error *err);
 void banyan_grown_trees_fini(banyan_grown_trees *trees);
 

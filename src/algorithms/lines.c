@@ -36,11 +36,6 @@ banyan_status banyan_lines_init(banyan_lines *lines, const banyan_problem *probl
     return lines->stops ? BANYAN_SUCCESS : banyan_fail_memory(err);
 }
 
-void banyan_lines_fini(banyan_lines *lines)
-{
-    banyan_free(lines->stops);
-}
-
 int banyan_lines_flow_count(const banyan_lines *lines)
 {
     return 2 * lines->dimension_count;
@@ -113,4 +108,18 @@ int banyan_lines_run(banyan_lines *lines, banyan_circle_phase phase, int round, 
         after = phase(lines->builder, round, lines->stops, length, flow);
     }
     return after;
+}
+
+banyan_status banyan_lines_finish(banyan_lines *lines, const banyan_problem *problem,
+                                  void (*append_flow)(banyan_lines *lines, int flow), banyan_schedule **out,
+                                  banyan_error *err)
+{
+    int flow_count = banyan_lines_flow_count(lines);
+
+    banyan_problem_begin(problem, lines->builder);
+    banyan_builder_cut_evenly(lines->builder, flow_count * lines->share);
+    for (int flow = 0; flow < flow_count; flow++)
+        append_flow(lines, flow);
+    banyan_free(lines->stops);
+    return banyan_builder_finish(lines->builder, out, err);
 }

@@ -26,7 +26,11 @@ banyan_status banyan_lines_check(const banyan_problem *problem, const char *name
 
 banyan_status banyan_lines_init(banyan_lines *lines, const banyan_problem *problem, banyan_builder *builder,
                                 banyan_error *err);
-void banyan_lines_fini(banyan_lines *lines);
+
+/* With the share set: appends every flow, finishes the schedule and the lines. */
+banyan_status banyan_lines_finish(banyan_lines *lines, const banyan_problem *problem,
+                                  void (*append_flow)(banyan_lines *lines, int flow), banyan_schedule **out,
+                                  banyan_error *err);
 
 int banyan_lines_flow_count(const banyan_lines *lines);
 int banyan_lines_extent(const banyan_lines *lines, int d); /* d may run on past the last dimension */

@@ -143,29 +143,32 @@ static banyan_status read_order(const char *text, banyan_grow_order *order, bany
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_turns(const banyan_problem *problem, int *is_deep_first, banyan_error *err)
+/* An option with two values: *is_second says which one is given. */
+static banyan_status read_choice(const banyan_problem *problem, const char *key, const char *first,
+                                 const char *second, int *is_second, banyan_error *err)
 {
-    const char *text = banyan_problem_parameter(problem, "turns", "number");
+    const char *text = banyan_problem_parameter(problem, key, first);
 
-    *is_deep_first = !strcmp(text, "deep");
-    if (!*is_deep_first && strcmp(text, "number"))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option 'turns' must be number or deep, not '%s'",
-                           text);
+    *is_second = !strcmp(text, second);
+    if (!*is_second && strcmp(text, first))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option '%s' must be %s or %s, not '%s'", key, first,
+                           second, text);
     return BANYAN_SUCCESS;
 }
 
 static banyan_status find_trees(const banyan_problem *problem, banyan_grown_trees *out, banyan_error *err)
 {
     const char *text = banyan_problem_parameter(problem, "order", "split");
-    banyan_grow_order order = BANYAN_GROW_SPLIT;
-    int is_deep_first = 0;
-    banyan_status status = read_turns(problem, &is_deep_first, err);
+    banyan_grow_options options = {BANYAN_GROW_SPLIT, 0, 0};
+    banyan_status status = read_choice(problem, "turns", "number", "deep", &options.is_deep_first, err);
 
+    if (!status)
+        status = read_choice(problem, "steps", "printed", "released", &options.ends_with_last_tree, err);
     if (!status && !strcmp(text, "pinwheel"))
         return banyan_pinwheel_trees(problem, out, err);
     if (!status)
-        status = read_order(text, &order, err);
-    return status ? status : banyan_grow_trees(problem, order, is_deep_first, out, err);
+        status = read_order(text, &options.order, err);
+    return status ? status : banyan_grow_trees(problem, options, out, err);
 }
 
 /* Each rank has a tree, which all others hang on. */
@@ -194,6 +197,9 @@ static const banyan_algorithm_option options[] = {
      "shape, "
      "for square tori"},
     {"turns", "number|deep", "trees have their turn by number (default), or those with far ranks first"},
+    {"steps", "printed|released",
+     "a step ends when no tree can grow, as Algorithm 1 has it (default), or when the last tree does not, as "
+     "in the authors' program"},
     {NULL, NULL, NULL},
 };
 

@@ -40,12 +40,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     for (int d = 0; d < lines.dimension_count; d++) /* every ring cuts the whole share in equal parts */
         lines.share *=
             banyan_lines_extent(&lines, d) / (int)banyan_gcd(lines.share, banyan_lines_extent(&lines, d));
-    banyan_problem_begin(problem, &builder);
-    banyan_builder_cut_evenly(&builder, banyan_lines_flow_count(&lines) * lines.share);
-    for (int flow = 0; flow < banyan_lines_flow_count(&lines); flow++)
-        append_flow(&lines, flow);
-    banyan_lines_fini(&lines);
-    return banyan_builder_finish(&builder, out, err);
+    return banyan_lines_finish(&lines, problem, append_flow, out, err);
 }
 
 const banyan_algorithm banyan_algorithm_ring2d = {

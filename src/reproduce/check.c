@@ -31,7 +31,7 @@ static const banyan_figure *find_figure(const checking *c, const char *name)
     return NULL;
 }
 
-static const char *string_of(const banyan_json *object, const char *key)
+const char *banyan_reproduce_string_of(const banyan_json *object, const char *key)
 {
     const banyan_json *field = banyan_json_field(object, key);
     const char *value = "";
@@ -41,7 +41,7 @@ static const char *string_of(const banyan_json *object, const char *key)
     return value;
 }
 
-static double number_of(const banyan_json *object, const char *key)
+double banyan_reproduce_number_of(const banyan_json *object, const char *key)
 {
     const banyan_json *field = banyan_json_field(object, key);
     double value = NAN;
@@ -72,21 +72,22 @@ static void miss(checking *c, const banyan_figure *f, const char *what, const ch
 
 static void check_point(checking *c, const banyan_figure *f, const banyan_json *point)
 {
-    const char *series = string_of(point, "series"), *label = string_of(point, "label");
+    const char *series = banyan_reproduce_string_of(point, "series"),
+               *label = banyan_reproduce_string_of(point, "label");
     const figure_point *found = figure_find(f, series, label);
-    double committed = number_of(point, "value");
+    double committed = banyan_reproduce_number_of(point, "value");
 
-    if (strcmp(string_of(point, "origin"), "ours"))
+    if (strcmp(banyan_reproduce_string_of(point, "origin"), "ours"))
         return;
     c->held++;
     if (!found) {
         c->missed++;
         banyan_text_add(&c->text, "%s, %s: %s, %s is not there any more\n", c->paper->name, f->head.name,
                         series, label);
-    } else if (strcmp(found->word, string_of(point, "word"))) {
+    } else if (strcmp(found->word, banyan_reproduce_string_of(point, "word"))) {
         c->missed++;
         banyan_text_add(&c->text, "%s, %s: %s, %s was '%s' and is now '%s'\n", c->paper->name, f->head.name,
-                        series, label, string_of(point, "word"), found->word);
+                        series, label, banyan_reproduce_string_of(point, "word"), found->word);
     } else if (!is_near(committed, found->value, f->head.tolerance)) {
         miss(c, f, series, label, committed, found->value);
     }
@@ -94,9 +95,9 @@ static void check_point(checking *c, const banyan_figure *f, const banyan_json *
 
 static void check_comparison(checking *c, const banyan_figure *f, const banyan_json *comparison)
 {
-    const char *what = string_of(comparison, "what");
+    const char *what = banyan_reproduce_string_of(comparison, "what");
     const banyan_json *holds = banyan_json_field(comparison, "holds");
-    double committed = number_of(comparison, "ours");
+    double committed = banyan_reproduce_number_of(comparison, "ours");
     int held = 0;
 
     if (holds && banyan_json_get_boolean(holds, &held))
@@ -117,7 +118,7 @@ static void check_comparison(checking *c, const banyan_figure *f, const banyan_j
 
 static void check_figure(checking *c, const banyan_json *committed)
 {
-    const char *name = string_of(committed, "name");
+    const char *name = banyan_reproduce_string_of(committed, "name");
     const banyan_figure *f = find_figure(c, name);
     const banyan_json *points = banyan_json_field(committed, "points");
     const banyan_json *comparisons = banyan_json_field(committed, "comparisons");

@@ -100,7 +100,7 @@ static banyan_status build(const problem_kind *kind, banyan_topology **out, bany
     case FROM_GRID:
         return field_grid_build(&kind->grid, out, err);
     case FROM_NDV2:
-        return field_ndv2_build(kind->machines, out, err);
+        return field_ndv2_build(kind->machines, 0, out, err);
     case FROM_DGX2:
         return field_dgx2_build(out, err);
     case FROM_A100:

@@ -57,7 +57,7 @@ static void add_ndv2(banyan_topology_builder *builder, int machine)
 }
 
 /* Two machines: GPU 0 of each sends to GPU 1 of the other. Four: GPU 0 sends to a switch, GPU 1 receives. */
-banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error *err)
+banyan_status field_ndv2_build(int machines, int copies, banyan_topology **out, banyan_error *err)
 {
     banyan_topology_builder builder;
     int net = -1;
@@ -67,8 +67,10 @@ banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error
         banyan_topology_add_worker_f(&builder, -1, "g%d", i);
     for (int m = 0; m < machines; m++)
         add_ndv2(&builder, m);
-    if (machines > 2)
+    if (machines > 2) {
         net = banyan_topology_add_switch(&builder, "net");
+        banyan_topology_set_abilities(&builder, net, copies, 0);
+    }
     for (int m = 0; m < machines; m++) {
         if (machines == 2) {
             banyan_topology_add_link(&builder, 8 * m, 8 * (1 - m) + 1, 12.5 * gigabyte, 1.3 * microsecond);

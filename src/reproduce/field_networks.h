@@ -13,15 +13,16 @@ typedef struct {
 } field_grid;
 banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, banyan_error *err);
 
-/* TE-CCL's two or four NDv2 machines, and its two DGX-2. */
-banyan_status field_ndv2_build(int machines, banyan_topology **out, banyan_error *err);
+/* TE-CCL's two or four NDv2 machines, whose switch copies or only forwards, and its two DGX-2. */
+banyan_status field_ndv2_build(int machines, int copies, banyan_topology **out, banyan_error *err);
 banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
 
 /* Machines of eight A100, and of 16 dies of MI250, as ForestColl has them. */
 banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err);
 banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err);
 
-/* A schedule that TE-CCL published, beside ours. */
+/* Schedules that TE-CCL published (field_teccl_flows.c), beside ours. */
+extern const char *const field_teccl_ndv2x2[], *const field_teccl_ndv2x4[];
 banyan_status field_show_teccl(banyan_reproduction *r, banyan_error *err);
 
 /* Bine's evaluation: bytes between groups, over many allocations. */

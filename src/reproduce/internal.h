@@ -3,6 +3,7 @@
 #ifndef BANYAN_REPRODUCE_INTERNAL_H
 #define BANYAN_REPRODUCE_INTERNAL_H
 
+#include "core/json.h"
 #include "core/text.h"
 #include "reproduce/reproduce.h"
 
@@ -87,5 +88,9 @@ claim_tally tally_claims(const banyan_reproduction *reproduction, const banyan_p
 void reproduction_add_claims(const banyan_reproduction *reproduction, banyan_text *text);     /* HTML */
 
 int paper_was_run(const banyan_reproduction *reproduction, const banyan_paper *paper);
+
+/* Fields of a JSON object: "" and NAN where they are missing. */
+const char *banyan_reproduce_string_of(const banyan_json *object, const char *key);
+double banyan_reproduce_number_of(const banyan_json *object, const char *key);
 
 #endif

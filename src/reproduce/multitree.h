@@ -4,17 +4,20 @@
 #define BANYAN_REPRODUCE_MULTITREE_H
 
 #include "algorithms/algorithms.h"
+#include "reproduce/predict.h"
 #include "reproduce/reproduce.h"
 #include "simulate/flit.h"
 
+enum { MULTITREE_PARAMETERS = 2 };
+
 /* An algorithm as it competes. */
 typedef struct {
-    const char *name;           /* in figures */
-    const char *algorithm;      /* ours */
-    banyan_parameter parameter; /* an option of it; key NULL: none */
+    const char *name;                                  /* in figures */
+    const char *algorithm;                             /* ours */
+    banyan_parameter parameters[MULTITREE_PARAMETERS]; /* options of it; key NULL: none */
     banyan_flow_control flow;
     banyan_interface_kind interface_kind;
-    int is_sliced; /* pieces travel in slices, one behind the other */
+    int is_sliced; /* the vector travels in a slice per worker, as in the authors' program */
 } multitree_rival;
 
 enum {
@@ -40,6 +43,7 @@ typedef struct {
     int rival;
     int flow;           /* a banyan_flow_control, or -1: the rival's own */
     int interface_kind; /* a banyan_interface_kind, or -1: the rival's own */
+    const char *order;  /* of the workers, or NULL: the rival's own */
     size_t bytes;
     double seconds; /* NAN where the algorithm does not apply there */
     int by_fluid;   /* the fluid engine in lockstep, whole messages, with the same adder */
@@ -49,8 +53,11 @@ typedef struct {
 banyan_status multitree_simulate(banyan_reproduction *reproduction, multitree_run *runs, int count,
                                  banyan_error *err);
 
-/* Loads the network with the paper's links: 16 GB/s and 150 ns. */
-banyan_status multitree_load(const char *network, banyan_topology **out, banyan_error *err);
+/* The options of a rival: how many of its parameters are given. */
+int multitree_parameter_count(int rival);
+
+/* The network with the paper's links: 16 GB/s and 150 ns. paper_network_fini also after failure. */
+banyan_status multitree_network_init(const char *name, paper_network *out, banyan_error *err);
 
 /* The best possible all-reduce on it, in bytes a second. */
 banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_error *err);

@@ -108,8 +108,8 @@ enum { FIRST_CNN = 0, LAST_CNN = 3, NCF = 4, TRANSFORMER = 5 };
 
 static void compare_apart(banyan_figure *f, const trainings *t, const multitree_torus *torus)
 {
-    double least = 1, most = 0;
-    char ring2d[160];
+    double least = 1, most = 0, fastest;
+    char ring2d[160], reason[160];
 
     for (int d = 1; d < DNNS; d++) {
         least = fmin(least, share(t, d));
@@ -123,8 +123,7 @@ static void compare_apart(banyan_figure *f, const trainings *t, const multitree_
              torus->seconds[RIVAL_MULTITREE][FOUR_MEBIBYTES] * CLOCK_HZ);
     banyan_figure_compare(f, "share of communication under RING but for AlexNet, least", BANYAN_PAPERS, 0.30,
                           least, NULL);
-    banyan_figure_compare(f, "share of communication under RING, most", BANYAN_PAPERS, 0.88, most,
-                          "the authors' own program gives 0.77, for NCF and Transformer");
+    banyan_figure_compare(f, "share of communication under RING, most", BANYAN_PAPERS, 0.88, most, NULL);
     banyan_figure_compare(f, "share of communication under RING, least, the authors' program", BANYAN_OTHERS,
                           0.28, least, NULL);
     banyan_figure_compare(f, "share of communication under RING, most, the authors' program", BANYAN_OTHERS,
@@ -151,10 +150,11 @@ static void compare_apart(banyan_figure *f, const trainings *t, const multitree_
                           NULL);
     banyan_figure_compare(f, "training, 2D-RING over MULTITREE, most of NCF and Transformer", BANYAN_PAPERS,
                           1.30, most_speedup(t, NCF, TRANSFORMER, RIVAL_RING_2D, RIVAL_MULTITREE, 0), ring2d);
-    banyan_figure_state(
-        f, "'81 % less training time' (abstract)", 0,
-        "section VI-C says that performance improves by 81 %, a speed-up of 1.81; an all-reduce "
-        "2.3 times as fast cannot save more than 57 % of the time");
+    fastest = most_speedup(t, FIRST_CNN, DNNS - 1, RIVAL_RING, RIVAL_MULTITREE_MSG, 0);
+    snprintf(reason, sizeof reason,
+             "the largest speed-up here, %.2f, saves %.0f %%; that of section VI-C, 1.81, saves %.0f %%",
+             fastest, 100 * (1 - 1 / fastest), 100 * (1 - 1 / 1.81));
+    banyan_figure_state(f, "'81 % less training time' (abstract)", 1 - 1 / fastest >= 0.81, reason);
 }
 
 static void compare_overlapped(banyan_figure *f, const trainings *t)

@@ -8,51 +8,67 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bound/bound.h"
 #include "core/alloc.h"
 #include "reproduce/multitree.h"
 #include "schedule/slice.h"
 #include "simulate/fluid.h"
 
-enum { LEAST_SLICE_BYTES = 2048, MOST_SLICES = 16 };
-
 #define ADDER_BYTES_PER_S 128e9 /* 32 adders of 4 bytes at 1 GHz */
 
+/* The trees that the authors' program grows. */
+#define AUTHORS_TREES                                                                                        \
+    {                                                                                                        \
+        {"order", "yx"},                                                                                     \
+        {                                                                                                    \
+            "steps", "released"                                                                              \
+        }                                                                                                    \
+    }
+
 const multitree_rival multitree_rivals[RIVAL_COUNT] = {
-    [RIVAL_RING] = {"ring", "ring", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
-    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
+    [RIVAL_RING] = {"ring", "ring", {{NULL, NULL}}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
+    [RIVAL_RING_2D] = {"2d-ring", "ring2d", {{NULL, NULL}}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_DOUBLE_TREE] =
-        {"double-tree", "double-tree", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 1},
-    [RIVAL_HDRM] = {"hdrm", "hdrm", {NULL, NULL}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
-    [RIVAL_MULTITREE] =
-        {"multitree", "multitree", {"order", "yx"}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
-    [RIVAL_MULTITREE_MSG] =
-        {"multitree-msg", "multitree", {"order", "yx"}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_AUTHORS, 0},
+        {"double-tree", "double-tree", {{NULL, NULL}}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 1},
+    [RIVAL_HDRM] = {"hdrm", "hdrm", {{NULL, NULL}}, BANYAN_FLOW_PACKET, BANYAN_INTERFACE_AUTHORS, 0},
+    [RIVAL_MULTITREE] = {"multitree", "multitree", AUTHORS_TREES, BANYAN_FLOW_PACKET,
+                         BANYAN_INTERFACE_AUTHORS, 0},
+    [RIVAL_MULTITREE_MSG] = {"multitree-msg", "multitree", AUTHORS_TREES, BANYAN_FLOW_MESSAGE,
+                             BANYAN_INTERFACE_AUTHORS, 0},
     [RIVAL_MULTITREE_CABLE] = {"multitree-msg, port a cable",
                                "multitree",
-                               {"order", "yx"},
+                               {{"order", "yx"}},
                                BANYAN_FLOW_MESSAGE,
                                BANYAN_INTERFACE_CABLE,
                                0},
     [RIVAL_MULTITREE_SPLIT] = {"multitree-msg, split",
                                "multitree",
-                               {"order", "split"},
+                               {{"order", "split"}},
                                BANYAN_FLOW_MESSAGE,
                                BANYAN_INTERFACE_CABLE,
                                0},
     [RIVAL_BIDIRECTIONAL] = {"bidirectional-ring, msg",
                              "bidirectional-ring",
-                             {NULL, NULL},
+                             {{NULL, NULL}},
                              BANYAN_FLOW_MESSAGE,
                              BANYAN_INTERFACE_CABLE,
                              0},
     [RIVAL_MULTI_RING] =
-        {"multi-ring, msg", "multi-ring", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0},
-    [RIVAL_FOREST] = {"forest, msg", "forest", {NULL, NULL}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0}};
+        {"multi-ring, msg", "multi-ring", {{NULL, NULL}}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0},
+    [RIVAL_FOREST] = {
+        "forest, msg", "forest", {{NULL, NULL}}, BANYAN_FLOW_MESSAGE, BANYAN_INTERFACE_CABLE, 0}};
 
 const size_t multitree_sizes[MULTITREE_SIZES] = {(size_t)32 << 10, (size_t)128 << 10, (size_t)512 << 10,
                                                  (size_t)1 << 20,  (size_t)4 << 20,   (size_t)16 << 20,
                                                  (size_t)64 << 20};
+
+int multitree_parameter_count(int rival)
+{
+    int count = 0;
+
+    while (count < MULTITREE_PARAMETERS && multitree_rivals[rival].parameters[count].key)
+        count++;
+    return count;
+}
 
 void multitree_name_size(size_t bytes, char *out, size_t size)
 {
@@ -62,47 +78,22 @@ void multitree_name_size(size_t bytes, char *out, size_t size)
         snprintf(out, size, "%.4g KiB", (double)bytes / 1024);
 }
 
-banyan_status multitree_load(const char *network, banyan_topology **out, banyan_error *err)
+banyan_status multitree_network_init(const char *name, paper_network *out, banyan_error *err)
 {
     char spec[96];
 
-    snprintf(spec, sizeof spec, "%s,GBps=16,latency=150ns", network);
-    return banyan_topology_load(spec, out, err);
-}
-
-static banyan_status load_problem(const char *network, banyan_topology **topology, int **active,
-                                  banyan_problem *out, banyan_error *err)
-{
-    banyan_status status = multitree_load(network, topology, err);
-
-    *active = NULL;
-    *out = (banyan_problem){.collective = BANYAN_COLLECTIVE_ALLREDUCE};
-    if (status)
-        return status;
-    status = banyan_topology_parse_active(*topology, NULL, active, &out->active_count, err);
-    out->topology = *topology;
-    out->active = *active;
-    return status;
+    snprintf(spec, sizeof spec, "%s,GBps=16,latency=150ns", name);
+    return paper_network_init(out, spec, NULL, err);
 }
 
 banyan_status multitree_bound(const char *network, double *bytes_per_s, banyan_error *err)
 {
-    banyan_topology *topology = NULL;
-    banyan_problem problem;
-    banyan_rate rate;
-    double reached;
-    int *active = NULL;
-    banyan_status status = load_problem(network, &topology, &active, &problem, err);
+    paper_network loaded;
+    banyan_status status = multitree_network_init(network, &loaded, err);
 
     if (!status)
-        status = banyan_bound_allreduce(topology, active, problem.active_count, BANYAN_RELAYS_ADD, &rate,
-                                        &reached, err);
-    if (!status) {
-        *bytes_per_s = rate.bytes_per_s;
-        banyan_rate_fini(&rate);
-    }
-    banyan_free(active);
-    banyan_topology_destroy(topology);
+        status = paper_network_bound(&loaded, bytes_per_s, err);
+    paper_network_fini(&loaded);
     return status;
 }
 
@@ -139,18 +130,13 @@ static banyan_status run_flit(const banyan_schedule *schedule, const banyan_topo
     return BANYAN_SUCCESS;
 }
 
-/* Trees pass slices on, as in NCCL and the authors' program: of at least so many bytes, since a hop's latency
- * is that of 2,400, and no more than so many, beyond which tori and meshes gain no more than a per cent. */
-static banyan_status slice(const multitree_run *run, banyan_schedule **schedule, banyan_error *err)
+/* Trees pass slices on, as in NCCL: as many as the authors' program has, one per worker over all pieces. */
+static banyan_status slice(const banyan_problem *problem, banyan_schedule **schedule, banyan_error *err)
 {
-    size_t piece_bytes = run->bytes / (size_t)(*schedule)->piece_count,
-           count = piece_bytes / LEAST_SLICE_BYTES;
     banyan_schedule *sliced;
-    banyan_status status;
+    banyan_status status =
+        banyan_schedule_slice(*schedule, problem->active_count / (*schedule)->piece_count, &sliced, err);
 
-    if (count < 2)
-        return BANYAN_SUCCESS;
-    status = banyan_schedule_slice(*schedule, count < MOST_SLICES ? (int)count : MOST_SLICES, &sliced, err);
     if (status)
         return status;
     banyan_schedule_destroy(*schedule);
@@ -170,7 +156,7 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
     if (!status)
         status = banyan_algorithm_build(algorithm, problem, &schedule, err);
     if (!status && multitree_rivals[run->rival].is_sliced)
-        status = slice(run, &schedule, err);
+        status = slice(problem, &schedule, err);
     if (!status)
         status = run->by_fluid ? run_fluid(schedule, problem->topology, run, err)
                                : run_flit(schedule, problem->topology, run, err);
@@ -181,23 +167,20 @@ static banyan_status simulate(multitree_run *run, const banyan_problem *problem,
 static banyan_status run_one(void *context, int i, banyan_error *err)
 {
     multitree_run *run = ((multitree_run **)context)[i];
-    banyan_parameter parameter = multitree_rivals[run->rival].parameter;
-    banyan_topology *topology = NULL;
-    banyan_problem problem;
-    int *active = NULL;
-    banyan_status status = load_problem(run->network, &topology, &active, &problem, err);
+    banyan_parameter order = {"order", run->order};
+    paper_network network;
+    banyan_status status = multitree_network_init(run->network, &network, err);
 
-    problem.bytes = run->bytes;
-    problem.parameters = &parameter;
-    problem.parameter_count = parameter.key ? 1 : 0;
+    network.problem.bytes = run->bytes;
+    network.problem.parameters = run->order ? &order : multitree_rivals[run->rival].parameters;
+    network.problem.parameter_count = run->order ? 1 : multitree_parameter_count(run->rival);
     if (!status)
-        status = simulate(run, &problem, err);
+        status = simulate(run, &network.problem, err);
     if (status) {
         banyan_error_prefix(err, multitree_rivals[run->rival].name);
         banyan_error_prefix(err, run->network);
     }
-    banyan_free(active);
-    banyan_topology_destroy(topology);
+    paper_network_fini(&network);
     return status;
 }
 

@@ -16,34 +16,27 @@ enum { PAYLOADS = 3, TORI = 4, CONTENDERS = 3 };
 static banyan_status run(const char *network, int rival, int packet_bytes, double *cycles,
                          banyan_flit_report **report, banyan_error *err)
 {
-    banyan_parameter parameter = multitree_rivals[rival].parameter;
-    banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE,
-                              .bytes = (size_t)1 << 20,
-                              .parameters = &parameter,
-                              .parameter_count = parameter.key ? 1 : 0};
     banyan_flit_settings settings = banyan_flit_defaults();
-    banyan_topology *topology = NULL;
     banyan_schedule *schedule = NULL;
-    int *active = NULL;
-    banyan_status status = multitree_load(network, &topology, err);
+    paper_network loaded;
+    banyan_status status = multitree_network_init(network, &loaded, err);
 
+    loaded.problem.bytes = (size_t)1 << 20;
+    loaded.problem.parameters = multitree_rivals[rival].parameters;
+    loaded.problem.parameter_count = multitree_parameter_count(rival);
     if (!status)
-        status = banyan_topology_parse_active(topology, NULL, &active, &problem.active_count, err);
-    problem.topology = topology;
-    problem.active = active;
-    if (!status)
-        status = banyan_algorithm_build(banyan_algorithm_find(multitree_rivals[rival].algorithm), &problem,
-                                        &schedule, err);
+        status = banyan_algorithm_build(banyan_algorithm_find(multitree_rivals[rival].algorithm),
+                                        &loaded.problem, &schedule, err);
     settings.flow = packet_bytes ? BANYAN_FLOW_PACKET : BANYAN_FLOW_MESSAGE;
     settings.packet_bytes = packet_bytes ? packet_bytes : settings.packet_bytes;
     settings.adder_bytes = 0; /* the links alone */
     if (!status)
-        status = banyan_flit_run(schedule, topology, problem.bytes, &settings, NULL, report, err);
+        status =
+            banyan_flit_run(schedule, loaded.topology, loaded.problem.bytes, &settings, NULL, report, err);
     if (!status)
         *cycles = (double)(*report)->cycles;
     banyan_schedule_destroy(schedule);
-    banyan_free(active);
-    banyan_topology_destroy(topology);
+    paper_network_fini(&loaded);
     return status;
 }
 

@@ -331,14 +331,19 @@ static void figure5(banyan_reproduction *r, const work *w, int speed)
     }
     if (speed == 0) {
         const outcome *out = &w->some[1][0];
+        double gain = best_baseline(out) / out->pipelined_s;
+        char reason[128];
+        int more = 0;
 
-        banyan_figure_compare(
-            f, "2,1,1,0 in one stage, over the best baseline (paper: up to)", BANYAN_PAPERS, 18.3,
-            best_baseline(out) / out->pipelined_s,
-            "this vector gives the paper's number; others here gain more, so it does not prove that the "
-            "paper drew this one");
+        for (int i = 0; i < VECTORS; i++)
+            more += best_baseline(&w->some[i][0]) / w->some[i][0].pipelined_s > gain * 1.001;
+        snprintf(reason, sizeof reason,
+                 "%d of the other %d vectors here gain more, so the paper may have drawn another", more,
+                 VECTORS - 1);
+        banyan_figure_compare(f, "2,1,1,0 in one stage, over the best baseline (paper: up to)", BANYAN_PAPERS,
+                              18.3, gain, reason);
         banyan_figure_compare(f, "2,1,1,0 in two stages, over the best baseline", BANYAN_PAPERS, 18.3,
-                              best_baseline(out) / out->sequential_s, "two stages cannot reach it");
+                              best_baseline(out) / out->sequential_s, NULL);
     }
 }
 
@@ -369,10 +374,7 @@ static void figure7(banyan_reproduction *r, const work *w)
             most = fmax(most, saved);
         }
     }
-    banyan_figure_compare(
-        f, "most that overlapping saves, %", BANYAN_PAPERS, 30, most,
-        "problem (8) as printed saves nothing on links that are alike both ways; one common stage does, and "
-        "is never worse than any partial overlap");
+    banyan_figure_compare(f, "most that overlapping saves, %", BANYAN_PAPERS, 30, most, NULL);
 }
 
 static banyan_status play_selection(void *context, int i, banyan_error *err)

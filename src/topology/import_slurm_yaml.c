@@ -64,27 +64,35 @@ static banyan_status check_keys(const reader *in, int mapping, const char *const
     return BANYAN_SUCCESS;
 }
 
+typedef banyan_status add_children(banyan_switch_tree *tree, banyan_word list, int line, banyan_error *err);
+
+/* What hangs on the switch just begun, if the entry has that key. */
+static banyan_status add_list(reader *in, int entry, const char *key, add_children *add)
+{
+    int value = banyan_yaml_find(in->document, entry, key);
+
+    return value < 0 || !*value_at(in, value)->text
+               ? BANYAN_SUCCESS
+               : add(in->tree, word_of(value_at(in, value)->text), value_at(in, value)->line, in->err);
+}
+
 /* One switch or block: name_key says what it is called. */
 static banyan_status read_entry(reader *in, int entry, const char *name_key, const char *const *known,
                                 const char *expected)
 {
     int line = value_at(in, entry)->line;
     banyan_status status = check_keys(in, entry, known, expected);
-    const char *name, *nodes, *children;
+    const char *name;
 
     if (status)
         return status;
     name = scalar_of(in, entry, name_key);
-    nodes = scalar_of(in, entry, "nodes");
-    children = scalar_of(in, entry, "children");
     if (!name)
         return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT, "line %d: a %s needs a name", line, name_key);
     status = banyan_switch_tree_begin(in->tree, word_of(name), line, BANYAN_SWITCH_TREE_GBPS, in->err);
-    if (!status && children && *children)
-        status = banyan_switch_tree_add_switches(in->tree, word_of(children), line, in->err);
-    if (!status && nodes && *nodes)
-        status = banyan_switch_tree_add_nodes(in->tree, word_of(nodes), line, in->err);
-    return status;
+    if (!status)
+        status = add_list(in, entry, "children", banyan_switch_tree_add_switches);
+    return status ? status : add_list(in, entry, "nodes", banyan_switch_tree_add_nodes);
 }
 
 static banyan_status find_list(const reader *in, int plugin, const char *key, int *out)

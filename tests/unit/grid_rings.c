@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rings on grids: how often each link is used, and where the algorithms do not apply. */
+#include <math.h>
+
 #include "algorithms/cycles.h"
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"
+#include "simulate/simulate.h"
 #include "topology/routes.h"
 #include "unit/test.h"
 
@@ -213,6 +216,70 @@ TEST(multi_ring_says_why_it_does_not_apply)
     }
 }
 
+/* One ring has one adapter per machine; as many as the smallest machine has workers use all of them. */
+TEST(multi_ring_has_one_ring_for_each_way_out_of_a_machine)
+{
+    static const struct {
+        const char *spec, *active;
+        double bytes_per_s;
+    } cases[] = {
+        {"dgxh100:2", NULL, 50e9 * 8 * 16 / 30},       /* adapters of 50 GB/s, 8 rings */
+        {"dgxh100:2", "0-3,8-15", 50e9 * 4 * 12 / 22}, /* 4 rings */
+        {"rails:1x2x4", NULL, 50e9 * 4 * 8 / 14},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *topology;
+        int *active, count;
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_topology_parse_active(topology, cases[i].active, &active, &count, NULL),
+                         BANYAN_SUCCESS);
+        for (int c = 0; c <= BANYAN_COLLECTIVE_REDUCE; c++) {
+            banyan_problem problem = {.topology = topology,
+                                      .active = active,
+                                      .active_count = count,
+                                      .collective = (banyan_collective)c};
+            banyan_schedule *schedule = build("multi-ring", &problem);
+            banyan_limits limits;
+
+            assert_true(meaning_is_right(schedule));
+            if (c == BANYAN_COLLECTIVE_ALLREDUCE) {
+                assert_int_equal(banyan_bandwidth_limit(schedule, topology, &limits, NULL), BANYAN_SUCCESS);
+                assert_true(fabs(limits.bytes_per_s / cases[i].bytes_per_s - 1) < 1e-9);
+            }
+            banyan_schedule_destroy(schedule);
+        }
+        banyan_free(active);
+        banyan_topology_destroy(topology);
+    }
+}
+
+TEST(multi_ring_needs_several_ways_out_of_machines)
+{
+    static const char *const cases[][2] = {{"hosts:2+3", "all rings would cross link h0->net"},
+                                           {"hosts:1+3", "machines of several active workers each"},
+                                           {"switch:4", "machines of several active workers each"}};
+    banyan_error err;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *topology;
+        banyan_problem problem = {.collective = BANYAN_COLLECTIVE_ALLREDUCE};
+        int *active;
+
+        assert_int_equal(banyan_topology_load(cases[i][0], &topology, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_topology_parse_active(topology, NULL, &active, &problem.active_count, NULL),
+                         BANYAN_SUCCESS);
+        problem.topology = topology;
+        problem.active = active;
+        assert_int_equal(banyan_algorithm_applies(banyan_algorithm_find("multi-ring"), &problem, &err),
+                         BANYAN_UNSUPPORTED);
+        CHECK_SAYS(err, cases[i][1]);
+        banyan_free(active);
+        banyan_topology_destroy(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +290,8 @@ int main(void)
         cmocka_unit_test(tori_fall_into_disjoint_hamiltonian_cycles),
         cmocka_unit_test(multi_ring_uses_all_links_of_a_torus_alike_and_as_little_as_can_be),
         cmocka_unit_test(multi_ring_says_why_it_does_not_apply),
+        cmocka_unit_test(multi_ring_has_one_ring_for_each_way_out_of_a_machine),
+        cmocka_unit_test(multi_ring_needs_several_ways_out_of_machines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,9 +77,9 @@ static void topologies_must_make_sense(void **state)
     refuses("- topology: a\n  tree:\n    switches:\n      - switch: s\n        nodes: [n1, n2]\n",
             "line 5: the value of nodes is not a text");
     refuses("- topology: a\n  tree:\n    switches:\n      - switch: s\n        children: t\n",
-            "line 4: switch t has no line of its own");
+            "line 5: switch t has no line of its own");
     refuses("- topology: a\n  tree:\n    switches:\n      - switch: s\n        nodes: n[5-2]\n",
-            "line 4: [5-2] is not a list of numbers and rising ranges such as [0-3,12]");
+            "line 5: [5-2] is not a list of numbers and rising ranges such as [0-3,12]");
 }
 
 static void the_yaml_must_be_plain(void **state)

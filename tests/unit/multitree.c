@@ -73,15 +73,12 @@ static void steps_on_tori_and_meshes_are_the_papers(void **state)
     check_steps(square(2, 0), "yx", 2);
 }
 
-/* Trees of corners before trees of the middle: no gain on tori, one step more on the 4x4 mesh. */
-static void steps_with_deep_trees_first_are_the_references(void **state)
+/* Rounds of an all-gather with the order of the paper and another option; cases are side, wraps, steps. */
+static void check_option(const char *key, const char *value, const int cases[][3], size_t count)
 {
-    static const int cases[][3] = {{4, 1, 5}, {8, 1, 17}, {4, 0, 9}, {8, 0, 32}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < count; i++) {
         network net = square(cases[i][0], cases[i][1]);
-        banyan_parameter parameters[] = {{"order", "yx"}, {"turns", "deep"}};
+        banyan_parameter parameters[] = {{"order", "yx"}, {key, value}};
         banyan_problem problem = make_problem(&net, BANYAN_COLLECTIVE_ALLGATHER);
         banyan_schedule *schedule;
 
@@ -89,9 +86,29 @@ static void steps_with_deep_trees_first_are_the_references(void **state)
         problem.parameter_count = 2;
         schedule = build("multitree", &problem);
         assert_int_equal(schedule->round_count, cases[i][2]);
+        check_free_of_contention(schedule, net.topology);
         banyan_schedule_destroy(schedule);
         banyan_topology_destroy(net.topology);
     }
+}
+
+/* Trees of corners before trees of the middle: no gain on tori, one step more on the 4x4 mesh. */
+static void steps_with_deep_trees_first_are_the_references(void **state)
+{
+    static const int cases[][3] = {{4, 1, 5}, {8, 1, 17}, {4, 0, 9}, {8, 0, 32}};
+
+    (void)state;
+    check_option("turns", "deep", cases, sizeof cases / sizeof *cases);
+}
+
+/* The authors' program ends a step when the last tree of a round does not grow: no matter on tori, 10 and 33
+ * steps on meshes. */
+static void steps_of_the_released_program_are_its_own(void **state)
+{
+    static const int cases[][3] = {{4, 1, 5}, {6, 1, 10}, {8, 1, 17}, {10, 1, 26}, {4, 0, 10}, {8, 0, 33}};
+
+    (void)state;
+    check_option("steps", "released", cases, sizeof cases / sizeof *cases);
 }
 
 static void the_default_order_reaches_the_bound_on_tori_and_meshes(void **state)
@@ -382,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_on_tori_and_meshes_are_the_papers),
         cmocka_unit_test(steps_with_deep_trees_first_are_the_references),
+        cmocka_unit_test(steps_of_the_released_program_are_its_own),
         cmocka_unit_test(the_default_order_reaches_the_bound_on_tori_and_meshes),
         cmocka_unit_test(a_pinwheel_reaches_the_bound_on_every_square_torus),
         cmocka_unit_test(a_pinwheel_hides_latency_and_makes_no_detours),
