@@ -3,7 +3,6 @@
 #include "report_gather.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,87 +15,37 @@
 /* Beyond these a report would take minutes: the walk instead of the fluid model, no curve. */
 enum { MOST_FLUID_TRANSFERS = 10000, MOST_CURVES = 8 };
 
-static banyan_status add_algorithm(report_gathering *g, char *name, banyan_error *err)
+static void show_progress(void *context, int done, int all)
 {
-    const banyan_algorithm *found;
-    banyan_status status = banyan_plan_find(name, &found, err);
+    banyan_progress *bar = context;
 
-    if (status)
-        return status;
-    for (int i = 0; i < g->count; i++)
-        if (g->algorithms[i] == found)
-            return BANYAN_SUCCESS;
-    g->algorithms[g->count++] = found;
-    return BANYAN_SUCCESS;
+    bar->total = (size_t)all;
+    banyan_progress_set(bar, (size_t)done);
 }
 
-/* --algo A,B; all without it. */
-static banyan_status read_algorithms(const cli_arguments *arguments, report_gathering *g, banyan_error *err)
-{
-    const char *given = cli_get(arguments, "algo");
-    char *names, *rest, *name;
-    banyan_status status = BANYAN_SUCCESS;
-
-    g->algorithms = banyan_alloc((size_t)banyan_algorithm_count(), sizeof(banyan_algorithm *));
-    names = banyan_strdup(given ? given : "all");
-    if (!g->algorithms || !names)
-        status = banyan_fail_memory(err);
-    else if (!strcmp(names, "all") || !strcmp(names, "auto"))
-        for (; g->count < banyan_algorithm_count(); g->count++)
-            g->algorithms[g->count] = banyan_algorithm_at(g->count);
-    else
-        for (name = strtok_r(names, ",", &rest); name && !status; name = strtok_r(NULL, ",", &rest))
-            status = add_algorithm(g, name, err);
-    if (!status && !g->count)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo names no algorithm");
-    banyan_free(names);
-    return status;
-}
-
-/* An algorithm that does not serve here says so in its plan; anything else that goes wrong is an error. */
-static banyan_status make_plan(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                               banyan_plan *out, banyan_error *err)
-{
-    banyan_problem own = *problem;
-    banyan_error why = {""};
-    banyan_status status;
-
-    if (!banyan_plan_takes_parameters(algorithm, problem))
-        own.parameter_count = 0;
-    status = banyan_algorithm_applies(algorithm, &own, &why);
-    if (!status)
-        status = banyan_plan_make(algorithm, &own, out, &why);
-    out->algorithm = algorithm;
-    out->why_not = why;
-    if (status && status != BANYAN_UNSUPPORTED)
-        *err = why;
-    return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
-}
-
+/* The plans that auto chooses from, its choice first. */
 static banyan_status make_plans(const cli_arguments *arguments, report_gathering *g, banyan_error *err)
 {
+    banyan_problem *problem = &g->problem.problem;
     banyan_progress progress;
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status;
     banyan_plan chosen;
     int best;
 
-    g->plans = banyan_alloc((size_t)g->count, sizeof *g->plans);
-    if (!g->plans)
-        return banyan_fail_memory(err);
     banyan_progress_begin(&progress, STDERR_FILENO, cli_has(arguments, "quiet"), "planning",
-                          (size_t)g->count);
-    for (int i = 0; !status && i < g->count; i++) {
-        status = make_plan(g->algorithms[i], &g->problem.problem, &g->plans[i], err);
-        banyan_progress_set(&progress, (size_t)i + 1);
-    }
+                          (size_t)g->algorithm_count);
+    problem->watch = show_progress;
+    problem->watch_context = &progress;
+    status = banyan_plan_candidates_of(problem, g->problem.effort, g->algorithms, g->algorithm_count, 0,
+                                       &g->plans, &g->count, err);
+    problem->watch = NULL;
     banyan_progress_end(&progress);
     if (status)
         return status;
-    qsort(g->plans, (size_t)g->count, sizeof *g->plans, banyan_plan_order);
-    best = banyan_plan_best(&g->problem.problem, g->plans, g->count, NULL, NULL);
+    best = banyan_plan_best(problem, g->plans, g->count, NULL, NULL);
     if (best == g->count)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", g->plans[0].why_not.text);
-    chosen = g->plans[best]; /* the page begins with it */
+    chosen = g->plans[best];
     memmove(g->plans + 1, g->plans, (size_t)best * sizeof *g->plans);
     g->plans[0] = chosen;
     return BANYAN_SUCCESS;
@@ -111,7 +60,7 @@ static banyan_status find_bound(report_gathering *g, banyan_error *err)
     g->report.bound.bytes_per_s = NAN;
     if (p->active_count < 2 || p->active_count > CLI_BOUND_WORKERS)
         return BANYAN_SUCCESS;
-    status = cli_problem_bounds(&g->problem, BANYAN_RELAYS_ADD, &g->bound, err);
+    status = cli_problem_bounds(&g->problem, &g->bound, err);
     if (status)
         return status;
     g->has_bound = 1;
@@ -273,10 +222,7 @@ banyan_status report_gather(const cli_arguments *arguments, report_gathering *ou
     memset(out, 0, sizeof *out);
     status = cli_problem_load(arguments, arguments->words[0], &out->problem, err);
     if (!status)
-        status = banyan_topology_check_connected(out->problem.topology, out->problem.active,
-                                                 out->problem.problem.active_count, err);
-    if (!status)
-        status = read_algorithms(arguments, out, err);
+        status = banyan_plan_select(cli_get(arguments, "algo"), &out->algorithms, &out->algorithm_count, err);
     if (!status)
         status = make_plans(arguments, out, err);
     if (!status)

@@ -13,9 +13,10 @@
 
 typedef struct {
     cli_problem problem;
-    const banyan_algorithm **algorithms;
+    const banyan_algorithm **algorithms; /* NULL: all */
+    int algorithm_count;
     int count;
-    banyan_plan *plans; /* the best prediction first, those that do not serve last */
+    banyan_plan *plans; /* auto's choice first, then the others by prediction; those that do not apply last */
     banyan_report_result *results;
     double *curves; /* by plan, then size */
     size_t sizes[REPORT_SIZES];
