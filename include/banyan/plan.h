@@ -296,9 +296,9 @@ BANYAN_API banyan_status banyan_plan_get_info(const banyan_plan *plan, banyan_pl
 /* Comparisons: the plans among which banyan_plan_create chooses, side by side. */
 typedef struct banyan_comparison banyan_comparison;
 
-/* One plan with each algorithm, and with an effort of "patient" each variant, the fastest first and those that
- * do not apply last. config is that of banyan_plan_create; its algorithm may name several, "ring,forest", and
- * wisdom is neither asked nor told. */
+/* One plan with each algorithm, and with an effort of "patient" each variant, the fastest first and those
+ * that do not apply last. config is that of banyan_plan_create; its algorithm may name several,
+ * "ring,forest", and wisdom is neither asked nor told. */
 BANYAN_API banyan_status banyan_comparison_create(const banyan_topology *topology,
                                                   const banyan_plan_config *config, banyan_comparison **out,
                                                   banyan_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/effort.c: the efforts, by name. Each step of the dial allows ten times the work of the one before; what
- * was timed was planned patiently. */
+/* core/effort.c: the efforts, by name. Each step of the dial allows ten times the work of the one before;
+ * what was timed was planned patiently. */
 #include "core/effort.h"
 
 #include <string.h>

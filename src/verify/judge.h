@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify/internal.h: what the parts of the proof share. */
-#ifndef BANYAN_VERIFY_INTERNAL_H
-#define BANYAN_VERIFY_INTERNAL_H
+/* verify/judge.h: what the parts of the proof share. */
+#ifndef BANYAN_VERIFY_JUDGE_H
+#define BANYAN_VERIFY_JUDGE_H
 
 #include "verify/verify.h"
 
