@@ -363,25 +363,6 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
     return banyan_plan_candidates(problem, BANYAN_EFFORT_MEASURE, out, count, err);
 }
 
-static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)
-{
-    banyan_plan *plans;
-    int count, best;
-    banyan_status status = banyan_plan_all(problem, &plans, &count, err);
-
-    if (status)
-        return status;
-    best = banyan_plan_best(problem, plans, count, NULL, NULL);
-    if (best == count) {
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
-    } else {
-        *out = plans[best];
-        plans[best].schedule = NULL; /* given away */
-    }
-    banyan_plans_destroy(plans, count);
-    return status;
-}
-
 static banyan_status unknown(const char *name, banyan_error *err)
 {
     const char *names[256];
@@ -405,15 +386,6 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 {
     *out = banyan_algorithm_find(name);
     return *out ? BANYAN_SUCCESS : unknown(name, err);
-}
-
-banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
-                                 banyan_error *err)
-{
-    if (strcmp(algorithm, "auto") != 0)
-        return banyan_plan_choose_named(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
-    memset(out, 0, sizeof *out);
-    return choose_best(problem, out, err);
 }
 
 banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,
