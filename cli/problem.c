@@ -92,15 +92,6 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     return BANYAN_SUCCESS;
 }
 
-banyan_status cli_problem_bounds(const cli_problem *problem, banyan_bound *out, banyan_error *err)
-{
-    const banyan_problem *p = &problem->problem;
-    banyan_relays relays;
-    banyan_status status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
-
-    return status ? status : banyan_bound_find(p->topology, p->active, p->active_count, relays, out, err);
-}
-
 void cli_problem_fini(cli_problem *problem)
 {
     banyan_topology_destroy(problem->topology);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/problem.h: what the verbs share that plan with the library's own parts; the others ask through
+/* cli/problem.h: what the files of train share that plan with the library's own parts; others ask through
  * <banyan/plan.h> (question.h). */
 #ifndef BANYAN_CLI_PROBLEM_H
 #define BANYAN_CLI_PROBLEM_H
 
 #include "algorithms/algorithms.h"
-#include "bound/bound.h"
 #include "cli.h"
 #include "planner/planner.h"
 #include "topology/topology.h"
@@ -19,10 +18,6 @@ typedef struct {
     banyan_problem problem;
     banyan_effort effort; /* of plans */
 } cli_problem;
-
-/* The bounds of the problem's network and relays. They depend on nothing else, so all verbs print the same
- * share for the same plan. */
-banyan_status cli_problem_bounds(const cli_problem *problem, banyan_bound *out, banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);

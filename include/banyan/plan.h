@@ -450,6 +450,40 @@ BANYAN_API banyan_status banyan_schedule_export(const banyan_schedule *schedule,
 BANYAN_API banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes,
                                                      const char *prefix, banyan_error *err);
 
+/* Reports: a network, the plan that auto chooses, its timeline and all others on one page for a browser. */
+typedef struct {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    const char *format; /* "html" (default), or "json": the data of the page */
+    /* a file with a measured timeline of the plan, to be shown beside the predicted one: banyan-trace(5) */
+    const char *trace;
+    void (*progress)(void *context, int done, int all); /* of the simulations, after all plans are made */
+    void *context;
+} banyan_report_config;
+
+#define BANYAN_REPORT_CONFIG_MAGIC 0xba27a207u
+#define BANYAN_REPORT_CONFIG_INITIALIZER                                                                     \
+    {                                                                                                        \
+        sizeof(banyan_report_config), BANYAN_REPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL,     \
+            NULL                                                                                             \
+    }
+
+typedef struct {
+    size_t size;
+    const char *algorithm; /* of the plan that is shown */
+    int applicable_count;  /* plans that it was chosen from */
+    size_t bytes;
+    double predicted_s, bytes_per_s;
+    double bound_bytes_per_s; /* NaN: not known */
+} banyan_report_info;
+
+/* plan is the config of banyan_comparison_create, of all-reduce; both configs and info may be NULL. *out is
+ * freed with banyan_free. */
+BANYAN_API banyan_status banyan_report_create(const banyan_topology *topology, const banyan_plan_config *plan,
+                                              const banyan_report_config *config, char **out,
+                                              banyan_report_info *info, banyan_error *err);
+
 /* Networks and choices that the ranks of a communicator measure. Every rank calls these, with the same
  * arguments but for progress and result; ranks are processes. The sentence after a failure, which ends the
  * group, is that of banyan_last_error(). */

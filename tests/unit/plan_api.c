@@ -239,6 +239,41 @@ TEST(a_comparison_of_some_algorithms_says_which_do_not_apply)
     banyan_topology_destroy(topology);
 }
 
+TEST(a_report_shows_the_plan_that_is_chosen)
+{
+    banyan_topology *topology = network("hosts:2+3");
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_report_config how = BANYAN_REPORT_CONFIG_INITIALIZER;
+    banyan_report_info info = {.size = sizeof info};
+    banyan_plan *chosen = plan(topology, NULL, 64 << 10);
+    banyan_error err;
+    char *text;
+
+    config.bytes = 64 << 10;
+    assert_int_equal(banyan_report_create(topology, &config, NULL, &text, &info, NULL), BANYAN_SUCCESS);
+    assert_int_equal(strncmp(text, "<!DOCTYPE html>", 15), 0);
+    assert_string_equal(info.algorithm, info_of(chosen).algorithm);
+    assert_true(info.predicted_s == info_of(chosen).predicted_s);
+    assert_true(info.bound_bytes_per_s == allreduce_bound(topology));
+    banyan_free(text);
+    banyan_plan_destroy(chosen);
+    how.format = "json";
+    config.algorithm = "ring";
+    assert_int_equal(banyan_report_create(topology, &config, &how, &text, NULL, NULL), BANYAN_SUCCESS);
+    assert_int_equal(text[0], '{');
+    banyan_free(text);
+    how.format = "pdf";
+    assert_int_equal(banyan_report_create(topology, NULL, &how, &text, NULL, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "the format 'pdf' is not html or json");
+    config.collective = "broadcast";
+    assert_int_equal(banyan_report_create(topology, &config, NULL, &text, NULL, &err), BANYAN_UNSUPPORTED);
+    CHECK_SAYS(err, "a report is about all-reduce alone");
+    assert_null(text);
+    assert_int_equal(banyan_report_create(NULL, NULL, NULL, &text, NULL, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "'topology' is NULL");
+    banyan_topology_destroy(topology);
+}
+
 TEST(a_schedule_shows_its_transfers)
 {
     banyan_topology *topology = network("ring:4");
@@ -767,6 +802,7 @@ int main(void)
         cmocka_unit_test(auto_says_why_it_has_chosen),
         cmocka_unit_test(a_comparison_holds_what_a_plan_is_chosen_from),
         cmocka_unit_test(a_comparison_of_some_algorithms_says_which_do_not_apply),
+        cmocka_unit_test(a_report_shows_the_plan_that_is_chosen),
         cmocka_unit_test(a_schedule_shows_its_transfers),
         cmocka_unit_test(a_schedule_survives_a_file_and_every_export),
         cmocka_unit_test(a_prediction_has_a_time_for_each_transfer_at_any_size),
