@@ -7,7 +7,8 @@ set -u
 cd "$1" || exit 1
 failed=0
 
-# Files whose own lines include modules other than core.
+# Files whose own lines include modules other than core. list, completion and arguments print the registries; bench names collectives and
+# measures the roofs of GPUs; run, status, reproduce, shapes and train have no public calls for what they do.
 private="arguments.c bench.c bench_measure.c bench_options.c bench_processes.c bench_table.c bench_values.c \
 completion.c list.c problem.h reproduce.c \
 run.c run_job.c run_tree.h shapes.c status_show.c status_view.h train_accelerator.c train_bars.h \
