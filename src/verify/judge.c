@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify/judge.c: problems as they are found, kept in the order of transfers, and names for their sentences. */
+/* verify/judge.c: problems as they are found, kept in the order of transfers, and names for sentences. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
