@@ -11,7 +11,7 @@ static const cli_option options[] = {
     {"active", 0, "RANKS", "workers that hold data, such as 0,1,4-7 (default: all)"},
     {"relays", 0, "WHAT", "what idle workers do: add, forward or none (default: add)"},
     {"stages", 0, "HOW", "reduce and broadcast: pipelined, sequential or overlap (default: pipelined)"},
-    {"effort", 0, "EFFORT", "patient searches for a lower bound where idle workers help (default: by size)"},
+    {"effort", 0, "EFFORT", "patient searches for a lower bound where idle workers help (default: measure)"},
     {"bytes", 'b', "SIZE", "also say the least time for this size (default: 64MiB)"},
     {"output", 'o', "FILE", "write the bound with its certificates there, for 'banyan verify'"},
     {NULL, 0, NULL, NULL}};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/compare.c: banyan compare SPEC: all algorithms side by side. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "crossovers.h"
 #include "plan_json.h"
-#include "problem.h"
 #include "waiting.h"
 #include "wrap.h"
 
@@ -17,41 +17,51 @@ static const cli_option options[] = {
      "estimate, measure or patient (default: patient for short vectors, else measure)"},
     {NULL, 0, NULL, NULL}};
 
-static void print_row(const banyan_plan *plan, size_t bytes, double bound, double best_s, int is_chosen)
+/* One plan: its figures, and those of its schedule where it has one. */
+typedef struct {
+    const banyan_plan *plan;
+    banyan_plan_info figures;
+    banyan_schedule_info schedule;
+} row;
+
+/* What is to be printed. */
+typedef struct {
+    const cli_question *question;
+    banyan_comparison_info info;
+    row *rows; /* own */
+    double bound;
+} table;
+
+static void print_row(const table *made, int i)
 {
+    const banyan_plan_info *figures = &made->rows[i].figures;
+    const banyan_schedule_info *schedule = &made->rows[i].schedule;
+    double best_s = made->rows[0].figures.predicted_s;
     char rate[32], time[32], share[16] = "-";
 
-    if (bound > 0 && plan->predicted_s > 0)
-        snprintf(share, sizeof share, "%.1f %%", 100 * (double)bytes / bound / plan->predicted_s);
-    printf("%c %-18s %6d %9zu %5d %10s %9s %8s %6.3g\n", is_chosen ? '*' : ' ', plan->algorithm->name,
-           plan->schedule->round_count, plan->schedule->transfer_count, plan->limits.depth,
-           banyan_show_rate(plan->limits.bytes_per_s, rate, sizeof rate),
-           banyan_show_seconds(plan->predicted_s, time, sizeof time), share,
-           best_s > 0 ? plan->predicted_s / best_s : 1);
-}
-
-static int is_same(const banyan_plan *a, const banyan_plan *b)
-{
-    char left[17], right[17];
-
-    banyan_schedule_digest(a->schedule, left);
-    banyan_schedule_digest(b->schedule, right);
-    return !strcmp(left, right);
+    if (made->bound > 0 && figures->predicted_s > 0)
+        snprintf(share, sizeof share, "%.1f %%",
+                 100 * (double)figures->bytes / made->bound / figures->predicted_s);
+    printf("%c %-18s %6d %9zu %5d %10s %9s %8s %6.3g\n", i == made->info.chosen ? '*' : ' ',
+           figures->algorithm, schedule->round_count, schedule->transfer_count, figures->depth,
+           banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+           banyan_show_seconds(figures->predicted_s, time, sizeof time), share,
+           best_s > 0 ? figures->predicted_s / best_s : 1);
 }
 
 /* Algorithms for levels that find none fall back to a ring: those who compare should know. Each set of equal
  * plans is named once, at its first member. */
-static void print_same(const banyan_plan *plans, int count)
+static void print_same(const row *rows, int count)
 {
     for (int i = 0; i < count; i++) {
         int before = 0, printed = 0;
 
-        while (before < i && !is_same(&plans[before], &plans[i]))
+        while (before < i && strcmp(rows[before].schedule.digest, rows[i].schedule.digest) != 0)
             before++;
         for (int j = i + 1; before == i && j < count; j++)
-            if (is_same(&plans[i], &plans[j])) {
-                printf("%s%s", printed ? ", " : "the same plan: ", printed ? "" : plans[i].algorithm->name);
-                printf("%s%s", printed ? "" : ", ", plans[j].algorithm->name);
+            if (!strcmp(rows[i].schedule.digest, rows[j].schedule.digest)) {
+                printf("%s%s", printed ? ", " : "the same plan: ", printed ? "" : rows[i].figures.algorithm);
+                printf("%s%s", printed ? "" : ", ", rows[j].figures.algorithm);
                 printed = 1;
             }
         if (printed)
@@ -59,63 +69,70 @@ static void print_same(const banyan_plan *plans, int count)
     }
 }
 
-static void print_table(const cli_problem *problem, const banyan_plan *plans, int count, double bound)
+static void print_head(const table *made)
 {
-    int best = banyan_plan_best(&problem->problem, plans, count, NULL, NULL), i = 0;
+    const row *first = &made->rows[0];
     char size[32], rate[32];
 
-    printf("%s: %s of %s over %d workers", problem->topology->name,
-           banyan_collective_name(problem->problem.collective),
-           banyan_show_bytes((double)problem->problem.bytes, size, sizeof size),
-           problem->problem.active_count);
-    if (bound > 0)
-        printf("; the bound is %s", banyan_show_rate(bound, rate, sizeof rate));
+    printf("%s", made->question->network.name);
+    if (made->info.applicable_count)
+        printf(": %s of %s over %d workers", first->schedule.collective,
+               banyan_show_bytes((double)first->figures.bytes, size, sizeof size),
+               first->schedule.active_count);
+    if (made->bound > 0)
+        printf("; the bound is %s", banyan_show_rate(made->bound, rate, sizeof rate));
     printf("\n\n  %-18s %6s %9s %5s %10s %9s %8s %6s\n", "algorithm", "rounds", "transfers", "depth",
            "peak rate", "predicted", "of bound", "x best");
-    for (; i < count && plans[i].schedule; i++)
-        print_row(&plans[i], problem->problem.bytes, bound, plans[0].predicted_s, i == best);
+}
+
+static void print_table(const table *made)
+{
+    int i = 0;
+
+    print_head(made);
+    for (; i < made->info.applicable_count; i++)
+        print_row(made, i);
     printf("\npeak rate: for large vectors; of bound: of the best possible rate, at this size\n"
            "*: the choice of auto: of the plans within 8 %% of the fastest, those whose\n"
            "   connections do not meet on full links or are paced there, and of these the one\n"
            "   that loads links and ranks least\n");
-    print_same(plans, i);
-    if (i < count)
+    print_same(made->rows, i);
+    if (i < made->info.plan_count)
         printf("\ndo not apply to this network:\n");
-    for (; i < count; i++) {
-        int column = printf("  %s: ", plans[i].algorithm->name);
+    for (; i < made->info.plan_count; i++) {
+        int column = printf("  %s: ", made->rows[i].figures.algorithm);
 
-        cli_wrap(plans[i].why_not.text, column, 4);
+        cli_wrap(made->rows[i].figures.why_not, column, 4);
     }
 }
 
-static void add_why_not(banyan_text *text, const banyan_plan *plan)
+static void add_why_not(banyan_text *text, const banyan_plan_info *figures)
 {
-    banyan_text_add(text, "{\"algorithm\":\"%s\",\"applies\":false,\"why_not\":", plan->algorithm->name);
-    banyan_text_add_json_string(text, plan->why_not.text);
+    banyan_text_add(text, "{\"algorithm\":\"%s\",\"applies\":false,\"why_not\":", figures->algorithm);
+    banyan_text_add_json_string(text, figures->why_not);
     banyan_text_add(text, "}");
 }
 
-static banyan_status print_json(const cli_problem *problem, const banyan_plan *plans, int count, double bound,
-                                banyan_error *err)
+static banyan_status print_json(const table *made, banyan_error *err)
 {
-    int best = banyan_plan_best(&problem->problem, plans, count, NULL, NULL);
+    const cli_question *question = made->question;
     banyan_text text = BANYAN_TEXT_EMPTY;
     banyan_status status = BANYAN_SUCCESS;
 
     banyan_text_add(&text, "{\"topology\":");
-    banyan_text_add_json_string(&text, problem->topology->name);
-    banyan_text_add(&text, ",\"bytes\":%zu,\"chosen\":", problem->problem.bytes);
-    if (best < count)
-        banyan_text_add(&text, "%d", best);
+    banyan_text_add_json_string(&text, question->network.name);
+    banyan_text_add(&text, ",\"bytes\":%zu,\"chosen\":", made->rows[0].figures.bytes);
+    if (made->info.chosen >= 0)
+        banyan_text_add(&text, "%d", made->info.chosen);
     else
         banyan_text_add(&text, "null");
     banyan_text_add(&text, ",\"results\":[");
-    for (int i = 0; !status && i < count; i++) {
+    for (int i = 0; !status && i < made->info.plan_count; i++) {
         banyan_text_add(&text, "%s\n", i ? "," : "");
-        if (plans[i].schedule)
-            status = cli_plan_json(&text, &plans[i], problem->topology, bound, "", err);
+        if (i < made->info.applicable_count)
+            status = cli_plan_json(&text, made->rows[i].plan, question->topology, made->bound, "", err);
         else
-            add_why_not(&text, &plans[i]);
+            add_why_not(&text, &made->rows[i].figures);
     }
     banyan_text_add(&text, "]}");
     if (!status)
@@ -124,41 +141,73 @@ static banyan_status print_json(const cli_problem *problem, const banyan_plan *p
     return status;
 }
 
+static banyan_status read_row(const banyan_plan *plan, row *out, banyan_error *err)
+{
+    banyan_status status;
+
+    *out = (row){plan, {.size = sizeof out->figures}, {.size = sizeof out->schedule}};
+    status = banyan_plan_get_info(plan, &out->figures, err);
+    return status || out->figures.why_not
+               ? status
+               : banyan_schedule_get_info(banyan_plan_schedule(plan), &out->schedule, err);
+}
+
+static banyan_status fill_table(const banyan_comparison *comparison, table *out, banyan_error *err)
+{
+    banyan_status status = banyan_comparison_get_info(comparison, &out->info, err);
+
+    if (status)
+        return status;
+    out->rows = banyan_alloc((size_t)out->info.plan_count, sizeof *out->rows);
+    if (!out->rows)
+        return banyan_fail_memory(err);
+    for (int i = 0; !status && i < out->info.plan_count; i++)
+        status = read_row(banyan_comparison_plan(comparison, i), &out->rows[i], err);
+    if (!status && out->info.chosen >= 0)
+        status = cli_question_bound(
+            out->question, banyan_plan_schedule(banyan_comparison_plan(comparison, out->info.chosen)),
+            &out->bound, err);
+    return status;
+}
+
+static banyan_status compare(const cli_arguments *arguments, cli_question *question, banyan_error *err)
+{
+    table made = {.question = question, .info = {.size = sizeof made.info}, .bound = NAN};
+    banyan_comparison *comparison;
+    cli_waiting waiting;
+    banyan_status status;
+
+    cli_planning_begin(&waiting, arguments);
+    question->config.progress = cli_planning_count;
+    question->config.context = &waiting;
+    status = banyan_comparison_create(question->topology, &question->config, &comparison, err);
+    cli_waiting_end(&waiting);
+    if (status)
+        return status;
+    status = fill_table(comparison, &made, err);
+    if (!status && cli_has(arguments, "json"))
+        status = print_json(&made, err);
+    else if (!status)
+        print_table(&made);
+    banyan_free(made.rows);
+    banyan_comparison_destroy(comparison);
+    return status;
+}
+
 static int run(const cli_arguments *arguments)
 {
-    cli_problem problem;
-    banyan_plan *plans;
+    cli_question question;
     banyan_error err;
     banyan_status status;
-    cli_waiting waiting;
-    double bound;
-    int count;
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
-    status = cli_problem_load(arguments, arguments->words[0], &problem, &err);
+    status = cli_question_load(arguments, arguments->words[0], &question, &err);
     if (status)
         return cli_fail(arguments, status, &err);
-    if (cli_has(arguments, "sizes")) {
-        status = cli_crossovers(arguments, &problem, problem.effort, &err);
-        cli_problem_fini(&problem);
-        return status ? cli_fail(arguments, status, &err) : CLI_OK;
-    }
-    cli_planning_begin(&waiting, arguments);
-    problem.problem.watch = cli_planning_count;
-    problem.problem.watch_context = &waiting;
-    status = banyan_plan_candidates(&problem.problem, problem.effort, &plans, &count, &err);
-    cli_waiting_end(&waiting);
-    problem.problem.watch = NULL;
-    if (!status) {
-        status = cli_problem_bound(&problem, &bound, &err);
-        if (!status && cli_has(arguments, "json"))
-            status = print_json(&problem, plans, count, bound, &err);
-        else if (!status)
-            print_table(&problem, plans, count, bound);
-        banyan_plans_destroy(plans, count);
-    }
-    cli_problem_fini(&problem);
+    status = cli_has(arguments, "sizes") ? cli_crossovers(arguments, &question, &err)
+                                         : compare(arguments, &question, &err);
+    cli_question_fini(&question);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 

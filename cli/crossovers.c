@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/alloc.h"
 #include "core/progress.h"
 #include "core/value.h"
 
@@ -35,48 +34,73 @@ static banyan_status read_range(const char *text, size_t *low, size_t *high, ban
     return status;
 }
 
-static void add_row(banyan_text *text, const banyan_problem *problem, const banyan_plan *plans, int count,
+/* The choice, and the fastest plan of another algorithm. */
+static banyan_status find_best(const banyan_comparison *comparison, banyan_plan_info *best,
+                               banyan_plan_info *next, banyan_error *err)
+{
+    banyan_comparison_info info = {.size = sizeof info};
+    banyan_status status = banyan_comparison_get_info(comparison, &info, err);
+
+    best->algorithm = next->algorithm = NULL;
+    if (status || info.chosen < 0)
+        return status;
+    status = banyan_plan_get_info(banyan_comparison_plan(comparison, info.chosen), best, err);
+    for (int i = 0; !status && i < info.applicable_count && !next->algorithm; i++) {
+        status = banyan_plan_get_info(banyan_comparison_plan(comparison, i), next, err);
+        if (!status && !strcmp(next->algorithm, best->algorithm))
+            next->algorithm = NULL;
+    }
+    return status;
+}
+
+static void add_row(banyan_text *text, const banyan_plan_info *best, const banyan_plan_info *next,
                     int as_json, int is_first)
 {
-    const banyan_plan *best = &plans[banyan_plan_best(problem, plans, count, NULL, NULL)], *next = NULL;
     char size[32], time[32], other[32];
 
-    for (int i = 0; i < count && !next && plans[i].schedule; i++)
-        if (plans[i].algorithm != best->algorithm)
-            next = &plans[i];
     if (as_json) {
-        banyan_text_add(text, "%s\n{\"bytes\":%zu,\"algorithm\":\"%s\",", is_first ? "" : ",", problem->bytes,
-                        best->algorithm->name);
+        banyan_text_add(text, "%s\n{\"bytes\":%zu,\"algorithm\":\"%s\",", is_first ? "" : ",", best->bytes,
+                        best->algorithm);
         cli_json_number(text, "predicted_s", best->predicted_s);
         banyan_text_add(text, "}");
         return;
     }
-    banyan_text_add(text, "%10s  %-20s %10s", banyan_show_bytes((double)problem->bytes, size, sizeof size),
-                    best->algorithm->name, banyan_show_seconds(best->predicted_s, time, sizeof time));
-    if (next)
-        banyan_text_add(text, "   then %s %s", next->algorithm->name,
+    banyan_text_add(text, "%10s  %-20s %10s", banyan_show_bytes((double)best->bytes, size, sizeof size),
+                    best->algorithm, banyan_show_seconds(best->predicted_s, time, sizeof time));
+    if (next->algorithm)
+        banyan_text_add(text, "   then %s %s", next->algorithm,
                         banyan_show_seconds(next->predicted_s, other, sizeof other));
     banyan_text_add(text, "\n");
 }
 
-static banyan_status add_sizes(const cli_problem *problem, banyan_effort effort, size_t low, size_t high,
-                               int as_json, banyan_progress *bar, banyan_text *text, banyan_error *err)
+static banyan_status add_size(cli_question *question, size_t bytes, int as_json, int is_first,
+                              banyan_text *text, banyan_error *err)
 {
-    banyan_problem own = problem->problem;
+    banyan_plan_info best = {.size = sizeof best}, next = {.size = sizeof next};
+    banyan_comparison *comparison;
+    banyan_status status;
+
+    question->config.bytes = bytes;
+    status = banyan_comparison_create(question->topology, &question->config, &comparison, err);
+    if (status)
+        return status;
+    status = find_best(comparison, &best, &next, err);
+    if (!status && best.algorithm)
+        add_row(text, &best, &next, as_json, is_first);
+    banyan_comparison_destroy(comparison);
+    return status;
+}
+
+static banyan_status add_sizes(cli_question *question, size_t low, size_t high, int as_json,
+                               banyan_progress *bar, banyan_text *text, banyan_error *err)
+{
     size_t done = 0;
 
     for (size_t bytes = low; bytes <= high; bytes *= 4) {
-        banyan_plan *plans;
-        banyan_status status;
-        int count;
+        banyan_status status = add_size(question, bytes, as_json, !done, text, err);
 
-        own.bytes = bytes;
-        status = banyan_plan_candidates(&own, effort, &plans, &count, err);
         if (status)
             return status;
-        if (plans[0].schedule)
-            add_row(text, &own, plans, count, as_json, !done);
-        banyan_plans_destroy(plans, count);
         banyan_progress_set(bar, ++done);
         if (bytes > high / 4)
             break;
@@ -84,9 +108,9 @@ static banyan_status add_sizes(const cli_problem *problem, banyan_effort effort,
     return BANYAN_SUCCESS;
 }
 
-banyan_status cli_crossovers(const cli_arguments *arguments, const cli_problem *problem, banyan_effort effort,
-                             banyan_error *err)
+banyan_status cli_crossovers(const cli_arguments *arguments, cli_question *question, banyan_error *err)
 {
+    const char *collective = question->config.collective;
     int as_json = cli_has(arguments, "json");
     banyan_text text = BANYAN_TEXT_EMPTY;
     banyan_progress bar;
@@ -100,10 +124,10 @@ banyan_status cli_crossovers(const cli_arguments *arguments, const cli_problem *
     if (as_json)
         banyan_text_add(&text, "{\"crossovers\":[");
     else
-        banyan_text_add(&text, "%s: %s, the best by size\n\n", problem->topology->name,
-                        banyan_collective_name(problem->problem.collective));
+        banyan_text_add(&text, "%s: %s, the best by size\n\n", question->network.name,
+                        collective ? collective : "allreduce");
     banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", total);
-    status = add_sizes(problem, effort, low, high, as_json, &bar, &text, err);
+    status = add_sizes(question, low, high, as_json, &bar, &text, err);
     banyan_progress_end(&bar);
     if (as_json)
         banyan_text_add(&text, "]}\n");

@@ -3,11 +3,10 @@
 #ifndef BANYAN_CLI_CROSSOVERS_H
 #define BANYAN_CLI_CROSSOVERS_H
 
-#include "planner/planner.h"
-#include "problem.h"
+#include "question.h"
 
-/* Prints the table for --sizes FROM-TO, a step of four between sizes. */
-banyan_status cli_crossovers(const cli_arguments *arguments, const cli_problem *problem, banyan_effort effort,
-                             banyan_error *err);
+/* Prints the table for --sizes FROM-TO, a step of four between sizes; the question's size is the last one
+ * afterwards. */
+banyan_status cli_crossovers(const cli_arguments *arguments, cli_question *question, banyan_error *err);
 
 #endif

@@ -5,13 +5,9 @@
 #include <unistd.h>
 
 #include "bench_processes.h"
-#include "calls/comm.h"
 #include "cli.h"
-#include "core/alloc.h"
-#include "core/file.h"
 #include "core/progress.h"
 #include "core/value.h"
-#include "topology/draw.h"
 
 enum { DEFAULT_RANKS = 4, MOST_RANKS = 1024 };
 
@@ -35,32 +31,33 @@ static banyan_status write_json(const cli_arguments *arguments, const banyan_top
 {
     const char *path = cli_get(arguments, "output");
     char *text = NULL;
-    banyan_status status = banyan_topology_format(topology, &text, err);
+    banyan_status status = path ? banyan_topology_save(topology, path, err) : BANYAN_SUCCESS;
 
-    if (!status && path)
-        status = banyan_file_save(path, text, strlen(text), err);
-    if (!status && cli_has(arguments, "json"))
+    if (status || !cli_has(arguments, "json"))
+        return status;
+    status = banyan_topology_export(topology, "json", &text, err);
+    if (!status)
         printf("%s\n", text);
     banyan_free(text);
     return status;
 }
 
-static banyan_status print(const cli_arguments *arguments, const banyan_topology *topology,
-                           const banyan_probe_report *report, banyan_error *err)
+static banyan_status print(const cli_arguments *arguments, const banyan_topology *topology, int ranks,
+                           const banyan_probe_info *info, banyan_error *err)
 {
     char bytes[32], seconds[32], *drawing = NULL;
     banyan_status status;
 
     if (cli_has(arguments, "json") || cli_has(arguments, "quiet"))
         return BANYAN_SUCCESS;
-    status = banyan_topology_draw_text(topology, &drawing, err);
+    status = banyan_topology_export(topology, "text", &drawing, err);
     if (status)
         return status;
-    printf("%s\n%d rank%s on %d host%s%s: %d measurements, %s sent in %s\n", drawing, topology->worker_count,
-           topology->worker_count == 1 ? "" : "s", report->host_count, report->host_count == 1 ? "" : "s",
-           report->rack_count ? ", some behind trunks" : "", report->measurement_count,
-           banyan_show_bytes((double)report->bytes, bytes, sizeof bytes),
-           banyan_show_seconds(report->seconds, seconds, sizeof seconds));
+    printf("%s\n%d rank%s on %d host%s%s: %d measurements, %s sent in %s\n", drawing, ranks,
+           ranks == 1 ? "" : "s", info->host_count, info->host_count == 1 ? "" : "s",
+           info->rack_count ? ", some behind trunks" : "", info->measurement_count,
+           banyan_show_bytes((double)info->bytes, bytes, sizeof bytes),
+           banyan_show_seconds(info->seconds, seconds, sizeof seconds));
     cli_say_written(arguments, cli_get(arguments, "output"));
     banyan_free(drawing);
     return BANYAN_SUCCESS;
@@ -76,20 +73,22 @@ static int finish(const cli_arguments *arguments, banyan_status status, const ba
 static int probe(const cli_arguments *arguments, banyan_comm *comm, int rank)
 {
     banyan_topology *topology = NULL;
-    banyan_probe_report report;
+    banyan_probe_info info = {.size = sizeof info};
     banyan_progress bar;
     banyan_error err = {""};
     banyan_status status;
+    int size = 0;
 
     banyan_progress_begin(&bar, STDERR_FILENO, rank || cli_has(arguments, "quiet"), "probing", 0);
-    status = banyan_comm_probe(comm, show_progress, &bar, &topology, &report);
+    status = banyan_comm_probe(comm, show_progress, &bar, &topology, &info);
     banyan_progress_end(&bar);
     if (status)
         banyan_fail(&err, status, "%s", banyan_last_error(comm));
+    banyan_comm_size(comm, &size);
     if (!status && !rank)
         status = write_json(arguments, topology, &err);
     if (!status && !rank)
-        status = print(arguments, topology, &report, &err);
+        status = print(arguments, topology, size, &info, &err);
     banyan_topology_destroy(topology);
     banyan_comm_destroy(comm);
     return finish(arguments, status, &err, rank);

@@ -2,7 +2,6 @@
 /* cli/problem.c: reads the options that planning verbs share. */
 #include "problem.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -93,53 +92,9 @@ banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec,
     return BANYAN_SUCCESS;
 }
 
-banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
-                                 banyan_error *err)
-{
-    const banyan_problem *p = &problem->problem;
-
-    if (problem->effort == BANYAN_EFFORT_PATIENT)
-        return banyan_bound_search(p->topology, p->active, p->active_count, relays, out, err);
-    return banyan_bound_find(p->topology, p->active, p->active_count, relays, out, err);
-}
-
-banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err)
-{
-    const banyan_problem *p = &problem->problem;
-    banyan_relays relays = BANYAN_RELAYS_ADD;
-    banyan_bound bound = {0};
-    double reached;
-    banyan_status status;
-
-    *bytes_per_s = NAN;
-    if (p->active_count > CLI_BOUND_WORKERS || p->collective >= BANYAN_COLLECTIVE_BROADCAST)
-        return BANYAN_SUCCESS;
-    status = banyan_relays_parse(banyan_problem_parameter(p, "relays", "add"), &relays, err);
-    if (!status && p->collective == BANYAN_COLLECTIVE_ALLREDUCE && problem->effort != BANYAN_EFFORT_PATIENT)
-        status = banyan_bound_allreduce(p->topology, p->active, p->active_count, relays, &bound.allreduce,
-                                        &reached, err);
-    else if (!status)
-        status = cli_problem_bounds(problem, relays, &bound, err);
-    if (status ==
-        BANYAN_UNSUPPORTED) /* the network is too large, or the solver is not there: a plan goes without */
-        return BANYAN_SUCCESS;
-    if (status)
-        return status;
-    *bytes_per_s = p->collective == BANYAN_COLLECTIVE_ALLREDUCE   ? bound.allreduce.bytes_per_s
-                   : p->collective == BANYAN_COLLECTIVE_ALLGATHER ? bound.allgather.bytes_per_s
-                                                                  : bound.reducescatter.bytes_per_s;
-    banyan_bound_fini(&bound);
-    return BANYAN_SUCCESS;
-}
-
 void cli_problem_fini(cli_problem *problem)
 {
     banyan_topology_destroy(problem->topology);
     banyan_free(problem->active);
     memset(problem, 0, sizeof *problem);
-}
-
-const char *cli_node_name(const void *topology, int node)
-{
-    return banyan_topology_node_name(topology, node);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/problem.h: what the verbs share that plan with the library's own parts; the others ask through
+/* cli/problem.h: what the files of train share that plan with the library's own parts; others ask through
  * <banyan/plan.h> (question.h). */
 #ifndef BANYAN_CLI_PROBLEM_H
 #define BANYAN_CLI_PROBLEM_H
 
 #include "algorithms/algorithms.h"
-#include "bound/bound.h"
 #include "cli.h"
 #include "planner/planner.h"
 #include "topology/topology.h"
@@ -17,23 +16,11 @@ typedef struct {
     int *active;
     banyan_parameter parameters[CLI_MAX_WORDS];
     banyan_problem problem;
-    banyan_effort effort; /* of plans, and of the bound that they are compared with */
+    banyan_effort effort; /* of plans */
 } cli_problem;
-
-/* The bounds of the problem's network, with the problem's effort. They depend on nothing else, so all
- * verbs print the same share for the same plan. */
-banyan_status cli_problem_bounds(const cli_problem *problem, banyan_relays relays, banyan_bound *out,
-                                 banyan_error *err);
-
-/* The rate of the problem's collective in them; NaN where it is not known (broadcast, reduce) or would
- * take long to find (more than CLI_BOUND_WORKERS active workers, for which there is 'banyan bound'). */
-banyan_status cli_problem_bound(const cli_problem *problem, double *bytes_per_s, banyan_error *err);
 
 banyan_status cli_problem_load(const cli_arguments *arguments, const char *spec, cli_problem *out,
                                banyan_error *err);
 void cli_problem_fini(cli_problem *problem);
-
-/* Names of nodes for exporters: context is the topology. */
-const char *cli_node_name(const void *topology, int node);
 
 #endif

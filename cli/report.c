@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/report.c: banyan report SPEC: a network, its best plan and all others on one page for a browser. */
-#include "report/report.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli.h"
-#include "core/alloc.h"
 #include "core/file.h"
-#include "report_gather.h"
+#include "core/progress.h"
+#include "question.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAMES", "algorithms to compare, such as ring,forest; the fastest is shown (default: all)"},
@@ -19,67 +17,79 @@ static const cli_option options[] = {
     {"output", 'o', "FILE", "where the page goes (default: report.html; '-': standard output)"},
     {NULL, 0, NULL, NULL}};
 
-static void print_summary(const report_gathering *g, const char *path, size_t length)
+static void print_summary(const cli_question *question, const banyan_report_info *info, const char *path,
+                          size_t length)
 {
-    const banyan_report_result *best = &g->results[0];
     char size[32], time[32], file[32];
-    int served = 0;
 
-    while (served < g->count && g->plans[served].schedule)
-        served++;
-    printf("%s on %s: %s in %s", best->algorithm, g->problem.topology->name,
-           banyan_show_bytes((double)g->report.bytes, size, sizeof size),
-           banyan_show_seconds(best->predicted_s, time, sizeof time));
-    if (isfinite(best->bytes_per_s / g->report.bound.bytes_per_s))
-        printf(", %.1f %% of the bound", 100 * best->bytes_per_s / g->report.bound.bytes_per_s);
-    printf("; best of %d algorithms\n", served);
+    printf("%s on %s: %s in %s", info->algorithm, question->network.name,
+           banyan_show_bytes((double)info->bytes, size, sizeof size),
+           banyan_show_seconds(info->predicted_s, time, sizeof time));
+    if (isfinite(info->bytes_per_s / info->bound_bytes_per_s))
+        printf(", %.1f %% of the bound", 100 * info->bytes_per_s / info->bound_bytes_per_s);
+    printf("; best of %d algorithms\n", info->applicable_count);
     printf("written to %s (%s): open it in any browser\n", path,
            banyan_show_bytes((double)length, file, sizeof file));
 }
 
-static banyan_status make_page(const report_gathering *g, const char *data, char **out, banyan_error *err)
+static void show_progress(void *context, int done, int all)
 {
-    char title[256], size[32];
+    banyan_progress *bar = context;
 
-    snprintf(title, sizeof title, "Banyan: all-reduce of %s on %.200s",
-             banyan_show_bytes((double)g->report.bytes, size, sizeof size), g->problem.topology->name);
-    return banyan_report_page(title, data, out, err);
+    bar->total = (size_t)all;
+    banyan_progress_set(bar, (size_t)done);
 }
 
-static banyan_status write_report(const cli_arguments *arguments, const report_gathering *g,
-                                  banyan_error *err)
+static banyan_status make(const cli_arguments *arguments, cli_question *question, char **out,
+                          banyan_report_info *info, banyan_error *err)
+{
+    banyan_report_config config = BANYAN_REPORT_CONFIG_INITIALIZER;
+    banyan_progress bar;
+    banyan_status status;
+
+    banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 1);
+    question->config.algorithm = cli_get(arguments, "algo");
+    question->config.progress = config.progress = show_progress;
+    question->config.context = config.context = &bar;
+    config.format = cli_has(arguments, "json") ? "json" : "html";
+    config.trace = cli_get(arguments, "trace");
+    status = banyan_report_create(question->topology, &question->config, &config, out, info, err);
+    banyan_progress_end(&bar);
+    return status;
+}
+
+static banyan_status write_report(const cli_arguments *arguments, cli_question *question, banyan_error *err)
 {
     const char *path = cli_get(arguments, "output");
+    banyan_report_info info = {.size = sizeof info};
     int is_json = cli_has(arguments, "json");
-    char *data = NULL, *page = NULL;
-    banyan_status status = banyan_report_format(&g->report, &data, err);
+    char *page;
+    banyan_status status = make(arguments, question, &page, &info, err);
 
+    if (status)
+        return status;
     if (!path)
         path = is_json ? "-" : "report.html";
-    if (!status && !is_json)
-        status = make_page(g, data, &page, err);
-    if (!status)
-        status = banyan_file_save(path, is_json ? data : page, strlen(is_json ? data : page), err);
+    status = banyan_file_save(path, page, strlen(page), err);
     if (!status && !is_json && strcmp(path, "-") != 0 && !cli_has(arguments, "quiet"))
-        print_summary(g, path, strlen(page));
-    banyan_free(data);
+        print_summary(question, &info, path, strlen(page));
     banyan_free(page);
     return status;
 }
 
 static int run(const cli_arguments *arguments)
 {
-    report_gathering gathering;
+    cli_question question;
     banyan_error err;
     banyan_status status;
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
-    status = report_gather(arguments, &gathering, &err);
-    if (!status) {
-        status = write_report(arguments, &gathering, &err);
-        report_gathering_fini(&gathering);
-    }
+    status = cli_question_load(arguments, arguments->words[0], &question, &err);
+    if (status)
+        return cli_fail(arguments, status, &err);
+    status = write_report(arguments, &question, &err);
+    cli_question_fini(&question);
     return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 

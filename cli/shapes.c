@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "algorithms/layers-abci.h"
+#include "algorithms/layers_abci.h"
 #include "cli.h"
 #include "core/alloc.h"
 #include "core/value.h"

@@ -123,7 +123,7 @@ typedef struct {
     unsigned version;
     const char *active; /* workers that hold data: "0,1,4-7" or names; default: all */
     const char *relays; /* what idle workers do: "add" (default), "forward" or "none" */
-    /* "patient" searches for a lower bound where idle workers help; default: by size, as for plans */
+    /* "patient" searches for a lower bound where idle workers help; default: "measure" */
     const char *effort;
     /* reduce and broadcast: NULL: any plan; "pipelined", "sequential" or "overlap": the best plan
      * in such stages, which is no bound on others, and of all-reduce alone */
@@ -285,10 +285,37 @@ typedef struct {
     double volume;     /* the most that a worker sends, in vectors */
     double planning_s; /* CPU time of building and verifying */
     int64_t lp_solves, tree_searches, max_flows, solver_visits; /* work in it, counted */
+    /* in a comparison: why the algorithm does not apply; there is no schedule, and all figures are 0.
+     * NULL: it applies */
+    const char *why_not;
 } banyan_plan_info;
 
 BANYAN_API banyan_status banyan_plan_get_info(const banyan_plan *plan, banyan_plan_info *info,
                                               banyan_error *err);
+
+/* Comparisons: the plans among which banyan_plan_create chooses, side by side. */
+typedef struct banyan_comparison banyan_comparison;
+
+/* One plan with each algorithm, and with an effort of "patient" each variant, the fastest first and those
+ * that do not apply last. config is that of banyan_plan_create; its algorithm may name several,
+ * "ring,forest", and wisdom is neither asked nor told. */
+BANYAN_API banyan_status banyan_comparison_create(const banyan_topology *topology,
+                                                  const banyan_plan_config *config, banyan_comparison **out,
+                                                  banyan_error *err);
+BANYAN_API void banyan_comparison_destroy(banyan_comparison *comparison);
+
+typedef struct {
+    size_t size;
+    int plan_count;
+    int applicable_count; /* plans from 0 to here have a schedule */
+    int chosen;           /* the plan that banyan_plan_create chooses, or -1 where no algorithm applies */
+} banyan_comparison_info;
+
+BANYAN_API banyan_status banyan_comparison_get_info(const banyan_comparison *comparison,
+                                                    banyan_comparison_info *info, banyan_error *err);
+
+/* The comparison's, for as long as it lives; NULL: there is no such plan. */
+BANYAN_API const banyan_plan *banyan_comparison_plan(const banyan_comparison *comparison, int i);
 
 /* Verdicts: whether a schedule is the collective that it claims to be, a rank gets each contribution
  * exactly once, and nothing is read before it is there. */
@@ -422,6 +449,95 @@ BANYAN_API banyan_status banyan_schedule_export(const banyan_schedule *schedule,
  * which ASTRA-sim runs as a custom collective. */
 BANYAN_API banyan_status banyan_schedule_save_chakra(const banyan_schedule *schedule, size_t bytes,
                                                      const char *prefix, banyan_error *err);
+
+/* Reports: a network, the plan that auto chooses, its timeline and all others on one page for a browser. */
+typedef struct {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    const char *format; /* "html" (default), or "json": the data of the page */
+    /* a file with a measured timeline of the plan, to be shown beside the predicted one: banyan-trace(5) */
+    const char *trace;
+    void (*progress)(void *context, int done, int all); /* of the simulations, after all plans are made */
+    void *context;
+} banyan_report_config;
+
+#define BANYAN_REPORT_CONFIG_MAGIC 0xba27a207u
+#define BANYAN_REPORT_CONFIG_INITIALIZER                                                                     \
+    {                                                                                                        \
+        sizeof(banyan_report_config), BANYAN_REPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL,     \
+            NULL                                                                                             \
+    }
+
+typedef struct {
+    size_t size;
+    const char *algorithm; /* of the plan that is shown */
+    int applicable_count;  /* plans that it was chosen from */
+    size_t bytes;
+    double predicted_s, bytes_per_s;
+    double bound_bytes_per_s; /* NaN: not known */
+} banyan_report_info;
+
+/* plan is the config of banyan_comparison_create, of all-reduce; both configs and info may be NULL. *out is
+ * freed with banyan_free. */
+BANYAN_API banyan_status banyan_report_create(const banyan_topology *topology, const banyan_plan_config *plan,
+                                              const banyan_report_config *config, char **out,
+                                              banyan_report_info *info, banyan_error *err);
+
+/* Networks and choices that the ranks of a communicator measure. Every rank calls these, with the same
+ * arguments but for progress and result; ranks are processes. The sentence after a failure, which ends the
+ * group, is that of banyan_last_error(). */
+typedef struct {
+    size_t size;
+    double seconds;
+    uint64_t bytes; /* that all ranks sent */
+    int measurement_count, host_count;
+    int rack_count; /* groups of hosts that share a trunk */
+} banyan_probe_info;
+
+/* Measures latencies and bandwidths between the ranks of a communicator that has made no call and was not
+ * told of a network. Every rank gets the same network, in which worker r is rank r. progress and info may be
+ * NULL; total is a guess. */
+BANYAN_API banyan_status banyan_comm_probe(banyan_comm *comm,
+                                           void (*progress)(void *context, int done, int total),
+                                           void *context, banyan_topology **out, banyan_probe_info *info);
+
+/* An all-reduce of one size by one plan. */
+typedef struct {
+    size_t size;
+    size_t bytes;
+    const char *algorithm;
+    const char *variant_key, *variant_value; /* its setting; NULL: the defaults */
+    double predicted_s;
+    double measured_s; /* the median of its runs at the slowest rank */
+    int is_auto;       /* 1: what runs where nobody has tuned */
+    int is_chosen;     /* 1: the fastest */
+} banyan_tune_result;
+
+typedef struct {
+    size_t size;
+    unsigned magic;
+    unsigned version;
+    const char *wisdom; /* the file in which rank 0 keeps the choices, beside those that it has */
+    /* sizes are 1 KiB times powers of four, as communicators plan for, within: */
+    size_t min_bytes, max_bytes; /* default: 1 KiB, 64 MiB */
+    int candidate_count;         /* plans to time for each size, up to 64; default: 4 */
+    double budget_s;             /* for each of them; default: 0.5 */
+    banyan_datatype type;        /* of the elements */
+    void (*result)(void *context, const banyan_tune_result *result); /* at rank 0; NULL: nobody looks */
+    void *context;
+} banyan_tune_config;
+
+#define BANYAN_TUNE_CONFIG_MAGIC 0xba27a206u
+#define BANYAN_TUNE_CONFIG_INITIALIZER                                                                       \
+    {                                                                                                        \
+        sizeof(banyan_tune_config), BANYAN_TUNE_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, 0, 0, 0, 0,         \
+            BANYAN_FLOAT32, NULL, NULL                                                                       \
+    }
+
+/* Times what auto chooses and the plans with the best predictions on the real network, and keeps the fastest
+ * of each size as wisdom. */
+BANYAN_API banyan_status banyan_comm_tune(banyan_comm *comm, const banyan_tune_config *config);
 
 #ifdef __cplusplus
 }

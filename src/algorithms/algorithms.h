@@ -4,6 +4,7 @@
 #ifndef BANYAN_ALGORITHMS_H
 #define BANYAN_ALGORITHMS_H
 
+#include "core/effort.h"
 #include "schedule/build.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -31,6 +32,7 @@ typedef struct {
     int parameter_count;
     void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */
     void *watch_context;
+    const banyan_budget *budget; /* how hard to look; NULL: as the effort 'measure' has it */
 } banyan_problem;
 
 /* An option of an algorithm: '--order 2,0,1' on the command line. */

@@ -8,7 +8,7 @@
  *                                              then it goes down the trees again
  *
  * Inside a machine every worker is the root of an equal share, and a root has as many trees as the machine's
- * links are worth (machine-trees.h). Machines of different sizes have a common multiple of shares, each
+ * links are worth (machine_trees.h). Machines of different sizes have a common multiple of shares, each
  * worker of a small one serving several.
  *
  * Cost with m machines of k workers: 2 n / X over the trees, X the machine's own rate with equal roots, 2
@@ -19,7 +19,7 @@
  * generation. */
 #include <stdlib.h>
 
-#include "algorithms/machine-trees.h"
+#include "algorithms/machine_trees.h"
 #include "algorithms/machines.h"
 #include "core/alloc.h"
 

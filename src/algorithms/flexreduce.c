@@ -10,7 +10,7 @@
  *     Rank 0 sends items 0 and 1 to 2, and adds what 2 has of 2 and 3 and what 3 has of 4: as much leaves
  *     each host as enters it, half of the vector.
  *
- * Which share of which level goes to whom is in flexreduce-plan.c. Here each such call becomes transfers: who
+ * Which share of which level goes to whom is in flexreduce_plan.c. Here each such call becomes transfers: who
  * holds a part of a new share, one rank below each child, sends it to the share's owner, either
  *
  *     directly     in turns, each child first to the next one, then to the one after: least latency
@@ -20,7 +20,7 @@
  *                  over shared links than directly
  *
  * whichever takes less time on the routes of the network, level by level. All-gather takes the same way back.
- * Where links of a level differ, slower ones may get smaller shares (flexreduce-shares.c): that plan is taken
+ * Where links of a level differ, slower ones may get smaller shares (flexreduce_shares.c): that plan is taken
  * if its busiest link has less to do.
  * Where a new share leaves the old one, its owner holds a stale part there, which is overwritten first.
  *
@@ -33,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algorithms/flexreduce-plan.h"
+#include "algorithms/flexreduce_plan.h"
 #include "core/alloc.h"
 #include "topology/routes.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "algorithms/hierarchy-sources.h"
+#include "algorithms/hierarchy_sources.h"
 #include "core/alloc.h"
 
 #define DEEPEST_OPTION 64

@@ -3,8 +3,8 @@
  *
  * Hosts, and leaf switches where there are none: one after the other, so that each is entered once and
  * left once; where workers are joined to one another directly, along the fastest such links
- * (order-links.c); where steps meet on a cable between switches, in an order that avoids it
- * (order-switches.c). Grids: one dimension is the rows, all others together are the columns, walked as a
+ * (order_links.c); where steps meet on a cable between switches, in an order that avoids it
+ * (order_switches.c). Grids: one dimension is the rows, all others together are the columns, walked as a
  * snake (each step changes one coordinate by one). Row 0 is the way back; the other rows are filled column
  * by column:
  *
@@ -19,8 +19,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "algorithms/order-links.h"
-#include "algorithms/order-switches.h"
+#include "algorithms/order_links.h"
+#include "algorithms/order_switches.h"
 #include "core/alloc.h"
 
 /* Row-major position -> place along the snake is not needed, only its inverse: the k-th place of a snake over

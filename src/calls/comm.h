@@ -35,11 +35,6 @@ struct banyan_comm {
 banyan_status banyan_comm_wrap(banyan_setup *setup, banyan_world *world, banyan_comm **out,
                                banyan_error *err);
 
-/* probing.c: measures the network between the ranks of a communicator that has made no call yet; every rank
- * calls it. progress may be NULL. */
-banyan_status banyan_comm_probe(banyan_comm *comm, void (*progress)(void *context, int done, int total),
-                                void *context, banyan_topology **out, banyan_probe_report *report);
-
 /* probing.c: puts one that plans for the network as it was measured in the place of *comm; ends it on
  * failure. */
 banyan_status banyan_comm_plan_from_probe(banyan_comm **comm, banyan_error *err);

@@ -10,6 +10,7 @@
 
 #include "calls/comm.h"
 #include "core/alloc.h"
+#include "core/sized.h"
 #include "topology/topology.h"
 
 static banyan_status gather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
@@ -33,8 +34,9 @@ static banyan_status probe(banyan_comm *comm, banyan_probe_options *options, con
     return banyan_probe_run(options, out, report, &comm->err);
 }
 
-banyan_status banyan_comm_probe(banyan_comm *comm, void (*progress)(void *context, int done, int total),
-                                void *context, banyan_topology **out, banyan_probe_report *report)
+/* On success the caller owns *out; after a failure nobody must wait for us. */
+static banyan_status measure(banyan_comm *comm, void (*progress)(void *context, int done, int total),
+                             void *context, banyan_topology **out, banyan_probe_report *report)
 {
     banyan_world *world = comm->group->world;
     int size = comm->group->setup.size;
@@ -55,9 +57,36 @@ banyan_status banyan_comm_probe(banyan_comm *comm, void (*progress)(void *contex
     else
         status = words ? probe(comm, &options, words, out, report) : banyan_fail_memory(&comm->err);
     banyan_free(words);
-    if (status && world) { /* nobody must wait for us */
+    if (status && world) {
         banyan_control_abort(banyan_world_control(world), status, comm->err.text);
         banyan_control_failure(banyan_world_control(world), &comm->err);
+    }
+    return status;
+}
+
+banyan_status banyan_comm_probe(banyan_comm *comm, void (*progress)(void *context, int done, int total),
+                                void *context, banyan_topology **out, banyan_probe_info *info)
+{
+    banyan_probe_report report;
+    banyan_probe_info own;
+    banyan_status status;
+
+    if (!comm)
+        return BANYAN_INVALID_ARGUMENT;
+    if (!out)
+        return banyan_fail_null("out", &comm->err);
+    status = measure(comm, progress, context, out, &report);
+    if (status || !info)
+        return status;
+    own = (banyan_probe_info){.seconds = report.seconds,
+                              .bytes = report.bytes,
+                              .measurement_count = report.measurement_count,
+                              .host_count = report.host_count,
+                              .rack_count = report.rack_count};
+    status = banyan_sized_write(&own, sizeof own, info, "banyan_probe_info", &comm->err);
+    if (status) {
+        banyan_topology_destroy(*out);
+        *out = NULL;
     }
     return status;
 }
@@ -68,7 +97,7 @@ banyan_status banyan_comm_plan_from_probe(banyan_comm **comm, banyan_error *err)
     banyan_setup *setup = &first->group->setup;
     banyan_topology *topology = NULL;
     banyan_probe_report report;
-    banyan_status status = banyan_comm_probe(first, NULL, NULL, &topology, &report);
+    banyan_status status = measure(first, NULL, NULL, &topology, &report);
 
     *comm = NULL;
     if (!status) {

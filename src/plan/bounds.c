@@ -28,12 +28,13 @@ typedef struct {
     size_t bytes;
 } question;
 
-/* By default as a plan of that size has: then all verbs compare plans with the same bound. */
+/* A bound is what plans are compared with, so it does not depend on the size of a vector. */
 static banyan_status read_effort(const char *text, question *out, banyan_error *err)
 {
     const banyan_problem problem = {.bytes = out->bytes, .active_count = out->active_count};
     banyan_effort effort;
-    banyan_status status = banyan_plan_read_effort(text, &problem, &effort, err);
+    banyan_status status = banyan_plan_read_effort(text ? text : banyan_effort_name(BANYAN_EFFORT_MEASURE),
+                                                   &problem, &effort, err);
 
     out->is_patient = effort == BANYAN_EFFORT_PATIENT;
     return status;

@@ -19,15 +19,6 @@
 typedef banyan_status writer(const banyan_schedule *schedule, const banyan_topology *topology,
                              const banyan_export_config *config, char **out, banyan_error *err);
 
-banyan_status banyan_prediction_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
-                                            banyan_error *err)
-{
-    if (schedule->node_count == topology->node_count)
-        return BANYAN_SUCCESS;
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the schedule is for %d nodes, but %.60s has %d",
-                       schedule->node_count, topology->name, topology->node_count);
-}
-
 static const char *node_name(const void *topology, int node)
 {
     return banyan_topology_node_name(topology, node);

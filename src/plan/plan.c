@@ -57,9 +57,7 @@ banyan_status banyan_plan_create(const banyan_topology *topology, const banyan_p
     *out = NULL;
     if (!topology)
         return banyan_fail_null("topology", err);
-    status = banyan_sized_read(config, &own, "banyan_plan_config", err);
-    if (!status && own.timeout_ms < 0)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a time-out of %d ms is negative", own.timeout_ms);
+    status = banyan_read_plan_config(config, &own, err);
     if (!status)
         status = banyan_plan_problem_init(topology, &own, &problem, err);
     if (status)
@@ -110,6 +108,7 @@ banyan_status banyan_plan_get_info(const banyan_plan *plan, banyan_plan_info *in
     own.tree_searches = plan->work.calls[BANYAN_WORK_TREE];
     own.max_flows = plan->work.calls[BANYAN_WORK_FLOW];
     own.solver_visits = plan->work.visits;
+    own.why_not = plan->schedule ? NULL : plan->why_not.text;
     return banyan_sized_write(&own, sizeof own, info, "banyan_plan_info", err);
 }
 

@@ -192,6 +192,15 @@ static const struct {
     banyan_status (*run)(const question *asked, banyan_prediction *out, banyan_error *err);
 } models[] = {{"auto", run_auto}, {"fluid", run_fluid}, {"walk", run_walk}, {"flit", run_flit}};
 
+banyan_status banyan_prediction_check_nodes(const banyan_schedule *schedule, const banyan_topology *topology,
+                                            banyan_error *err)
+{
+    if (schedule->node_count == topology->node_count)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the schedule is for %d nodes, but %.60s has %d",
+                       schedule->node_count, topology->name, topology->node_count);
+}
+
 /* Models trust that a schedule is right and fits its network. */
 static banyan_status check_schedule(const question *asked, banyan_error *err)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/sized.h"
 #include "core/value.h"
 
 banyan_status banyan_check_vector_bytes(size_t bytes, banyan_error *err)
@@ -13,6 +14,17 @@ banyan_status banyan_check_vector_bytes(size_t bytes, banyan_error *err)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a vector of %zu bytes is too large: at most %zu",
                            bytes, BANYAN_PLAN_MAX_BYTES);
     return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_read_plan_config(const banyan_plan_config *config, banyan_plan_config *out,
+                                      banyan_error *err)
+{
+    banyan_status status = banyan_sized_read(config, out, "banyan_plan_config", err);
+
+    if (!status && out->timeout_ms < 0)
+        status =
+            banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a time-out of %d ms is negative", out->timeout_ms);
+    return status;
 }
 
 static banyan_status read_collective(const char *name, int root, banyan_problem *out, banyan_error *err)

@@ -18,6 +18,10 @@ typedef struct {
     banyan_parameter *parameters; /* own, over the caller's texts */
 } banyan_plan_problem;
 
+/* The caller's config, or NULL, over *out, which holds the initializer. */
+banyan_status banyan_read_plan_config(const banyan_plan_config *config, banyan_plan_config *out,
+                                      banyan_error *err);
+
 /* topology is not NULL, config has been read. */
 banyan_status banyan_plan_problem_init(const banyan_topology *topology, const banyan_plan_config *config,
                                        banyan_plan_problem *out, banyan_error *err);

@@ -59,6 +59,15 @@ static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
     return of_a->round_count < of_b->round_count;
 }
 
+/* Of plans that burden the links as the best one does, and are as fast within half a percent, the simplest:
+ * the one with the fewest transfers. */
+static int is_simpler(const banyan_plan *a, const banyan_plan *b, const banyan_plan *best)
+{
+    return a->schedule->transfer_count < b->schedule->transfer_count &&
+           a->predicted_s <= BANYAN_PLAN_TIE * best->predicted_s && is_crowded(a) <= is_crowded(best) &&
+           a->limits.full_links <= best->limits.full_links && a->limits.crowd <= best->limits.crowd;
+}
+
 static int is_usable(const banyan_plan *plan, banyan_plan_usable *usable, const void *context)
 {
     return plan->schedule && (!usable || usable(context, plan->schedule));
@@ -68,7 +77,7 @@ int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, in
                      banyan_plan_usable *usable, const void *context)
 {
     double least_s = HUGE_VAL;
-    int best = count;
+    int best = count, simplest;
 
     for (int i = 0; i < count; i++)
         if (is_usable(&plans[i], usable, context) && (best == count || plans[i].predicted_s < least_s)) {
@@ -79,5 +88,9 @@ int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, in
         if (is_usable(&plans[i], usable, context) && is_better(&plans[i], &plans[best], problem->bytes) &&
             plans[i].predicted_s < BANYAN_PLAN_SIMILAR * least_s)
             best = i;
-    return best;
+    simplest = best;
+    for (int i = 0; i < count && best < count; i++)
+        if (is_usable(&plans[i], usable, context) && is_simpler(&plans[i], &plans[simplest], &plans[best]))
+            simplest = i;
+    return simplest;
 }

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/explain.c: efforts by name, and why a plan was chosen, in a sentence. */
+/* planner/explain.c: why a plan was chosen, in a sentence. */
 #include <string.h>
 
 #include "core/show.h"
 #include "core/text.h"
 #include "planner/planner.h"
-
-static const char *const effort_names[] = {"estimate", "measure", "patient", "timed"};
-
-const char *banyan_effort_name(banyan_effort effort)
-{
-    return effort_names[effort];
-}
-
-banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err)
-{
-    for (int i = 0; i < (int)(sizeof effort_names / sizeof *effort_names); i++)
-        if (!strcmp(text, effort_names[i])) {
-            *out = (banyan_effort)i;
-            return BANYAN_SUCCESS;
-        }
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "effort %.40s is not estimate, measure or patient",
-                       text);
-}
 
 static void add_time(banyan_text *text, double seconds)
 {

@@ -181,9 +181,12 @@ static banyan_status make(const banyan_algorithm *algorithm, const banyan_proble
                           banyan_effort effort, banyan_plan *out, banyan_error *err)
 {
     banyan_plan plan = begin(algorithm);
-    banyan_status status = banyan_algorithm_build(algorithm, problem, &plan.schedule, err);
+    banyan_problem own = *problem;
+    banyan_status status;
 
-    return finish(plan, problem, effort, status, out, err);
+    own.budget = banyan_effort_budget(effort);
+    status = banyan_algorithm_build(algorithm, &own, &plan.schedule, err);
+    return finish(plan, &own, effort, status, out, err);
 }
 
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
@@ -257,13 +260,19 @@ static int has_variants(const banyan_algorithm *algorithm, const banyan_problem 
     return effort == BANYAN_EFFORT_PATIENT && algorithm->variants && !problem->parameter_count;
 }
 
-static int count_candidates(const banyan_problem *problem, banyan_effort effort)
+static const banyan_algorithm *algorithm_at(const banyan_algorithm *const *algorithms, int i)
 {
-    int count = banyan_algorithm_count();
+    return algorithms ? algorithms[i] : banyan_algorithm_at(i);
+}
 
-    for (int i = 0; i < banyan_algorithm_count(); i++)
-        if (has_variants(banyan_algorithm_at(i), problem, effort))
-            for (const banyan_parameter *v = banyan_algorithm_at(i)->variants; v->key; v++)
+static int count_candidates(const banyan_problem *problem, banyan_effort effort,
+                            const banyan_algorithm *const *algorithms, int algorithm_count)
+{
+    int count = algorithm_count;
+
+    for (int i = 0; i < algorithm_count; i++)
+        if (has_variants(algorithm_at(algorithms, i), problem, effort))
+            for (const banyan_parameter *v = algorithm_at(algorithms, i)->variants; v->key; v++)
                 count++;
     return count;
 }
@@ -283,14 +292,15 @@ static banyan_status check_deadline(int64_t deadline_ns, int done, int all, bany
                        "time was up after %d of %d candidates: allow more, or name an algorithm", done, all);
 }
 
-static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
-                                     banyan_plan *plans, int all, banyan_error *err)
+static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort,
+                                     const banyan_algorithm *const *algorithms, int algorithm_count,
+                                     int64_t deadline_ns, banyan_plan *plans, int all, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int next = 0;
 
-    for (int i = 0; !status && i < banyan_algorithm_count(); i++) {
-        const banyan_algorithm *algorithm = banyan_algorithm_at(i);
+    for (int i = 0; !status && i < algorithm_count; i++) {
+        const banyan_algorithm *algorithm = algorithm_at(algorithms, i);
 
         status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
         tell(problem, next, all);
@@ -318,7 +328,15 @@ banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan
                                            int64_t deadline_ns, banyan_plan **out, int *count,
                                            banyan_error *err)
 {
-    int all = count_candidates(problem, effort);
+    return banyan_plan_candidates_of(problem, effort, NULL, banyan_algorithm_count(), deadline_ns, out, count,
+                                     err);
+}
+
+banyan_status banyan_plan_candidates_of(const banyan_problem *problem, banyan_effort effort,
+                                        const banyan_algorithm *const *algorithms, int algorithm_count,
+                                        int64_t deadline_ns, banyan_plan **out, int *count, banyan_error *err)
+{
+    int all = count_candidates(problem, effort, algorithms, algorithm_count);
     banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
     banyan_status status = plans ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
@@ -329,7 +347,7 @@ banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan
         status =
             banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
     if (!status)
-        status = make_candidates(problem, effort, deadline_ns, plans, all, err);
+        status = make_candidates(problem, effort, algorithms, algorithm_count, deadline_ns, plans, all, err);
     if (status) {
         banyan_plans_destroy(plans, plans ? all : 0);
         return status;
@@ -343,25 +361,6 @@ banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan
 banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
 {
     return banyan_plan_candidates(problem, BANYAN_EFFORT_MEASURE, out, count, err);
-}
-
-static banyan_status choose_best(const banyan_problem *problem, banyan_plan *out, banyan_error *err)
-{
-    banyan_plan *plans;
-    int count, best;
-    banyan_status status = banyan_plan_all(problem, &plans, &count, err);
-
-    if (status)
-        return status;
-    best = banyan_plan_best(problem, plans, count, NULL, NULL);
-    if (best == count) {
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
-    } else {
-        *out = plans[best];
-        plans[best].schedule = NULL; /* given away */
-    }
-    banyan_plans_destroy(plans, count);
-    return status;
 }
 
 static banyan_status unknown(const char *name, banyan_error *err)
@@ -387,15 +386,6 @@ banyan_status banyan_plan_find(const char *name, const banyan_algorithm **out, b
 {
     *out = banyan_algorithm_find(name);
     return *out ? BANYAN_SUCCESS : unknown(name, err);
-}
-
-banyan_status banyan_plan_choose(const char *algorithm, const banyan_problem *problem, banyan_plan *out,
-                                 banyan_error *err)
-{
-    if (strcmp(algorithm, "auto") != 0)
-        return banyan_plan_choose_named(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
-    memset(out, 0, sizeof *out);
-    return choose_best(problem, out, err);
 }
 
 banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_problem *problem,

@@ -26,17 +26,6 @@ struct banyan_plan {
     size_t bytes;      /* the size that was predicted */
 };
 
-/* How hard to look, as FFTW's users know it. */
-typedef enum {
-    BANYAN_EFFORT_ESTIMATE, /* every algorithm, judged by the walk */
-    BANYAN_EFFORT_MEASURE,  /* every algorithm, judged by the fluid simulator */
-    BANYAN_EFFORT_PATIENT,  /* and every variant of its settings */
-    BANYAN_EFFORT_TIMED     /* not predicted, but run on the real network; only wisdom has it */
-} banyan_effort;
-
-const char *banyan_effort_name(banyan_effort effort);
-banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err);
-
 /* Builds with one algorithm, proves and predicts. PLAN_INVALID if the proof fails: then nothing is given
  * out. */
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
@@ -50,6 +39,10 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
 /* Predictions of real networks are no better than this: plans whose predictions differ by less are told apart
  * by how much they ask of links and ranks. */
 #define BANYAN_PLAN_SIMILAR 1.08
+
+/* And no prediction is better than this: of plans that burden links equally, the one with the fewest
+ * transfers is taken. */
+#define BANYAN_PLAN_TIE 1.005
 
 /* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans
  * it takes (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
@@ -78,6 +71,17 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
 banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
                                            int64_t deadline_ns, banyan_plan **out, int *count,
                                            banyan_error *err);
+
+/* The algorithms of a list such as 'ring,forest', each once, which the caller frees; NULL, 'auto' and 'all'
+ * give NULL and the number of all algorithms. */
+banyan_status banyan_plan_select(const char *names, const banyan_algorithm ***out, int *count,
+                                 banyan_error *err);
+
+/* The same as banyan_plan_candidates_until of the algorithms that were selected. */
+banyan_status banyan_plan_candidates_of(const banyan_problem *problem, banyan_effort effort,
+                                        const banyan_algorithm *const *algorithms, int algorithm_count,
+                                        int64_t deadline_ns, banyan_plan **out, int *count,
+                                        banyan_error *err);
 
 /* Why the best of the sorted plans was chosen, in a sentence: 'forest: 64 MiB in 12.1 ms, limited by link
  * h0->net; next flexreduce 12.4 ms; ring 18.4 ms'. The caller frees *out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/wisdom.c: remembering, finding again, and searching with it. */
+/* planner/wisdom.c: remembering, and finding again. */
 #include "planner/wisdom.h"
 
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "core/alloc.h"
 #include "core/digest.h"
-#include "core/text.h"
 
 void banyan_wisdom_init(banyan_wisdom *wisdom)
 {
@@ -144,75 +143,4 @@ banyan_status banyan_wisdom_recall(const banyan_wisdom_entry *entry, const banya
     if (!status)
         out->variant = find_variant(algorithm, entry);
     return status == BANYAN_INVALID_ARGUMENT ? BANYAN_UNSUPPORTED : status;
-}
-
-static banyan_status explain_recall(const banyan_problem *problem, const banyan_plan *plan, char **out,
-                                    banyan_error *err)
-{
-    banyan_text text = BANYAN_TEXT_EMPTY;
-    char *why;
-    banyan_status status = banyan_plan_explain(problem, plan, 1, 0, &why, err);
-
-    if (status)
-        return status;
-    banyan_text_add(&text, "%s; known from wisdom", why);
-    banyan_free(why);
-    return banyan_text_take(&text, out, err);
-}
-
-static banyan_status search_all(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
-                                banyan_wisdom *wisdom, banyan_plan *out, char **explanation,
-                                banyan_error *err)
-{
-    banyan_plan *plans;
-    int count, best;
-    banyan_status status = banyan_plan_candidates_until(problem, effort, deadline_ns, &plans, &count, err);
-
-    if (status)
-        return status;
-    best = banyan_plan_best(problem, plans, count, NULL, NULL);
-    if (best == count)
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "no algorithm applies: %.200s", plans[0].why_not.text);
-    if (!status && explanation)
-        status = banyan_plan_explain(problem, plans, count, best, explanation, err);
-    if (!status && wisdom && !problem->parameter_count)
-        status = banyan_wisdom_remember(wisdom, problem, "", &plans[best], effort, err);
-    if (!status) {
-        *out = plans[best];
-        plans[best].schedule = NULL; /* given away */
-    } else if (explanation) {
-        banyan_free(*explanation);
-        *explanation = NULL;
-    }
-    banyan_plans_destroy(plans, count);
-    return status;
-}
-
-banyan_status banyan_plan_search(const banyan_problem *problem, banyan_effort effort, banyan_wisdom *wisdom,
-                                 banyan_plan *out, char **explanation, banyan_error *err)
-{
-    return banyan_plan_search_until(problem, effort, 0, wisdom, out, explanation, err);
-}
-
-banyan_status banyan_plan_search_until(const banyan_problem *problem, banyan_effort effort,
-                                       int64_t deadline_ns, banyan_wisdom *wisdom, banyan_plan *out,
-                                       char **explanation, banyan_error *err)
-{
-    const banyan_wisdom_entry *known =
-        wisdom && !problem->parameter_count ? banyan_wisdom_find(wisdom, problem, "", effort) : NULL;
-    banyan_status status = BANYAN_UNSUPPORTED;
-
-    memset(out, 0, sizeof *out);
-    if (explanation)
-        *explanation = NULL;
-    if (known)
-        status = banyan_wisdom_recall(known, problem, out, err);
-    if (!status && explanation) {
-        status = explain_recall(problem, out, explanation, err);
-        if (status)
-            banyan_plan_fini(out);
-    }
-    return status == BANYAN_UNSUPPORTED
-               ? search_all(problem, effort, deadline_ns, wisdom, out, explanation, err)
-               : status;
 }

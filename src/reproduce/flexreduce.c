@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "algorithms/flexreduce-plan.h"
-#include "algorithms/hierarchy-cost.h"
+#include "algorithms/flexreduce_plan.h"
+#include "algorithms/hierarchy_cost.h"
 #include "core/alloc.h"
 #include "reproduce/flexreduce_live.h"
 #include "reproduce/predict.h"

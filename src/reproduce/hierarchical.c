@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "algorithms/layers-abci.h"
+#include "algorithms/layers_abci.h"
 #include "core/alloc.h"
 #include "reproduce/hierarchical.h"
 

@@ -3,7 +3,7 @@
 #ifndef BANYAN_REPRODUCE_HIERARCHICAL_H
 #define BANYAN_REPRODUCE_HIERARCHICAL_H
 
-#include "algorithms/layers-model.h"
+#include "algorithms/layers_model.h"
 #include "reproduce/reproduce.h"
 
 #define HIERARCHICAL_BYTES 134217728.0 /* 128 MiB */

@@ -28,7 +28,7 @@ banyan_status banyan_grouping_cuts_one_by_one(const banyan_grouping_units *units
                                               double start_share, double gain, int level,
                                               banyan_grouping_cuts *out, banyan_error *err);
 
-/* asc-wfbp.c: normal, merged or simultaneous, tensor by tensor, by exact evaluation. */
+/* asc_wfbp.c: normal, merged or simultaneous, tensor by tensor, by exact evaluation. */
 void banyan_grouping_cuts_three_way(const banyan_grouping_units *units, const banyan_cost *cost, int streams,
                                     banyan_grouping_cuts *out);
 

@@ -4,46 +4,10 @@
  * nothing, except values, which are told even where there is a race. */
 #include "verify/msccl.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "verify/msccl_judge.h"
-
-static void note(banyan_verdict *verdict, const char *prefix, const char *sentence)
-{
-    if (verdict->problem_count < BANYAN_VERDICT_SHOWN)
-        snprintf(verdict->problems[verdict->problem_count], sizeof verdict->problems[0], "%s%s", prefix,
-                 sentence);
-    verdict->problem_count++;
-}
-
-void banyan_msccl_complain(banyan_msccl_judge *judge, const char *format, ...)
-{
-    char sentence[320];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    note(judge->verdict, judge->prefix, sentence);
-}
-
-size_t banyan_msccl_cell_count(const banyan_msccl_judge *judge, int rank)
-{
-    return (size_t)judge->program->chunk_count * 2 + (size_t)judge->program->ranks[rank].s_chunks;
-}
-
-size_t banyan_msccl_cell(const banyan_msccl_judge *judge, int rank, char buffer, int offset)
-{
-    const banyan_msccl_program *program = judge->program;
-    size_t chunks = (size_t)program->chunk_count;
-
-    if (buffer == 's')
-        return 2 * chunks + (size_t)offset;
-    return (size_t)banyan_msccl_position(program, rank, buffer, offset) +
-           (buffer == 'o' && !judge->in_place ? chunks : 0);
-}
 
 static void check_limits(banyan_msccl_judge *judge)
 {
@@ -128,7 +92,7 @@ static void check_bounds(banyan_msccl_judge *judge)
 
 static void report(void *context, const char *sentence)
 {
-    note(context, "", sentence);
+    banyan_msccl_complain(context, "%s", sentence);
 }
 
 static banyan_status judge_mode(banyan_msccl_judge *judge, banyan_error *err)
@@ -154,7 +118,7 @@ banyan_status banyan_verify_msccl(const banyan_msccl_program *program, int slots
     check_limits(&judge);
     if (verdict->problem_count)
         return BANYAN_SUCCESS;
-    status = banyan_msccl_graph_build(program, slots, report, verdict, &graph, err);
+    status = banyan_msccl_graph_build(program, slots, report, &judge, &graph, err);
     judge.graph = graph;
     if (!status && graph && program->in_place) {
         judge.in_place = 1;

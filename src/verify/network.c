@@ -4,7 +4,7 @@
  * data only if it has that ability. */
 #include "core/alloc.h"
 #include "topology/routes.h"
-#include "verify/internal.h"
+#include "verify/judge.h"
 
 static void judge_active(banyan_judge *judge)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "verify/internal.h"
+#include "verify/judge.h"
 
 typedef struct {
     int is_empty;   /* holds nothing: reading it is an error */

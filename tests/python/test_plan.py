@@ -120,6 +120,23 @@ class Plans(unittest.TestCase):
             applied += 1
         self.assertGreater(applied, 10)
 
+    def test_a_comparison_holds_what_a_plan_is_chosen_from(self):
+        both = banyan.compare("hosts:2+3", bytes=1 << 20)
+        chosen = banyan.plan("hosts:2+3", bytes=1 << 20)
+        self.assertEqual(both.chosen.schedule.digest, chosen.schedule.digest)
+        times = [plan.predicted_s for plan in both.plans]
+        self.assertEqual(times, sorted(times))
+        self.assertTrue(all(plan.why_not and plan.schedule is None for plan in both.others))
+        self.assertEqual(len({plan.algorithm for plan in both.plans + both.others}), len(banyan.algorithms()))
+        two = banyan.Topology("hosts:2+3").compare(algorithms=["ring", "forest"])
+        self.assertEqual(sorted(plan.algorithm for plan in two.plans), ["forest", "ring"])
+        first = two.plans[0]
+        del two
+        gc.collect()
+        self.assertTrue(first.schedule.verify("hosts:2+3"))
+        with self.assertRaisesRegex(ValueError, "rong"):
+            banyan.compare("hosts:2+3", algorithms="rong")
+
     def test_a_lost_link_is_planned_around(self):
         network = banyan.Topology("torus:4x4").damage("down=g0-g1")
         self.assertTrue(network.plan(algorithm="forest").schedule.verify(network))

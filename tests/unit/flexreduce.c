@@ -3,7 +3,7 @@
  * tree comes from. */
 #include <math.h>
 
-#include "algorithms/hierarchy-cost.h"
+#include "algorithms/hierarchy_cost.h"
 #include "core/alloc.h"
 #include "core/file.h"
 #include "core/json.h"

@@ -125,6 +125,44 @@ TEST(a_job_runs_what_the_planner_shows)
         expect_same_choice("torus:4x4", 16, sizes[i]);
         expect_same_choice("hosts:2+3", 5, sizes[i]);
         expect_same_choice("dgx1", 8, sizes[i]);
+        expect_same_choice("hosts:3+3+4,gbps=1", 10, sizes[i]);
+        expect_same_choice("torus:4x4,down=g0-g1", 16, sizes[i]);
+        expect_same_choice("racks:2x2x2,gbps=1,rack_gbps=0.5", 8, sizes[i]);
+        expect_same_choice("dgx1", 6, sizes[i]);
+        expect_same_choice("hosts:2+3,degrade=h0->net:0.5", 5, sizes[i]);
+    }
+}
+
+/* The same through the public call, which knows of no setup. */
+TEST(a_job_runs_what_the_library_plans)
+{
+    static const char *const specs[] = {"hosts:1+1+1+1,gbps=1", "mesh:3x3", "switch:5", "dgx1,down=g0-g1"};
+    static const size_t sizes[] = {4 << 10, 256 << 10, 4 << 20, 16 << 20};
+
+    for (int i = 0; i < 16; i++) {
+        banyan_setup setup = {.algorithm = (char *)"auto", .has_no_relays = 1};
+        banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+        banyan_group_plan *plans = NULL, *run;
+        char planned[17], ran[17];
+        banyan_plan *plan;
+        banyan_error err;
+
+        if (banyan_topology_load(specs[i / 4], &setup.topology, &err))
+            fail_msg("%s", err.text);
+        setup.active = setup.topology->workers;
+        setup.size = setup.topology->worker_count;
+        config.bytes = sizes[i % 4];
+        run = choose(&setup, config.bytes, &plans);
+        if (banyan_plan_create(setup.topology, &config, &plan, &err))
+            fail_msg("%s", err.text);
+        banyan_schedule_digest(run->schedule, ran);
+        banyan_schedule_digest(banyan_plan_schedule(plan), planned);
+        if (strcmp(ran, planned) != 0)
+            fail_msg("%s, %zu bytes: %s is planned, but %s runs", specs[i / 4], config.bytes,
+                     plan->algorithm->name, run->schedule->algorithm);
+        banyan_plan_destroy(plan);
+        banyan_group_plans_destroy(plans);
+        banyan_topology_destroy(setup.topology);
     }
 }
 
@@ -165,6 +203,7 @@ int main(void)
         cmocka_unit_test(short_vectors_burden_a_slow_host_with_few_messages),
         cmocka_unit_test(of_short_plans_that_cost_alike_the_one_with_the_fewest_messages_is_taken),
         cmocka_unit_test(a_job_runs_what_the_planner_shows),
+        cmocka_unit_test(a_job_runs_what_the_library_plans),
         cmocka_unit_test(forest_runs_where_workers_are_idle),
     };
 

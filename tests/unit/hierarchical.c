@@ -2,7 +2,7 @@
 /* Nested rings: hierarchical and BlueConnect, shapes, and the search for the best shape. */
 #include <math.h>
 
-#include "algorithms/layers-abci.h"
+#include "algorithms/layers_abci.h"
 #include "core/alloc.h"
 #include "meaning.h"
 #include "networks.h"

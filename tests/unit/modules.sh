@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Holds every #include in src/ against src/modules.txt: a module may include its own headers, those of the modules
-# that its line names, system headers and <banyan/banyan.h>. The public header may include system headers only.
+# that its line names, system headers and <banyan/banyan.h>. The public header may include system headers only. File names are
+# snake_case.
 # Arguments: the source folder.
 set -u
 cd "$1" || exit 1
@@ -82,8 +83,17 @@ check_met_once() { # PATTERN FILE
     [ -z "$found" ] || complain "only $2 may hold '$1', but so do:" $found
 }
 
+# File names are snake_case.
+check_file_names() {
+    local file
+    while read -r file; do
+        complain "$file: file names are snake_case"
+    done < <(find src cli include -name '*.[ch]' | grep -vE '/[a-z][a-z0-9_]*\.[ch]$')
+}
+
 check_order
 check_sources
+check_file_names
 check_public_header
 check_table
 check_met_once '#include <jansson' src/core/json.c

@@ -166,6 +166,114 @@ TEST(auto_says_why_it_has_chosen)
     banyan_topology_destroy(topology);
 }
 
+static banyan_comparison *compare(const banyan_topology *topology, const char *algorithms, size_t bytes,
+                                  banyan_comparison_info *info)
+{
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_comparison *comparison;
+    banyan_error err;
+
+    config.algorithm = algorithms;
+    config.bytes = bytes;
+    if (banyan_comparison_create(topology, &config, &comparison, &err))
+        fail_msg("%s", err.text);
+    info->size = sizeof *info;
+    assert_int_equal(banyan_comparison_get_info(comparison, info, NULL), BANYAN_SUCCESS);
+    return comparison;
+}
+
+TEST(a_comparison_holds_what_a_plan_is_chosen_from)
+{
+    static const size_t sizes[] = {1 << 10, 64 << 10, 1 << 20, 0};
+    banyan_topology *topology = network("hosts:2+3");
+
+    for (int s = 0; s < 4; s++) {
+        banyan_comparison_info info;
+        banyan_comparison *comparison = compare(topology, NULL, sizes[s], &info);
+        banyan_plan *chosen = plan(topology, NULL, sizes[s]);
+        banyan_plan_info a = info_of(banyan_comparison_plan(comparison, info.chosen)), b = info_of(chosen);
+
+        assert_string_equal(a.algorithm, b.algorithm);
+        assert_string_equal(a.explanation, b.explanation);
+        for (int i = 0; i < info.plan_count; i++) {
+            banyan_plan_info at = info_of(banyan_comparison_plan(comparison, i));
+
+            assert_int_equal(at.why_not == NULL, i < info.applicable_count);
+            assert_int_equal(!banyan_plan_schedule(banyan_comparison_plan(comparison, i)),
+                             at.why_not != NULL);
+            if (i && !at.why_not)
+                assert_true(at.predicted_s >= info_of(banyan_comparison_plan(comparison, i - 1)).predicted_s);
+        }
+        assert_null(banyan_comparison_plan(comparison, info.plan_count));
+        assert_null(banyan_comparison_plan(comparison, -1));
+        banyan_plan_destroy(chosen);
+        banyan_comparison_destroy(comparison);
+    }
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_comparison_of_some_algorithms_says_which_do_not_apply)
+{
+    banyan_topology *topology = network("hosts:2+3");
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_comparison_info info;
+    banyan_comparison *comparison = compare(topology, "ring,swing,forest", 0, &info);
+    banyan_error err;
+
+    assert_int_equal(info.plan_count, 3);
+    assert_int_equal(info.applicable_count, 2);
+    assert_string_equal(info_of(banyan_comparison_plan(comparison, 2)).algorithm, "swing");
+    banyan_comparison_destroy(comparison);
+    comparison = compare(topology, "swing", 0, &info);
+    assert_int_equal(info.chosen, -1);
+    banyan_comparison_destroy(comparison);
+    config.algorithm = "ring,rong";
+    assert_int_equal(banyan_comparison_create(topology, &config, &comparison, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "no algorithm is named rong (did you mean ring?)");
+    assert_null(comparison);
+    assert_int_equal(banyan_comparison_create(NULL, NULL, &comparison, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "'topology' is NULL");
+    assert_int_equal(banyan_comparison_get_info(NULL, &info, &err), BANYAN_INVALID_ARGUMENT);
+    assert_null(banyan_comparison_plan(NULL, 0));
+    banyan_comparison_destroy(NULL);
+    banyan_topology_destroy(topology);
+}
+
+TEST(a_report_shows_the_plan_that_is_chosen)
+{
+    banyan_topology *topology = network("hosts:2+3");
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_report_config how = BANYAN_REPORT_CONFIG_INITIALIZER;
+    banyan_report_info info = {.size = sizeof info};
+    banyan_plan *chosen = plan(topology, NULL, 64 << 10);
+    banyan_error err;
+    char *text;
+
+    config.bytes = 64 << 10;
+    assert_int_equal(banyan_report_create(topology, &config, NULL, &text, &info, NULL), BANYAN_SUCCESS);
+    assert_int_equal(strncmp(text, "<!DOCTYPE html>", 15), 0);
+    assert_string_equal(info.algorithm, info_of(chosen).algorithm);
+    assert_true(info.predicted_s == info_of(chosen).predicted_s);
+    assert_true(info.bound_bytes_per_s == allreduce_bound(topology));
+    banyan_free(text);
+    banyan_plan_destroy(chosen);
+    how.format = "json";
+    config.algorithm = "ring";
+    assert_int_equal(banyan_report_create(topology, &config, &how, &text, NULL, NULL), BANYAN_SUCCESS);
+    assert_int_equal(text[0], '{');
+    banyan_free(text);
+    how.format = "pdf";
+    assert_int_equal(banyan_report_create(topology, NULL, &how, &text, NULL, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "the format 'pdf' is not html or json");
+    config.collective = "broadcast";
+    assert_int_equal(banyan_report_create(topology, &config, NULL, &text, NULL, &err), BANYAN_UNSUPPORTED);
+    CHECK_SAYS(err, "a report is about all-reduce alone");
+    assert_null(text);
+    assert_int_equal(banyan_report_create(NULL, NULL, NULL, &text, NULL, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "'topology' is NULL");
+    banyan_topology_destroy(topology);
+}
+
 TEST(a_schedule_shows_its_transfers)
 {
     banyan_topology *topology = network("ring:4");
@@ -692,6 +800,9 @@ int main(void)
         cmocka_unit_test(damage_lowers_the_bound),
         cmocka_unit_test(a_plan_reaches_the_bound_and_is_verified),
         cmocka_unit_test(auto_says_why_it_has_chosen),
+        cmocka_unit_test(a_comparison_holds_what_a_plan_is_chosen_from),
+        cmocka_unit_test(a_comparison_of_some_algorithms_says_which_do_not_apply),
+        cmocka_unit_test(a_report_shows_the_plan_that_is_chosen),
         cmocka_unit_test(a_schedule_shows_its_transfers),
         cmocka_unit_test(a_schedule_survives_a_file_and_every_export),
         cmocka_unit_test(a_prediction_has_a_time_for_each_transfer_at_any_size),

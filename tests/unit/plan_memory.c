@@ -15,7 +15,8 @@ static banyan_status use_everything(banyan_error *err)
     banyan_plan *plan = NULL;
     banyan_verdict *verdict = NULL;
     banyan_prediction *prediction = NULL;
-    char *text = NULL;
+    banyan_comparison *comparison = NULL;
+    char *text = NULL, *page = NULL;
     banyan_status status = banyan_topology_load("ring:3", &topology, err);
 
     config.algorithm = "ring";
@@ -32,7 +33,13 @@ static banyan_status use_everything(banyan_error *err)
             banyan_schedule_predict(banyan_plan_schedule(plan), damaged, 1 << 20, NULL, &prediction, err);
     if (!status)
         status = banyan_schedule_export(banyan_plan_schedule(plan), damaged, "trace", NULL, &text, err);
+    if (!status)
+        status = banyan_comparison_create(damaged, &config, &comparison, err);
+    if (!status)
+        status = banyan_report_create(damaged, &config, NULL, &page, NULL, err);
+    banyan_free(page);
     banyan_free(text);
+    banyan_comparison_destroy(comparison);
     banyan_prediction_destroy(prediction);
     banyan_verdict_destroy(verdict);
     banyan_plan_destroy(plan);

@@ -42,6 +42,50 @@ TEST(candidates_come_best_first_and_the_unapplicable_last)
     banyan_topology_destroy(t);
 }
 
+/* A plan of that many transfers on 8 full links, one connection on each. */
+static banyan_plan fake_plan(banyan_schedule *schedule, size_t transfers, double predicted_s)
+{
+    *schedule = (banyan_schedule){.transfer_count = transfers, .round_count = 4};
+    return (banyan_plan){.schedule = schedule,
+                         .predicted_s = predicted_s,
+                         .limits = {.bytes_per_s = 1e9, .full_links = 8, .crowd = 8}};
+}
+
+TEST(ties_within_half_a_percent_go_to_the_plan_with_the_fewest_transfers)
+{
+    banyan_schedule schedules[3];
+    banyan_plan plans[3] = {fake_plan(&schedules[0], 100, 1), fake_plan(&schedules[1], 40, 1.004),
+                            fake_plan(&schedules[2], 10, 1.006)};
+    banyan_problem problem = {.bytes = 1 << 20};
+
+    plans[0].limits.bytes_per_s = 1.1e9;
+    assert_int_equal(banyan_plan_best(&problem, plans, 3, NULL, NULL), 1);
+    plans[1].limits.crowd = 9; /* connections that meet are worse, however few */
+    assert_int_equal(banyan_plan_best(&problem, plans, 3, NULL, NULL), 0);
+    plans[1].limits.crowd = 8;
+    plans[0].schedule = NULL;
+    assert_int_equal(banyan_plan_best(&problem, plans, 3, NULL, NULL), 2);
+}
+
+TEST(a_list_of_algorithms_names_each_once)
+{
+    const banyan_algorithm **list;
+    banyan_error err;
+    int count;
+
+    assert_int_equal(banyan_plan_select("forest,ring,forest", &list, &count, NULL), 0);
+    assert_int_equal(count, 2);
+    assert_string_equal(list[0]->name, "forest");
+    banyan_free(list);
+    assert_int_equal(banyan_plan_select(NULL, &list, &count, NULL), 0);
+    assert_true(!list && count == banyan_algorithm_count());
+    assert_int_equal(banyan_plan_select(",", &list, &count, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "no algorithm is named");
+    assert_int_equal(banyan_plan_select("ring,rong", &list, &count, &err), BANYAN_INVALID_ARGUMENT);
+    CHECK_SAYS(err, "did you mean ring?");
+    assert_null(list);
+}
+
 TEST(a_patient_search_tries_variants_and_is_never_worse)
 {
     banyan_topology *t = load("torus:4x4");
@@ -68,6 +112,17 @@ TEST(efforts_have_names)
     assert_string_equal(banyan_effort_name(BANYAN_EFFORT_ESTIMATE), "estimate");
     assert_int_equal(banyan_effort_parse("hard", &effort, &err), BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "effort hard is not estimate, measure or patient");
+}
+
+TEST(each_step_of_the_effort_allows_more)
+{
+    for (int i = BANYAN_EFFORT_ESTIMATE; i < BANYAN_EFFORT_PATIENT; i++) {
+        const banyan_budget *less = banyan_effort_budget((banyan_effort)i);
+        const banyan_budget *more = banyan_effort_budget((banyan_effort)(i + 1));
+
+        assert_true(less->target_share < more->target_share && less->max_trees <= more->max_trees);
+        assert_true(less->lp_visits < more->lp_visits && less->move_visits < more->move_visits);
+    }
 }
 
 TEST(the_choice_is_explained_with_the_next_best_and_the_link_that_limits)
@@ -314,6 +369,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_come_best_first_and_the_unapplicable_last),
+        cmocka_unit_test(ties_within_half_a_percent_go_to_the_plan_with_the_fewest_transfers),
+        cmocka_unit_test(a_list_of_algorithms_names_each_once),
+        cmocka_unit_test(each_step_of_the_effort_allows_more),
         cmocka_unit_test(a_patient_search_tries_variants_and_is_never_worse),
         cmocka_unit_test(efforts_have_names),
         cmocka_unit_test(the_choice_is_explained_with_the_next_best_and_the_link_that_limits),

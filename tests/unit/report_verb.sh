@@ -22,7 +22,7 @@ grep -q '"measured_use"' report.html || complain 'the measured timeline is not i
 says 'ring.json: the trace is of another schedule' 2 hosts:2+3 --algo double-tree --trace ring.json
 says 'none.json: No such file' 2 hosts:2+3 --algo ring --trace none.json
 says 'no algorithm is named rng (did you mean ring?)' 2 hosts:2+3 --algo rng
-says '--algo names no algorithm' 2 hosts:2+3 --algo ,
+says 'no algorithm is named' 2 hosts:2+3 --algo ,
 says 'no algorithm applies: ' 2 hosts:2+3 --algo swing
 says 'name a network' 2
 

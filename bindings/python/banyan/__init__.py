@@ -32,7 +32,8 @@ from .errors import (
 )
 from .library import version_code as _code
 from .memory import empty
-from .planning import Bounds, Plan, Prediction, Schedule, Topology, Verdict, algorithms, bound, plan, verify
+from .planning import Bounds, Comparison, Plan, Prediction, Schedule, Topology, Verdict
+from .planning import algorithms, bound, compare, plan, verify
 from .train import Trainer
 
 __version__ = f"{_code // 10000}.{_code // 100 % 100}.{_code % 100}"
@@ -42,6 +43,7 @@ init = Communicator.init
 __all__ = [
     "Bounds",
     "Communicator",
+    "Comparison",
     "CudaError",
     "Error",
     "InProgress",
@@ -66,6 +68,7 @@ __all__ = [
     "VersionMismatch",
     "algorithms",
     "bound",
+    "compare",
     "empty",
     "init",
     "plan",

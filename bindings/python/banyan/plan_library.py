@@ -194,6 +194,17 @@ class PlanInfo(Structure):
         ("tree_searches", c_int64),
         ("max_flows", c_int64),
         ("solver_visits", c_int64),
+        ("why_not", c_char_p),
+    ]
+
+
+class ComparisonInfo(Structure):
+    FUNCTION = "banyan_comparison_get_info"
+    _fields_ = [
+        ("size", c_size_t),
+        ("plan_count", c_int),
+        ("applicable_count", c_int),
+        ("chosen", c_int),
     ]
 
 
@@ -269,6 +280,10 @@ declare(
         "banyan_plan_destroy": (None, c_void_p),
         "banyan_plan_schedule": (c_void_p, c_void_p),
         "banyan_plan_get_info": (c_int, c_void_p, POINTER(PlanInfo), _ERROR),
+        "banyan_comparison_create": (c_int, c_void_p, POINTER(PlanConfig), _OUT, _ERROR),
+        "banyan_comparison_destroy": (None, c_void_p),
+        "banyan_comparison_get_info": (c_int, c_void_p, POINTER(ComparisonInfo), _ERROR),
+        "banyan_comparison_plan": (c_void_p, c_void_p, c_int),
         "banyan_schedule_verify": (c_int, c_void_p, c_void_p, _OUT, _ERROR),
         "banyan_verify_text": (c_int, c_char_p, c_size_t, c_void_p, _OUT, _ERROR),
         "banyan_verdict_destroy": (None, c_void_p),

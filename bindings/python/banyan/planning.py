@@ -172,6 +172,9 @@ class Topology(_Handle):
     def plan(self, **config):
         return plan(self, **config)
 
+    def compare(self, **config):
+        return compare(self, **config)
+
     def __repr__(self):
         return f"<banyan.Topology {self.name}: {self.worker_count} workers, {self.link_count} links>"
 
@@ -309,9 +312,13 @@ class Plan(_Handle):
 
     _destroy = "banyan_plan_destroy"
 
-    def __init__(self, handle):
-        super().__init__(handle)
+    def __init__(self, handle, owner=None):
+        self._owner = owner  # a comparison's plan lives as long as the comparison
+        if owner is None:
+            super().__init__(handle)
+        self._handle = handle
         info = self._info(_c.PlanInfo)
+        self.why_not = _decode(info.why_not)  # in a comparison: why the algorithm does not apply
         self.algorithm, self.explanation = _decode(info.algorithm), _decode(info.explanation)
         key = _decode(info.variant_key)
         self.variant = {key: _decode(info.variant_value)} if key else {}
@@ -325,10 +332,34 @@ class Plan(_Handle):
 
     @property
     def schedule(self):
-        return Schedule(c_void_p(lib.banyan_plan_schedule(self._handle)), self)
+        """None in a comparison, where the algorithm does not apply."""
+        return None if self.why_not else Schedule(c_void_p(lib.banyan_plan_schedule(self._handle)), self)
 
     def __repr__(self):
+        if self.why_not:
+            return f"<banyan.Plan {self.algorithm}: does not apply>"
         return f"<banyan.Plan {self.algorithm}: {self.bytes} bytes in {self.predicted_s:.3g} s>"
+
+
+class Comparison(_Handle):
+    """The plans among which `banyan.plan` chooses: `plans`, the fastest first; `others`, which do not apply and say
+    `why_not`; `chosen`, one of the plans, or None."""
+
+    _destroy = "banyan_comparison_destroy"
+
+    def __init__(self, handle):
+        super().__init__(handle)
+        info = self._info(_c.ComparisonInfo)
+        every = [Plan(c_void_p(lib.banyan_comparison_plan(handle, i)), self) for i in range(info.plan_count)]
+        self.plans, self.others = every[: info.applicable_count], every[info.applicable_count :]
+        self._chosen = info.chosen
+
+    @property
+    def chosen(self):
+        return None if self._chosen < 0 else self.plans[self._chosen]
+
+    def __repr__(self):
+        return f"<banyan.Comparison of {len(self.plans)} plans>"
 
 
 class Verdict(_Handle):
@@ -406,6 +437,37 @@ def plan(
     algorithms, such as max_trees=16.
     """
     topology = _topology(network)
+    config = _plan_config(
+        bytes, algorithm, active, collective, root, effort, wisdom, executor, timeout, progress, parameters
+    )
+    return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)))
+
+
+def compare(
+    network,
+    bytes=None,
+    algorithms=None,
+    active=None,
+    collective=None,
+    root=0,
+    effort=None,
+    executor=None,
+    timeout=None,
+    progress=None,
+    **parameters,
+):
+    """A Comparison of the plans of all algorithms, or of those in a list of names."""
+    topology = _topology(network)
+    names = algorithms if algorithms is None or isinstance(algorithms, str) else ",".join(algorithms)
+    config = _plan_config(
+        bytes, names, active, collective, root, effort, None, executor, timeout, progress, parameters
+    )
+    return Comparison(Comparison._make(lib.banyan_comparison_create, topology._handle, byref(config)))
+
+
+def _plan_config(
+    bytes, algorithm, active, collective, root, effort, wisdom, executor, timeout, progress, parameters
+):
     config = _c.PlanConfig.begin()
     texts = [_text(text) for key, value in parameters.items() for text in (key.replace("_", "-"), value)]
     config.active, config.collective = _text(_workers(active)), _text(collective)
@@ -416,7 +478,7 @@ def plan(
     config.timeout_ms = _c.milliseconds(timeout)
     if progress:
         config.progress = _c.ProgressFunction(lambda _, done, all: progress(done, all))
-    return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)))
+    return config
 
 
 def algorithms():
@@ -438,6 +500,7 @@ def verify(text, topology=None):
 
 __all__ = [
     "Bounds",
+    "Comparison",
     "Plan",
     "Prediction",
     "Schedule",
@@ -445,6 +508,7 @@ __all__ = [
     "Verdict",
     "algorithms",
     "bound",
+    "compare",
     "plan",
     "verify",
 ]

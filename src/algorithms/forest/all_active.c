@@ -3,7 +3,7 @@
  * linear program weighs; elsewhere, and where the combs fall short, trees are peeled off one by one and then
  * flattened. Where that takes too many, as on cables between all pairs, trees of whole units do. */
 #include "algorithms/forest/parts.h"
-#include "algorithms/grid-trees.h"
+#include "algorithms/grid_trees.h"
 #include "core/alloc.h"
 #include "solve/cut/strength.h"
 #include "solve/net/effort.h"

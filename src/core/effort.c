@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/effort.c: the efforts, by name. Each step of the dial allows ten times the work of the one before;
+ * what was timed was planned patiently. */
+#include "core/effort.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    banyan_budget budget;
+} efforts[] = {{"estimate", {0.95, 64, 10000000, 10000000}},
+               {"measure", {0.99, 64, 100000000, 100000000}},
+               {"patient", {0.999, 64, 1000000000, 1000000000}},
+               {"timed", {0.999, 64, 1000000000, 1000000000}}};
+
+const banyan_budget *banyan_effort_budget(banyan_effort effort)
+{
+    return &efforts[effort].budget;
+}
+
+const char *banyan_effort_name(banyan_effort effort)
+{
+    return efforts[effort].name;
+}
+
+banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err)
+{
+    for (int i = 0; i < (int)(sizeof efforts / sizeof *efforts); i++)
+        if (!strcmp(text, efforts[i].name)) {
+            *out = (banyan_effort)i;
+            return BANYAN_SUCCESS;
+        }
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "effort %.40s is not estimate, measure or patient",
+                       text);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/effort.h: how hard a planner looks: one dial, as FFTW's users know it, and what it sets. */
+#ifndef BANYAN_CORE_EFFORT_H
+#define BANYAN_CORE_EFFORT_H
+
+#include "core/status.h"
+
+typedef enum {
+    BANYAN_EFFORT_ESTIMATE, /* every algorithm, judged by the walk */
+    BANYAN_EFFORT_MEASURE,  /* every algorithm, judged by the fluid simulator */
+    BANYAN_EFFORT_PATIENT,  /* and every variant of its settings */
+    BANYAN_EFFORT_TIMED     /* not predicted, but run on the real network; only wisdom has it */
+} banyan_effort;
+
+/* What one search for a plan may spend. Work is counted in visits (solve/net/work.h), not in time, so that
+ * every machine finds the same plan. */
+typedef struct {
+    double target_share; /* of the bound, at which a search is content */
+    int max_trees;       /* of a forest, unless its user says */
+    int64_t lp_visits;   /* of linear programs over cuts or trees */
+    int64_t move_visits; /* of moves that rebalance trees */
+} banyan_budget;
+
+const banyan_budget *banyan_effort_budget(banyan_effort effort);
+
+const char *banyan_effort_name(banyan_effort effort);
+banyan_status banyan_effort_parse(const char *text, banyan_effort *out, banyan_error *err);
+
+#endif
