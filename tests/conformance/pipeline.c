@@ -23,7 +23,7 @@ static const struct {
     {"dragonfly:5x2x2,global_gbps=40", 1.12},
     {"dgxh100:2", 1.12},
     {"nvl72", 1.19},
-    {"mi300x:2", 1.24},
+    {"mi300x:2", 1.25},
 };
 
 static double allowed_on(const char *spec)

@@ -171,7 +171,7 @@ static void bad_members_and_peers_are_refused(void **state)
     assert_int_equal(memory_transport->connect(g.ends[0], 0, 1, 1, 0, &err), BANYAN_INVALID_ARGUMENT);
     assert_int_equal(memory_transport->connect(g.ends[0], 1, 4097, 1, 0, &err), BANYAN_UNSUPPORTED);
     assert_int_equal(banyan_memory_hub_create(0, &hub, &err), BANYAN_INVALID_ARGUMENT);
-    assert_string_equal(err.text, "a group has 1 to 4096 members, not 0");
+    assert_string_equal(err.text, "a group has 1 to 16384 members, not 0");
     assert_int_equal(memory_transport->open(&(banyan_opening){3, 3, g.hub}, &end, &err),
                      BANYAN_INVALID_ARGUMENT);
     assert_null(end);
