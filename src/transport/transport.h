@@ -23,7 +23,7 @@
 #include "transport/board.h"
 
 #define BANYAN_TRANSPORT_MAX_MEMBERS 16384 /* members are nodes: ranks, relays and switches */
-#define BANYAN_TRANSPORT_MAX_STREAMS 4096 /* from one member to another */
+#define BANYAN_TRANSPORT_MAX_STREAMS 4096  /* from one member to another */
 
 typedef enum {
     BANYAN_REACH_PROCESS, /* threads of one process */
