@@ -144,8 +144,8 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     if (!status && set->rank == 0)
         status = bench_table_end(&t, began, &err);
     banyan_text_fini(&t.json);
-    /* Of ranks that were started here rank 0 tells it in the same words. A launcher may end the others when the first
-     * has failed, so there each tells it. */
+    /* Of ranks that were started here rank 0 tells it in the same words. A launcher may end the others when
+     * the first has failed, so there each tells it. */
     if (status && set->rank > 0 && id)
         return CLI_FAILED;
     if (status)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/tree.h: who is whose parent in the trees of a job: that along which descriptors travel and the control
- * tree.
+/* bootstrap/tree.h: who is whose parent in the trees of a job: that along which descriptors travel and the
+ * control tree.
  *
  *              0                 Ranks are numbered level by level, as in a heap: the children of rank r are
  *          /       \             fanout r + 1 to fanout r + fanout. Nobody keeps a table of the tree, and a

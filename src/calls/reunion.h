@@ -3,8 +3,8 @@
  * whom).
  *
  *             0                 Survivors are numbered anew, as each knows them, and the tree is that of
- *          /     \              bootstrap/tree.h: nobody has more than fan-out children, unless ranks differ in
- *         1       2             whom they know to be lost.
+ *          /     \              bootstrap/tree.h: nobody has more than fan-out children, unless ranks
+ *         1       2             differ in whom they know to be lost.
  *       /   \
  *      3     4                  rank r ── hello (JOIN) ──> parent ── WELCOME ──> rank r
  *

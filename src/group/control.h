@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/control.h: how the ranks of a group watch over each other, beside the data.
  *
- *               0                 The ranks form a tree (bootstrap/tree.h): each holds a connection to its parent
+ *               0                 The ranks form a tree (bootstrap/tree.h): each is connected to its parent
  *          /    |    \            and to its children, and has one thread that sleeps on them. What one says
  *         1     2     3           goes up to rank 0, the root, which tells all: that the group is over and
  *       / | \   |                 why, that a rank is gone, plans. A connection that ends is a rank that is

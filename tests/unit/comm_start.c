@@ -261,7 +261,7 @@ TEST(every_launcher_is_recognised)
     }
 }
 
-/* torchrun's c10d backend has its store at any free port, and the one after it may be somebody's connection. */
+/* torchrun's c10d backend has its store at any free port, and the one after it may be somebody's. */
 TEST(ranks_do_not_meet_at_ports_that_the_system_gives_away)
 {
     static const char *const ports[] = {"MASTER_PORT=32767", "MASTER_PORT=59973", "MASTER_PORT=65535"};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/scale.c: the formulas of docs/scale.md, counted message by message up to 16,384 ranks. A network that only
- * counts carries what the protocols send: who sends to whom is the library's own arithmetic (bootstrap/tree.h). The code
- * that sends is counted in unit/store, unit/control and unit/reunion, with as many ranks as fit into a process. */
+/* tests/unit/scale.c: the formulas of docs/scale.md, counted message by message up to 16,384 ranks. A network
+ * that only counts carries what the protocols send: who sends to whom is the library's own arithmetic
+ * (bootstrap/tree.h). The code that sends is counted in unit/store, unit/control and unit/reunion, with as
+ * many ranks as fit into a process. */
 #include "test.h"
 
 #include "bootstrap/card.h"
@@ -199,8 +200,8 @@ TEST(those_below_a_tenth_that_dies_find_refuges_with_64_connections_at_most)
 
 /* ---- Memory. */
 
-/* What a rank keeps of each other: its descriptor, its member of the control tree with six flags and two times, its node,
- * and where it listens. */
+/* What a rank keeps of each other: its descriptor, its member of the control tree with six flags and two
+ * times, its node, and where it listens. */
 TEST(a_rank_keeps_about_a_kilobyte_of_each_other)
 {
     size_t bytes = sizeof(banyan_card) + sizeof(member) + 6 + 2 * sizeof(int64_t) + 2 * sizeof(int) +
