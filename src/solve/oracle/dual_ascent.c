@@ -21,6 +21,10 @@
 #include "solve/net/work.h"
 #include "solve/oracle/closure.h"
 
+#define MOST_JOINED 400 /* nodes that add: the network of ways has an arc for each two of them */
+
+#define ROOTS 4 /* to begin with, at most */
+
 banyan_status banyan_dual_ascent_init(banyan_dual_ascent *a, const banyan_graph *graph, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
@@ -130,4 +134,118 @@ banyan_wide banyan_dual_ascent_from(banyan_dual_ascent *a, const int64_t *price,
         }
     }
     return sum;
+}
+
+/* Cables without a price join nodes to parts; between those that hold active nodes a tree takes as many
+ * cables as there are, less one, and each costs the least price or more. */
+static banyan_wide bound_of_parts(banyan_dual_ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    int *top = a->stack, parts = 0;
+    int64_t least = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < graph->arc_count; i++)
+        if (price[i] == 0)
+            top[banyan_graph_find_top(top, graph->arcs[i].src)] =
+                banyan_graph_find_top(top, graph->arcs[i].dst);
+        else
+            least = least == 0 || price[i] < least ? price[i] : least;
+    memset(a->in, 0, (size_t)graph->node_count);
+    for (int i = 0; i < graph->active_count; i++) {
+        int part = banyan_graph_find_top(top, graph->active[i]);
+
+        parts += !a->in[part];
+        a->in[part] = 1;
+    }
+    return (banyan_wide)least * (parts - 1);
+}
+
+/* One tree serves both ways, and any active node can be its root; which one is the best to begin with is not
+ * known. */
+static banyan_wide bound_of_trees(banyan_dual_ascent *a, const int64_t *price)
+{
+    const banyan_graph *graph = a->graph;
+    banyan_wide best = bound_of_parts(a, price);
+    int step = (graph->active_count + ROOTS - 1) / ROOTS;
+
+    for (int i = 0; i < graph->active_count; i += step) {
+        banyan_wide sum = banyan_dual_ascent_from(a, price, graph->active[i], 0);
+
+        if (sum < 0)
+            return -1;
+        best = sum > best ? sum : best;
+    }
+    return 2 * best;
+}
+
+static int count_adders(const banyan_graph *graph)
+{
+    int count = 0;
+
+    for (int v = 0; v < graph->node_count; v++)
+        count += (graph->role[v] & BANYAN_NODE_ADDS) != 0;
+    return count;
+}
+
+static banyan_status bound_of_ways(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                   banyan_error *err)
+{
+    banyan_closure closure;
+    banyan_graph *ways = NULL;
+    int64_t *cost = NULL;
+    banyan_status status = banyan_closure_init(&closure, graph, BANYAN_NODE_ADDS, err);
+
+    if (status)
+        return status;
+    banyan_closure_measure(&closure, price);
+    status = banyan_closure_graph(&closure, &ways, err);
+    if (!status) {
+        cost = banyan_alloc((size_t)ways->arc_count, sizeof *cost);
+        status = cost ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    }
+    if (!status) {
+        banyan_closure_costs(&closure, ways, cost);
+        status = banyan_dual_ascent_bound(ways, cost, out, err);
+    }
+    banyan_graph_destroy(ways);
+    banyan_free(cost);
+    banyan_closure_fini(&closure);
+    return status;
+}
+
+banyan_status banyan_dual_ascent_bound(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                       banyan_error *err)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    banyan_dual_ascent a;
+    banyan_status status;
+
+    if (banyan_graph_has_forwarders(graph) && banyan_graph_has_even_prices(graph, price) &&
+        count_adders(graph) <= MOST_JOINED)
+        return bound_of_ways(graph, price, out, err);
+    status = banyan_dual_ascent_init(&a, graph, err);
+    *out = -1;
+    if (!status && banyan_graph_has_even_prices(graph, price)) {
+        *out = bound_of_trees(&a, price);
+        goto out;
+    }
+    for (int v = 0; !status && v < graph->node_count; v++) {
+        banyan_wide sum;
+
+        if ((graph->role[v] & both) != both)
+            continue;
+        sum = banyan_dual_ascent_from(&a, price, v, 1);
+        if (sum >= 0) {
+            banyan_wide down = banyan_dual_ascent_from(&a, price, v, 0);
+
+            sum = down < 0 ? -1 : sum + down;
+        }
+        if (sum >= 0 && (*out < 0 || sum < *out))
+            *out = sum;
+    }
+out:
+    banyan_dual_ascent_fini(&a);
+    return status;
 }

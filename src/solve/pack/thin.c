@@ -108,6 +108,22 @@ banyan_status banyan_thin_make_pairs(const banyan_graph *graph, banyan_pair_pack
     return status;
 }
 
+banyan_status banyan_thin_add_pairs(banyan_pair_packing *packing, const banyan_pair_packing *other,
+                                    banyan_error *err)
+{
+    list l = {0};
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (size_t t = 0; !status && t < packing->trees.tree_count; t++)
+        status = add_tree(&l, packing, t, packing->weight[t], err);
+    for (size_t t = 0; !status && t < other->trees.tree_count; t++)
+        status = add_tree(&l, other, t, 0, err);
+    if (!status)
+        take_list(packing, &l);
+    list_fini(&l);
+    return status;
+}
+
 banyan_status banyan_thin_keep_heaviest(int pair_limit, banyan_pair_packing *packing, banyan_error *err)
 {
     list l = {0};
@@ -126,5 +142,158 @@ banyan_status banyan_thin_keep_heaviest(int pair_limit, banyan_pair_packing *pac
     if (!status)
         take_list(packing, &l);
     list_fini(&l);
+    return status;
+}
+
+typedef struct {
+    const banyan_graph *graph;
+    const banyan_pair_packing *packing;
+    size_t count;  /* of pairs */
+    banyan_lp *lp; /* rows: arcs, and what all weigh */
+    double unit;
+    int *row;
+    double *value, *used, *weight;
+} scale;
+
+static void scale_fini(scale *s)
+{
+    banyan_lp_destroy(s->lp);
+    banyan_free(s->row);
+    banyan_free(s->value);
+    banyan_free(s->used);
+    banyan_free(s->weight);
+}
+
+static banyan_status make_program(scale *s, double least, banyan_error *err)
+{
+    int arcs = s->graph->arc_count;
+    double *lower = banyan_alloc((size_t)arcs + 1, sizeof *lower),
+           *upper = banyan_alloc((size_t)arcs + 1, sizeof *upper);
+    banyan_status status = lower && upper ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < arcs; i++) {
+        lower[i] = -1e300;
+        upper[i] = (double)s->graph->arcs[i].capacity / s->unit;
+    }
+    if (!status) {
+        lower[arcs] = least / s->unit;
+        upper[arcs] = 1e300;
+        status = banyan_lp_create(arcs + 1, lower, upper, &s->lp, err);
+    }
+    banyan_free(lower);
+    banyan_free(upper);
+    return status;
+}
+
+static void add_pair(scale *s, size_t pair)
+{
+    const banyan_trees *trees = &s->packing->trees;
+    int count = 0;
+
+    for (size_t a = banyan_trees_arcs_begin(trees, 2 * pair);
+         a < banyan_trees_arcs_close(trees, 2 * pair + 1); a++) {
+        if (s->used[trees->arcs[a]] == 0)
+            s->row[count++] = trees->arcs[a];
+        s->used[trees->arcs[a]]++;
+    }
+    for (int i = 0; i < count; i++) {
+        s->value[i] = s->used[s->row[i]];
+        s->used[s->row[i]] = 0;
+    }
+    s->row[count] = s->graph->arc_count;
+    s->value[count++] = 1;
+    banyan_lp_add_column(s->lp, 0, count, s->row, s->value);
+}
+
+static banyan_status scale_init(scale *s, double least, banyan_error *err)
+{
+    size_t entries = (size_t)(s->graph->arc_count + 1);
+    banyan_status status;
+
+    s->count = s->packing->trees.tree_count / 2;
+    s->row = banyan_alloc(entries, sizeof *s->row);
+    s->value = banyan_alloc(entries, sizeof *s->value);
+    s->used = banyan_alloc(entries, sizeof *s->used);
+    s->weight = banyan_alloc(s->count + 1, sizeof *s->weight);
+    if (!s->row || !s->value || !s->used || !s->weight)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < s->graph->arc_count; i++)
+        s->unit = fmax(s->unit, (double)s->graph->arcs[i].capacity);
+    status = make_program(s, least, err);
+    for (size_t k = 0; !status && k < s->count; k++) {
+        add_pair(s, k);
+        s->weight[k] = s->packing->weight[2 * k];
+    }
+    return status;
+}
+
+static size_t count_weights(const scale *s)
+{
+    size_t count = 0;
+
+    for (size_t k = 0; k < s->count; k++)
+        count += s->weight[k] > 0;
+    return count;
+}
+
+static banyan_status weigh(scale *s, banyan_error *err)
+{
+    banyan_status status = banyan_lp_solve(s->lp, err);
+
+    for (size_t k = 0; !status && k < s->count; k++) {
+        double value = banyan_lp_values(s->lp)[k] * s->unit;
+
+        s->weight[k] = value > LEAST_WEIGHT * s->packing->total ? value : 0;
+    }
+    return status;
+}
+
+/* Pairs that weigh nothing stay out, the others carry what they can. */
+static banyan_status weigh_most(scale *s, banyan_error *err)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        banyan_lp_set_cost(s->lp, (int)k, 1);
+        if (!(s->weight[k] > 0))
+            banyan_lp_bound_column(s->lp, (int)k, 0, 0);
+    }
+    return weigh(s, err);
+}
+
+static void take_scale(const scale *s, banyan_pair_packing *packing)
+{
+    packing->total = 0;
+    for (size_t k = 0; k < s->count; k++) {
+        packing->weight[2 * k] = packing->weight[2 * k + 1] = s->weight[k];
+        packing->total += s->weight[k];
+    }
+}
+
+/* The lightest pairs, that many of those that weigh something, weigh nothing. */
+static void drop_lightest(scale *s, size_t count)
+{
+    for (; count > 0; count--) {
+        size_t lightest = s->count;
+
+        for (size_t k = 0; k < s->count; k++)
+            if (s->weight[k] > 0 && (lightest == s->count || s->weight[k] < s->weight[lightest]))
+                lightest = k;
+        s->weight[lightest] = 0;
+    }
+}
+
+banyan_status banyan_thin_out(const banyan_graph *graph, int pair_limit, banyan_pair_packing *packing,
+                              banyan_error *err)
+{
+    scale s = {.graph = graph, .packing = packing};
+    banyan_status status = scale_init(&s, 0, err);
+    size_t limit = (size_t)pair_limit;
+
+    for (size_t count = s.count; !status && (count = count_weights(&s)) > limit;) {
+        drop_lightest(&s, (count - limit + 2) / 3);
+        status = weigh_most(&s, err);
+    }
+    if (!status)
+        take_scale(&s, packing);
+    scale_fini(&s);
     return status;
 }
