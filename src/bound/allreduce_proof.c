@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/allreduce_proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum:
- *
- * Workers behind switches that only forward are soon judged (solve/cut/pods.h). Else nodes that free cables
- * join are one node. Then prices on links at workers alone are soon judged, too
- * (solve/cut/endpoint_service.h), else
+/* bound/allreduce_proof.c: what prices prove. Whatever trees a byte takes, they cost at least some sum. Nodes
+ * that free cables join are one node, and so are idle nodes that do the same at the same prices; then
  *
  *   no idle node adds                  a minimum spanning tree, through forwarders
  *   few active or few idle nodes       the cheapest trees, of all sets of helpers
- *   else, prices equal both ways       a dual ascent (asymmetric links: in the mean network,
- *                                      solve/presolve/symmetrise.h)
- *   else, or where that is not enough  cuts, weighed by a linear program
+ *   else                               cuts, weighed by a linear program; or the cheapest trees, by branch
+ *                                      and bound
  *
- * The last two may prove less than is true, never more. */
+ * The last may prove less than is true, never more. */
 #include <math.h>
 
 #include "bound/allreduce.h"
 #include "bound/network.h"
 #include "core/alloc.h"
-#include "solve/cut/endpoint_service.h"
-#include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/oracle/branch_and_bound.h"
-#include "solve/oracle/dual_ascent.h"
 #include "solve/oracle/spanning.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/pack/tree_columns.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
-#include "solve/presolve/symmetrise.h"
 
 #define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
 #define WHOLE 1e-7  /* and by which a whole number may */
@@ -129,39 +121,6 @@ static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const in
     return status;
 }
 
-static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
-                                banyan_wide *out, banyan_error *err);
-
-/* Asymmetric links, but prices equal: as in the mean network. -1 where they are not. */
-static banyan_status cost_in_mean(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
-                                  banyan_wide *out, banyan_error *err)
-{
-    banyan_symmetrised mean;
-    int64_t *even = NULL;
-    banyan_status status = banyan_symmetrised_make(graph, BANYAN_EVEN_MEAN, &mean, err);
-    int arcs = !status && mean.graph ? mean.graph->arc_count : 0, is_alike = 1;
-
-    *out = -1;
-    if (arcs) {
-        even = banyan_alloc((size_t)arcs, sizeof *even);
-        status = even ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    }
-    for (int i = 0; even && i < arcs; i++)
-        even[i] = -1;
-    for (int i = 0; even && i < graph->arc_count; i++)
-        for (int way = 0; way < 2; way++) {
-            int arc = way ? mean.graph->arcs[mean.arc[i]].twin : mean.arc[i];
-
-            is_alike &= even[arc] < 0 || even[arc] == price[i];
-            even[arc] = price[i];
-        }
-    if (even && is_alike)
-        status = least_cost(mean.graph, even, hoped, out, err);
-    banyan_free(even);
-    banyan_symmetrised_fini(&mean);
-    return status;
-}
-
 /* The least that a reduce tree and a broadcast tree with one root cost together, over all roots; where it
  * cannot be told, something less, but as much as is hoped for if that can be proven. */
 static banyan_status least_cost(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
@@ -169,21 +128,11 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
 {
     banyan_wide other;
     int exact;
-    banyan_status status;
+    banyan_status status = cost_of_trees(graph, price, &exact, out, err);
 
-    *out = banyan_endpoint_service_cost(graph, price);
-    if (*out > 0 && *out >= hoped)
-        return BANYAN_SUCCESS;
-    status = cost_of_trees(graph, price, &exact, out, err);
     if (status || exact)
         return status;
     *out = -1;
-    if (!graph->symmetric)
-        status = cost_in_mean(graph, price, hoped, out, err);
-    else if (banyan_graph_has_even_prices(graph, price))
-        status = banyan_dual_ascent_bound(graph, price, out, err);
-    if (status || (*out > 0 && *out >= hoped))
-        return status;
     status = cost_by_search(graph, price, hoped, out, err);
     if (status || (*out > 0 && *out >= hoped))
         return status;
@@ -244,22 +193,17 @@ static banyan_wide least_wanted(double cost)
     return (banyan_wide)fmax(floor(cost * (1 - HOPED)), ceil(cost * (1 - WHOLE)));
 }
 
-banyan_status banyan_allreduce_prove(const banyan_graph *graph, const int64_t *price, double hoped,
-                                     banyan_fraction *fraction, double *value, banyan_error *err)
+banyan_status banyan_allreduce_prove(const banyan_graph *graph, double hoped, banyan_allreduce_bound *bound,
+                                     banyan_error *err)
 {
-    banyan_wide worth = banyan_tree_packing_value(graph, price, 1), cost = 0, by_cells = 0, wanted;
-    banyan_status status;
+    banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1),
+                wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
+    banyan_status status = least_cost_of_merged(graph, bound->price, wanted, &bound->cost, err);
 
-    wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
-    status = banyan_pods_cost(graph, price, &by_cells, err);
-    if (!status && (by_cells < wanted || wanted <= 0))
-        status = least_cost_of_merged(graph, price, wanted, &cost, err);
-    cost = by_cells > cost ? by_cells : cost;
     if (status)
         return status;
-    if (cost <= 0)
+    if (bound->cost <= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
-    *fraction = banyan_fraction_make(worth, cost);
-    *value = (double)worth / (double)cost;
+    banyan_allreduce_set_value(graph, bound);
     return BANYAN_SUCCESS;
 }

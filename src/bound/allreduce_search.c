@@ -21,17 +21,16 @@ static const struct {
 } most[] = {{30, 400, 400000}, {100, 1000, 4000000}};
 
 /* What a packing says is not taken on trust. */
-static banyan_status take_prices(const banyan_graph *graph, const int64_t *price, double hoped,
+static banyan_status take_prices(const banyan_graph *graph, int64_t *price, double hoped,
                                  banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_fraction fraction;
-    double value;
-    banyan_status status = banyan_allreduce_prove(graph, price, hoped, &fraction, &value, err);
+    banyan_allreduce_bound lower = {.price = price};
+    banyan_status status = banyan_allreduce_prove(graph, hoped, &lower, err);
 
-    if (!status && value < out->value) {
-        out->value = value;
-        out->fraction = fraction;
+    if (!status && lower.value < out->value) {
         memcpy(out->price, price, (size_t)graph->arc_count * sizeof *price);
+        out->cost = lower.cost;
+        banyan_allreduce_set_value(graph, out);
     }
     return status;
 }
@@ -53,7 +52,10 @@ static banyan_status lower_by_trees(const banyan_graph *graph, int effort, banya
     if (status)
         return status;
     problem.context = oracle;
-    status = banyan_oracle_allow_search(oracle, effort, err);
+    if (effort)
+        status = banyan_oracle_allow_search(oracle, effort, err);
+    else
+        problem.oracle = banyan_oracle_tree;
     if (!status)
         status = banyan_tree_packing_solve(graph, &problem, &packing, err);
     banyan_oracle_destroy(oracle);
@@ -84,7 +86,6 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
     if (out->value < division.bound_value) {
         memcpy(division.price, out->price, (size_t)graph->arc_count * sizeof *out->price);
         division.bound_value = out->value;
-        division.bound = out->fraction;
     }
     status = banyan_pair_packing_by_columns(graph, &problem, &division, &packing, err);
     banyan_split_fini(&division);
@@ -100,12 +101,11 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
 banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
                                                banyan_allreduce_bound *out, banyan_error *err)
 {
-    if (out->value <= out->reached * (1 + SAME) || graph->node_count > most[patient].nodes ||
-        graph->arc_count > most[patient].arcs)
+    int is_small = graph->node_count <= most[patient].nodes && graph->arc_count <= most[patient].arcs,
+        effort = banyan_network_is_searched(graph) ? 0 : most[patient].effort;
+
+    if (out->value <= out->reached * (1 + SAME) || (effort && !is_small) || !banyan_graph_has_helpers(graph))
         return BANYAN_SUCCESS;
-    if (graph->symmetric && banyan_graph_has_idle_adders(graph))
-        return lower_by_trees(graph, most[patient].effort, out, err);
-    if (!graph->symmetric && patient && banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
-        return lower_by_pairs(graph, most[patient].effort, out, err);
-    return BANYAN_SUCCESS;
+    return graph->symmetric ? lower_by_trees(graph, effort, out, err)
+                            : lower_by_pairs(graph, effort, out, err);
 }

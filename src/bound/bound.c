@@ -13,7 +13,7 @@
 #include "core/gcd.h"
 #include "topology/scale.h"
 
-#define ROUNDED 1e-6
+#define ROUNDED 1e-6 /* share by which a proof may miss a bound: whole numbers in place of doubles */
 #define TIGHT                                                                                                \
     1e-6 /* share by which a packing may fall short of a bound that it reaches: it is one of doubles */
 
@@ -120,25 +120,6 @@ static banyan_certificate_kind kind_of_prices(const banyan_certificate *c)
     return c->part_count == 2 ? BANYAN_CERTIFICATE_CUT : BANYAN_CERTIFICATE_PARTITION;
 }
 
-/* Where only cuts can prove the prices, they come to the bound but for roundings: it then is what they
- * prove. */
-static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
-                                         banyan_error *err)
-{
-    banyan_fraction fraction;
-    double value;
-    banyan_status status;
-
-    if (graph->symmetric || !banyan_graph_has_helpers(graph) || banyan_network_is_searched(graph))
-        return BANYAN_SUCCESS;
-    status = banyan_allreduce_prove(graph, found->price, found->value, &fraction, &value, err);
-    if (!status && value > found->value && value <= found->value * (1 + ROUNDED)) {
-        found->value = value;
-        found->fraction = fraction;
-    }
-    return status;
-}
-
 /* What prices of arcs that prove this value come to, as a rate with its certificate. */
 static void set_by_prices(const banyan_graph *graph, const int64_t *price, banyan_fraction fraction,
                           double value, banyan_rate *rate)
@@ -154,6 +135,50 @@ static void set_by_prices(const banyan_graph *graph, const int64_t *price, banya
     banyan_rate_set(rate, graph, fraction, value * banyan_graph_rounding(graph, price, 1));
 }
 
+/* A single narrow cable is one proof; other cables are just as narrow if the bound stays when they count as
+ * much. People want to hear of all of them. */
+static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bound *found, banyan_error *err)
+{
+    banyan_allreduce_bound both = *found;
+    int single = -1;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        if (found->price[i] && banyan_graph_cable(graph, i) == i) {
+            if (single >= 0)
+                return BANYAN_SUCCESS;
+            single = i;
+        }
+    for (int i = 0; single >= 0 && i < graph->arc_count; i++) {
+        int twin = graph->arcs[i].twin;
+        banyan_status status;
+
+        if (found->price[i] || twin < i || graph->arcs[i].capacity != graph->arcs[single].capacity)
+            continue;
+        found->price[i] = found->price[twin] = found->price[single];
+        status = banyan_allreduce_prove(graph, found->value, &both, err);
+        if (status)
+            return status;
+        if (both.value > found->value * (1 + ROUNDED))
+            found->price[i] = found->price[twin] = 0;
+        else
+            found->cost = both.cost;
+    }
+    banyan_allreduce_set_value(graph, found);
+    return BANYAN_SUCCESS;
+}
+
+/* What a smaller network proves, prices of this one may prove but for roundings: then it is what they do. */
+static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
+                                         banyan_error *err)
+{
+    banyan_allreduce_bound proven = *found;
+    banyan_status status = banyan_allreduce_prove(graph, found->value, &proven, err);
+
+    if (!status && proven.value > found->value && proven.value <= found->value * (1 + ROUNDED))
+        *found = proven;
+    return status;
+}
+
 static banyan_status solve(const banyan_graph *graph, int patient, banyan_allreduce_bound *found,
                            banyan_error *err)
 {
@@ -161,7 +186,11 @@ static banyan_status solve(const banyan_graph *graph, int patient, banyan_allred
 
     if (!status && patient)
         status = banyan_allreduce_lower_by_search(graph, 1, found, err);
-    return status ? status : take_what_is_proven(graph, found, err);
+    if (!status && graph->symmetric && !banyan_graph_all_active(graph))
+        status = name_equals(graph, found, err);
+    if (!status && banyan_graph_has_helpers(graph))
+        status = take_what_is_proven(graph, found, err);
+    return status;
 }
 
 /* effort: 0 the rate alone, 1 with cuts that prove it, 2 patiently. */
@@ -268,16 +297,21 @@ banyan_status banyan_bound_search(const banyan_topology *topology, const int *ac
 /* ---- What certificates prove. */
 
 /* By the cuts in one pass, or by a search where there are none. */
-static banyan_status prove_prices(const banyan_graph *graph, const int64_t *price, const banyan_rate *claimed,
+static banyan_status prove_prices(const banyan_graph *graph, int64_t *price, const banyan_rate *claimed,
                                   int is_large, banyan_fraction *fraction, double *value, banyan_error *err)
 {
     const banyan_certificate *c = &claimed->certificate;
+    banyan_allreduce_bound proven = {.price = price};
+    banyan_status status;
 
     if (c->family.count)
         return banyan_check_allreduce(graph, price, &c->reduce, &c->family, fraction, value, err);
-    return is_large ? banyan_large_prove(graph, price, fraction, value, err)
-                    : banyan_allreduce_prove(graph, price, claimed->bytes_per_s / graph->unit, fraction,
-                                             value, err);
+    if (is_large)
+        return banyan_large_prove(graph, price, fraction, value, err);
+    status = banyan_allreduce_prove(graph, claimed->bytes_per_s / graph->unit, &proven, err);
+    *fraction = proven.fraction;
+    *value = proven.value;
+    return status;
 }
 
 /* The same cuts, as they are written. */

@@ -47,16 +47,18 @@ void banyan_staged_fini(banyan_staged *staged)
     staged->price = NULL;
 }
 
-banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, int64_t *price,
                                   double *value, int *proven, banyan_error *err)
 {
+    banyan_allreduce_bound bound = {.price = price};
     banyan_wide num, den;
-    banyan_fraction fraction;
     banyan_status status;
 
     if (stages == BANYAN_STAGES_PIPELINED) { /* the all-reduce bound, which knows more kinds of networks */
         *proven = 1;
-        return banyan_allreduce_prove(graph, price, 0, &fraction, value, err);
+        status = banyan_allreduce_prove(graph, 0, &bound, err);
+        *value = bound.value;
+        return status;
     }
     status = banyan_pair_prices_check_stages(graph, stages, price, &num, &den, proven, err);
     if (!status)
@@ -65,7 +67,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
 }
 
 /* Keeps prices of stages that prove the sum of chi; others say nothing. */
-static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages, int64_t *price,
                                 banyan_staged *out, banyan_error *err)
 {
     size_t rows = (size_t)graph->arc_count * (stages == BANYAN_STAGES_PIPELINED ? 1 : 2);
@@ -106,7 +108,7 @@ static banyan_status by_coupled(const banyan_graph *graph, banyan_stages stages,
 {
     banyan_pair_packing_problem problem = {.stages = stages, .tolerance = 1e-9, .round_limit = 1000};
     banyan_pair_packing packing;
-    banyan_status status = banyan_pair_packing_solve(graph, &problem, &packing, err);
+    banyan_status status = banyan_pair_packing_by_columns(graph, &problem, NULL, &packing, err);
 
     if (status)
         return status;

@@ -24,7 +24,7 @@ void banyan_staged_fini(banyan_staged *staged);
 
 /* What prices of stages prove: no sum of chi passes *value. *proven is 0 where the cheapest trees were not
  * searched fully. */
-banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, const int64_t *price,
+banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stages, int64_t *price,
                                   double *value, int *proven, banyan_error *err);
 
 /* Stages by name: pipelined, sequential, overlap. */

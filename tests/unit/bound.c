@@ -132,7 +132,7 @@ static void check_stages(const reference *ref)
         banyan_pair_packing_problem problem = {.stages = stages[i], .tolerance = 1e-9, .round_limit = 500};
         banyan_pair_packing packing;
 
-        if (banyan_pair_packing_solve(graph, &problem, &packing, &err))
+        if (banyan_pair_packing_by_columns(graph, &problem, NULL, &packing, &err))
             fail_msg("%s: %s", ref->name, err.text);
         CHECK_RATE(ref->name, keys[i], packing.bound_value * graph->unit, reference_rate(ref, keys[i]));
         CHECK_RATE(ref->name, keys[i], packing.total * graph->unit, reference_rate(ref, keys[i]));

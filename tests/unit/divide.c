@@ -7,15 +7,11 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
-#include "solve/cut/entropy_split.h"
-#include "solve/cut/local_bounds.h"
-#include "solve/cut/scarce_regions.h"
 #include "solve/cut/split.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/round/branch_moves.h"
 #include "solve/round/rebalance.h"
 #include "solve/round/subtree_moves.h"
-#include "solve/start/equal_pairs.h"
 #include "solve/start/grown_pairs.h"
 #include "solve/start/pair_tools.h"
 
@@ -137,50 +133,6 @@ TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
     }
 }
 
-TEST(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth)
-{
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        banyan_random random = {seed};
-        banyan_graph *graph = random_switched(&random, NODES, seed <= 40 ? 0 : 4);
-        banyan_pair_packing_problem problem = {
-            .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
-        banyan_pair_packing packing;
-
-        assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-        check_packing(graph, &packing, seed);
-        if (packing.total < packing.bound_value * 0.999 || packing.total > packing.bound_value * (1 + 1e-6))
-            fail_msg("seed %d: %.9g of %.9g", (int)seed, packing.total, packing.bound_value);
-        banyan_pair_packing_fini(&packing);
-        problem.depth_limit = 4;
-        assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-        if (check_packing(graph, &packing, seed) > 4)
-            fail_msg("seed %d: deeper than 4 hops", (int)seed);
-        assert_true(packing.total > packing.bound_value / 2);
-        banyan_pair_packing_fini(&packing);
-        banyan_graph_destroy(graph);
-    }
-}
-
-/* Five nodes in a row: from the middle it is two hops to the ends, and no root has fewer. */
-TEST(a_limit_that_no_root_can_keep_is_what_the_best_root_needs)
-{
-    const int src[] = {0, 1, 1, 2, 2, 3, 3, 4}, dst[] = {1, 0, 2, 1, 3, 2, 4, 3};
-    const double capacity[] = {3, 1, 2, 5, 3, 3, 1, 4};
-    unsigned char role[] = {7, 7, 7, 7, 7};
-    banyan_graph_input input = {5, role, 8, src, dst, capacity, NULL};
-    banyan_pair_packing_problem problem = {
-        .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = 1};
-    banyan_pair_packing packing;
-    banyan_graph *graph;
-
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    assert_int_equal(banyan_pair_packing_solve(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-    assert_int_equal(check_packing(graph, &packing, 0), 2);
-    assert_true(fabs(packing.total - 1) < 1e-6 && fabs(packing.bound_value - 1) < 1e-6);
-    banyan_pair_packing_fini(&packing);
-    banyan_graph_destroy(graph);
-}
-
 static banyan_pair_packing grow(const banyan_graph *graph, int pairs, int depth_limit)
 {
     banyan_pair_packing packing = {0};
@@ -249,110 +201,17 @@ TEST(cuts_and_columns_agree_behind_forwarders)
         banyan_graph *graph = random_switched(&random, NODES, 2 + (int)(seed % 6));
         banyan_pair_packing_problem problem = {
             .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000};
-        banyan_pair_packing by_cuts, by_columns;
+        banyan_pair_packing by_columns;
+        banyan_split by_cuts;
 
-        assert_int_equal(banyan_pair_packing_by_cuts(graph, &problem, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find_soon(graph, 1e-9, &by_cuts, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_pair_packing_by_columns(graph, &problem, NULL, &by_columns, NULL),
                          BANYAN_SUCCESS);
         if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
             fail_msg("seed %d: cuts say %.9g, trees weigh %.9g", (int)seed, by_cuts.bound_value,
                      by_columns.total);
-        banyan_pair_packing_fini(&by_cuts);
+        banyan_split_fini(&by_cuts);
         banyan_pair_packing_fini(&by_columns);
-        banyan_graph_destroy(graph);
-    }
-}
-
-static size_t count_pairs(const banyan_pair_packing *packing)
-{
-    size_t count = 0;
-
-    for (size_t t = 0; t < packing->trees.tree_count; t++)
-        count += packing->kind[t] == BANYAN_TREE_OUT && packing->weight[t] > 0;
-    return count;
-}
-
-/* Workers on two switches that two cables join, every direction of another width. */
-static banyan_graph *two_switches(banyan_random *random)
-{
-    int src[MOST], dst[MOST], count = 0, workers = NODES - 2;
-    unsigned char role[NODES] = {0};
-    double capacity[MOST];
-    banyan_graph_input input = {NODES, role, 0, src, dst, capacity, NULL};
-    banyan_graph *graph;
-
-    for (int v = 0; v <= workers; v++)
-        for (int back = 0; back < 2; back++) {
-            int other = v < workers ? workers + v % 2 : workers + 1;
-
-            src[count] = back ? other : v;
-            dst[count] = back ? v : other;
-            capacity[count++] = (v < workers ? 10 : 20) + banyan_random_below(random, 10);
-        }
-    memset(role, BANYAN_NODE_ACTIVE, (size_t)workers);
-    input.arc_count = count;
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    return graph;
-}
-
-TEST(few_pairs_of_trees_lose_little_and_many_next_to_nothing)
-{
-    static const int limit[] = {32, 256};
-    static const double share[] = {0.985, 0.999};
-
-    for (uint64_t seed = 1; seed <= 20; seed++)
-        for (int i = 0; i < 2; i++) {
-            banyan_random random = {seed};
-            banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
-            banyan_pair_packing packing = {0};
-            banyan_equal_pairs_problem problem;
-            banyan_split division;
-
-            assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
-            packing.price = division.price;
-            packing.bound_value = division.bound_value;
-            division.price = NULL;
-            problem = (banyan_equal_pairs_problem){.root = division.root, .pair_limit = limit[i]};
-            assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-            check_packing(graph, &packing, seed);
-            assert_true(count_pairs(&packing) <= (size_t)limit[i]);
-            if (packing.total < share[i] * packing.bound_value)
-                fail_msg("seed %d: %d pairs reach %.6g of %.6g", (int)seed, limit[i], packing.total,
-                         packing.bound_value);
-            banyan_pair_packing_fini(&packing);
-            banyan_split_fini(&division);
-            banyan_graph_destroy(graph);
-        }
-}
-
-/* What few pairs reach at once, and when trees and weights have settled. */
-TEST(few_pairs_settle_near_the_bound)
-{
-    for (uint64_t seed = 1; seed <= 12; seed++) {
-        banyan_random random = {seed};
-        banyan_graph *graph = seed % 2 ? two_switches(&random) : random_switched(&random, NODES, 3);
-        banyan_pair_packing packing = {0};
-        banyan_equal_pairs_problem problem = {.pair_limit = 24};
-        banyan_split division;
-        double at_once;
-
-        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
-        packing.price = division.price;
-        packing.bound_value = division.bound_value;
-        division.price = NULL;
-        problem.root = division.root;
-        assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-        at_once = packing.total;
-        problem.least = at_once;
-        problem.enough = 0.998 * packing.bound_value;
-        assert_int_equal(banyan_equal_pairs_find(graph, &problem, &packing, NULL), BANYAN_SUCCESS);
-        check_packing(graph, &packing, seed);
-        assert_true(count_pairs(&packing) <= 24 && packing.total >= at_once);
-        if (packing.total < 0.995 * packing.bound_value)
-            fail_msg("seed %d: 24 pairs reach %.6g of %.6g, %.6g at once", (int)seed, packing.total,
-                     packing.bound_value, at_once);
-        banyan_pair_packing_fini(&packing);
-        banyan_split_fini(&division);
         banyan_graph_destroy(graph);
     }
 }
@@ -497,28 +356,6 @@ TEST(trees_of_unlike_weight_swap_arcs_where_neither_could_move)
     banyan_graph_destroy(graph);
 }
 
-TEST(each_allocation_may_fail)
-{
-    banyan_random random = {7};
-    banyan_graph *graph = random_graph(&random, 6);
-
-    for (int depth = 0; depth < 3; depth += 2) {
-        banyan_pair_packing_problem problem = {
-            .stages = BANYAN_STAGES_PIPELINED, .tolerance = 1e-9, .round_limit = 1000, .depth_limit = depth};
-        banyan_status status = BANYAN_INTERNAL_ERROR;
-        banyan_pair_packing packing;
-
-        for (long calls = 0; status; calls++) {
-            banyan_alloc_fail_after(calls);
-            status = banyan_pair_packing_solve(graph, &problem, &packing, NULL);
-            banyan_alloc_fail_after(-1);
-            assert_true(status == BANYAN_SUCCESS || packing.price == NULL);
-        }
-        banyan_pair_packing_fini(&packing);
-    }
-    banyan_graph_destroy(graph);
-}
-
 TEST(each_allocation_of_grown_pairs_may_fail)
 {
     banyan_random random = {7};
@@ -545,37 +382,6 @@ TEST(each_allocation_of_grown_pairs_may_fail)
     banyan_graph_destroy(graph);
 }
 
-TEST(each_allocation_of_pairs_behind_switches_may_fail)
-{
-    banyan_random random = {9};
-    banyan_graph *graph = two_switches(&random);
-    banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_pair_packing packing = {0};
-    banyan_equal_pairs_problem problem;
-    banyan_split division;
-
-    for (long calls = 0; status; calls++) {
-        banyan_alloc_fail_after(calls);
-        status = banyan_split_find(graph, 1e-10, 1000, &division, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    packing.price = division.price;
-    packing.bound_value = division.bound_value;
-    division.price = NULL;
-    problem = (banyan_equal_pairs_problem){
-        .root = division.root, .pair_limit = 8, .enough = packing.bound_value}; /* some turns */
-    status = BANYAN_INTERNAL_ERROR;
-    for (long calls = 0; status; calls++) {
-        banyan_alloc_fail_after(calls);
-        status = banyan_equal_pairs_find(graph, &problem, &packing, NULL);
-        banyan_alloc_fail_after(-1);
-        assert_true(!status || !packing.trees.tree_count);
-    }
-    banyan_pair_packing_fini(&packing);
-    banyan_split_fini(&division);
-    banyan_graph_destroy(graph);
-}
-
 TEST(each_allocation_of_a_division_may_fail)
 {
     banyan_random random = {8};
@@ -592,211 +398,20 @@ TEST(each_allocation_of_a_division_may_fail)
     banyan_graph_destroy(graph);
 }
 
-/* All pairs, the last nodes idle, widths 3 to 6 by chance. */
-static banyan_graph *make_dense(banyan_random *random, int nodes, int idle)
-{
-    int src[NODES * NODES], dst[NODES * NODES];
-    unsigned char role[NODES];
-    double capacity[NODES * NODES];
-    banyan_graph_input input = {nodes, role, 0, src, dst, capacity, NULL};
-    banyan_graph *graph;
-
-    for (int v = 0; v < nodes; v++)
-        role[v] = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES | (v < nodes - idle ? BANYAN_NODE_ACTIVE : 0);
-    for (int k = 0; k < nodes * nodes; k++)
-        if (k / nodes != k % nodes) {
-            src[input.arc_count] = k / nodes;
-            dst[input.arc_count] = k % nodes;
-            capacity[input.arc_count++] = 3 + banyan_random_below(random, 4);
-        }
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    return graph;
-}
-
-/* Both parts of the arcs are within them, and as much gets to (comes from) each active node as the division
- * reaches. */
-static void check_served(const banyan_graph *graph, const banyan_split *division)
-{
-    const double scale = 1e12;
-    banyan_flow *flow;
-
-    assert_int_equal(banyan_graph_make_flow(graph, 1, &flow, NULL), BANYAN_SUCCESS);
-    for (int k = 0; k < 2 * graph->active_count; k++) {
-        int reduce = k % 2;
-
-        for (int i = 0; i < graph->arc_count; i++) {
-            double part = reduce ? division->summed[i] : division->sent[i];
-            int64_t room = (int64_t)(scale * part / division->total);
-
-            assert_true(part >= 0 && division->sent[i] + division->summed[i] <=
-                                         (double)graph->arcs[i].capacity * (1 + 1e-12));
-            banyan_flow_set(flow, i, reduce ? room : 0, reduce ? 0 : room);
-        }
-        for (int v = 0; v < graph->node_count; v++)
-            banyan_flow_set(flow, graph->arc_count + v, 0,
-                            (int64_t)(scale * division->root[v] / division->total));
-        assert_true((double)banyan_flow_run(flow, graph->active[k / 2], graph->node_count, INT64_MAX / 4) >=
-                    scale * (1 - 1e-8));
-    }
-    banyan_flow_destroy(flow);
-}
-
-TEST(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all)
-{
-    banyan_random random = {11};
-    int count = 0;
-
-    for (int k = 0; k < 60; k++) {
-        banyan_graph *graph = make_dense(&random, 8 + k % 5, 1 + k % 4);
-        banyan_split division;
-        int found;
-
-        for (long calls = k % 10 ? 1000 : 0, status = 1; status; calls++) { /* each allocation may fail */
-            banyan_alloc_fail_after(calls);
-            status = banyan_entropy_split(graph, &division, &found, NULL);
-            banyan_alloc_fail_after(-1);
-        }
-        if (found) {
-            assert_true(division.total >= division.bound_value * (1 - 1e-9));
-            check_served(graph, &division);
-            count++;
-            banyan_split_fini(&division);
-        }
-        banyan_graph_destroy(graph);
-    }
-    assert_true(count >= 45);
-}
-
-/* A mesh whose last corner is narrow: without sums in it and beside it 7 is all that goes, with them 8. */
-static banyan_graph *make_narrow_mesh(void)
-{
-    enum { SIDE = 14, LAST = SIDE * SIDE - 1, ARCS = 4 * SIDE * (SIDE - 1) };
-    int src[ARCS], dst[ARCS], count = 0;
-    unsigned char role[SIDE * SIDE];
-    double capacity[ARCS];
-    banyan_graph_input input = {SIDE * SIDE, role, 0, src, dst, capacity, NULL};
-    banyan_graph *graph;
-
-    for (int v = 0; v <= LAST; v++)
-        role[v] = BANYAN_NODE_ACTIVE;
-    for (int k = 0; k < 4 * (LAST + 1); k++) {
-        int v = k / 4, down = k & 1, back = k >> 1 & 1, w = down ? v + SIDE : v + 1, a = LAST - SIDE,
-            b = a - SIDE;
-        int from = back ? w : v, to = back ? v : w;
-
-        if (down ? w > LAST : w % SIDE == 0)
-            continue;
-        src[count] = from;
-        dst[count] = to;
-        capacity[count++] =
-            from == b || (to == b && from != b - SIDE) || (from == a && to != LAST) || to == a ? 3 : 6;
-    }
-    input.arc_count = count;
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    return graph;
-}
-
-TEST(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum)
-{
-    banyan_graph *graph = make_narrow_mesh();
-    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
-    double *root = banyan_alloc((size_t)graph->node_count, sizeof *root), value = 1e9, all = 0, corner = 0;
-    int last = graph->node_count - 1, proven;
-    banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_wide num, den;
-
-    for (long calls = 0; status; calls += 1 + calls / 8) {
-        value = 1e9;
-        banyan_alloc_fail_after(calls);
-        status = banyan_local_bounds_lower(graph, price, root, &value, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    assert_true(fabs(value * graph->unit - 8) < 1e-6);
-    assert_int_equal(banyan_pair_prices_check(graph, price, &num, &den, &proven, NULL), BANYAN_SUCCESS);
-    assert_true(fabs((double)num / (double)den / value - 1) < 1e-6);
-    for (int v = 0; v <= last; v++)
-        all += root[v];
-    corner = root[last] + root[last - 14] + root[last - 28];
-    assert_true(corner > 0.37 * all);
-    banyan_free(price);
-    banyan_free(root);
-    banyan_graph_destroy(graph);
-}
-
-/* A torus in which all arcs that leave the nodes beside the middle, or enter it or those two hops away, are
- * narrow. The four beside it have 16 arcs to send, the middle and the four across a corner are sent to by
- * these and 8 others: 24 arcs of 2 for nine nodes. */
-static banyan_graph *make_scarce_torus(int *middle)
-{
-    enum { SIDE = 14, ALL = SIDE * SIDE, LINKS = 4 * ALL };
-    int src[LINKS], dst[LINKS];
-    unsigned char role[ALL];
-    double capacity[LINKS];
-    banyan_graph_input input = {ALL, role, LINKS, src, dst, capacity, NULL};
-    banyan_graph *graph;
-
-    *middle = 7 * SIDE + 7;
-    for (int v = 0; v < ALL; v++)
-        role[v] = BANYAN_NODE_ACTIVE;
-    for (int k = 0; k < LINKS; k++) {
-        int v = k / 4, step = k & 1 ? 1 : SIDE - 1, row = v / SIDE, column = v % SIDE;
-        int to_row = k & 2 ? (row + step) % SIDE : row, to_column = k & 2 ? column : (column + step) % SIDE;
-
-        src[k] = v;
-        dst[k] = to_row * SIDE + to_column;
-        capacity[k] = abs(row - 7) + abs(column - 7) == 1 || abs(to_row - 7) + abs(to_column - 7) == 2 ||
-                              dst[k] == *middle
-                          ? 2
-                          : 6;
-    }
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    return graph;
-}
-
-TEST(nodes_that_lack_arcs_are_found_by_their_middle)
-{
-    int middle;
-    banyan_graph *graph = make_scarce_torus(&middle);
-    banyan_scarce_regions_problem problem = {.node_limit = 20, .part_limit = 1, .enough = 11 / graph->unit};
-    double *allowed = banyan_alloc((size_t)graph->node_count, sizeof *allowed);
-    banyan_status status = BANYAN_INTERNAL_ERROR;
-
-    for (int v = 0; v < graph->node_count; v++)
-        allowed[v] = HUGE_VAL;
-    for (long calls = 0; status; calls++) {
-        banyan_alloc_fail_after(calls);
-        status = banyan_scarce_regions_find(graph, &problem, allowed, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    for (int v = 0; v < graph->node_count; v++)
-        assert_true(v == middle ? fabs(allowed[v] * graph->unit * 9 - 48) < 1e-6 : allowed[v] == HUGE_VAL);
-    banyan_free(allowed);
-    banyan_graph_destroy(graph);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prices_prove_what_the_division_reaches_with_and_without_forwarders),
-        cmocka_unit_test(a_packing_reaches_its_bound_to_a_thousandth_and_keeps_to_a_depth),
-        cmocka_unit_test(a_limit_that_no_root_can_keep_is_what_the_best_root_needs),
         cmocka_unit_test(cuts_and_columns_agree_behind_forwarders),
-        cmocka_unit_test(few_pairs_of_trees_lose_little_and_many_next_to_nothing),
-        cmocka_unit_test(few_pairs_settle_near_the_bound),
         cmocka_unit_test(trees_of_unlike_weight_share_the_arcs_by_what_they_weigh),
         cmocka_unit_test(trees_hung_anew_share_the_arcs_evenly),
         cmocka_unit_test(idle_nodes_join_trees_and_leave_them_with_the_branch_that_they_serve),
         cmocka_unit_test(a_branch_may_turn_round_to_be_joined_by_another_of_its_nodes),
         cmocka_unit_test(trees_of_unlike_weight_swap_arcs_where_neither_could_move),
-        cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(grown_pairs_rebalance_to_near_the_bound),
         cmocka_unit_test(grown_pairs_keep_to_a_depth),
         cmocka_unit_test(each_allocation_of_grown_pairs_may_fail),
-        cmocka_unit_test(each_allocation_of_pairs_behind_switches_may_fail),
         cmocka_unit_test(each_allocation_of_a_division_may_fail),
-        cmocka_unit_test(a_narrow_place_of_a_large_network_tells_its_bound_and_where_to_sum),
-        cmocka_unit_test(nodes_that_lack_arcs_are_found_by_their_middle),
-        cmocka_unit_test(where_most_pairs_are_cabled_a_division_that_reaches_the_bound_serves_all),
     };
 
     return cmocka_run_group_tests_name("divide", tests, NULL, NULL);

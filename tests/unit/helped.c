@@ -7,13 +7,13 @@
 #include <math.h>
 
 #include "algorithms/algorithms.h"
+#include "bound/allreduce.h"
 #include "bound/bound.h"
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
 #include "solve/cut/split.h"
 #include "solve/pack/pair_columns.h"
-#include "solve/pack/thin.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
@@ -53,23 +53,20 @@ static banyan_graph *random_helped(banyan_random *random, int nodes, int idle)
     return graph;
 }
 
-/* Two independent ways to the best rate: cuts and trees that follow them, and trees one by one from
- * nothing. */
+/* Two independent ways to the best rate: the bound, and trees one by one from nothing. */
 TEST(cuts_and_trees_agree_where_idle_nodes_help)
 {
     for (int seed = 1; seed <= 24; seed++) {
         banyan_random random = {(uint64_t)seed};
         banyan_graph *graph = random_helped(&random, NODES, 2 + seed % 5);
-        banyan_pair_packing guided, plain;
+        banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
+        banyan_pair_packing plain;
 
-        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &guided, NULL),
-                         BANYAN_SUCCESS);
+        assert_int_equal(banyan_allreduce_solve(graph, &bound, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_pair_packing_by_columns(graph, &exactly, NULL, &plain, NULL), BANYAN_SUCCESS);
-        if (fabs(guided.bound_value - plain.total) > 1e-6 * plain.total ||
-            guided.total < plain.total * (1 - 1e-6))
-            fail_msg("seed %d: cuts say %.9g, their trees weigh %.9g, others %.9g", seed, guided.bound_value,
-                     guided.total, plain.total);
-        banyan_pair_packing_fini(&guided);
+        if (fabs(bound.value - plain.total) > 1e-6 * plain.total)
+            fail_msg("seed %d: the bound is %.9g, trees weigh %.9g", seed, bound.value, plain.total);
+        banyan_free(bound.price);
         banyan_pair_packing_fini(&plain);
         banyan_graph_destroy(graph);
     }
@@ -139,51 +136,18 @@ TEST(idle_nodes_that_are_alike_are_one)
     banyan_graph_destroy(graph);
 }
 
-TEST(few_pairs_carry_nearly_everything)
-{
-    for (int seed = 1; seed <= 12; seed++) {
-        banyan_random random = {(uint64_t)seed * 5};
-        banyan_graph *graph = random_helped(&random, NODES, 3);
-        banyan_pair_packing packing;
-        double before;
-        int limit, used = 0;
-
-        assert_int_equal(banyan_pair_packing_by_guided_columns(graph, &exactly, &packing, NULL),
-                         BANYAN_SUCCESS);
-        assert_int_equal(banyan_thin_make_pairs(graph, &packing, NULL), BANYAN_SUCCESS);
-        before = packing.total;
-        limit = (int)packing.trees.tree_count / 2 - 2;
-        if (limit < 1) {
-            banyan_pair_packing_fini(&packing);
-            banyan_graph_destroy(graph);
-            continue;
-        }
-        assert_int_equal(banyan_thin_out(graph, limit, &packing, NULL), BANYAN_SUCCESS);
-        for (size_t t = 0; t < packing.trees.tree_count; t += 2) {
-            assert_true(packing.weight[t] == packing.weight[t + 1] && packing.root[t] == packing.root[t + 1]);
-            used += packing.weight[t] > 0;
-        }
-        assert_true(packing.total <= before * (1 + 1e-6));
-        assert_true(used <= limit && packing.total > 0);
-        banyan_pair_packing_fini(&packing);
-        banyan_graph_destroy(graph);
-    }
-}
-
 TEST(each_allocation_may_fail)
 {
     banyan_random random = {3};
     banyan_graph *graph = random_helped(&random, 7, 3);
-    banyan_pair_packing_problem problem = exactly;
     banyan_status status = BANYAN_INTERNAL_ERROR;
     banyan_split division;
     banyan_pair_packing packing;
     banyan_wide cost;
 
-    problem.tree_limit = 2;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_pair_packing_by_guided_columns(graph, &problem, &packing, NULL);
+        status = banyan_pair_packing_by_columns(graph, &exactly, NULL, &packing, NULL);
         banyan_alloc_fail_after(-1);
     }
     banyan_pair_packing_fini(&packing);
@@ -497,7 +461,6 @@ int main(void)
         cmocka_unit_test(cuts_and_trees_agree_where_idle_nodes_help),
         cmocka_unit_test(cuts_prove_the_bound_from_its_prices_alone),
         cmocka_unit_test(idle_nodes_that_are_alike_are_one),
-        cmocka_unit_test(few_pairs_carry_nearly_everything),
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(idle_workers_behind_switches_with_unlike_links_are_made_use_of),
         cmocka_unit_test(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars),

@@ -14,8 +14,6 @@
 #include "core/random.h"
 #include "simulate/simulate.h"
 #include "solve/cut/split.h"
-#include "solve/start/equal_pairs.h"
-#include "solve/start/star_trees.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -271,83 +269,6 @@ TEST(depth_is_limited_where_idle_workers_relay)
     banyan_topology_destroy(topology);
 }
 
-/* All pairs of 9 nodes, the last 3 idle; widths by chance, each way its own or not. */
-static banyan_graph *small_graph(int unlike)
-{
-    banyan_random random = {17};
-    int src[72], dst[72], count = 0;
-    unsigned char role[9];
-    double capacity[72];
-    banyan_graph_input input = {9, role, 72, src, dst, capacity, NULL};
-    banyan_graph *graph;
-
-    for (int v = 0; v < 9; v++)
-        role[v] = v < 6 ? BANYAN_NODE_ACTIVE : BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-    for (int v = 0; v < 9; v++)
-        for (int w = v + 1; w < 9; w++) {
-            double width = 1 + banyan_random_below(&random, 4);
-
-            src[count] = v, dst[count] = w, capacity[count++] = width;
-            src[count] = w, dst[count] = v;
-            capacity[count++] = unlike ? 1 + banyan_random_below(&random, 4) : width;
-        }
-    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
-    return graph;
-}
-
-TEST(stars_survive_the_failure_of_each_allocation)
-{
-    banyan_graph *graph = small_graph(0);
-    banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_star_trees stars;
-    int good = 0;
-
-    for (long calls = 0; status; calls++) {
-        banyan_alloc_fail_after(calls);
-        status = banyan_star_trees_find(graph, &stars, &good, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    assert_true(good && stars.total > 0 && stars.trees.tree_count >= 3);
-    banyan_star_trees_fini(&stars);
-    banyan_graph_destroy(graph);
-}
-
-/* No arc bears more than it can, and each pair has one root. Allocations are many: later ones fail by
- * turns. */
-TEST(limited_pairs_survive_the_failure_of_each_allocation)
-{
-    banyan_graph *graph = small_graph(1);
-    banyan_status status = BANYAN_INTERNAL_ERROR;
-    banyan_pair_packing packing = {0};
-    banyan_split division;
-    banyan_equal_pairs_problem problem = {.pair_limit = 40};
-    double load[72] = {0};
-
-    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
-    problem.root = division.root;
-    problem.enough = division.bound_value;
-    for (long calls = 0; status; calls += 1 + calls / 40) {
-        packing = (banyan_pair_packing){.price = division.price, .bound_value = division.bound_value};
-        banyan_alloc_fail_after(calls);
-        status = banyan_equal_pairs_find(graph, &problem, &packing, NULL);
-        banyan_alloc_fail_after(-1);
-    }
-    assert_true(packing.total > 0.9 * division.bound_value);
-    assert_true(packing.trees.tree_count <= 80);
-    for (size_t t = 0; t < packing.trees.tree_count; t++) {
-        assert_true(packing.root[t] == packing.root[t ^ 1]);
-        for (size_t a = banyan_trees_arcs_begin(&packing.trees, t);
-             a < banyan_trees_arcs_close(&packing.trees, t); a++)
-            load[packing.trees.arcs[a]] += packing.weight[t];
-    }
-    for (int i = 0; i < graph->arc_count; i++)
-        assert_true(load[i] <= (double)graph->arcs[i].capacity * (1 + 1e-6));
-    packing.price = NULL; /* the division's */
-    banyan_pair_packing_fini(&packing);
-    banyan_split_fini(&division);
-    banyan_graph_destroy(graph);
-}
-
 /* A solver that leaves an idle node at the end of a tree must not make a plan that waits for it. */
 TEST(idle_ends_of_trees_are_cut_off)
 {
@@ -396,8 +317,6 @@ int main(void)
         cmocka_unit_test(limited_pairs_fill_links_unlike_in_the_two_directions),
         cmocka_unit_test(pairs_with_hubs_fill_links_behind_switches),
         cmocka_unit_test(depth_is_limited_where_idle_workers_relay),
-        cmocka_unit_test(stars_survive_the_failure_of_each_allocation),
-        cmocka_unit_test(limited_pairs_survive_the_failure_of_each_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

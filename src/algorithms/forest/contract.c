@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/contract.c: asymmetric links, and some cables wider than anything could use
- * (solve/presolve/contract_wide.h). Nodes that these join are one node; pairs of trees are packed in that
- * smaller network, and then laid into this one.
+/* algorithms/forest/contract.c: some cables limit nothing: they are wider than anything could use
+ * (solve/presolve/contract_wide.h), or have no price in the bound. Nodes that these join are one node; pairs
+ * of trees are packed in that smaller network, and then laid into this one.
  *
  *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs,
  *       \ /     \ /                                and begins and ends at the nearest worker inside, by
@@ -12,25 +12,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "algorithms/forest/parts.h"
-#include "bound/allreduce.h"
+#include "algorithms/forest/pack.h"
 #include "core/alloc.h"
-#include "solve/net/effort.h"
-#include "solve/presolve/contract_wide.h"
-#include "solve/round/rebalance.h"
+#include "solve/start/pair_tools.h"
 
 #define STEP 64.0      /* what an arc costs that bears little */
 #define BUSY 0.8       /* of its capacity: from there on the price grows, */
 #define STEEPNESS 80.0 /* and doubles so often up to a full one, */
 #define STEEPEST 30.0  /* but no further */
-#define GOOD 0.999     /* of the smaller network's rate */
-#define ENOUGH 0.9901  /* of its bound, and so of this one's */
-#define MUCH 0.95      /* and of many nodes, as nothing else does better in good time */
-#define MANY_NODES 128
-#define TURNS 6
-#define MORE_HOPS 2
-#define MUCH_SMALLER 0.75
-#define FULL 0.98 /* of its capacity: the cable is not free, whatever its price */
 
 enum { OUTSIDE, MEMBER, END, REACHED };
 
@@ -365,120 +354,87 @@ static double find_fullest(const layer *l)
     return fullest;
 }
 
-/* Cables that are wide only together are not shared well at first: then the pairs are rebalanced. */
-static banyan_status settle(layer *l, const int *root, double *weight, double rate, double *total,
-                            banyan_error *err)
-{
-    banyan_rebalance_problem problem = {
-        .aim = rate, .enough = GOOD * rate, .turn_limit = TURNS, .more_hops = MORE_HOPS, .in_hurry = 1};
-    double fullest = find_fullest(l);
-
-    *total = rate / fmax(fullest, 1);
-    if (fullest * GOOD <= 1)
-        return BANYAN_SUCCESS;
-    return banyan_rebalance(l->graph, &problem, &l->trees, root, weight, total, err);
-}
-
-/* Pieces that a flow is lifted in: where cables side by side are one in the smaller network, its trees are
- * too heavy for each. */
-static int pieces_of(const banyan_flow_tree *flow, double sum, int most)
-{
-    int pieces = (int)(flow->weight / sum * most * (1 + 1e-9));
-
-    return pieces > 1 ? pieces : 1;
-}
-
-static banyan_status lay_flows(layer *l, const banyan_flows *small, double rate, int most_pieces, int *root,
-                               double *weight, int *whole, banyan_error *err)
+static banyan_status lay_flows(layer *l, const banyan_flows *small, double rate, int *root, double *weight,
+                               int *whole, banyan_error *err)
 {
     double sum = 0;
-    size_t count = 0;
 
     *whole = 1;
     for (size_t t = 0; t < small->flow_count; t++)
         sum += small->flows[t].weight;
-    for (int lap = 0; *whole && lap < most_pieces; lap++)
-        for (size_t t = 0; *whole && t < small->flow_count; t++) {
-            int pieces = pieces_of(&small->flows[t], sum, most_pieces), top;
+    for (size_t t = 0; *whole && t < small->flow_count; t++) {
+        int top = choose_root(l, small->flows[t].root);
 
-            if (lap >= pieces)
-                continue;
-            weight[count] = small->flows[t].weight / sum * rate / pieces;
-            root[2 * count] = root[2 * count + 1] = top = choose_root(l, small->flows[t].root);
-            *whole = top >= 0 && lay_tree(l, small, &small->flows[t], 1, top, weight[count]) &&
-                     lay_tree(l, small, &small->flows[t], 0, top, weight[count]);
-            count++;
-        }
+        weight[t] = small->flows[t].weight / sum * rate;
+        root[2 * t] = root[2 * t + 1] = top;
+        *whole = top >= 0 && lay_tree(l, small, &small->flows[t], 1, top, weight[t]) &&
+                 lay_tree(l, small, &small->flows[t], 0, top, weight[t]);
+    }
     return l->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
-banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
-                                 const banyan_flows *small, double rate, int most_pieces, unsigned char *full,
-                                 banyan_flows *flows, double *total, banyan_error *err)
+/* The smaller network's flows, which reach this rate in the graph's units, as pairs of this one; perhaps
+ * none. */
+static banyan_status lift(const banyan_graph *graph, const banyan_contraction *joined,
+                          const banyan_flows *small, double rate, banyan_pair_packing *packing,
+                          banyan_error *err)
 {
     layer l;
-    size_t most = small->flow_count + (size_t)most_pieces;
-    double *weight = banyan_alloc(most, sizeof *weight);
-    int whole = 0, *root = banyan_alloc(2 * most, sizeof *root);
+    double *weight = banyan_alloc(small->flow_count, sizeof *weight), fullest;
+    int whole = 0, *root = banyan_alloc(2 * small->flow_count, sizeof *root);
     banyan_status status = layer_init(&l, graph, joined, err);
 
-    *total = 0;
     if (!status && (!weight || !root))
         status = banyan_fail_memory(err);
     if (!status)
-        status = lay_flows(&l, small, rate, most_pieces, root, weight, &whole, err);
-    for (int i = 0; !status && full && i < graph->arc_count; i++)
-        full[i] = joined->arc[i] < 0 && l.load[i] > FULL * (double)graph->arcs[i].capacity;
-    if (!status && whole)
-        status = settle(&l, root, weight, rate, total, err);
-    for (size_t t = 0; !status && whole && t < l.trees.tree_count / 2; t++)
-        if (weight[t] > 1e-9 * rate)
-            banyan_flows_add_pair(flows, graph, &l.trees, 2 * t, 2 * t + 1, root[2 * t], 0, weight[t]);
+        status = lay_flows(&l, small, rate, root, weight, &whole, err);
+    if (!status && whole) {
+        fullest = fmax(find_fullest(&l), 1);
+        for (size_t t = 0; t < small->flow_count; t++)
+            weight[t] /= fullest;
+        status = banyan_pair_tools_hand_over(packing, &l.trees, &root, weight, err);
+    }
     banyan_free(weight);
     banyan_free(root);
     layer_fini(&l);
     return status;
 }
 
-/* Whether what was reached is that much of the smaller network's bound, and so of this one's. */
-static banyan_status is_near_bound(const banyan_graph *small, double reached, double share, int *out,
-                                   banyan_error *err)
+/* Flows of a network of its own, whose links are the graph's arcs, and what they reach. */
+static banyan_status pack_small(const banyan_graph *graph, const banyan_forest_options *options,
+                                banyan_flows *flows, double *bytes_per_s, banyan_error *err)
 {
-    banyan_allreduce_bound bound = {.price = banyan_alloc((size_t)small->arc_count, sizeof *bound.price)};
-    banyan_status status = bound.price ? banyan_allreduce_solve(small, &bound, err) : banyan_fail_memory(err);
+    banyan_topology links = {.link_count = graph->arc_count,
+                             .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
+    banyan_status status = links.links ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    *out = !status && reached >= share * bound.value * small->unit;
-    banyan_free(bound.price);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
+    if (!status)
+        status = banyan_forest_starts(&links, graph, options, flows, err);
+    if (!status && flows->failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = banyan_flows_limit(flows, &links, (size_t)options->max_trees, err);
+    if (!status && flows->flow_count)
+        status = banyan_flows_rate(flows, &links, bytes_per_s, err);
+    banyan_free(links.links);
     return status;
 }
 
-banyan_status banyan_forest_contract(const banyan_topology *topology, const banyan_graph *graph, int together,
-                                     const banyan_forest_options *options, banyan_flows *flows, int *good,
-                                     banyan_error *err)
+banyan_status banyan_forest_pack_joined(const banyan_graph *graph, const banyan_contraction *joined,
+                                        const banyan_forest_options *options, banyan_pair_packing *packing,
+                                        banyan_error *err)
 {
-    banyan_contraction joined;
     banyan_flows small;
-    double limit, most, rate = 0, reached = 0, total;
-    double enough = graph->node_count > MANY_NODES && !graph->symmetric ? MUCH : ENOUGH;
-    banyan_status status = banyan_contract_wide(graph, 0, &together, &limit, &most, &joined, err);
+    double rate = 0;
+    banyan_status status = BANYAN_SUCCESS;
 
-    *good = 0;
     banyan_flows_init(&small);
-    if (!status && joined.graph && joined.graph->active_count > 1 &&
-        joined.graph->node_count <= MUCH_SMALLER * graph->node_count)
-        status = banyan_forest_small(joined.graph, options, &small, &rate, err);
+    if (joined->graph && joined->graph->active_count > 1)
+        status = pack_small(joined->graph, options, &small, &rate, err);
     if (!status && small.flow_count)
-        status = banyan_forest_lift(graph, &joined, &small, rate / graph->unit, 1, NULL, flows, &total, err);
-    if (!status && flows->failed)
-        status = banyan_fail_memory(err);
-    if (!status && flows->flow_count)
-        status = banyan_flows_rate(flows, topology, &reached, err);
-    *good = !status && !together && reached > 0 && reached >= GOOD * rate;
-    if (!status && together && reached >= (options->max_trees > BANYAN_FEW_TREES ? GOOD : enough) * rate)
-        status = is_near_bound(joined.graph, reached, enough, good, err);
-    if (!*good)
-        flows->flow_count = 0;
+        status = lift(graph, joined, &small, rate / graph->unit, packing, err);
     banyan_flows_fini(&small);
-    banyan_contraction_fini(&joined);
     return status;
 }

@@ -30,9 +30,7 @@
 extern const banyan_algorithm banyan_algorithm_multitree;
 
 static const banyan_algorithm_option options[] = {
-    {"method", "columns|grow|ellipsoid",
-     "how trees are found: by kind of network, one way for all, or the paper's, for small networks "
-     "(columns)"},
+    {"method", "grow|ellipsoid", "how trees are found: grown, or the paper's way, for small networks (grow)"},
     {"relays", "add|forward|none", "what idle workers do (add)"},
     {"max-trees", "N", "at most this many trees (64)"},
     {"max-depth", "N", "trees of at most this many hops, where that is possible (0: shallow at no loss)"},

@@ -6,29 +6,32 @@
 #include "algorithms/flows.h"
 #include "bound/network.h"
 #include "solve/pack/pair_columns.h"
-
-/* Packs a graph of which the topology says no more than the links' bandwidths. */
-typedef struct banyan_forest_options banyan_forest_options;
-typedef banyan_status (*banyan_forest_packer)(const banyan_topology *topology, const banyan_graph *graph,
-                                              const banyan_forest_options *options, banyan_flows *flows,
-                                              banyan_error *err);
+#include "solve/presolve/contraction.h"
 
 /* In the order of their names in banyan_forest_options_read. */
-typedef enum { BANYAN_FOREST_COLUMNS, BANYAN_FOREST_GROW, BANYAN_FOREST_ELLIPSOID } banyan_forest_method;
+typedef enum { BANYAN_FOREST_GROW, BANYAN_FOREST_ELLIPSOID } banyan_forest_method;
 
-struct banyan_forest_options {
+typedef struct {
     banyan_relays relays;
     banyan_stages stages;
     banyan_forest_method method;
     int max_trees;
-    int max_depth;                       /* 0: as shallow as costs nothing */
-    banyan_forest_packer pack_any;       /* for reductions: whatever packs the smaller network best, */
-    banyan_forest_packer pack_symmetric; /* or one whose links are symmetric */
-};
+    int max_depth; /* 0: as shallow as costs nothing */
+} banyan_forest_options;
 
 /* From the problem's parameters. */
 banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_forest_options *out,
                                          banyan_error *err);
+
+/* Any network, pipelined: starts and rebalancing, until what they pack comes near to the bound. */
+banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_forest_options *options, banyan_flows *flows,
+                                   banyan_error *err);
+
+/* Pairs of the contracted network, laid into this one; perhaps none. */
+banyan_status banyan_forest_pack_joined(const banyan_graph *graph, const banyan_contraction *joined,
+                                        const banyan_forest_options *options, banyan_pair_packing *packing,
+                                        banyan_error *err);
 
 banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_forest_options *options,
                                  banyan_flows *flows, banyan_error *err);

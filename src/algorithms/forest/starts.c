@@ -8,26 +8,37 @@
  * rebalancing makes of it. */
 #include <math.h>
 
-#include "algorithms/forest/parts.h"
+#include "algorithms/forest/pack.h"
+#include "algorithms/forest/take.h"
+#include "algorithms/grid_trees.h"
+#include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
+#include "solve/oracle/tree_oracle.h"
 #include "solve/pack/thin.h"
+#include "solve/presolve/contract_wide.h"
 #include "solve/round/branch_moves.h"
 #include "solve/round/rebalance.h"
+#include "solve/round/reduce_depth.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
 #include "solve/start/hub_pairs.h"
+#include "solve/start/pair_tools.h"
+#include "solve/start/peel.h"
 
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
 #define DIVIDED 1e-9 /* share of the bound that a division may leave */
-#define ROUNDS 60    /* of column generation: what it has by then is rebalanced */
-#define TURNS 30     /* of moves and weights; a turn that gains little is the last in any case */
+#define COMB_TOLERANCE 1e-9 /* share of the optimum that weights of combs may lack */
+#define ROUNDS 60           /* of column generation: what it has by then is rebalanced */
+#define TURNS 30            /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
  * many pairs of what depth may be used. */
 typedef struct {
+    const banyan_topology *topology;
     const banyan_graph *graph;
+    const banyan_forest_options *options;
     banyan_split known; /* price, root, bound_value */
     int pair_limit, depth_limit;
     int is_limited; /* no more pairs are allowed; else these are just enough for most networks */
@@ -36,7 +47,11 @@ typedef struct {
 typedef struct {
     int (*applies)(const instance *in);
     banyan_status (*make)(const instance *in, banyan_pair_packing *packing, banyan_error *err);
-    int is_packing; /* no link is overloaded by the weights as they are */
+    enum {
+        OVERLOADED, /* weights have to be found yet */
+        PACKED,     /* no link is overloaded by the weights as they are */
+        FINAL       /* nor does rebalancing bring more */
+    } result;
 } start;
 
 static int always(const instance *in)
@@ -100,6 +115,61 @@ static banyan_status grow_falling(const instance *in, banyan_pair_packing *packi
     return grow(in, in->pair_limit, 0, packing, err);
 }
 
+/* Grids have trees of a known shape, which one linear program weighs. */
+static int has_combs(const instance *in)
+{
+    return in->graph->symmetric && !in->depth_limit && banyan_grid_trees_apply(in->topology, in->graph);
+}
+
+static banyan_status weigh_combs(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = COMB_TOLERANCE};
+    banyan_tree_packing weighed = {0};
+    banyan_trees combs;
+    banyan_oracle *oracle = NULL;
+    banyan_status status;
+
+    banyan_trees_init(&combs);
+    status = banyan_grid_trees_add(in->topology, in->graph, (size_t)in->pair_limit, &combs, err);
+    if (!status)
+        status = banyan_oracle_create(in->graph, &oracle, err);
+    problem.context = oracle;
+    problem.seed = &combs;
+    if (!status && combs.tree_count)
+        status = banyan_tree_packing_solve(in->graph, &problem, &weighed, err);
+    if (!status && weighed.trees.tree_count)
+        status = banyan_pair_tools_mirror(in->graph, &weighed.trees, weighed.weight, packing, err);
+    banyan_tree_packing_fini(&weighed);
+    banyan_oracle_destroy(oracle);
+    banyan_trees_fini(&combs);
+    return status;
+}
+
+/* Every node is active and links are symmetric: trees are taken off one by one, each with the largest weight
+ * that leaves the rest optimal, and are used in both directions. */
+static int is_peeled(const instance *in)
+{
+    return in->graph->symmetric && banyan_graph_all_active(in->graph) && !in->depth_limit;
+}
+
+static banyan_status peel(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_peel_problem problem = {
+        .tree_limit = in->pair_limit, .enough = BANYAN_NEAR_SHARE, .least = BANYAN_TARGET_SHARE};
+    banyan_peel peeled;
+    banyan_status status = banyan_peel_solve(in->graph, &problem, &peeled, err);
+
+    if (status)
+        return status;
+    status = banyan_reduce_depth(in->graph, &peeled.trees, &peeled.weight, (size_t)in->pair_limit, err);
+    if (!status)
+        status = banyan_pair_tools_mirror(in->graph, &peeled.trees, peeled.weight, packing, err);
+    if (!status)
+        packing->total = peeled.total;
+    banyan_peel_fini(&peeled);
+    return status;
+}
+
 /* No node only forwards, so trees use a link once at most, and few use the same: weights must fit widths. */
 static int is_cabled(const instance *in)
 {
@@ -129,6 +199,38 @@ static banyan_status fit_weights(const instance *in, banyan_pair_packing *packin
     return status;
 }
 
+/* Nodes that cables join which limit nothing are one node: a smaller network. */
+static int may_be_smaller(const instance *in)
+{
+    return !banyan_graph_all_active(in->graph) && !in->depth_limit;
+}
+
+/* Cables that are wider than anything could use. */
+static banyan_status join_wide(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_contraction joined;
+    double limit, most;
+    int together = !in->graph->symmetric;
+    banyan_status status = banyan_contract_wide(in->graph, 0, &together, &limit, &most, &joined, err);
+
+    if (!status)
+        status = banyan_forest_pack_joined(in->graph, &joined, in->options, packing, err);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
+/* Cables that have no price in the bound. */
+static banyan_status join_free(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_contraction joined;
+    banyan_status status = banyan_contract(in->graph, in->known.price, 0, &joined, err);
+
+    if (!status)
+        status = banyan_forest_pack_joined(in->graph, &joined, in->options, packing, err);
+    banyan_contraction_fini(&joined);
+    return status;
+}
+
 /* Idle workers behind switches add for the others: they are best used as hubs. */
 static int has_hubs(const instance *in)
 {
@@ -144,12 +246,10 @@ static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packin
 }
 
 /* Column generation, begun with the bound's prices; the heaviest of its pairs. Where branches move
- * (solve/round/branch_moves.h) it brings no more than rebalancing has. */
+ * (solve/round/branch_moves.h), or most pairs are cabled, it brings no more than rebalancing has. */
 static int has_columns(const instance *in)
 {
-    int workers = in->graph->active_count;
-
-    return workers <= BANYAN_MANY_WORKERS && (workers <= BANYAN_FEW_WORKERS || !is_cabled(in)) &&
+    return in->graph->active_count <= BANYAN_MANY_WORKERS && !banyan_graph_is_dense(in->graph) &&
            !in->depth_limit && !banyan_branch_moves_applies(in->graph);
 }
 
@@ -161,6 +261,7 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
         .tolerance =
             in->is_limited && graph->active_count > BANYAN_FEW_WORKERS ? ROUGHLY : 1 - BANYAN_NEARER_SHARE,
         .round_limit = ROUNDS,
+        .visit_limit = BANYAN_COLUMN_VISITS,
         .tree_limit = in->pair_limit};
     banyan_status status = banyan_pair_packing_by_columns(graph, &problem, &in->known, packing, err);
 
@@ -172,8 +273,11 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
 }
 
 static const start starts[] = {
-    {has_hubs, choose_hubs, 1},  {always, grow_equal, 0},        {always, grow_falling, 0},
-    {is_cabled, fit_weights, 1}, {has_columns, make_columns, 1},
+    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
+    {may_be_smaller, join_wide, PACKED}, {has_hubs, choose_hubs, PACKED},
+    {always, grow_equal, OVERLOADED},    {always, grow_falling, OVERLOADED},
+    {is_cabled, fit_weights, PACKED},    {has_columns, make_columns, PACKED},
+    {may_be_smaller, join_free, PACKED},
 };
 
 /* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
@@ -206,7 +310,8 @@ static banyan_status try_starts(const instance *in, double enough, double promis
         if (!starts[i].applies(in))
             continue;
         status = starts[i].make(in, &packing, err);
-        if (!status && packing.trees.tree_count && !(starts[i].is_packing && packing.total >= enough))
+        if (!status && packing.trees.tree_count && starts[i].result != FINAL &&
+            !(starts[i].result == PACKED && packing.total >= promised))
             status = rebalance(in, enough, promised, &packing, err);
         if (!status && packing.total > best->total) {
             banyan_pair_packing before = *best;
@@ -240,13 +345,16 @@ static banyan_status find_prices(const banyan_graph *graph, banyan_split *known,
     return status;
 }
 
-banyan_status banyan_forest_starts(const banyan_graph *graph, const banyan_forest_options *options,
-                                   banyan_flows *flows, banyan_error *err)
+banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_forest_options *options, banyan_flows *flows,
+                                   banyan_error *err)
 {
     banyan_pair_packing best = {0};
     int are_few = options->max_trees <= BANYAN_FEW_TREES;
     double enough = are_few ? BANYAN_NEAR_SHARE : BANYAN_NEARER_SHARE;
-    instance in = {.graph = graph,
+    instance in = {.topology = topology,
+                   .graph = graph,
+                   .options = options,
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
                    .is_limited = are_few};

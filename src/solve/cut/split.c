@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/cut/entropy_split.h"
 #include "solve/cut/split_parts.h"
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
@@ -40,7 +39,7 @@
 #define HOPED (1 + 1e-10)     /* times what is hoped for is as good: costs are whole numbers */
 #define PREMIUM 4             /* on prices that are not given */
 #define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
-#define PATIENCE 6            /* for that many rounds: then it is the least, most likely; */
+#define PATIENCE 20           /* for that many rounds: then it is the least, most likely; */
 #define MUCH_PATIENCE 30      /* and where it is checked, */
 #define MOST_PATIENCE 200     /* with few arcs */
 #define FEW_ARCS 400
@@ -358,8 +357,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
 
     while (!status && out->bound_value > enough &&
            out->bound_value - d->good > tolerance * out->bound_value && out->rounds < round_limit &&
-           (patience == 0 || idle < patience) &&
-           (!d->fixed || banyan_work_since(&begin).visits < BANYAN_CUT_VISITS)) {
+           (patience == 0 || idle < patience) && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -378,7 +376,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
             idle = 0;
         }
     }
-    out->is_settled = !status && (patience == 0 || idle < patience);
+    out->is_settled = !status && out->bound_value - d->good <= tolerance * out->bound_value;
     return status;
 }
 
@@ -426,7 +424,7 @@ static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_er
 out:
     if (status)
         return status;
-    out->bound = banyan_fraction_make(num, den);
+    out->cost = den;
     out->bound_value = (double)num / (double)den;
     return BANYAN_SUCCESS;
 }
@@ -454,12 +452,9 @@ static banyan_status divide(const banyan_graph *graph, double tolerance, int rou
                             banyan_split *out, banyan_error *err)
 {
     banyan_divider d;
-    int found;
-    banyan_status status = banyan_entropy_split(graph, out, &found, err);
+    banyan_status status = divider_init(&d, graph, NULL, err);
 
-    if (status || found)
-        return status;
-    status = divider_init(&d, graph, NULL, err);
+    memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
     out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
     out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);

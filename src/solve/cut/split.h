@@ -8,14 +8,14 @@
 #include "solve/net/graph.h"
 
 typedef struct banyan_split {
-    double total;   /* reached by this division, in the graph's units */
-    double *sent;   /* per arc: what of its capacity is the broadcast's, */
-    double *summed; /* and what the reduce's */
-    double *root;   /* per node: what is summed there; total together */
-    int64_t *price; /* per arc: prices that prove the bound */
-    banyan_fraction bound;
-    double bound_value;
-    int is_settled; /* the total comes up to the bound, as far as was asked for; else it is an estimate */
+    double total;       /* reached by this division, in the graph's units */
+    double *sent;       /* per arc: what of its capacity is the broadcast's, */
+    double *summed;     /* and what the reduce's */
+    double *root;       /* per node: what is summed there; total together */
+    int64_t *price;     /* per arc: prices that prove the bound, */
+    banyan_wide cost;   /* as no reduce and broadcast tree with one root cost less together; */
+    double bound_value; /* capacity times price, over the cost */
+    int is_settled;     /* the total comes up to the bound, as far as was asked for; else it is an estimate */
     int rounds;
 } banyan_split;
 

@@ -13,6 +13,9 @@
  * taken. */
 #define BANYAN_CUT_VISITS 100000000
 
+/* The same of column generation, as one start among others: a tenth of a second. */
+#define BANYAN_COLUMN_VISITS 10000000
+
 enum {
     BANYAN_FEW_TREES =
         256, /* up to that many are looked for as that many; more come of a linear program as they will */

@@ -95,25 +95,6 @@ static void hand_over(banyan_lp *lp)
     lp->waiting = 0;
 }
 
-banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
-                                    const double *value, banyan_error *err)
-{
-    double *each = banyan_alloc(3 * (size_t)count, sizeof *each);
-
-    if (!each)
-        return banyan_fail_memory(err);
-    hand_over(lp);
-    for (int i = 0; i < count; i++) {
-        each[count + i] = 1e300;
-        each[2 * count + i] = -cost;
-    }
-    lp->simplex->add_columns(lp->model, count, each, each + count, each + 2 * count, start, row, value);
-    lp->column_count += count;
-    lp->is_narrower = lp->is_same = 0;
-    banyan_free(each);
-    return BANYAN_SUCCESS;
-}
-
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
 {
     if (lp->failed) /* the column may not be there; the next solve tells */

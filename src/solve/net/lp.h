@@ -17,10 +17,6 @@ void banyan_lp_destroy(banyan_lp *lp); /* accepts NULL */
 /* Columns are numbered in the order of their coming. The next solve tells if there was no memory for one. */
 void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value);
 
-/* Many at once, of one cost: those of column i are row[start[i] .. start[i+1]). */
-banyan_status banyan_lp_add_columns(banyan_lp *lp, int count, double cost, const int *start, const int *row,
-                                    const double *value, banyan_error *err);
-
 /* Bounds of one column (0 and 0 takes it out). */
 void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper);
 void banyan_lp_set_cost(banyan_lp *lp, int column, double cost);

@@ -23,8 +23,4 @@ void banyan_dual_ascent_fini(banyan_dual_ascent *ascent); /* also after an init 
  * least as much more as its arcs do. */
 banyan_wide banyan_dual_ascent_from(banyan_dual_ascent *ascent, const int64_t *price, int root, int towards);
 
-/* No reduce tree and broadcast tree with one root cost less together than *out under the prices. */
-banyan_status banyan_dual_ascent_bound(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                       banyan_error *err);
-
 #endif

@@ -72,22 +72,6 @@ int64_t banyan_oracle_tree(void *context, const int64_t *cost, banyan_trees *tre
                                trees);
 }
 
-static int64_t quick_tree(void *context, const int64_t *cost, banyan_trees *trees)
-{
-    banyan_oracle *oracle = context;
-
-    if (oracle->helpers)
-        return banyan_steiner_heuristic_tree(oracle->helpers, cost, trees);
-    banyan_closure_measure(&oracle->closure, cost);
-    return banyan_steiner_quick_tree(oracle->steiner, oracle->closure.index[oracle->closure.graph->active[0]],
-                                     0, trees);
-}
-
-banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle)
-{
-    return !oracle->spanning && banyan_steiner_is_exact(oracle->steiner) ? quick_tree : NULL;
-}
-
 banyan_status banyan_oracle_allow_search(banyan_oracle *oracle, int effort, banyan_error *err)
 {
     return banyan_branch_and_bound_create(oracle->closure.graph, effort, &oracle->exhaust, err);

@@ -17,9 +17,6 @@ void banyan_oracle_destroy(banyan_oracle *oracle); /* accepts NULL */
  * is banyan_tree_oracle, the context a banyan_oracle. */
 int64_t banyan_oracle_tree(void *oracle, const int64_t *cost, banyan_trees *trees);
 
-/* A quicker way to cheap trees, with the same context, where finding the cheapest takes long; else NULL. */
-banyan_tree_oracle banyan_oracle_quick(const banyan_oracle *oracle);
-
 /* The same as a tree's oracle where the cheapest tree is not found by banyan_oracle_tree: it is searched for,
  * with an effort in all as in solve/oracle/branch_and_bound.h. What is returned is less than the tree's cost
  * where the effort was not enough. */

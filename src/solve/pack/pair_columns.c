@@ -11,8 +11,9 @@
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
 #include "solve/net/lp.h"
+#include "solve/net/work.h"
 #include "solve/oracle/pair_oracle.h"
-#include "solve/pack/depth_limited.h"
+#include "solve/pack/tree_columns.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
@@ -509,7 +510,8 @@ static banyan_status follow(generator *g, const banyan_split *division, banyan_e
         g->packing->price[i] = division->price[i];
         g->best[i] = (double)division->price[i];
     }
-    g->packing->bound = division->bound;
+    g->packing->bound =
+        banyan_fraction_make(banyan_tree_packing_value(g->graph, division->price, 1), division->cost);
     g->packing->bound_value = division->bound_value;
     g->is_divided = 1;
     for (int i = 0; i < g->oracle.root_count; i++)
@@ -561,6 +563,7 @@ banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,
 {
     generator g;
     banyan_status status;
+    banyan_work begun = banyan_work_now();
     int added = 1;
 
     memset(out, 0, sizeof *out);
@@ -568,7 +571,8 @@ banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,
     status = generator_init(&g, graph, problem, out, err);
     if (!status)
         status = begin(&g, division, err);
-    while (!status && added && !is_done(&g) && !is_enough(&g)) {
+    while (!status && added && !is_done(&g) && !is_enough(&g) &&
+           !(problem->visit_limit && banyan_work_since(&begun).visits > problem->visit_limit)) {
         status = improve(&g, &added, err);
         if (!status)
             status = solve_program(&g, err);
@@ -580,36 +584,6 @@ banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,
     generator_fini(&g);
     if (status)
         banyan_pair_packing_fini(out);
-    return status;
-}
-
-/* Trees that are deeper than wanted give way to pairs of shallow ones. */
-static banyan_status keep_to_depth(const banyan_graph *graph, int limit, banyan_pair_packing *packing,
-                                   banyan_error *err)
-{
-    int deeper;
-    banyan_status status = banyan_depth_limited_find_deeper(graph, packing, limit, &deeper, err);
-
-    if (!status && deeper)
-        status = banyan_depth_limited_pairs(graph, limit, packing->bound_value, packing, err);
-    return status;
-}
-
-banyan_status banyan_pair_packing_solve(const banyan_graph *graph, const banyan_pair_packing_problem *problem,
-                                        banyan_pair_packing *out, banyan_error *err)
-{
-    banyan_status status;
-
-    if (problem->stages == BANYAN_STAGES_PIPELINED && !banyan_graph_has_helpers(graph))
-        return banyan_pair_packing_by_cuts(graph, problem, out, err);
-    status = problem->stages == BANYAN_STAGES_PIPELINED
-                 ? banyan_pair_packing_by_guided_columns(graph, problem, out, err)
-                 : banyan_pair_packing_by_columns(graph, problem, NULL, out, err);
-    if (!status && problem->depth_limit && problem->stages == BANYAN_STAGES_PIPELINED) {
-        status = keep_to_depth(graph, problem->depth_limit, out, err);
-        if (status)
-            banyan_pair_packing_fini(out);
-    }
     return status;
 }
 

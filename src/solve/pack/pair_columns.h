@@ -18,19 +18,13 @@ typedef enum { BANYAN_STAGES_PIPELINED, BANYAN_STAGES_SEQUENTIAL, BANYAN_STAGES_
 
 typedef struct {
     banyan_stages stages;
-    double tolerance;   /* stop when the bound exceeds the packing by no more than this share */
-    double good_enough; /* stop when the packing weighs this much; 0: never */
-    int round_limit;    /* linear programs at most */
-    int depth_limit;    /* pipelined: hops of a tree at most, even at a loss; 0: none */
-    int tree_limit;     /* pipelined: more pairs of trees than these are of no use; 0: any number is */
+    double tolerance;    /* stop when the bound exceeds the packing by no more than this share */
+    double good_enough;  /* stop when the packing weighs this much; 0: never */
+    int round_limit;     /* linear programs at most */
+    int64_t visit_limit; /* stop after that much work (solve/net/work.h); 0: never */
+    int tree_limit;      /* pipelined: more pairs of trees than these are of no use; 0: any number is */
     /* above 0: the cheapest trees are searched for, see solve/oracle/branch_and_bound.h */
     int search_effort;
-    const int64_t *known_price; /* pipelined: per arc, prices that prove a bound, or NULL; */
-    const double *known_root;   /* per node: how much of the vector is best summed there, or NULL; */
-    double
-        /* and that one, in the graph's units, or 0. Without tree_limit only a lower one is of use, and trees
-         * are not */
-        known_bound;
 } banyan_pair_packing_problem;
 
 typedef enum { BANYAN_TREE_IN, BANYAN_TREE_OUT, BANYAN_TREE_OUT_LATER } banyan_tree_kind;
@@ -48,25 +42,12 @@ typedef struct {
     int rounds;
 } banyan_pair_packing;
 
-banyan_status banyan_pair_packing_solve(const banyan_graph *graph, const banyan_pair_packing_problem *problem,
-                                        banyan_pair_packing *out, banyan_error *err);
 void banyan_pair_packing_fini(banyan_pair_packing *packing);
 
 /* Other trees, pipelined, under the same prices. All that is given becomes the packing's; *trees is left
  * empty. */
 void banyan_pair_packing_replace(banyan_pair_packing *packing, banyan_tree_kind *kind, int *root,
                                  double *weight, banyan_trees *trees);
-
-/* Pipelined, no node helps that is not active: solve goes this way there, which is much quicker than
- * columns. */
-banyan_status banyan_pair_packing_by_cuts(const banyan_graph *graph,
-                                          const banyan_pair_packing_problem *problem,
-                                          banyan_pair_packing *out, banyan_error *err);
-
-/* Pipelined: a division by cuts, and columns that begin with it. */
-banyan_status banyan_pair_packing_by_guided_columns(const banyan_graph *graph,
-                                                    const banyan_pair_packing_problem *problem,
-                                                    banyan_pair_packing *out, banyan_error *err);
 
 /* Trees one by one, each the cheapest under the prices of those before: exact everywhere. With a division (or
  * NULL), pipelined: its prices and bound are there from the beginning, and the first trees follow it. */

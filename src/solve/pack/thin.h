@@ -9,15 +9,6 @@
 banyan_status banyan_thin_make_pairs(const banyan_graph *graph, banyan_pair_packing *packing,
                                      banyan_error *err);
 
-/* Pairs of another packing come to these, without weight. */
-banyan_status banyan_thin_add_pairs(banyan_pair_packing *packing, const banyan_pair_packing *other,
-                                    banyan_error *err);
-
-/* The lightest pairs go, some at a time, until no more than that many are left; the others are weighed
- * anew. */
-banyan_status banyan_thin_out(const banyan_graph *graph, int pair_limit, banyan_pair_packing *packing,
-                              banyan_error *err);
-
 /* The heaviest of its pairs, with the weights that they have. */
 banyan_status banyan_thin_keep_heaviest(int pair_limit, banyan_pair_packing *packing, banyan_error *err);
 

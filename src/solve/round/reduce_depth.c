@@ -382,15 +382,57 @@ static void give_trees(const pool *p, banyan_trees *out)
     }
 }
 
-banyan_status banyan_reduce_depth(const banyan_graph *graph, banyan_trees *trees, double **weight,
-                                  int depth_limit, size_t tree_limit, banyan_error *err)
+/* Hops from the node to the farthest one. */
+static int eccentricity(const banyan_graph *graph, int from, int *level, int *queue)
 {
-    pool p;
+    int count = 1;
+
+    for (int v = 0; v < graph->node_count; v++)
+        level[v] = -1;
+    level[from] = 0;
+    queue[0] = from;
+    for (int i = 0; i < count; i++)
+        for (int j = graph->out_first[queue[i]]; j < graph->out_first[queue[i] + 1]; j++) {
+            int w = graph->arcs[graph->out_arc[j]].dst;
+
+            if (level[w] < 0) {
+                level[w] = level[queue[i]] + 1;
+                queue[count++] = w;
+            }
+        }
+    return level[queue[count - 1]];
+}
+
+/* Hops to the farthest node from where that is least. */
+static banyan_status find_radius(const banyan_graph *graph, int *out, banyan_error *err)
+{
+    int *level = banyan_alloc((size_t)graph->node_count, sizeof *level);
+    int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue);
+    banyan_status status = level && queue ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    *out = graph->node_count;
+    for (int i = 0; !status && i < graph->active_count; i++) {
+        int far = eccentricity(graph, graph->active[i], level, queue);
+
+        *out = far < *out ? far : *out;
+    }
+    banyan_free(level);
+    banyan_free(queue);
+    return status;
+}
+
+banyan_status banyan_reduce_depth(const banyan_graph *graph, banyan_trees *trees, double **weight,
+                                  size_t tree_limit, banyan_error *err)
+{
+    pool p = {0};
     banyan_trees flat;
-    banyan_status status = pool_init(
-        &p, graph, tree_limit > trees->tree_count ? tree_limit : trees->tree_count, depth_limit, err);
+    int radius;
+    banyan_status status = find_radius(graph, &radius, err);
 
     banyan_trees_init(&flat);
+    if (!status)
+        status = pool_init(&p, graph, tree_limit > trees->tree_count ? tree_limit : trees->tree_count,
+                           radius + 1, err);
     if (status)
         goto out;
     for (int i = 0; i < graph->arc_count; i++)

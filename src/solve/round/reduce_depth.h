@@ -6,10 +6,10 @@
 #include "solve/net/trees.h"
 
 /* Trees on a graph whose edges are single cables, with their weights. Swaps keep what each cable carries, or
- * use room that is left, until all trees have at most depth_limit hops from their centre or nothing helps. A
- * swap between trees of different weight splits the heavier one, as long as there are fewer than tree_limit.
- * trees and *weight are replaced. */
+ * use room that is left, until no tree has more hops from its centre than the network's radius and one more,
+ * or nothing helps. A swap between trees of different weight splits the heavier one, as long as there are
+ * fewer than tree_limit. trees and *weight are replaced. */
 banyan_status banyan_reduce_depth(const banyan_graph *graph, banyan_trees *trees, double **weight,
-                                  int depth_limit, size_t tree_limit, banyan_error *err);
+                                  size_t tree_limit, banyan_error *err);
 
 #endif

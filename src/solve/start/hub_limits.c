@@ -57,15 +57,6 @@ int banyan_hub_pairs_blocks(const banyan_graph *graph, int s)
     return outer[0] > 0 && (outer[0] < NON_BLOCKING * inner[1] || outer[1] < NON_BLOCKING * inner[0]);
 }
 
-int banyan_hub_pairs_groups(const banyan_graph *graph)
-{
-    int count = 0;
-
-    for (int s = 0; s < graph->node_count; s++)
-        count += !graph->role[s] && banyan_hub_pairs_blocks(graph, s);
-    return count;
-}
-
 /* Widths of all active and of all idle workers' links, in or out (d), and of the widest idle one. */
 static void add_widths(const banyan_graph *graph, int d, double *active, double *idle, double *widest)
 {

@@ -17,10 +17,8 @@ typedef struct {
  * forwards. */
 int banyan_hub_pairs_apply(const banyan_graph *graph);
 
-/* Whether the switch's links to other switches are much narrower than those to workers; how many there are of
- * these. */
+/* Whether the switch's links to other switches are much narrower than those to workers. */
 int banyan_hub_pairs_blocks(const banyan_graph *graph, int s);
-int banyan_hub_pairs_groups(const banyan_graph *graph);
 
 /* What that many pairs of one weight can reach of this rate, in the graph's units: less where active workers
  * have little to give, and whole hubs do not suit it. */

@@ -19,4 +19,9 @@ int banyan_pair_tools_depth(const banyan_graph *graph, const banyan_trees *trees
 banyan_status banyan_pair_tools_hand_over(banyan_pair_packing *packing, banyan_trees *trees, int **root,
                                           const double *weight, banyan_error *err);
 
+/* Undirected trees of a symmetric graph as pairs of trees that mirror each other, rooted at their centres.
+ * weight: per tree, in the graph's units. */
+banyan_status banyan_pair_tools_mirror(const banyan_graph *graph, const banyan_trees *trees,
+                                       const double *weight, banyan_pair_packing *packing, banyan_error *err);
+
 #endif
