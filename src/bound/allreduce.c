@@ -27,14 +27,6 @@
 #define SAME_VALUE 1e-9       /* share by which doubles that are the same may differ */
 #define SPLIT_TOLERANCE 1e-10 /* share of the bound that the best split may lack: the program's precision */
 
-void banyan_allreduce_set_value(const banyan_graph *graph, banyan_allreduce_bound *bound)
-{
-    banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1);
-
-    bound->fraction = banyan_fraction_make(worth, bound->cost);
-    bound->value = (double)worth / (double)bound->cost;
-}
-
 /* Of k parts a tree crosses the borders k - 1 times, up and down. */
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {

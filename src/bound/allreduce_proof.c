@@ -28,6 +28,14 @@
 #define EFFORT 4000000 /* of a search */
 #define MOST ((banyan_wide)1 << 120)
 
+void banyan_allreduce_set_value(const banyan_graph *graph, banyan_allreduce_bound *bound)
+{
+    banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1);
+
+    bound->fraction = banyan_fraction_make(worth, bound->cost);
+    bound->value = (double)worth / (double)bound->cost;
+}
+
 /* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both
  * directions do. */
 static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,

@@ -13,7 +13,7 @@
 #include "core/gcd.h"
 #include "topology/scale.h"
 
-#define ROUNDED 1e-6 /* share by which a proof may miss a bound: whole numbers in place of doubles */
+#define ROUNDED 1e-5 /* share by which a proof may miss a bound: whole numbers in place of doubles */
 #define TIGHT                                                                                                \
     1e-6 /* share by which a packing may fall short of a bound that it reaches: it is one of doubles */
 

@@ -145,7 +145,7 @@ static void add_result(banyan_text *text, const banyan_report *report, const ban
             result->rounds, result->flows, result->depth, result->transfers, result->model);
         add_field(text, "predicted_s", result->predicted_s);
         add_field(text, "bytes_per_s", result->bytes_per_s);
-        add_field(text, "share_of_bound", result->bytes_per_s / report->bound.bytes_per_s);
+        banyan_text_add(text, ",\"share_of_bound\":%.15g", result->bytes_per_s / report->bound.bytes_per_s);
         add_field(text, "volume_per_worker", result->volume);
         add_curve(text, report, result);
     }

@@ -20,10 +20,8 @@ static const struct {
     const char *spec;
     double allowed;
 } exceptions[] = {
-    {"dragonfly:5x2x2,global_gbps=40", 1.12},
-    {"dgxh100:2", 1.12},
-    {"nvl72", 1.19},
-    {"mi300x:2", 1.25},
+    {"dgxa100:2", 1.2},
+    {"nvl72", 1.22},
 };
 
 static double allowed_on(const char *spec)

@@ -15,7 +15,6 @@ failed=0
 # The files of one circle in a line.
 left='
 algorithms/hierarchy algorithms/hierarchy_sources
-bound/allreduce bound/allreduce_asymmetric
 bound/bound bound/gather_rate
 calls/call calls/learning calls/overlap
 calls/clone calls/comm calls/device calls/probing calls/split
@@ -30,8 +29,6 @@ reproduce/hierarchical reproduce/hierarchical_fit
 reproduce/svg reproduce/svg_bars
 simulate/flit_ahead simulate/flit_router
 simulate/flit_cycle simulate/flit_fabric simulate/flit_interface simulate/flit_issue simulate/flit_normal simulate/flit_reduce
-solve/cut/endpoint_bounds solve/pack/depth_limited solve/pack/pair_columns solve/pack/pairs_by_split solve/pack/pairs_with_relays solve/pack/thin solve/round/rebalance solve/start/equal_pairs solve/start/falling_pairs solve/start/geometric_pairs solve/start/pair_tools
-solve/cut/entropy_split solve/cut/split
 solve/oracle/steiner solve/oracle/steiner_local
 topology/draw_text topology/draw_text_tree
 train/cost train/cost_table

@@ -372,7 +372,7 @@ static void check_depth(const char *spec, int max_depth, double share)
 
 TEST(depth_is_limited_behind_switches_too)
 {
-    check_depth("fattree:8x8:4", 2, 0.999);
+    check_depth("fattree:8x8:4", 2, 0.99);
     check_depth("fattree:8x8:4", 1, 0.25);
     check_depth("racks:2x2x4", 3, 0.999);
     check_depth("racks:2x2x4", 2, 0.35);

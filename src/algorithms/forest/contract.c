@@ -373,11 +373,9 @@ static banyan_status lay_flows(layer *l, const banyan_flows *small, double rate,
     return l->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
-/* The smaller network's flows, which reach this rate in the graph's units, as pairs of this one; perhaps
- * none. */
-static banyan_status lift(const banyan_graph *graph, const banyan_contraction *joined,
-                          const banyan_flows *small, double rate, banyan_pair_packing *packing,
-                          banyan_error *err)
+banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
+                                 const banyan_flows *small, double rate, banyan_pair_packing *packing,
+                                 banyan_error *err)
 {
     layer l;
     double *weight = banyan_alloc(small->flow_count, sizeof *weight), fullest;
@@ -397,44 +395,5 @@ static banyan_status lift(const banyan_graph *graph, const banyan_contraction *j
     banyan_free(weight);
     banyan_free(root);
     layer_fini(&l);
-    return status;
-}
-
-/* Flows of a network of its own, whose links are the graph's arcs, and what they reach. */
-static banyan_status pack_small(const banyan_graph *graph, const banyan_forest_options *options,
-                                banyan_flows *flows, double *bytes_per_s, banyan_error *err)
-{
-    banyan_topology links = {.link_count = graph->arc_count,
-                             .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
-    banyan_status status = links.links ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
-    if (!status)
-        status = banyan_forest_starts(&links, graph, options, flows, err);
-    if (!status && flows->failed)
-        status = banyan_fail_memory(err);
-    if (!status)
-        status = banyan_flows_limit(flows, &links, (size_t)options->max_trees, err);
-    if (!status && flows->flow_count)
-        status = banyan_flows_rate(flows, &links, bytes_per_s, err);
-    banyan_free(links.links);
-    return status;
-}
-
-banyan_status banyan_forest_pack_joined(const banyan_graph *graph, const banyan_contraction *joined,
-                                        const banyan_forest_options *options, banyan_pair_packing *packing,
-                                        banyan_error *err)
-{
-    banyan_flows small;
-    double rate = 0;
-    banyan_status status = BANYAN_SUCCESS;
-
-    banyan_flows_init(&small);
-    if (joined->graph && joined->graph->active_count > 1)
-        status = pack_small(joined->graph, options, &small, &rate, err);
-    if (!status && small.flow_count)
-        status = lift(graph, joined, &small, rate / graph->unit, packing, err);
-    banyan_flows_fini(&small);
     return status;
 }

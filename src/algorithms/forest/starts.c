@@ -6,6 +6,7 @@
  *
  * A start is a function and a line in the list. None needs to be good by itself: what counts is what
  * rebalancing makes of it. */
+#include <limits.h>
 #include <math.h>
 
 #include "algorithms/forest/pack.h"
@@ -21,16 +22,21 @@
 #include "solve/round/branch_moves.h"
 #include "solve/round/rebalance.h"
 #include "solve/round/reduce_depth.h"
+#include "solve/round/subtree_moves.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
 #include "solve/start/hub_pairs.h"
+#include "solve/start/matroid_partition.h"
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
+#include "solve/start/star_pairs.h"
 
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
 #define DIVIDED 1e-9 /* share of the bound that a division may leave */
 #define COMB_TOLERANCE 1e-9 /* share of the optimum that weights of combs may lack */
 #define ROUNDS 60           /* of column generation: what it has by then is rebalanced */
+#define FLATTENING 1000     /* attempts a tree to make it shallower */
+#define MORE_HOPS 8         /* times as many than before may trees have that fall short */
 #define TURNS 30            /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -39,8 +45,10 @@ typedef struct {
     const banyan_topology *topology;
     const banyan_graph *graph;
     const banyan_forest_options *options;
-    banyan_split known; /* price, root, bound_value */
+    banyan_split known;      /* price, root, bound_value */
+    double enough, promised; /* when a start need not be better, and when no other one is tried */
     int pair_limit, depth_limit;
+    int is_rest;    /* of a network, beside stars */
     int is_limited; /* no more pairs are allowed; else these are just enough for most networks */
 } instance;
 
@@ -86,27 +94,108 @@ static double reach_of_equal(const instance *in, int pairs)
     return used / worth;
 }
 
-/* Most pairs of one weight that can reach as much as any number can. */
-static int count_equal(const instance *in)
+/* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
+static banyan_status rebalance(const instance *in, int weights, banyan_pair_packing *packing,
+                               banyan_error *err)
 {
-    double best = 0;
-    int count = 1;
+    banyan_rebalance_problem problem = {.aim = in->known.bound_value,
+                                        .enough = in->enough,
+                                        .turn_limit = TURNS,
+                                        .is_patient = 1,
+                                        .weights = weights,
+                                        .price = in->known.price};
+    banyan_status status = BANYAN_SUCCESS;
 
-    for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
-        double reach = reach_of_equal(in, pairs);
-
-        if (reach > best * (1 - 1e-9)) {
-            best = fmax(reach, best);
-            count = pairs;
-        }
+    for (int more = 0; !status && more <= in->graph->node_count; more = more ? more * MORE_HOPS : 1) {
+        problem.more_hops = more;
+        status = banyan_rebalance_packing(in->graph, &problem, packing, err);
+        if (packing->total >= in->promised || in->depth_limit)
+            break;
     }
-    return count;
+    return status;
 }
 
-/* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. */
-static banyan_status grow_equal(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+/* Links may have room for shallower trees. */
+static banyan_status flatten(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
-    return grow(in, count_equal(in), 1, packing, err);
+    double *limit = banyan_alloc((size_t)in->graph->arc_count, sizeof *limit);
+    banyan_subtree_moves_problem problem = {.root = packing->root,
+                                            .limit = limit,
+                                            .attempt_limit = FLATTENING * (long)packing->trees.tree_count,
+                                            .weight = packing->weight};
+    banyan_status status = limit ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < in->graph->arc_count; i++)
+        limit[i] = (double)in->graph->arcs[i].capacity;
+    if (!status)
+        status = banyan_subtree_moves_flatten(in->graph, &problem, &packing->trees, err);
+    banyan_free(limit);
+    return status;
+}
+
+/* How many slices go over a full link before each pair's first one has been up and down its trees: all pairs
+ * take turns, at every hop. */
+static banyan_status count_filling(const instance *in, const banyan_pair_packing *packing, long *out,
+                                   banyan_error *err)
+{
+    int *above = banyan_alloc((size_t)in->graph->node_count, sizeof *above);
+
+    if (!above)
+        return banyan_fail_memory(err);
+    *out = (2L * banyan_pair_tools_depth(in->graph, &packing->trees, above) - 1) *
+           (long)(packing->trees.tree_count / 2);
+    banyan_free(above);
+    return BANYAN_SUCCESS;
+}
+
+static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
+{
+    banyan_pair_packing before = *a;
+
+    *a = *b;
+    *b = before;
+}
+
+/* What pairs of one weight can reach at most, whatever their number. */
+static double best_reach(const instance *in)
+{
+    double best = 0;
+
+    for (int pairs = 1; pairs <= in->pair_limit; pairs++)
+        best = fmax(best, reach_of_equal(in, pairs));
+    return best;
+}
+
+/* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. Of the
+ * numbers of pairs that can reach as much as any, the fewest are tried, and twice as many, ...: more pairs can
+ * be shallower, and those that soonest fill the network are taken. */
+static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
+{
+    double reach = best_reach(in);
+    long filling = LONG_MAX;
+    banyan_status status = BANYAN_SUCCESS;
+
+    for (int pairs = 1; !status && pairs <= in->pair_limit && pairs < filling; pairs++) {
+        banyan_pair_packing packing = {.bound_value = in->known.bound_value};
+        long slices = 0;
+
+        if (reach_of_equal(in, pairs) < reach * (1 - 1e-9))
+            continue;
+        status = grow(in, pairs, 1, &packing, err);
+        if (!status)
+            status = rebalance(in, BANYAN_WEIGHTS_STAY, &packing, err);
+        if (!status)
+            status = flatten(in, &packing, err);
+        if (!status)
+            status = count_filling(in, &packing, &slices, err);
+        if (!status && (packing.total >= in->promised ? slices < filling : packing.total > best->total)) {
+            filling = packing.total >= in->promised ? slices : LONG_MAX;
+            swap_packings(&packing, best);
+        }
+        banyan_pair_packing_fini(&packing);
+        pairs = 2 * pairs - 1;
+    }
+    return status;
 }
 
 /* Weights of many sizes fill links better. */
@@ -170,6 +259,58 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
     return status;
 }
 
+/* The same with trees of one weight, for as many as have at least this one each: how many strands of that
+ * weight links have, how many trees these may make, and what such a tree may weigh. */
+static int count_strands(const instance *in, double each, int64_t *room, double *weight)
+{
+    const banyan_graph *graph = in->graph;
+    int64_t strands = 0;
+
+    *weight = HUGE_VAL;
+    for (int i = 0; i < graph->arc_count; i++) {
+        room[i] = (int64_t)((double)graph->arcs[i].capacity / each * (1 + 1e-9));
+        strands += room[i];
+        if (room[i])
+            *weight = fmin(*weight, (double)graph->arcs[i].capacity / (double)room[i]);
+    }
+    strands /= 2 * ((int64_t)graph->active_count - 1);
+    return (int)(strands < in->pair_limit ? strands : in->pair_limit);
+}
+
+/* The most that trees of one weight can reach, if there are as many as strands allow. */
+static banyan_status partition(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    double each = 0, most = 0, heavy = 0, *weight = banyan_alloc((size_t)in->pair_limit, sizeof *weight);
+    int64_t *room = banyan_alloc((size_t)in->graph->arc_count, sizeof *room);
+    int found = 0, count = 0;
+    banyan_status status = weight && room ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_trees trees;
+
+    banyan_trees_init(&trees);
+    for (int k = 1; !status && k <= in->pair_limit; k++) {
+        int some = count_strands(in, in->known.bound_value / k, room, &heavy);
+
+        if (some * heavy > most * (1 + 1e-9)) {
+            most = some * heavy;
+            each = in->known.bound_value / k;
+        }
+    }
+    if (!status && most >= in->promised * (1 - 1e-9)) {
+        count = count_strands(in, each, room, &heavy);
+        status = banyan_matroid_partition_trees(in->graph, room, count, &trees, &found, err);
+    }
+    for (int k = 0; found && k < count; k++)
+        weight[k] = heavy;
+    if (!status && found)
+        status = banyan_reduce_depth(in->graph, &trees, &weight, (size_t)in->pair_limit, err);
+    if (!status && found)
+        status = banyan_pair_tools_mirror(in->graph, &trees, weight, packing, err);
+    banyan_trees_fini(&trees);
+    banyan_free(weight);
+    banyan_free(room);
+    return status;
+}
+
 /* No node only forwards, so trees use a link once at most, and few use the same: weights must fit widths. */
 static int is_cabled(const instance *in)
 {
@@ -202,7 +343,45 @@ static banyan_status fit_weights(const instance *in, banyan_pair_packing *packin
 /* Nodes that cables join which limit nothing are one node: a smaller network. */
 static int may_be_smaller(const instance *in)
 {
-    return !banyan_graph_all_active(in->graph) && !in->depth_limit;
+    return !banyan_graph_all_active(in->graph) && !in->depth_limit && !in->is_rest;
+}
+
+/* Flows of a network of its own, whose links are the graph's arcs, and what they reach. */
+static banyan_status pack_small(const banyan_graph *graph, const banyan_forest_options *options,
+                                banyan_flows *flows, double *bytes_per_s, banyan_error *err)
+{
+    banyan_topology links = {.link_count = graph->arc_count,
+                             .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
+    banyan_status status = links.links ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
+    if (!status)
+        status = banyan_forest_starts(&links, graph, options, flows, err);
+    if (!status && flows->failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = banyan_flows_limit(flows, &links, (size_t)options->max_trees, err);
+    if (!status && flows->flow_count)
+        status = banyan_flows_rate(flows, &links, bytes_per_s, err);
+    banyan_free(links.links);
+    return status;
+}
+
+static banyan_status pack_joined(const instance *in, const banyan_contraction *joined,
+                                 banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_flows small;
+    double rate = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    banyan_flows_init(&small);
+    if (joined->graph && joined->graph->active_count > 1)
+        status = pack_small(joined->graph, in->options, &small, &rate, err);
+    if (!status && small.flow_count)
+        status = banyan_forest_lift(in->graph, joined, &small, rate / in->graph->unit, packing, err);
+    banyan_flows_fini(&small);
+    return status;
 }
 
 /* Cables that are wider than anything could use. */
@@ -214,7 +393,7 @@ static banyan_status join_wide(const instance *in, banyan_pair_packing *packing,
     banyan_status status = banyan_contract_wide(in->graph, 0, &together, &limit, &most, &joined, err);
 
     if (!status)
-        status = banyan_forest_pack_joined(in->graph, &joined, in->options, packing, err);
+        status = pack_joined(in, &joined, packing, err);
     banyan_contraction_fini(&joined);
     return status;
 }
@@ -226,7 +405,7 @@ static banyan_status join_free(const instance *in, banyan_pair_packing *packing,
     banyan_status status = banyan_contract(in->graph, in->known.price, 0, &joined, err);
 
     if (!status)
-        status = banyan_forest_pack_joined(in->graph, &joined, in->options, packing, err);
+        status = pack_joined(in, &joined, packing, err);
     banyan_contraction_fini(&joined);
     return status;
 }
@@ -234,7 +413,8 @@ static banyan_status join_free(const instance *in, banyan_pair_packing *packing,
 /* Idle workers behind switches add for the others: they are best used as hubs. */
 static int has_hubs(const instance *in)
 {
-    return banyan_graph_has_idle_adders(in->graph) && banyan_hub_pairs_apply(in->graph) && !in->depth_limit;
+    return banyan_graph_has_idle_adders(in->graph) && banyan_hub_pairs_apply(in->graph) && !in->depth_limit &&
+           !in->is_rest;
 }
 
 static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packing, banyan_error *err)
@@ -249,8 +429,10 @@ static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packin
  * (solve/round/branch_moves.h), or most pairs are cabled, it brings no more than rebalancing has. */
 static int has_columns(const instance *in)
 {
+    int are_few = in->graph->active_count <= BANYAN_FEW_WORKERS;
+
     return in->graph->active_count <= BANYAN_MANY_WORKERS && !banyan_graph_is_dense(in->graph) &&
-           !in->depth_limit && !banyan_branch_moves_applies(in->graph);
+           !in->depth_limit && !in->is_rest && (are_few || !banyan_branch_moves_applies(in->graph));
 }
 
 static banyan_status make_columns(const instance *in, banyan_pair_packing *packing, banyan_error *err)
@@ -272,53 +454,111 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
     return status;
 }
 
-static const start starts[] = {
-    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
-    {may_be_smaller, join_wide, PACKED}, {has_hubs, choose_hubs, PACKED},
-    {always, grow_equal, OVERLOADED},    {always, grow_falling, OVERLOADED},
-    {is_cabled, fit_weights, PACKED},    {has_columns, make_columns, PACKED},
-    {may_be_smaller, join_free, PACKED},
-};
-
-/* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
-static banyan_status rebalance(const instance *in, double enough, double promised,
-                               banyan_pair_packing *packing, banyan_error *err)
+/* Idle workers with cables to all others are the middle of stars; other trees take what these leave. */
+static int may_have_stars(const instance *in)
 {
-    banyan_rebalance_problem problem = {.aim = in->known.bound_value,
-                                        .enough = enough,
-                                        .turn_limit = TURNS,
-                                        .is_patient = 1,
-                                        .keeps_weights = 1,
-                                        .price = in->known.price};
-    banyan_status status = banyan_rebalance_packing(in->graph, &problem, packing, err);
-
-    if (status || packing->total >= promised || in->depth_limit)
-        return status;
-    problem.more_hops = in->graph->node_count;
-    return banyan_rebalance_packing(in->graph, &problem, packing, err);
+    return banyan_graph_has_idle_adders(in->graph) && !in->is_rest;
 }
 
+static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err);
+
+/* Prices say what trees in the rest should cost; together with the stars they may reach the bound. */
+static banyan_status pack_rest(const instance *in, const banyan_star_pairs *stars,
+                               banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_graph *rest = stars->rest;
+    double more = in->graph->unit / rest->unit;
+    instance left = {.topology = in->topology,
+                     .graph = rest,
+                     .options = in->options,
+                     .known = {.price = banyan_alloc((size_t)rest->arc_count, sizeof *left.known.price),
+                               .root = in->known.root,
+                               .bound_value = (in->known.bound_value - stars->total) * more},
+                     .enough = (in->enough - stars->total) * more,
+                     .promised = (in->promised - stars->total) * more,
+                     .pair_limit = in->pair_limit - (int)(stars->trees.tree_count / 2),
+                     .depth_limit = in->depth_limit,
+                     .is_rest = 1,
+                     .is_limited = in->is_limited};
+    banyan_status status = left.known.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < rest->arc_count; i++)
+        left.known.price[i] = in->known.price[rest->arcs[i].link];
+    if (!status)
+        status = try_starts(&left, packing, err);
+    if (status == BANYAN_INVALID_ARGUMENT) /* the rest is in pieces */
+        status = BANYAN_SUCCESS;
+    banyan_free(left.known.price);
+    return status;
+}
+
+/* Adds the pairs of the rest to the stars. */
+static banyan_status add_rest(const instance *in, banyan_star_pairs *stars,
+                              const banyan_pair_packing *packing, banyan_pair_packing *out, banyan_error *err)
+{
+    size_t pairs = stars->trees.tree_count / 2, more = packing->trees.tree_count / 2, arc;
+    double *weight = banyan_alloc(pairs + more, sizeof *weight);
+    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (size_t k = 0; !status && k < pairs; k++)
+        weight[k] = stars->weight[k];
+    for (size_t k = 0; !status && k < more; k++)
+        weight[pairs + k] = packing->weight[2 * k] * stars->rest->unit / in->graph->unit;
+    for (size_t t = 0; !status && t < 2 * more; t++) {
+        stars->root[2 * pairs + t] = packing->root[t];
+        arc = stars->trees.arc_count;
+        banyan_trees_copy(&stars->trees, &packing->trees, t);
+        for (; arc < stars->trees.arc_count; arc++)
+            stars->trees.arcs[arc] = stars->rest->arcs[stars->trees.arcs[arc]].link;
+    }
+    if (!status && stars->trees.failed)
+        status = banyan_fail_memory(err);
+    if (!status)
+        status = banyan_pair_tools_hand_over(out, &stars->trees, &stars->root, weight, err);
+    banyan_free(weight);
+    return status;
+}
+
+static banyan_status make_stars(const instance *in, banyan_pair_packing *out, banyan_error *err)
+{
+    banyan_pair_packing packing = {0};
+    banyan_star_pairs stars;
+    banyan_status status = banyan_star_pairs_find(in->graph, in->pair_limit, &stars, err);
+
+    if (!status && stars.rest && stars.trees.tree_count / 2 < (size_t)in->pair_limit)
+        status = pack_rest(in, &stars, &packing, err);
+    if (!status && stars.trees.tree_count)
+        status = add_rest(in, &stars, &packing, out, err);
+    banyan_pair_packing_fini(&packing);
+    banyan_star_pairs_fini(&stars);
+    return status;
+}
+
+static const start starts[] = {
+    {has_combs, weigh_combs, FINAL},      {is_peeled, peel, FINAL},
+    {may_be_smaller, join_wide, PACKED},  {has_hubs, choose_hubs, PACKED},
+    {may_have_stars, make_stars, PACKED}, {always, grow_equal, PACKED},
+    {is_peeled, partition, FINAL},        {always, grow_falling, OVERLOADED},
+    {is_cabled, fit_weights, PACKED},     {may_be_smaller, join_free, PACKED},
+    {has_columns, make_columns, PACKED},
+};
+
 /* A start goes on until enough is reached; another one is tried only where less than what we promise is. */
-static banyan_status try_starts(const instance *in, double enough, double promised, banyan_pair_packing *best,
-                                banyan_error *err)
+static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
-    for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && best->total < promised; i++) {
+    for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && best->total < in->promised; i++) {
         banyan_pair_packing packing = {.bound_value = in->known.bound_value};
 
         if (!starts[i].applies(in))
             continue;
         status = starts[i].make(in, &packing, err);
         if (!status && packing.trees.tree_count && starts[i].result != FINAL &&
-            !(starts[i].result == PACKED && packing.total >= promised))
-            status = rebalance(in, enough, promised, &packing, err);
-        if (!status && packing.total > best->total) {
-            banyan_pair_packing before = *best;
-
-            *best = packing;
-            packing = before;
-        }
+            !(starts[i].result == PACKED && packing.total >= in->promised))
+            status = rebalance(in, BANYAN_WEIGHTS_ENOUGH, &packing, err);
+        if (!status && packing.total > best->total)
+            swap_packings(&packing, best);
         banyan_pair_packing_fini(&packing);
     }
     return status;
@@ -360,12 +600,14 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                    .is_limited = are_few};
     banyan_status status = find_prices(graph, &in.known, err);
 
+    in.enough = enough * in.known.bound_value;
+    in.promised = are_few && graph->active_count > BANYAN_FEW_WORKERS
+                      ? BANYAN_TARGET_SHARE * in.known.bound_value
+                      : in.enough;
     if (!status)
-        status =
-            try_starts(&in, enough * in.known.bound_value,
-                       (are_few && graph->active_count > BANYAN_FEW_WORKERS ? BANYAN_TARGET_SHARE : enough) *
-                           in.known.bound_value,
-                       &best, err);
+        status = try_starts(&in, &best, err);
+    if (!status && best.trees.tree_count)
+        status = flatten(&in, &best, err);
     if (!status)
         banyan_forest_take_pairs(flows, graph, &best);
     banyan_pair_packing_fini(&best);

@@ -224,8 +224,11 @@ static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan
     status = banyan_branch_moves_applies(s->graph)
                  ? banyan_branch_moves(s->graph, &moves, trees, &fullest, err)
                  : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
-    if (status || !s->problem->keeps_weights || fullest * s->problem->enough > s->aim)
-        return status ? status : weigh(s, trees, weight, sum, err);
+    if (!status && s->problem->weights != BANYAN_WEIGHTS_STAY &&
+        (s->problem->weights == BANYAN_WEIGHTS_CHANGE || fullest * s->problem->enough > s->aim))
+        return weigh(s, trees, weight, sum, err);
+    if (status)
+        return status;
     *sum = s->aim / fullest;
     for (int k = 0; k < s->pair_count; k++)
         weight[k] = s->weight[2 * k] / s->pair_count * *sum;

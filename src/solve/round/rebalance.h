@@ -12,10 +12,14 @@ typedef struct {
     int turn_limit;
     int is_patient; /* where branches move: whatever is still gained is worth a turn */
     const int64_t
-        *price;        /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
-    int more_hops;     /* than the deepest tree has: trees may become so deep */
-    int in_hurry;      /* it also ends where enough is out of reach */
-    int keeps_weights; /* where they are enough: simpler than those of a program, and often all the same */
+        *price;    /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
+    int more_hops; /* than the deepest tree has: trees may become so deep */
+    int in_hurry;  /* it also ends where enough is out of reach */
+    enum {
+        BANYAN_WEIGHTS_CHANGE,
+        BANYAN_WEIGHTS_ENOUGH, /* they stay where they are enough, */
+        BANYAN_WEIGHTS_STAY    /* or in any case */
+    } weights;
 } banyan_rebalance_problem;
 
 /* Trees stand in, out, in, out, ...; root is per tree, weight per pair: on entry they only matter beside each

@@ -6,7 +6,8 @@
  *       A    B               way to it. An arc's price grows exponentially with what it bears, so the sum of
  *       |x  ,                all prices falls with every move and the search ends. Where that does not help,
  *       v - '                one of the node's children comes up: it is hung elsewhere, and the node on it.
- *                            Trees towards their roots are the same, backwards.
+ *                            Or the two change places, each with all the other's neighbours: that keeps
+ *                            the depth. Trees towards their roots are the same, backwards.
  *
  * First edges over arcs that are too full move; when none can, those over arcs that are nearly so, to make
  * room. Cost: O(nodes + arcs) an attempt, less where workers have few links. */
@@ -20,6 +21,7 @@
 #define STEEP 150       /* doublings of the price between an empty arc and a full one */
 #define LEAST_GAIN 1e-3 /* of the old way's price */
 #define NEARLY 0.9      /* of the limit: arcs that are relieved when nothing else moves */
+#define ROUNDED 1e-12   /* share by which sums of weights may differ */
 #define OUTSIDE (-2)    /* parent of a node that is not in the trees */
 
 typedef struct {
@@ -34,12 +36,17 @@ typedef struct {
     double *load;        /* per arc: what its users weigh */
     double *price;       /* per arc, of one more user: the current tree */
     double weight;       /* of that tree */
+    int is_flattening;   /* then arcs without room for it have no price, all others the same */
     unsigned char *side; /* per node: 1 below the current edge, 2 not */
     int *depth;
     double *distance; /* per forwarder, from the node that is hung */
     int *via, *open, open_count;
-    int only;             /* the end that is wanted; -1: any above the current edge */
-    int *way, way_length; /* found before */
+    int only;                               /* the end that is wanted; -1: any above the current edge */
+    int *way, way_length;                   /* found before */
+    int *rehung, *old_parent, rehung_count; /* nodes that change places, or their parent does */
+    size_t *old_path; /* per such node: where arcs of the edge above it begin in old_arcs */
+    int *old_arcs;
+    size_t old_capacity;
     long attempts;
     int failed;
 } hanger;
@@ -59,6 +66,10 @@ static void hanger_fini(hanger *h)
     banyan_free(h->via);
     banyan_free(h->open);
     banyan_free(h->way);
+    banyan_free(h->rehung);
+    banyan_free(h->old_parent);
+    banyan_free(h->old_path);
+    banyan_free(h->old_arcs);
 }
 
 static banyan_status hanger_init(hanger *h, banyan_error *err)
@@ -78,8 +89,11 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->via = banyan_alloc(nodes, sizeof(int));
     h->open = banyan_alloc(nodes, sizeof(int));
     h->way = banyan_alloc(nodes, sizeof(int));
+    h->rehung = banyan_alloc(nodes, sizeof(int));
+    h->old_parent = banyan_alloc(nodes, sizeof(int));
+    h->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
     if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
-        !h->distance || !h->via || !h->open || !h->way)
+        !h->distance || !h->via || !h->open || !h->way || !h->rehung || !h->old_parent || !h->old_path)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
 }
@@ -98,8 +112,13 @@ static int is_towards(int tree)
  * what it is then. */
 static void set_price(hanger *h, int arc)
 {
-    double limit = h->problem->limit[arc], price = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1));
+    double limit = h->problem->limit[arc], price;
 
+    if (h->is_flattening) {
+        h->price[arc] = h->load[arc] + h->weight > limit * (1 + ROUNDED) ? HUGE_VAL : 1;
+        return;
+    }
+    price = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1));
     h->price[arc] = h->problem->weight ? price * (1 - exp2(-STEEP * h->weight / limit)) : price;
 }
 
@@ -309,6 +328,76 @@ static int try_child(hanger *h, int tree, int v, int w, int most)
     return 1;
 }
 
+/* The edge above v is taken out and remembered; returns what its price was. */
+static double unhang(hanger *h, int tree, int v)
+{
+    size_t cell = cell_of(h, tree, v), begin = h->old_path[h->rehung_count],
+           end = begin + (size_t)h->length[cell];
+
+    while (h->old_capacity < end)
+        if (!banyan_grow((void **)&h->old_arcs, h->old_capacity, &h->old_capacity, sizeof(int))) {
+            h->failed = 1;
+            return 0;
+        }
+    memcpy(h->old_arcs + begin, h->pool + h->path[cell], (end - begin) * sizeof(int));
+    h->rehung[h->rehung_count] = v;
+    h->old_parent[h->rehung_count++] = h->parent[cell];
+    h->old_path[h->rehung_count] = end;
+    count(h, cell, -1);
+    return price_of(h, cell);
+}
+
+/* As it was, for that many of those that were taken out. */
+static void hang_back(hanger *h, int tree, int hung)
+{
+    for (int i = 0; i < hung; i++)
+        count(h, cell_of(h, tree, h->rehung[i]), -1);
+    for (int i = 0; i < h->rehung_count; i++) {
+        size_t cell = cell_of(h, tree, h->rehung[i]), length = h->old_path[i + 1] - h->old_path[i];
+
+        make_room(h, cell, (int)length); /* there is: it had as much */
+        memcpy(h->pool + h->path[cell], h->old_arcs + h->old_path[i], length * sizeof(int));
+        h->parent[cell] = h->old_parent[i];
+        count(h, cell, 1);
+    }
+}
+
+/* v and its child w change places. The edge above v is out already; it is back if that brings nothing. */
+static int try_places(hanger *h, int tree, int v, int w)
+{
+    int towards = is_towards(tree), hung = 0;
+    double left;
+
+    count(h, cell_of(h, tree, v), 1);
+    h->rehung_count = 0;
+    left = unhang(h, tree, w);
+    left += unhang(h, tree, v);
+    for (int c = 0; c < h->node_count && !h->failed; c++)
+        if (c != w && (h->parent[cell_of(h, tree, c)] == v || h->parent[cell_of(h, tree, c)] == w))
+            left += unhang(h, tree, c);
+    left *= 1 - LEAST_GAIN;
+    h->attempts += h->rehung_count;
+    for (; hung < h->rehung_count && !h->failed; hung++) {
+        int node = h->rehung[hung], to = node == w                               ? h->old_parent[1]
+                                         : node == v || h->old_parent[hung] == v ? w
+                                                                                 : v;
+        double cost = left;
+
+        h->only = to;
+        if (find_end(h, node, towards, &cost, 0) < 0)
+            break;
+        take_way(h, towards, node, to);
+        hang(h, tree, node, to);
+        left -= cost;
+    }
+    h->only = -1;
+    if (hung == h->rehung_count && !h->failed)
+        return 1;
+    hang_back(h, tree, hung);
+    count(h, cell_of(h, tree, v), -1);
+    return 0;
+}
+
 static int try_edge(hanger *h, int tree, int v, int with_children)
 {
     size_t cell = cell_of(h, tree, v);
@@ -327,7 +416,7 @@ static int try_edge(hanger *h, int tree, int v, int with_children)
     }
     for (int w = 0; w < h->node_count && with_children && !moved; w++)
         if (h->parent[cell_of(h, tree, w)] == v)
-            moved = try_child(h, tree, v, w, most - 1);
+            moved = try_child(h, tree, v, w, most - 1) || try_places(h, tree, v, w);
     if (!moved)
         count(h, cell, 1);
     return moved;
@@ -358,6 +447,48 @@ static int sweep(hanger *h, double share, int with_children)
                 return 0;
             if (h->parent[cell] >= 0 && is_over(h, cell, share))
                 moved += try_edge(h, t, v, with_children);
+        }
+    }
+    return moved;
+}
+
+/* The node comes to hang as near to the root as arcs have room. */
+static int raise(hanger *h, int tree, int v)
+{
+    size_t cell = cell_of(h, tree, v);
+    int end = -1, depth;
+
+    h->attempts++;
+    mark_sides(h, tree, v);
+    depth = h->depth[h->parent[cell]];
+    count(h, cell, -1);
+    for (int most = 0; most < depth && end < 0; most++) {
+        double cost = h->graph->node_count;
+
+        end = find_end(h, v, is_towards(tree), &cost, most);
+    }
+    if (end >= 0) {
+        take_way(h, is_towards(tree), v, end);
+        hang(h, tree, v, end);
+    } else {
+        count(h, cell, 1);
+    }
+    return end >= 0;
+}
+
+static int raise_all(hanger *h)
+{
+    int moved = 0;
+
+    for (int t = 0; t < h->tree_count; t++) {
+        take_up(h, t);
+        for (int v = 0; v < h->node_count; v++) {
+            int above = h->parent[cell_of(h, t, v)];
+
+            if (h->failed || h->attempts >= h->problem->attempt_limit)
+                return 0;
+            if (above >= 0 && h->parent[cell_of(h, t, above)] >= 0)
+                moved += raise(h, t, v);
         }
     }
     return moved;
@@ -435,22 +566,26 @@ static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_err
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_subtree_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
-                                   banyan_trees *trees, double *fullest, banyan_error *err)
+static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
+                          int is_flattening, banyan_trees *trees, double *fullest, banyan_error *err)
 {
     hanger h = {.graph = graph,
                 .problem = problem,
                 .node_count = graph->node_count,
                 .tree_count = (int)trees->tree_count,
+                .is_flattening = is_flattening,
                 .only = -1};
     banyan_status status = hanger_init(&h, err);
 
     if (!status)
         status = take_trees(&h, trees, err);
-    if (!status) {
+    if (!status && is_flattening)
+        while (raise_all(&h))
+            ;
+    else if (!status)
         run(&h);
+    if (!status)
         drop_idle_leaves(&h);
-    }
     if (!status && h.failed)
         status = banyan_fail_memory(err);
     if (!status)
@@ -459,4 +594,19 @@ banyan_status banyan_subtree_moves(const banyan_graph *graph, const banyan_subtr
         *fullest = find_fullest(&h);
     hanger_fini(&h);
     return status;
+}
+
+banyan_status banyan_subtree_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
+                                   banyan_trees *trees, double *fullest, banyan_error *err)
+{
+    return move(graph, problem, 0, trees, fullest, err);
+}
+
+banyan_status banyan_subtree_moves_flatten(const banyan_graph *graph,
+                                           const banyan_subtree_moves_problem *problem, banyan_trees *trees,
+                                           banyan_error *err)
+{
+    double fullest;
+
+    return move(graph, problem, 1, trees, &fullest, err);
 }

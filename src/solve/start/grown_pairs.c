@@ -21,6 +21,7 @@
 #include "core/heap.h"
 #include "solve/start/pair_tools.h"
 
+#define FLOOR 0.1 /* of a full arc's congestion, for every arc */
 #define FALL 0.97 /* of a pair's weight is the next one's: weights of many sizes fill links better */
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
 #define MOST 3    /* times full, and more, is all the same: prices stay finite */
@@ -103,7 +104,7 @@ static double congestion(const grower *g, int arc, double weight)
 {
     double capacity = (double)g->graph->arcs[arc].capacity, full = (g->load[arc] + weight) / capacity;
 
-    return exp2(STEEP * (fmin(full, MOST) - 1)) / capacity;
+    return (FLOOR + exp2(STEEP * (fmin(full, MOST) - 1))) / capacity;
 }
 
 static void set_price(grower *g, int arc, double weight)
@@ -164,7 +165,8 @@ static void relax(grower *g, int v, double cost, int hops, int is_out)
 
 static void offer(grower *g, int v, int is_out)
 {
-    relax(g, v, g->hop * g->depth[v], g->depth[v], is_out);
+    if (!g->depth_limit || g->depth[v] < g->depth_limit) /* else it would hide others at nodes that forward */
+        relax(g, v, g->hop * g->depth[v], g->depth[v], is_out);
 }
 
 /* All ways anew, from every node of the tree. */
@@ -359,17 +361,21 @@ static int may_be_root(const grower *g, int v)
     return can_branch(g, v, 0) && can_branch(g, v, 1) && banyan_graph_is_joined(g->graph, v) && g->is_near[v];
 }
 
-/* Where most is missing of what should be summed there by now. */
+/* Where most is missing of what should be summed there by now. Symmetric links: nobody has said how much that
+ * is, so where links are least used. */
 static int choose_root(const grower *g)
 {
     double most = -HUGE_VAL;
     int best = -1;
 
     for (int v = 0; v < g->graph->node_count; v++) {
-        double lag = g->problem->root[v] / g->roots * g->done - g->rooted[v];
+        double lag;
 
-        if ((g->problem->root[v] > 0 || g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v) &&
-            lag > most) {
+        if (!may_be_root(g, v) ||
+            !(g->graph->role[v] & BANYAN_NODE_ACTIVE || (g->problem->root[v] > 0 && !g->graph->symmetric)))
+            continue;
+        lag = g->graph->symmetric ? -fullness(g, v) : g->problem->root[v] / g->roots * g->done - g->rooted[v];
+        if (lag > most) {
             most = lag;
             best = v;
         }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/start/star_pairs.c: where idle nodes have cables to all active ones, their best use is to be the
+ * middle of a star: n cables for n active nodes, one more than a tree without an idle node takes.
+ *
+ *      a   b       The star is as heavy as its narrowest arc. What it leaves, of wider arcs and between active
+ *       \ /        nodes, is for other trees.
+ *        h
+ *       / \        Cost: O(arcs) a star.
+ *      c   d  */
+#include "solve/start/star_pairs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+typedef struct {
+    const banyan_graph *graph;
+    banyan_star_pairs *stars;
+    double *left;   /* per arc */
+    int *to, *from; /* per node: the arc between it and the middle; -1: none */
+} maker;
+
+/* The arcs of the star at v; returns how heavy it can be. */
+static double look_at(maker *m, int v)
+{
+    const banyan_graph *graph = m->graph;
+    double weight = HUGE_VAL;
+
+    for (int u = 0; u < graph->node_count; u++)
+        m->to[u] = m->from[u] = -1;
+    for (int j = graph->in_first[v]; j < graph->in_first[v + 1]; j++)
+        m->to[graph->arcs[graph->in_arc[j]].src] = graph->in_arc[j];
+    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++)
+        m->from[graph->arcs[graph->out_arc[j]].dst] = graph->out_arc[j];
+    for (int i = 0; i < graph->active_count; i++) {
+        int to = m->to[graph->active[i]], from = m->from[graph->active[i]];
+
+        weight = to < 0 || from < 0 ? 0 : fmin(weight, fmin(m->left[to], m->left[from]));
+    }
+    return weight;
+}
+
+static void add_tree(maker *m, int v, int is_out, double weight)
+{
+    banyan_trees *trees = &m->stars->trees;
+
+    m->stars->root[trees->tree_count] = v;
+    banyan_trees_begin(trees);
+    for (int i = 0; i < m->graph->active_count; i++) {
+        int u = m->graph->active[i], arc = is_out ? m->from[u] : m->to[u];
+
+        banyan_trees_add_edge(trees, is_out ? v : u, is_out ? u : v);
+        banyan_trees_add_arc(trees, arc);
+        m->left[arc] -= weight;
+    }
+}
+
+/* The heaviest star that is left; 0: there is none. */
+static int add_star(maker *m)
+{
+    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
+    double most = 0;
+    int best = -1;
+
+    for (int v = 0; v < m->graph->node_count; v++) {
+        unsigned role = m->graph->role[v];
+        double weight = !(role & BANYAN_NODE_ACTIVE) && (role & both) == both ? look_at(m, v) : 0;
+
+        if (weight > most) {
+            most = weight;
+            best = v;
+        }
+    }
+    if (best < 0)
+        return 0;
+    look_at(m, best);
+    m->stars->weight[m->stars->trees.tree_count / 2] = most;
+    m->stars->total += most;
+    add_tree(m, best, 0, most);
+    add_tree(m, best, 1, most);
+    return 1;
+}
+
+static banyan_status keep_rest(const maker *m, banyan_error *err)
+{
+    const banyan_graph *graph = m->graph;
+    size_t arcs = (size_t)graph->arc_count;
+    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst),
+        *link = banyan_alloc(arcs, sizeof *link);
+    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, link};
+    banyan_status status = src && dst && link && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        if (m->left[i] > 0) {
+            src[input.arc_count] = graph->arcs[i].src;
+            dst[input.arc_count] = graph->arcs[i].dst;
+            link[input.arc_count] = i;
+            capacity[input.arc_count++] = graph->unit * m->left[i];
+        }
+    if (!status && input.arc_count)
+        status = banyan_graph_create(&input, &m->stars->rest, err);
+    banyan_free(src);
+    banyan_free(dst);
+    banyan_free(link);
+    banyan_free(capacity);
+    return status;
+}
+
+banyan_status banyan_star_pairs_find(const banyan_graph *graph, int limit, banyan_star_pairs *out,
+                                     banyan_error *err)
+{
+    size_t nodes = (size_t)graph->node_count;
+    maker m = {.graph = graph,
+               .stars = out,
+               .left = banyan_alloc((size_t)graph->arc_count, sizeof *m.left),
+               .to = banyan_alloc(nodes, sizeof *m.to),
+               .from = banyan_alloc(nodes, sizeof *m.from)};
+    banyan_status status;
+
+    memset(out, 0, sizeof *out);
+    banyan_trees_init(&out->trees);
+    out->root = banyan_alloc(2 * (size_t)limit, sizeof *out->root);
+    out->weight = banyan_alloc((size_t)limit, sizeof *out->weight);
+    status = m.left && m.to && m.from && out->root && out->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        m.left[i] = (double)graph->arcs[i].capacity;
+    for (int k = 0; !status && k < limit && add_star(&m); k++)
+        status = out->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+    if (!status && out->trees.tree_count)
+        status = keep_rest(&m, err);
+    banyan_free(m.left);
+    banyan_free(m.to);
+    banyan_free(m.from);
+    if (status)
+        banyan_star_pairs_fini(out);
+    return status;
+}
+
+void banyan_star_pairs_fini(banyan_star_pairs *stars)
+{
+    banyan_trees_fini(&stars->trees);
+    banyan_free(stars->root);
+    banyan_free(stars->weight);
+    banyan_graph_destroy(stars->rest);
+    memset(stars, 0, sizeof *stars);
+}
