@@ -8,10 +8,10 @@
 static const struct {
     const char *name;
     banyan_budget budget;
-} efforts[] = {{"estimate", {0.95, 64, 10000000, 10000000}},
-               {"measure", {0.99, 64, 100000000, 100000000}},
-               {"patient", {0.999, 64, 1000000000, 1000000000}},
-               {"timed", {0.999, 64, 1000000000, 1000000000}}};
+} efforts[] = {{"estimate", {0.99, 0.99, 0, 100000000, 1000000, 32}},
+               {"measure", {0.99, 0.999, 20000000, 1000000000, 10000000, 96}},
+               {"patient", {0.999, 0.9995, 200000000, 10000000000, 100000000, 256}},
+               {"timed", {0.999, 0.9995, 200000000, 10000000000, 100000000, 256}}};
 
 const banyan_budget *banyan_effort_budget(banyan_effort effort)
 {

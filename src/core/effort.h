@@ -15,10 +15,12 @@ typedef enum {
 /* What one search for a plan may spend. Work is counted in visits (solve/net/work.h), not in time, so that
  * every machine finds the same plan. */
 typedef struct {
-    double target_share; /* of the bound, at which a search is content */
-    int max_trees;       /* of a forest, unless its user says */
-    int64_t lp_visits;   /* of linear programs over cuts or trees */
-    int64_t move_visits; /* of moves that rebalance trees */
+    double target_share;    /* of the bound, which a search promises; */
+    double near_share;      /* what it looks for at first, */
+    int64_t near_visits;    /* for so long; */
+    int64_t most_visits;    /* and after so many it makes do with less, if need be */
+    int64_t column_visits;  /* of them for column generation, */
+    int max_column_workers; /* in networks with at most so many active workers */
 } banyan_budget;
 
 const banyan_budget *banyan_effort_budget(banyan_effort effort);

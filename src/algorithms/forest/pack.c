@@ -69,7 +69,8 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
     banyan_status status;
     int i = 0;
 
-    *out = (banyan_forest_options){0};
+    *out = (banyan_forest_options){.budget = problem->budget ? problem->budget
+                                                             : banyan_effort_budget(BANYAN_EFFORT_MEASURE)};
     while (i < 3 && strcmp(text, stages[i]))
         i++;
     if (i == 3)

@@ -17,6 +17,7 @@ typedef struct {
     banyan_forest_method method;
     int max_trees;
     int max_depth; /* 0: as shallow as costs nothing */
+    const banyan_budget *budget;
 } banyan_forest_options;
 
 /* From the problem's parameters. */

@@ -16,16 +16,15 @@
 #include "core/alloc.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
+#include "solve/net/work.h"
 #include "solve/oracle/tree_oracle.h"
 #include "solve/pack/thin.h"
 #include "solve/presolve/contract_wide.h"
-#include "solve/round/branch_moves.h"
 #include "solve/round/rebalance.h"
 #include "solve/round/reduce_depth.h"
 #include "solve/round/subtree_moves.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
-#include "solve/start/hub_pairs.h"
 #include "solve/start/matroid_partition.h"
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
@@ -34,6 +33,7 @@
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
 #define DIVIDED 1e-9 /* share of the bound that a division may leave */
 #define COMB_TOLERANCE 1e-9 /* share of the optimum that weights of combs may lack */
+#define MANY_SHARE 0.9995   /* of the bound that many trees should reach */
 #define ROUNDS 60           /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000     /* attempts a tree to make it shallower */
 #define MORE_HOPS 8         /* times as many than before may trees have that fall short */
@@ -45,8 +45,10 @@ typedef struct {
     const banyan_topology *topology;
     const banyan_graph *graph;
     const banyan_forest_options *options;
-    banyan_split known;      /* price, root, bound_value */
-    double enough, promised; /* when a start need not be better, and when no other one is tried */
+    banyan_split known; /* price, root, bound_value */
+    const banyan_budget *budget;
+    banyan_work begin;       /* what had been done before */
+    double enough, promised; /* when a start need not be better; and when it will do after long work */
     int pair_limit, depth_limit;
     int is_rest;    /* of a network, beside stars */
     int is_limited; /* no more pairs are allowed; else these are just enough for most networks */
@@ -61,6 +63,17 @@ typedef struct {
         FINAL       /* nor does rebalancing bring more */
     } result;
 } start;
+
+static int64_t visits(const instance *in)
+{
+    return banyan_work_since(&in->begin).visits;
+}
+
+/* Whether no other start is tried. */
+static int is_content(const instance *in, double total)
+{
+    return total >= in->enough || (total >= in->promised && visits(in) > in->budget->near_visits);
+}
 
 static int always(const instance *in)
 {
@@ -109,7 +122,7 @@ static banyan_status rebalance(const instance *in, int weights, banyan_pair_pack
     for (int more = 0; !status && more <= in->graph->node_count; more = more ? more * MORE_HOPS : 1) {
         problem.more_hops = more;
         status = banyan_rebalance_packing(in->graph, &problem, packing, err);
-        if (packing->total >= in->promised || in->depth_limit)
+        if (is_content(in, packing->total) || in->depth_limit || visits(in) > in->budget->most_visits)
             break;
     }
     return status;
@@ -244,7 +257,7 @@ static int is_peeled(const instance *in)
 static banyan_status peel(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
     banyan_peel_problem problem = {
-        .tree_limit = in->pair_limit, .enough = BANYAN_NEAR_SHARE, .least = BANYAN_TARGET_SHARE};
+        .tree_limit = in->pair_limit, .enough = in->budget->near_share, .least = in->budget->target_share};
     banyan_peel peeled;
     banyan_status status = banyan_peel_solve(in->graph, &problem, &peeled, err);
 
@@ -410,29 +423,12 @@ static banyan_status join_free(const instance *in, banyan_pair_packing *packing,
     return status;
 }
 
-/* Idle workers behind switches add for the others: they are best used as hubs. */
-static int has_hubs(const instance *in)
-{
-    return banyan_graph_has_idle_adders(in->graph) && banyan_hub_pairs_apply(in->graph) && !in->depth_limit &&
-           !in->is_rest;
-}
-
-static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packing, banyan_error *err)
-{
-    banyan_hub_pairs_problem problem = {.pair_limit = in->pair_limit,
-                                        .enough = BANYAN_TARGET_SHARE * in->known.bound_value};
-
-    return banyan_hub_pairs_find(in->graph, &problem, packing, err);
-}
-
-/* Column generation, begun with the bound's prices; the heaviest of its pairs. Where branches move
- * (solve/round/branch_moves.h), or most pairs are cabled, it brings no more than rebalancing has. */
+/* Column generation, begun with the bound's prices; the heaviest of its pairs. Where most pairs are cabled, it
+ * brings no more than rebalancing has. */
 static int has_columns(const instance *in)
 {
-    int are_few = in->graph->active_count <= BANYAN_FEW_WORKERS;
-
-    return in->graph->active_count <= BANYAN_MANY_WORKERS && !banyan_graph_is_dense(in->graph) &&
-           !in->depth_limit && !in->is_rest && (are_few || !banyan_branch_moves_applies(in->graph));
+    return in->graph->active_count <= in->budget->max_column_workers && !banyan_graph_is_dense(in->graph) &&
+           !in->depth_limit && !in->is_rest;
 }
 
 static banyan_status make_columns(const instance *in, banyan_pair_packing *packing, banyan_error *err)
@@ -440,10 +436,9 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
     const banyan_graph *graph = in->graph;
     banyan_pair_packing_problem problem = {
         .stages = BANYAN_STAGES_PIPELINED,
-        .tolerance =
-            in->is_limited && graph->active_count > BANYAN_FEW_WORKERS ? ROUGHLY : 1 - BANYAN_NEARER_SHARE,
+        .tolerance = in->is_limited ? ROUGHLY : 1 - in->enough / in->known.bound_value,
         .round_limit = ROUNDS,
-        .visit_limit = BANYAN_COLUMN_VISITS,
+        .visit_limit = in->budget->column_visits,
         .tree_limit = in->pair_limit};
     banyan_status status = banyan_pair_packing_by_columns(graph, &problem, &in->known, packing, err);
 
@@ -476,6 +471,8 @@ static banyan_status pack_rest(const instance *in, const banyan_star_pairs *star
                                .bound_value = (in->known.bound_value - stars->total) * more},
                      .enough = (in->enough - stars->total) * more,
                      .promised = (in->promised - stars->total) * more,
+                     .budget = in->budget,
+                     .begin = in->begin,
                      .pair_limit = in->pair_limit - (int)(stars->trees.tree_count / 2),
                      .depth_limit = in->depth_limit,
                      .is_rest = 1,
@@ -535,12 +532,11 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
 }
 
 static const start starts[] = {
-    {has_combs, weigh_combs, FINAL},      {is_peeled, peel, FINAL},
-    {may_be_smaller, join_wide, PACKED},  {has_hubs, choose_hubs, PACKED},
-    {may_have_stars, make_stars, PACKED}, {always, grow_equal, PACKED},
-    {is_peeled, partition, FINAL},        {always, grow_falling, OVERLOADED},
-    {is_cabled, fit_weights, PACKED},     {may_be_smaller, join_free, PACKED},
-    {has_columns, make_columns, PACKED},
+    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
+    {may_be_smaller, join_wide, PACKED}, {may_have_stars, make_stars, PACKED},
+    {always, grow_equal, PACKED},        {is_peeled, partition, FINAL},
+    {always, grow_falling, OVERLOADED},  {is_cabled, fit_weights, PACKED},
+    {may_be_smaller, join_free, PACKED}, {has_columns, make_columns, PACKED},
 };
 
 /* A start goes on until enough is reached; another one is tried only where less than what we promise is. */
@@ -548,14 +544,16 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
 {
     banyan_status status = BANYAN_SUCCESS;
 
-    for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && best->total < in->promised; i++) {
+    for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && !is_content(in, best->total); i++) {
         banyan_pair_packing packing = {.bound_value = in->known.bound_value};
 
+        if (best->total > 0 && visits(in) > in->budget->most_visits)
+            break;
         if (!starts[i].applies(in))
             continue;
         status = starts[i].make(in, &packing, err);
         if (!status && packing.trees.tree_count && starts[i].result != FINAL &&
-            !(starts[i].result == PACKED && packing.total >= in->promised))
+            !(starts[i].result == PACKED && is_content(in, packing.total)))
             status = rebalance(in, BANYAN_WEIGHTS_ENOUGH, &packing, err);
         if (!status && packing.total > best->total)
             swap_packings(&packing, best);
@@ -591,19 +589,18 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
 {
     banyan_pair_packing best = {0};
     int are_few = options->max_trees <= BANYAN_FEW_TREES;
-    double enough = are_few ? BANYAN_NEAR_SHARE : BANYAN_NEARER_SHARE;
     instance in = {.topology = topology,
                    .graph = graph,
                    .options = options,
+                   .budget = options->budget,
+                   .begin = banyan_work_now(),
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
                    .is_limited = are_few};
     banyan_status status = find_prices(graph, &in.known, err);
 
-    in.enough = enough * in.known.bound_value;
-    in.promised = are_few && graph->active_count > BANYAN_FEW_WORKERS
-                      ? BANYAN_TARGET_SHARE * in.known.bound_value
-                      : in.enough;
+    in.enough = (are_few ? in.budget->near_share : MANY_SHARE) * in.known.bound_value;
+    in.promised = are_few ? in.budget->target_share * in.known.bound_value : in.enough;
     if (!status)
         status = try_starts(&in, &best, err);
     if (!status && best.trees.tree_count)

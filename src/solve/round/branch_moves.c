@@ -21,6 +21,7 @@
 
 #include <math.h>
 
+#include "solve/net/work.h"
 #include "solve/round/branch_parts.h"
 
 #define NEARLY 0.95    /* of the limit: branches over arcs that bear more may move; firm: of all of it */
@@ -145,6 +146,7 @@ static int find_end(banyan_branch_mover *g, int everywhere, int most, double cos
         if (is_stock(g, v))
             return v;
         g->distance[v] = -HUGE_VAL; /* done: nothing is nearer */
+        g->visits += g->up_first[v + 1] - g->up_first[v];
         for (int i = g->up_first[v]; i < g->up_first[v + 1]; i++) {
             int arc = g->up_arc[i], w = banyan_branch_moves_upper(g, arc);
             double sum = so_far + g->price[arc];
@@ -305,6 +307,7 @@ banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtre
         double before = excess;
 
         sweep(&g, round % 2);
+        g.visits += (int64_t)g.tree_count * g.node_count;
         learn(&g, round);
         banyan_branch_moves_stars(&g);
         if (problem->is_firm)
@@ -325,6 +328,7 @@ banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtre
     } else {
         banyan_trees_fini(&better);
     }
+    banyan_work_add(BANYAN_WORK_TREE, g.visits);
     banyan_branch_mover_fini(&g);
     return status;
 }

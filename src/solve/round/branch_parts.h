@@ -17,11 +17,12 @@ typedef struct {
     const banyan_graph *graph;
     const banyan_subtree_moves_problem *problem;
     int node_count, tree_count;
-    int *above;    /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
-    int *children; /* the same: how many are below v */
-    int *back;     /* per arc: one in the other direction, or -1 */
-    double *base;  /* per arc: what it costs when it is full, */
-    double *proof; /* and what, besides, in any case */
+    int *above;     /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
+    int *children;  /* the same: how many are below v */
+    int *back;      /* per arc: one in the other direction, or -1 */
+    int64_t visits; /* of arcs, in searches for ways */
+    double *base;   /* per arc: what it costs when it is full, */
+    double *proof;  /* and what, besides, in any case */
     double steep;
     int *by_weight;     /* pairs, the heaviest first */
     double *load;       /* per arc: what its users weigh */

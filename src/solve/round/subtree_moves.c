@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/net/work.h"
 
 #define STEEP 150       /* doublings of the price between an empty arc and a full one */
 #define LEAST_GAIN 1e-3 /* of the old way's price */
@@ -590,6 +591,7 @@ static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_
         status = banyan_fail_memory(err);
     if (!status)
         status = give_trees(&h, trees, err);
+    banyan_work_add(BANYAN_WORK_TREE, h.attempts * graph->node_count);
     if (!status)
         *fullest = find_fullest(&h);
     hanger_fini(&h);

@@ -19,6 +19,7 @@
 
 #include "core/alloc.h"
 #include "core/heap.h"
+#include "solve/net/work.h"
 #include "solve/start/pair_tools.h"
 
 #define FLOOR 0.1 /* of a full arc's congestion, for every arc */
@@ -48,6 +49,7 @@ typedef struct {
     int *root;           /* per tree */
     int *way;            /* arcs */
     int depth_limit;
+    int64_t visits;         /* of arcs */
     unsigned char *is_near; /* per node: all active nodes are within the depth limit */
     banyan_trees trees;
 } grower;
@@ -149,6 +151,7 @@ static void relax(grower *g, int v, double cost, int hops, int is_out)
     const int *first = is_out ? g->graph->out_first : g->graph->in_first,
               *list = is_out ? g->graph->out_arc : g->graph->in_arc;
 
+    g->visits += first[v + 1] - first[v];
     for (int j = first[v]; j < first[v + 1]; j++) {
         int to = far_end(g, list[j], is_out), more = can_branch(g, to, is_out) != 0;
         double with = cost + g->price[list[j]] + more * g->hop;
@@ -466,6 +469,7 @@ banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_gr
         g.weight[k] *= packing->bound_value / sum;
         status = add_pair(&g, k, err);
     }
+    banyan_work_add(BANYAN_WORK_TREE, g.visits);
     if (!status)
         status = banyan_pair_tools_hand_over(packing, &g.trees, &g.root, g.weight, err);
     grower_fini(&g);
