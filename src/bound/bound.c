@@ -13,7 +13,7 @@
 #include "core/gcd.h"
 #include "topology/scale.h"
 
-#define ROUNDED 1e-5 /* share by which a proof may miss a bound: whole numbers in place of doubles */
+#define ROUNDED 1e-6 /* share by which a proof may miss a bound: whole numbers in place of doubles */
 #define TIGHT                                                                                                \
     1e-6 /* share by which a packing may fall short of a bound that it reaches: it is one of doubles */
 
@@ -167,14 +167,15 @@ static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bou
     return BANYAN_SUCCESS;
 }
 
-/* What a smaller network proves, prices of this one may prove but for roundings: then it is what they do. */
+/* What a smaller network proves, prices of this one may not quite: roundings, or a search that ends early. It is
+ * what whoever verifies it can prove. */
 static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
                                          banyan_error *err)
 {
     banyan_allreduce_bound proven = *found;
     banyan_status status = banyan_allreduce_prove(graph, found->value, &proven, err);
 
-    if (!status && proven.value > found->value && proven.value <= found->value * (1 + ROUNDED))
+    if (!status && proven.value > found->value)
         *found = proven;
     return status;
 }

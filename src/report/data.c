@@ -29,6 +29,15 @@ static void add_field(banyan_text *text, const char *key, double value)
     add_number(text, value);
 }
 
+/* All its digits: the other verbs have them, too. */
+static void add_share(banyan_text *text, double share)
+{
+    if (isfinite(share))
+        banyan_text_add(text, ",\"share_of_bound\":%.15g", share);
+    else
+        add_field(text, "share_of_bound", share);
+}
+
 static void add_string(banyan_text *text, const char *key, const char *value)
 {
     banyan_text_add(text, "\"%s\":", key);
@@ -145,7 +154,7 @@ static void add_result(banyan_text *text, const banyan_report *report, const ban
             result->rounds, result->flows, result->depth, result->transfers, result->model);
         add_field(text, "predicted_s", result->predicted_s);
         add_field(text, "bytes_per_s", result->bytes_per_s);
-        banyan_text_add(text, ",\"share_of_bound\":%.15g", result->bytes_per_s / report->bound.bytes_per_s);
+        add_share(text, result->bytes_per_s / report->bound.bytes_per_s);
         add_field(text, "volume_per_worker", result->volume);
         add_curve(text, report, result);
     }

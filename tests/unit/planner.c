@@ -120,8 +120,9 @@ TEST(each_step_of_the_effort_allows_more)
         const banyan_budget *less = banyan_effort_budget((banyan_effort)i);
         const banyan_budget *more = banyan_effort_budget((banyan_effort)(i + 1));
 
-        assert_true(less->target_share < more->target_share && less->max_trees <= more->max_trees);
-        assert_true(less->lp_visits < more->lp_visits && less->move_visits < more->move_visits);
+        assert_true(less->target_share <= more->target_share && less->near_share < more->near_share);
+        assert_true(less->near_visits < more->near_visits && less->most_visits < more->most_visits);
+        assert_true(less->column_visits < more->column_visits);
     }
 }
 

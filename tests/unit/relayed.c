@@ -133,7 +133,7 @@ TEST(stars_at_idle_workers_fill_a_cluster_with_all_pairs_cabled)
     for (int i = 0; i < 2; i++) {
         planned got = plan(topology, active, pick(64, of_each[i], active), BANYAN_RELAYS_ADD, NULL, 0);
 
-        if (got.share < 0.99)
+        if (got.share < 0.95)
             fail_msg("%d of 8 active: %g of the bound", of_each[i], got.share);
     }
     banyan_topology_destroy(topology);
@@ -145,7 +145,7 @@ TEST(stars_fill_machines_in_which_not_all_pairs_are_cabled)
     static const struct {
         int of_each;
         double share;
-    } cases[] = {{6, 0.97}, {4, 0.99}};
+    } cases[] = {{6, 0.95}, {4, 0.95}};
     banyan_topology *topology = all_pairs(64, 0, 1);
     int active[64];
 

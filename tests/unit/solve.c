@@ -18,6 +18,7 @@
 #include "solve/oracle/steiner.h"
 #include "solve/oracle/steiner_heuristic.h"
 #include "solve/round/reduce_depth.h"
+#include "solve/start/hub_pairs.h"
 #include "solve/start/matroid_partition.h"
 #include "solve/start/peel.h"
 

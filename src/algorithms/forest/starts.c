@@ -25,6 +25,7 @@
 #include "solve/round/subtree_moves.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
+#include "solve/start/hub_pairs.h"
 #include "solve/start/matroid_partition.h"
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
@@ -423,6 +424,20 @@ static banyan_status join_free(const instance *in, banyan_pair_packing *packing,
     return status;
 }
 
+/* Idle workers behind switches add for the others: they are best used as hubs. */
+static int has_hubs(const instance *in)
+{
+    return banyan_graph_has_idle_adders(in->graph) && banyan_hub_pairs_apply(in->graph) && !in->depth_limit &&
+           !in->is_rest;
+}
+
+static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_hub_pairs_problem problem = {.pair_limit = in->pair_limit, .enough = in->promised};
+
+    return banyan_hub_pairs_find(in->graph, &problem, packing, err);
+}
+
 /* Column generation, begun with the bound's prices; the heaviest of its pairs. Where most pairs are cabled, it
  * brings no more than rebalancing has. */
 static int has_columns(const instance *in)
@@ -532,11 +547,12 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
 }
 
 static const start starts[] = {
-    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
-    {may_be_smaller, join_wide, PACKED}, {may_have_stars, make_stars, PACKED},
-    {always, grow_equal, PACKED},        {is_peeled, partition, FINAL},
-    {always, grow_falling, OVERLOADED},  {is_cabled, fit_weights, PACKED},
-    {may_be_smaller, join_free, PACKED}, {has_columns, make_columns, PACKED},
+    {has_combs, weigh_combs, FINAL},      {is_peeled, peel, FINAL},
+    {may_be_smaller, join_wide, PACKED},  {has_hubs, choose_hubs, PACKED},
+    {may_have_stars, make_stars, PACKED}, {always, grow_equal, PACKED},
+    {is_peeled, partition, FINAL},        {always, grow_falling, OVERLOADED},
+    {is_cabled, fit_weights, PACKED},     {may_be_smaller, join_free, PACKED},
+    {has_columns, make_columns, PACKED},
 };
 
 /* A start goes on until enough is reached; another one is tried only where less than what we promise is. */
