@@ -14,7 +14,6 @@ failed=0
 
 # The files of one circle in a line.
 left='
-algorithms/hierarchy algorithms/hierarchy_sources
 bound/allreduce bound/allreduce_asymmetric
 bound/bound bound/gather_rate
 calls/call calls/learning calls/overlap
@@ -25,7 +24,6 @@ execute/crew execute/crew_lent
 execute/run execute/run_failure execute/run_receive execute/run_send
 group/control_links group/control_news
 group/group group/relay group/world group/world_calls group/world_join group/world_log group/world_transports
-reproduce/claims reproduce/table
 reproduce/hierarchical reproduce/hierarchical_fit
 reproduce/svg reproduce/svg_bars
 simulate/flit_ahead simulate/flit_router
@@ -33,9 +31,6 @@ simulate/flit_cycle simulate/flit_fabric simulate/flit_interface simulate/flit_i
 solve/cut/endpoint_bounds solve/pack/depth_limited solve/pack/pair_columns solve/pack/pairs_by_split solve/pack/pairs_with_relays solve/pack/thin solve/round/rebalance solve/start/equal_pairs solve/start/falling_pairs solve/start/geometric_pairs solve/start/pair_tools
 solve/cut/entropy_split solve/cut/split
 solve/oracle/steiner solve/oracle/steiner_local
-topology/draw_text topology/draw_text_tree
-train/cost train/cost_table
-train/floor train/traffic
 transport/messages transport/messages_open
 transport/tcp transport/tcp_close transport/tcp_link
 '
