@@ -33,7 +33,7 @@ demo: setup-build ## plan, prove and run an all-reduce on two uneven hosts
 	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli libbanyan -- --quiet
 	@scripts/demo.sh build/release/banyan
 
-test: setup setup-engines ## everything under ASan and UBSan, threads under TSan, layout, static analysis, and a clang build
+test: setup setup-engines ## tests under ASan and UBSan, threads under TSan, long computations optimised, layout, static analysis, a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
 check-plans: build ## forest on 2,961 stored networks: none may become worse, or need a fifth more work

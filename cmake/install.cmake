@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS libbanyan EXPORT banyanTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h include/banyan/plan.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
+install(FILES include/banyan/banyan.h include/banyan/banyan_mpi.h include/banyan/plan.h include/banyan/status.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/banyan)
 
 # pkg-config. Paths are found from the file's own place, so the tree may be moved or installed with DESTDIR.
 file(RELATIVE_PATH banyan_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

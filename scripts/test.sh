@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # All that must hold before a change goes in, stage by stage. A stage that fails does not keep the others from running;
-# one that needs a program that is not there is skipped with a sentence. The full set of tests comes last, so that its
+# one that needs a program that is not there is skipped with a sentence. The largest set of tests comes last, so that its
 # summary is what one sees at the end, with a line for each stage below it.
 set -u
 cd "$(dirname "$0")/.."
@@ -46,12 +46,6 @@ layout() {
 clang_build() {
     needs clang
     build clang
-}
-
-# What the fuzz targets have in their corpora; make fuzz looks for more.
-fuzz_targets() {
-    needs clang
-    scripts/fuzz.sh 0
 }
 
 analysis() {
@@ -105,21 +99,27 @@ threads() {
     run_tests tsan -R "^(unit|conformance|multi)/($(echo "$threaded" | tr ' ' '|'))" -E '_bits$'
 }
 
-everything() {
+# With the label 'computes' (tests/CMakeLists.txt): make check-long runs them under the sanitizers.
+computing() {
+    [ $plain = clang ] || build release
+    run_tests $plain -L computes
+}
+
+others() {
     build dev
-    run_tests dev
+    run_tests dev -LE computes
 }
 
 stage "layout (make check-format)" layout
 stage "clang, all warnings are errors" clang_build
 [ $result = passed ] || plain=release
-stage "fuzz targets: their corpora" fuzz_targets
 stage "static analysis (make analyse)" analysis
 stage "the commands that the documents show" documents
 stage "little address space" address_space
 stage "plans against stored ones, some of the small networks" plans
+stage "tests that compute much, optimised" computing
 stage "TSan: the tests with threads" threads
-stage "everything under ASan and UBSan" everything
+stage "all other tests under ASan and UBSan" others
 
 printf '\n== stages\n'
 cat "$place/summary"

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <banyan/status.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -18,36 +20,6 @@ extern "C" {
 #define BANYAN_VERSION_MINOR 2
 #define BANYAN_VERSION_PATCH 0
 #define BANYAN_VERSION_CODE (BANYAN_VERSION_MAJOR * 10000 + BANYAN_VERSION_MINOR * 100 + BANYAN_VERSION_PATCH)
-
-#if defined(__GNUC__)
-#define BANYAN_API __attribute__((visibility("default")))
-#else
-#define BANYAN_API
-#endif
-
-/* X(NAME, number, text). Numbers are part of the binary interface: append only. */
-#define BANYAN_STATUS_MAP(X)                                                                                 \
-    X(SUCCESS, 0, "success")                                                                                 \
-    X(UNHANDLED_CUDA_ERROR, 1, "a CUDA call failed")                                                         \
-    X(SYSTEM_ERROR, 2, "a system call failed or memory ran out")                                             \
-    X(INTERNAL_ERROR, 3, "an internal check failed")                                                         \
-    X(INVALID_ARGUMENT, 4, "an argument or input is invalid")                                                \
-    X(INVALID_USAGE, 5, "the call is not allowed here")                                                      \
-    X(REMOTE_ERROR, 6, "a remote rank failed")                                                               \
-    X(IN_PROGRESS, 7, "the operation has not finished")                                                      \
-    X(TIMEOUT, 8, "the operation ran past its time-out")                                                     \
-    X(PEER_LOST, 9, "the connection to a rank was lost")                                                     \
-    X(MISMATCH, 10, "ranks disagree")                                                                        \
-    X(PLAN_INVALID, 11, "the schedule is not a correct collective")                                          \
-    X(UNSUPPORTED, 12, "not supported in this build, on this topology or for this type")                     \
-    X(VERSION_MISMATCH, 13, "versions differ")                                                               \
-    X(TOO_FEW_RANKS, 14, "too few ranks are left to go on")
-
-typedef enum {
-#define BANYAN_STATUS_ENTRY(name, number, text) BANYAN_##name = number,
-    BANYAN_STATUS_MAP(BANYAN_STATUS_ENTRY)
-#undef BANYAN_STATUS_ENTRY
-} banyan_status;
 
 /* X(NAME, number, name, bytes). */
 #define BANYAN_DATATYPE_MAP(X)                                                                               \
@@ -82,8 +54,7 @@ typedef enum {
 #undef BANYAN_OP_ENTRY
 } banyan_op;
 
-/* Texts of codes; static, never NULL, "unknown" for numbers outside the lists. */
-BANYAN_API const char *banyan_status_string(banyan_status status);
+/* Their texts; static, never NULL, "unknown" for numbers outside the lists. */
 BANYAN_API const char *banyan_datatype_string(banyan_datatype type);
 BANYAN_API const char *banyan_op_string(banyan_op op);
 BANYAN_API size_t banyan_datatype_bytes(banyan_datatype type); /* 0 for numbers outside the list */

@@ -30,13 +30,6 @@
 extern "C" {
 #endif
 
-/* One sentence, cut to fit. */
-typedef struct {
-    char text[512];
-} banyan_error;
-
-BANYAN_API void banyan_free(void *memory); /* accepts NULL */
-
 /* Networks. */
 typedef struct banyan_topology banyan_topology;
 

@@ -155,26 +155,37 @@ static banyan_status cut_all(weaver *w, banyan_error *err)
 /* The first of the share's pieces that does not begin before the grain. */
 static int piece_at(const weaver *w, int share, int64_t grain)
 {
-    int piece = w->first_piece[share];
+    int low = w->first_piece[share], high = w->first_piece[share + 1];
 
-    while (piece < w->first_piece[share + 1] && w->cut[piece] < share * w->grains + grain)
-        piece++;
-    return piece;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (w->cut[middle] < share * w->grains + grain)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* Depths along the tree's edges, which come from the root on; returns the greatest. */
+/* Depths along the tree's edges, most of which come after those above them; returns the greatest. */
 static int measure(weaver *w, int machine, size_t tree)
 {
     const banyan_trees *trees = &w->trees[machine].trees;
-    int deepest = 0;
+    int deepest = 0, is_changed = 1;
 
     w->depth[w->machines.member[w->machines.first[machine] + w->trees[machine].root[tree]]] = 0;
-    for (size_t pass = trees->first_edge[tree]; pass < banyan_trees_edges_end(trees, tree); pass++)
-        for (size_t e = trees->first_edge[tree]; e < banyan_trees_edges_end(trees, tree); e++)
-            w->depth[trees->edges[e].dst] = w->depth[trees->edges[e].src] + 1;
-    for (size_t e = trees->first_edge[tree]; e < banyan_trees_edges_end(trees, tree); e++)
-        if (w->depth[trees->edges[e].dst] > deepest)
-            deepest = w->depth[trees->edges[e].dst];
+    while (is_changed) {
+        is_changed = 0;
+        deepest = 0;
+        for (size_t e = trees->first_edge[tree]; e < banyan_trees_edges_end(trees, tree); e++) {
+            int depth = w->depth[trees->edges[e].src] + 1;
+
+            is_changed = is_changed || w->depth[trees->edges[e].dst] != depth;
+            w->depth[trees->edges[e].dst] = depth;
+            deepest = depth > deepest ? depth : deepest;
+        }
+    }
     return deepest;
 }
 
@@ -268,6 +279,15 @@ static banyan_status find_trees(weaver *w, banyan_error *err)
     return status;
 }
 
+/* A lower bound: each share goes up and down one tree per machine, and around the leaders. */
+static double count_transfers(const weaver *w)
+{
+    double ring = (double)w->machines.count * (w->machines.count - 1);
+    double trees = w->machines.first[w->machines.count] - w->machines.count;
+
+    return 2 * (ring + trees) * w->share_count;
+}
+
 static void weave(weaver *w)
 {
     for (int share = 0; share < w->share_count; share++) {
@@ -290,8 +310,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         return status;
     banyan_problem_begin(problem, &w.builder);
     w.share_count = count_shares(&w);
-    status = banyan_problem_check_transfers(
-        problem, "blink", 2.0 * w.machines.count * (w.machines.count - 1) * w.share_count, err);
+    status = banyan_problem_check_transfers(problem, "blink", count_transfers(&w), err);
     if (!status)
         status = find_trees(&w, err);
     if (!status)

@@ -123,7 +123,7 @@ static call_hop find_hop(const banyan_flexreduce_call_plan *plan, const banyan_f
 {
     const int *holder = plan->holders + call->first_holder;
     int count = call->holder_count, child = call->owner_child;
-    int is_stale = !banyan_flexreduce_call_owner_holds(plan, call);
+    int is_stale = !call->owner_holds;
 
     if (form == DIRECT) {
         int turn = i + !is_stale;
@@ -141,9 +141,9 @@ static call_hop find_hop(const banyan_flexreduce_call_plan *plan, const banyan_f
     return (call_hop){i, holder[(child + 1 + i) % count], holder[(child + 2 + i) % count], 0};
 }
 
-static int count_hops(const banyan_flexreduce_call_plan *plan, const banyan_flexreduce_call *call)
+static int count_hops(const banyan_flexreduce_call *call)
 {
-    return call->holder_count - banyan_flexreduce_call_owner_holds(plan, call);
+    return call->holder_count - call->owner_holds;
 }
 
 /* Puts a hop's traffic on its links. */
@@ -198,7 +198,7 @@ static banyan_status time_level(work *w, int level, call_form form, double *seco
     memset(w->load, 0, (size_t)problem->topology->link_count * sizeof *w->load);
     for (size_t i = 0; i < w->plan.call_count; i++) {
         const banyan_flexreduce_call *call = &w->plan.calls[i];
-        int hops = call->level == level ? count_hops(&w->plan, call) : 0;
+        int hops = call->level == level ? count_hops(call) : 0;
 
         for (int k = 0; k < hops; k++) {
             call_hop hop = find_hop(&w->plan, call, form, k);
@@ -262,7 +262,7 @@ static void find_rounds(work *w)
     for (size_t i = 0; i < w->plan.call_count; i++) {
         const banyan_flexreduce_call *call = &w->plan.calls[i];
 
-        for (int k = 0; k < count_hops(&w->plan, call); k++) {
+        for (int k = 0; k < count_hops(call); k++) {
             int turns = find_hop(&w->plan, call, w->form[call->level], k).turn + 1;
 
             if (turns > w->level_round[call->level + 1])
@@ -280,7 +280,7 @@ static void append_call(const work *w, banyan_builder *builder, const banyan_fle
     int first = piece_at(w, call->part.begin), count = piece_at(w, call->part.end) - first;
     int last = 2 * w->level_round[w->plan.level_count] - 1;
 
-    for (int i = 0; i < count_hops(&w->plan, call); i++) {
+    for (int i = 0; i < count_hops(call); i++) {
         call_hop hop = find_hop(&w->plan, call, w->form[call->level], i);
         int round = w->level_round[call->level] + hop.turn;
 
@@ -324,7 +324,7 @@ static banyan_status find_limit(work *w, double *seconds, banyan_error *err)
     for (size_t i = 0; i < w->plan.call_count; i++) {
         const banyan_flexreduce_call *call = &w->plan.calls[i];
 
-        for (int k = 0; k < count_hops(&w->plan, call); k++) {
+        for (int k = 0; k < count_hops(call); k++) {
             call_hop hop = find_hop(&w->plan, call, w->form[call->level], k);
             banyan_status status = load_hop(w, call, &hop, 1, &latency_s, err);
 

@@ -135,7 +135,8 @@ static banyan_status add_holder(banyan_flexreduce_call_plan *p, int rank, banyan
 static banyan_status add_call(banyan_flexreduce_call_plan *p, int branch, int owner, int64_t begin,
                               int64_t *end, banyan_error *err)
 {
-    banyan_flexreduce_call made = {{begin, *end}, p->level_count, owner, 0, (int)p->holder_count, 0};
+    banyan_flexreduce_call made = {
+        .part = {begin, *end}, .level = p->level_count, .owner = owner, .first_holder = (int)p->holder_count};
     void *calls = p->calls;
     int child = -1;
 
@@ -152,6 +153,7 @@ static banyan_status add_call(banyan_flexreduce_call_plan *p, int branch, int ow
         if (status)
             return status;
         made.holder_count++;
+        made.owner_holds = made.owner_holds || rank == owner;
         if (p->now[rank].end < made.part.end)
             made.part.end = p->now[rank].end;
     }
@@ -202,15 +204,6 @@ static banyan_status plan_level(banyan_flexreduce_call_plan *p, int depth, banya
     memcpy(p->now, p->next, (size_t)p->problem->active_count * sizeof *p->now);
     p->level_count += p->call_count > before;
     return BANYAN_SUCCESS;
-}
-
-int banyan_flexreduce_call_owner_holds(const banyan_flexreduce_call_plan *plan,
-                                       const banyan_flexreduce_call *call)
-{
-    for (int i = 0; i < call->holder_count; i++)
-        if (plan->holders[call->first_holder + i] == call->owner)
-            return 1;
-    return 0;
 }
 
 void banyan_flexreduce_call_plan_fini(banyan_flexreduce_call_plan *plan)

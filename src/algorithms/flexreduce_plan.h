@@ -19,6 +19,7 @@ typedef struct {
     banyan_share part;
     int level; /* from the bottom, empty levels left out */
     int owner, owner_child;
+    int owner_holds;                /* a valid part itself; else what it has there is stale */
     int first_holder, holder_count; /* in the plan's holders */
 } banyan_flexreduce_call;
 
@@ -43,9 +44,5 @@ banyan_status banyan_flexreduce_call_plan_init(banyan_flexreduce_call_plan *plan
                                                const banyan_problem *problem, int by_bandwidth,
                                                banyan_error *err);
 void banyan_flexreduce_call_plan_fini(banyan_flexreduce_call_plan *plan);
-
-/* Does the owner hold a valid part itself, or is what it has there stale? */
-int banyan_flexreduce_call_owner_holds(const banyan_flexreduce_call_plan *plan,
-                                       const banyan_flexreduce_call *call);
 
 #endif

@@ -14,11 +14,14 @@
  * this leaves a tree stuck with all links free the rule is dropped.
  *
  * What failed once fails for the rest of the step, because links are only taken and trees only grow; so each
- * tree keeps a place in its list, and a step costs at most one look at each member of each tree. */
+ * tree keeps a place in its list, and a step costs at most one look at each member of each tree. Which links
+ * are free, and which of them lead to ranks that a tree lacks, are sets of bits: a search passes 64 links at
+ * a time. */
 #include "algorithms/grow.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,16 +36,24 @@ typedef struct {
     const banyan_problem *problem;
     const banyan_topology *topology;
     int count;
-    int *rank_of;         /* node -> rank + 1; 0: not active */
-    char *has_ranks;      /* node is a switch next to an active worker */
-    int *out_link;        /* as the topology's, but in the order of trying */
-    int *capacity, *left; /* of each link: in a step, and now */
+    int *rank_of;          /* node -> rank + 1; 0: not active */
+    char *has_ranks;       /* node is a switch next to an active worker */
+    int *out_link;         /* as the topology's, but in the order of trying */
+    int *capacity, *left;  /* of each link: in a step, and now */
+    int *place_of;         /* of each link in out_link */
+    int *back;             /* of each link: the place of the first link from its end back; -1: none */
+    int word_count;        /* of the following sets, by place in out_link */
+    uint64_t *all, *inner; /* every place; those of links to no rank */
+    uint64_t *free;        /* of links that are left now */
+    uint64_t *open;        /* by tree: of links to ranks that are no members */
+    int *free_count;       /* by node: of its out-links that are left now */
     int *member;          /* tree * count + place: ranks that may still add others, in the order of joining */
     int *size;            /* ranks of each tree */
     int *live, *old_live; /* of these in the list now, and when the step began */
     int *place;           /* the member that a tree tries next */
     int *turn;            /* trees in the order of their turns */
-    char *is_member;      /* tree * count + rank */
+    char *is_enclosed;    /* by rank: all its neighbours are ranks */
+    int any_enclosed;
     int *queue, *via, *seen; /* of the search: nodes, the link that reached a node, when it was reached */
     int stamp;
     int shift; /* place of the parent among the links of its switch */
@@ -110,6 +121,86 @@ static banyan_status order_links(garden *g, banyan_grow_order order, banyan_erro
     return BANYAN_SUCCESS;
 }
 
+static void set_bit(uint64_t *set, int i)
+{
+    set[i / 64] |= (uint64_t)1 << (i % 64);
+}
+
+static void clear_bit(uint64_t *set, int i)
+{
+    set[i / 64] &= ~((uint64_t)1 << (i % 64));
+}
+
+/* The first place from begin on that is in both sets; end: none. */
+static int find_bit(const uint64_t *a, const uint64_t *b, int begin, int end)
+{
+    while (begin < end) {
+        uint64_t word = (a[begin / 64] & b[begin / 64]) >> (begin % 64);
+
+        if (word) {
+            int found = begin + __builtin_ctzll(word);
+
+            return found < end ? found : end;
+        }
+        begin = (begin / 64 + 1) * 64;
+    }
+    return end;
+}
+
+/* by_node has room for all nodes, and is all zero before and after. */
+static void find_places(garden *g, int *by_node)
+{
+    const banyan_topology *topology = g->topology;
+
+    for (int node = 0; node < topology->node_count; node++) {
+        int begin = topology->out_first[node], end = topology->out_first[node + 1];
+
+        for (int i = end - 1; i >= begin; i--) {
+            g->place_of[g->out_link[i]] = i;
+            by_node[topology->links[g->out_link[i]].dst] = i + 1;
+        }
+        for (int i = topology->in_first[node]; i < topology->in_first[node + 1]; i++)
+            g->back[topology->in_link[i]] = by_node[topology->links[topology->in_link[i]].src] - 1;
+        for (int i = begin; i < end; i++)
+            by_node[topology->links[g->out_link[i]].dst] = 0;
+    }
+}
+
+static void leave_open(garden *g, int tree, int rank)
+{
+    const banyan_topology *topology = g->topology;
+    int node = g->problem->active[rank];
+    uint64_t *open = g->open + (size_t)tree * (size_t)g->word_count;
+
+    for (int i = topology->in_first[node]; i < topology->in_first[node + 1]; i++)
+        clear_bit(open, g->place_of[topology->in_link[i]]);
+}
+
+static void find_sets(garden *g)
+{
+    const banyan_topology *topology = g->topology;
+
+    for (int i = 0; i < topology->link_count; i++) {
+        set_bit(g->all, i);
+        if (!g->rank_of[topology->links[g->out_link[i]].dst])
+            set_bit(g->inner, i);
+    }
+    for (int tree = 0; tree < g->count; tree++) {
+        uint64_t *open = g->open + (size_t)tree * (size_t)g->word_count;
+
+        for (int i = 0; i < g->word_count; i++)
+            open[i] = g->all[i] & ~g->inner[i];
+        leave_open(g, tree, tree);
+    }
+    for (int rank = 0; rank < g->count; rank++) {
+        int begin = topology->out_first[g->problem->active[rank]];
+        int end = topology->out_first[g->problem->active[rank] + 1];
+
+        g->is_enclosed[rank] = find_bit(g->inner, g->all, begin, end) == end;
+        g->any_enclosed = g->any_enclosed || g->is_enclosed[rank];
+    }
+}
+
 static void find_capacities(garden *g)
 {
     const banyan_topology *topology = g->topology;
@@ -133,16 +224,16 @@ static void find_ranks(garden *g)
             g->has_ranks[topology->links[i].src] = 1;
     for (int rank = 0; rank < g->count; rank++) {
         g->member[(size_t)rank * (size_t)g->count] = rank;
-        g->is_member[(size_t)rank * (size_t)g->count + (size_t)rank] = 1;
         g->size[rank] = g->live[rank] = 1;
     }
 }
 
 static void garden_fini(garden *g)
 {
-    void *owned[] = {g->rank_of,   g->has_ranks, g->out_link, g->capacity, g->left,
-                     g->member,    g->size,      g->live,     g->old_live, g->place,
-                     g->is_member, g->queue,     g->via,      g->seen,     g->turn};
+    void *owned[] = {g->rank_of, g->has_ranks, g->out_link, g->capacity, g->left,  g->place_of,
+                     g->back,    g->all,       g->inner,    g->free,     g->open,  g->free_count,
+                     g->member,  g->size,      g->live,     g->old_live, g->place, g->is_enclosed,
+                     g->queue,   g->via,       g->seen,     g->turn};
 
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         banyan_free(owned[i]);
@@ -154,6 +245,7 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     const banyan_topology *topology = problem->topology;
     size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
     size_t ranks = (size_t)problem->active_count;
+    banyan_status status;
 
     g->problem = problem;
     g->topology = topology;
@@ -163,27 +255,41 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     g->out_link = banyan_alloc(links, sizeof(int));
     g->capacity = banyan_alloc(links, sizeof(int));
     g->left = banyan_alloc(links, sizeof(int));
+    g->place_of = banyan_alloc(links, sizeof(int));
+    g->back = banyan_alloc(links, sizeof(int));
+    g->word_count = topology->link_count / 64 + 1;
+    g->all = banyan_alloc((size_t)g->word_count, sizeof(uint64_t));
+    g->inner = banyan_alloc((size_t)g->word_count, sizeof(uint64_t));
+    g->free = banyan_alloc((size_t)g->word_count, sizeof(uint64_t));
+    g->open = banyan_alloc(ranks * (size_t)g->word_count, sizeof(uint64_t));
+    g->free_count = banyan_alloc(nodes, sizeof(int));
     g->member = banyan_alloc(ranks * ranks, sizeof(int));
     g->size = banyan_alloc(ranks, sizeof(int));
     g->live = banyan_alloc(ranks, sizeof(int));
     g->old_live = banyan_alloc(ranks, sizeof(int));
     g->place = banyan_alloc(ranks, sizeof(int));
     g->turn = banyan_alloc(ranks, sizeof(int));
-    g->is_member = banyan_alloc(ranks * ranks, 1);
+    g->is_enclosed = banyan_alloc(ranks, 1);
     g->queue = banyan_alloc(nodes, sizeof(int));
     g->via = banyan_alloc(nodes, sizeof(int));
     g->seen = banyan_alloc(nodes, sizeof(int));
-    if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->member || !g->size ||
-        !g->live || !g->old_live || !g->place || !g->turn || !g->is_member || !g->queue || !g->via ||
-        !g->seen)
+    if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->place_of ||
+        !g->back || !g->all || !g->inner || !g->free || !g->open || !g->free_count || !g->member ||
+        !g->size || !g->live || !g->old_live || !g->place || !g->turn || !g->is_enclosed || !g->queue ||
+        !g->via || !g->seen)
         return banyan_fail_memory(err);
     find_capacities(g);
     find_ranks(g);
-    return order_links(g, order, err);
+    status = order_links(g, order, err);
+    if (status)
+        return status;
+    find_places(g, g->seen);
+    find_sets(g);
+    return BANYAN_SUCCESS;
 }
 
-/* May a path that came to this node, which is no new rank, go on to another one? */
-static int may_pass(const garden *g, int node, int parent, int next)
+/* May a path that came to this node, which is no new rank, go on to a rank, or to another node? */
+static int may_pass(const garden *g, int node, int parent, int to_rank)
 {
     if (g->passage == THROUGH_ALL || node == parent)
         return 1;
@@ -191,7 +297,7 @@ static int may_pass(const garden *g, int node, int parent, int next)
         return 0;
     if (g->passage == THROUGH_SWITCHES || !g->has_ranks[node])
         return 1;
-    return g->topology->links[g->via[node]].src == parent || g->rank_of[next];
+    return g->topology->links[g->via[node]].src == parent || to_rank;
 }
 
 /* Where a switch begins to look. The first one begins after the parent, so that parents side by side choose
@@ -201,46 +307,81 @@ static int first_look(garden *g, int node, int parent)
 {
     const banyan_topology *topology = g->topology;
     int begin = topology->out_first[node], count = topology->out_first[node + 1] - begin;
-    int from = topology->links[g->via[node]].src;
+    int from = topology->links[g->via[node]].src, back = g->back[g->via[node]] - begin;
 
-    for (int i = 0; i < count; i++)
-        if (topology->links[g->out_link[begin + i]].dst == from) {
-            if (from == parent)
-                g->shift = i;
-            return g->has_ranks[node] && from != parent ? g->shift % count : (i + 1) % count;
-        }
-    return g->shift % count;
+    if (g->back[g->via[node]] < 0)
+        return g->shift % count;
+    if (from == parent)
+        g->shift = back;
+    return g->has_ranks[node] && from != parent ? g->shift % count : (back + 1) % count;
+}
+
+/* Appends what the node's free links lead to, from one place to another, and paths may pass through. */
+static int append_inner(garden *g, int begin, int end, int tail)
+{
+    const uint64_t *inner = g->passage == THROUGH_ALL ? g->all : g->inner;
+
+    for (int i = find_bit(g->free, inner, begin, end); i < end; i = find_bit(g->free, inner, i + 1, end)) {
+        int next = g->topology->links[g->out_link[i]].dst;
+
+        if (g->seen[next] == g->stamp)
+            continue;
+        g->seen[next] = g->stamp;
+        g->via[next] = g->out_link[i];
+        g->queue[tail++] = next;
+    }
+    return tail;
+}
+
+/* The first of the links at these places, from 'first' on and then from the beginning, that is free and leads
+ * to a rank outside the tree; -1: none. */
+static int find_new_rank(const garden *g, int tree, int begin, int first, int end)
+{
+    const uint64_t *open = g->open + (size_t)tree * (size_t)g->word_count;
+    int found = find_bit(g->free, open, first, end);
+
+    if (found < end)
+        return g->out_link[found];
+    found = find_bit(g->free, open, begin, first);
+    return found < first ? g->out_link[found] : -1;
 }
 
 /* The nearest rank outside the tree that parent reaches over free links, as a node; -1: none. */
 static int search(garden *g, int tree, int parent)
 {
     const banyan_topology *topology = g->topology;
-    const char *is_member = g->is_member + (size_t)tree * (size_t)g->count;
-    int head = 0, tail = 0;
+    int tail = 0;
 
     g->stamp++;
     g->queue[tail++] = parent;
     g->seen[parent] = g->stamp;
-    while (head < tail) {
-        int node = g->queue[head++], begin = topology->out_first[node];
-        int count = topology->out_first[node + 1] - begin;
-        int shift =
-            topology->nodes[node].kind == BANYAN_NODE_SWITCH && count ? first_look(g, node, parent) : 0;
+    for (int head = 0; head < tail; head++) {
+        int node = g->queue[head], begin = topology->out_first[node], end = topology->out_first[node + 1];
+        int is_switch = topology->nodes[node].kind == BANYAN_NODE_SWITCH;
+        int first = is_switch && begin < end ? begin + first_look(g, node, parent) : begin;
 
-        for (int i = 0; i < count; i++) {
-            int link = g->out_link[begin + (shift + i) % count], next = topology->links[link].dst;
+        if (may_pass(g, node, parent, 1)) {
+            int link = find_new_rank(g, tree, begin, first, end);
 
-            if (!g->left[link] || g->seen[next] == g->stamp || !may_pass(g, node, parent, next))
-                continue;
-            g->seen[next] = g->stamp;
-            g->via[next] = link;
-            if (g->rank_of[next] && !is_member[g->rank_of[next] - 1])
-                return next;
-            g->queue[tail++] = next;
+            if (link >= 0) {
+                g->via[topology->links[link].dst] = link;
+                return topology->links[link].dst;
+            }
+        }
+        if (may_pass(g, node, parent, 0)) {
+            tail = append_inner(g, first, end, tail);
+            tail = append_inner(g, begin, first, tail);
         }
     }
     return -1;
+}
+
+static void take_link(garden *g, int link)
+{
+    if (--g->left[link])
+        return;
+    clear_bit(g->free, g->place_of[link]);
+    g->free_count[g->topology->links[link].src]--;
 }
 
 /* Takes the links that the search found and writes them down, parent's first. */
@@ -267,7 +408,7 @@ static banyan_status take_path(garden *g, int parent, int child, banyan_grow_edg
     for (int node = child, i = trees->path_used; node != parent;
          node = g->topology->links[g->via[node]].src) {
         trees->path_link[--i] = g->via[node];
-        g->left[g->via[node]]--;
+        take_link(g, g->via[node]);
     }
     return BANYAN_SUCCESS;
 }
@@ -284,16 +425,8 @@ static banyan_status add_member(garden *g, int tree, int parent, int child_node,
     g->trees->edges[g->trees->edge_count++] = edge;
     g->member[row + (size_t)g->live[tree]++] = child;
     g->size[tree]++;
-    g->is_member[row + (size_t)child] = 1;
+    leave_open(g, tree, child);
     return BANYAN_SUCCESS;
-}
-
-static int has_free_link(const garden *g, int node)
-{
-    for (int i = g->topology->out_first[node]; i < g->topology->out_first[node + 1]; i++)
-        if (g->left[g->out_link[i]])
-            return 1;
-    return 0;
 }
 
 /* One turn of one tree; *grew says whether it added a rank. */
@@ -306,7 +439,7 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
         return BANYAN_SUCCESS;
     for (; g->place[tree] < g->old_live[tree]; g->place[tree]++) {
         int parent = member[g->place[tree]], node = g->problem->active[parent];
-        int child = has_free_link(g, node) ? search(g, tree, node) : -1;
+        int child = g->free_count[node] ? search(g, tree, node) : -1;
 
         if (child >= 0) {
             *grew = 1;
@@ -317,24 +450,23 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
 }
 
 /* Are all neighbours of a rank ranks of the tree already? Then it never adds another. */
-static int is_spent(const garden *g, const char *is_member, int node)
+static int is_spent(const garden *g, int tree, int rank)
 {
-    for (int i = g->topology->out_first[node]; i < g->topology->out_first[node + 1]; i++) {
-        int rank = g->rank_of[g->topology->links[g->out_link[i]].dst];
+    const uint64_t *open = g->open + (size_t)tree * (size_t)g->word_count;
+    int begin = g->topology->out_first[g->problem->active[rank]];
+    int end = g->topology->out_first[g->problem->active[rank] + 1];
 
-        if (!rank || !is_member[rank - 1])
-            return 0;
-    }
-    return g->passage != THROUGH_ALL;
+    return g->is_enclosed[rank] && g->passage != THROUGH_ALL && find_bit(open, g->all, begin, end) == end;
 }
 
 static int drop_spent(garden *g, int tree)
 {
-    size_t row = (size_t)tree * (size_t)g->count;
-    int *member = g->member + row, kept = 0;
+    int *member = g->member + (size_t)tree * (size_t)g->count, kept = 0;
 
+    if (!g->any_enclosed)
+        return g->live[tree];
     for (int i = 0; i < g->live[tree]; i++)
-        if (!is_spent(g, g->is_member + row, g->problem->active[member[i]]))
+        if (!is_spent(g, tree, member[i]))
             member[kept++] = member[i];
     return kept;
 }
@@ -345,6 +477,9 @@ static banyan_status take_step(garden *g, banyan_error *err)
     int any = 1;
 
     memcpy(g->left, g->capacity, (size_t)g->topology->link_count * sizeof(int));
+    memcpy(g->free, g->all, (size_t)g->word_count * sizeof *g->free);
+    for (int node = 0; node < g->topology->node_count; node++)
+        g->free_count[node] = g->topology->out_first[node + 1] - g->topology->out_first[node];
     for (int tree = 0; tree < g->count; tree++)
         g->old_live[tree] = g->live[tree] = drop_spent(g, tree);
     memset(g->place, 0, (size_t)g->count * sizeof(int));

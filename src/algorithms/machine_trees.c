@@ -225,7 +225,6 @@ static banyan_status pack(sketch *s, double rate, banyan_machine_trees *out, int
 static banyan_status breadth_first(const banyan_machines *machines, const banyan_topology *topology,
                                    int machine, banyan_machine_trees *out, banyan_error *err)
 {
-    const int *member = machines->member + machines->first[machine];
     int size = machines->first[machine + 1] - machines->first[machine];
 
     banyan_machine_trees_fini(out);
@@ -234,13 +233,10 @@ static banyan_status breadth_first(const banyan_machines *machines, const banyan
     if (!out->root || !out->share)
         return banyan_fail_memory(err);
     for (int root = 0; root < size; root++) {
-        int deepest = banyan_machines_tree(machines, topology, machine, root);
-
+        banyan_machines_tree(machines, topology, machine, root);
         banyan_trees_begin(&out->trees);
-        for (int depth = 1; depth <= deepest; depth++)
-            for (int i = 0; i < size; i++)
-                if (machines->depth[member[i]] == depth)
-                    banyan_trees_add_edge(&out->trees, machines->parent[member[i]], member[i]);
+        for (int i = 1; i < size; i++)
+            banyan_trees_add_edge(&out->trees, machines->parent[machines->order[i]], machines->order[i]);
         out->root[root] = root;
         out->share[root] = 1;
     }

@@ -10,8 +10,11 @@ typedef struct {
     int *first; /* members of machine m: member[first[m] .. first[m+1]), node ids ascending */
     int *member;
     int smallest; /* members of the smallest */
-    int *parent;  /* by node: filled by banyan_machines_tree */
-    int *depth;
+    /* Filled by banyan_machines_tree: by node; and the machine's members, the nearer to the leader first,
+     * equally near ones ascending. */
+    int *parent, *depth;
+    int *order;
+    int *level_first; /* its own: where each level of the order begins */
 } banyan_machines;
 
 /* UNSUPPORTED where the topology does not say which machine a worker is in. */
@@ -22,7 +25,8 @@ void banyan_machines_fini(banyan_machines *machines);
 banyan_status banyan_machines_apply(const banyan_problem *problem, banyan_error *err);
 
 /* A breadth-first tree over the machine's own links from its leader-th member; who has none hangs on the
- * leader. Fills parent (-1 at the leader) and depth of the members. Returns the greatest depth. */
+ * leader. Fills parent (-1 at the leader), depth and order of the members. Returns the greatest depth. Cost:
+ * the members and their links, and sorting each level. */
 int banyan_machines_tree(const banyan_machines *machines, const banyan_topology *topology, int machine,
                          int leader);
 

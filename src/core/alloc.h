@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <banyan/plan.h> /* banyan_free */
+#include <banyan/status.h> /* banyan_free */
 
 /* Zeroed memory for count things of size bytes; never NULL for count or size 0; NULL when memory runs out. */
 void *banyan_alloc(size_t count, size_t size);

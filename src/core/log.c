@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <banyan/banyan.h>
+
 #include "core/alloc.h"
 #include "core/near.h"
 #include "core/text.h"

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <banyan/banyan.h>
+
 static size_t size_of(const void *sized)
 {
     size_t size;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <banyan/banyan.h>
+
 const char *banyan_status_string(banyan_status status)
 {
     switch (status) {

@@ -4,7 +4,10 @@
 #ifndef BANYAN_CORE_STATUS_H
 #define BANYAN_CORE_STATUS_H
 
-#include <banyan/plan.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <banyan/status.h>
 
 /* Writes the sentence, where err is given, and returns status, so that a failing line is one return. */
 banyan_status banyan_fail(banyan_error *err, banyan_status status, const char *format, ...)

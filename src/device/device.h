@@ -10,8 +10,7 @@
 #ifndef BANYAN_DEVICE_H
 #define BANYAN_DEVICE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <banyan/banyan.h>
 
 #include "core/status.h"
 #include "device/reduce_params.h"

@@ -4,6 +4,8 @@
 #ifndef BANYAN_DEVICE_PTX_H
 #define BANYAN_DEVICE_PTX_H
 
+#include <banyan/banyan.h>
+
 #include "core/status.h"
 
 /* Ends with a NUL; NULL for numbers outside the list. */

@@ -10,7 +10,7 @@
 #ifndef BANYAN_EXECUTE_KERNELS_H
 #define BANYAN_EXECUTE_KERNELS_H
 
-#include <stddef.h>
+#include <banyan/banyan.h>
 
 #include "core/status.h"
 

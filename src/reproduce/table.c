@@ -15,16 +15,6 @@
 
 enum { CELL = 80 };
 
-void add_short_number(banyan_text *text, double value)
-{
-    if (!isfinite(value))
-        banyan_text_add(text, "-");
-    else if (fabs(value) >= 1000 && fabs(value) < 1e15)
-        banyan_text_add(text, "%.0f", value);
-    else
-        banyan_text_add(text, "%.4g", value);
-}
-
 static void format_cell(const figure_point *p, char cell[CELL])
 {
     banyan_text text = BANYAN_TEXT_EMPTY;

@@ -9,8 +9,7 @@
 #ifndef BANYAN_SCHEDULE_H
 #define BANYAN_SCHEDULE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <banyan/plan.h>
 
 #include "core/status.h"
 

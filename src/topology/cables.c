@@ -14,6 +14,8 @@
 
 #include "core/alloc.h"
 
+#define MAX_RUNS 12 /* of names in a group */
+
 static int by_peer(const void *a, const void *b)
 {
     const banyan_cable *x = a, *y = b;
@@ -218,6 +220,27 @@ static void add_time(banyan_text *text, double seconds)
 static void add_count(banyan_text *text, const char *before, int count, const char *thing, const char *plural)
 {
     banyan_text_add(text, "%s%d %s%s", before, count, thing, count == 1 ? "" : plural);
+}
+
+void banyan_cables_add_group(const banyan_cables *cables, int group, const char *known_host,
+                             banyan_text *text)
+{
+    const banyan_topology *topology = cables->topology;
+    int begin = cables->start[group], count = cables->start[group + 1] - begin;
+    int host = topology->nodes[begin].host;
+    int *ids = banyan_alloc((size_t)count, sizeof *ids);
+
+    if (!ids) {
+        text->failed = 1;
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        ids[i] = begin + i;
+    banyan_cables_add_names(text, topology, ids, count, MAX_RUNS);
+    banyan_free(ids);
+    if (host >= 0 && topology->host_count > 1 &&
+        (!known_host || strcmp(banyan_topology_host_name(topology, host), known_host)))
+        banyan_text_add(text, " in %s", banyan_topology_host_name(topology, host));
 }
 
 void banyan_cables_add_title(banyan_text *text, const banyan_topology *topology)

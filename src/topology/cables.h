@@ -42,6 +42,10 @@ void banyan_cables_add_label(banyan_text *text, const banyan_cable *cable);
 void banyan_cables_add_names(banyan_text *text, const banyan_topology *topology, const int *ids, int count,
                              int most);
 
+/* The name of a group, with its host where that is not known already. */
+void banyan_cables_add_group(const banyan_cables *cables, int group, const char *known_host,
+                             banyan_text *text);
+
 /* 'hosts:2+3: 5 workers in 2 hosts, 3 switches, 14 links, latency 1 us' */
 void banyan_cables_add_title(banyan_text *text, const banyan_topology *topology);
 

@@ -16,27 +16,6 @@ static void add_ids(banyan_text *text, const banyan_topology *topology, const in
     banyan_cables_add_names(text, topology, ids, count, 12);
 }
 
-void banyan_draw_text_add_group(const banyan_cables *cables, int group, const char *known_host,
-                                banyan_text *text)
-{
-    const banyan_topology *topology = cables->topology;
-    int begin = cables->start[group], count = cables->start[group + 1] - begin;
-    int host = topology->nodes[begin].host;
-    int *ids = banyan_alloc((size_t)count, sizeof *ids);
-
-    if (!ids) {
-        text->failed = 1;
-        return;
-    }
-    for (int i = 0; i < count; i++)
-        ids[i] = begin + i;
-    add_ids(text, topology, ids, count);
-    banyan_free(ids);
-    if (host >= 0 && topology->host_count > 1 &&
-        (!known_host || strcmp(banyan_topology_host_name(topology, host), known_host)))
-        banyan_text_add(text, " in %s", banyan_topology_host_name(topology, host));
-}
-
 /* The peers of v that have this cable, leaving out v's own group. */
 static void add_peers(const banyan_cables *cables, int v, const banyan_cable *like, int *ids,
                       banyan_text *text)
@@ -98,7 +77,7 @@ void banyan_draw_text_list(const banyan_cables *cables, banyan_text *text)
         for (int group = 0; group < lines && !text->failed; group++) {
             banyan_text label = BANYAN_TEXT_EMPTY;
 
-            banyan_draw_text_add_group(cables, group, NULL, &label);
+            banyan_cables_add_group(cables, group, NULL, &label);
             if (label.failed)
                 text->failed = 1;
             else if (pass == 0)

@@ -11,8 +11,4 @@ int banyan_draw_text_grid(const banyan_cables *cables, banyan_text *text);
 int banyan_draw_text_tree(const banyan_cables *cables, banyan_text *text);
 void banyan_draw_text_list(const banyan_cables *cables, banyan_text *text);
 
-/* The name of a group, with its host where that says something new. */
-void banyan_draw_text_add_group(const banyan_cables *cables, int group, const char *known_host,
-                                banyan_text *text);
-
 #endif

@@ -194,9 +194,9 @@ static void add_label(const tree *t, int group)
     const banyan_cable *inside;
     int v = t->cables->start[group];
 
-    banyan_draw_text_add_group(
-        t->cables, group, parent < 0 ? NULL : banyan_topology_node_name(topology, t->cables->start[parent]),
-        t->text);
+    banyan_cables_add_group(t->cables, group,
+                            parent < 0 ? NULL : banyan_topology_node_name(topology, t->cables->start[parent]),
+                            t->text);
     inside = size_of(t, group) > 1 ? banyan_cables_between(t->cables, v, v + 1) : NULL;
     if (inside && !t->local) {
         banyan_text_add(t->text, ", each with each ");

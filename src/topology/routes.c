@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/routes.c: default routes. For a destination we find the distance of every node to it, and from
- * that the link by which each node goes there: where several links go downhill the destination's number
- * picks one of them (D-mod-k). A route is then a walk from link to link.
+/* topology/routes.c: default routes. For a destination we find the distance of every node to it. A route is a
+ * walk from link to link, each of which leads closer: where several do, the destination's number picks one of
+ * them (D-mod-k). What was picked at a node is kept for further walks.
  *
  * For up-down routes there are two distances: 'down', using only links away from the core, and 'any',
  * which may first climb. A walk that has begun to descend never climbs again, so a node has two ways on:
@@ -17,14 +17,21 @@
 #include "topology/route_search.h"
 #include "topology/scale.h"
 
-enum { FAR = INT_MAX };
+enum { FAR = INT_MAX, NOT_PICKED = -2 };
+
+/* The ways to a destination, found when first asked for. Both arrays have node_count numbers for each state
+ * that a walk can be in: 0 may climb, 1 has descended; plain shortest paths have one state. */
+typedef struct {
+    int *distance;
+    int *next; /* the link to take at a node; -1: none */
+} ways;
 
 struct banyan_routes {
     const banyan_topology *topology;
-    int *level;  /* updown: distance from the nearest worker */
-    int **next;  /* by destination, NULL until asked for: next[dst][v] is the link to take at v, or -1; for
-                    updown  next[dst][node_count + v] is the one to take after descending */
-    int **plain; /* the same by shortest distances where the policy has no route */
+    int *level;                  /* updown: distance from the nearest worker */
+    int *from_core;              /* updown: nodes such that up links lead from later to earlier ones */
+    ways *updown;                /* by destination */
+    ways *plain;                 /* the same by shortest distances, where the policy has no route */
     banyan_route_search *search; /* of a large network */
     int *queue;                  /* scratch: node_count */
     int *path;                   /* scratch: node_count links */
@@ -83,13 +90,28 @@ static int *shortest_to(const banyan_routes *routes, int dst)
     return distance;
 }
 
-/* 'any'(v) = least of 'down'(v) and 1 + 'any'(u) over up links v->u. Levels rise along up links, so one sweep
- * over nodes from the core outwards would do; relaxing until nothing changes is simpler and as exact. */
+/* The best way from a node that begins with an up link, given those of the nodes above it. */
+static int climb_from(const banyan_routes *routes, const int *any, int v)
+{
+    const banyan_topology *topology = routes->topology;
+    int best = FAR;
+
+    for (int i = topology->out_first[v]; i < topology->out_first[v + 1]; i++) {
+        const banyan_link *link = &topology->links[topology->out_link[i]];
+
+        if (!is_up(routes, link) || any[link->dst] == FAR || any[link->dst] + 1 >= best)
+            continue;
+        if (any[link->dst] == 0 || topology->nodes[link->dst].kind != BANYAN_NODE_WORKER)
+            best = any[link->dst] + 1;
+    }
+    return best;
+}
+
+/* 'any'(v) = least of 'down'(v) and 1 + 'any'(u) over up links v->u, from the core outwards. */
 static int *updown_to(const banyan_routes *routes, int dst)
 {
     const banyan_topology *topology = routes->topology;
     int *any = new_distances(routes, 2), *down;
-    int changed = 1;
 
     if (!any)
         return NULL;
@@ -97,25 +119,43 @@ static int *updown_to(const banyan_routes *routes, int dst)
     down[dst] = 0;
     routes->queue[0] = dst;
     spread(routes, down, 1, 1);
-    for (int v = 0; v < topology->node_count; v++)
-        any[v] = topology->nodes[v].kind == BANYAN_NODE_WORKER && v != dst ? FAR : down[v];
-    while (changed) {
-        changed = 0;
-        for (int i = 0; i < topology->link_count; i++) {
-            const banyan_link *link = &topology->links[i];
+    for (int i = 0; i < topology->node_count; i++) {
+        int v = routes->from_core[i], climbed = climb_from(routes, any, v);
 
-            if (!is_up(routes, link) || any[link->dst] == FAR || any[link->dst] + 1 >= any[link->src])
-                continue;
-            if (any[link->dst] > 0 && topology->nodes[link->dst].kind == BANYAN_NODE_WORKER)
-                continue;
-            any[link->src] = any[link->dst] + 1;
-            changed = 1;
-        }
+        any[v] = down[v] < climbed ? down[v] : climbed;
     }
-    for (int v = 0; v < topology->node_count; v++)
-        if (down[v] < any[v])
-            any[v] = down[v];
     return any;
+}
+
+/* Levels descending, within a level nodes ascending; those that reach no worker are first. */
+static int *sort_from_core(const banyan_topology *topology, const int *level)
+{
+    int nodes = topology->node_count;
+    int *order = banyan_alloc((size_t)nodes, sizeof *order),
+        *end = banyan_alloc((size_t)nodes + 1, sizeof *end);
+
+    for (int v = 0; order && end && v < nodes; v++)
+        end[level[v] < nodes ? level[v] : nodes]++;
+    for (int i = nodes - 1; order && end && i >= 0; i--)
+        end[i] += end[i + 1];
+    for (int v = nodes - 1; order && end && v >= 0; v--)
+        order[--end[level[v] < nodes ? level[v] : nodes]] = v;
+    if (!end) {
+        banyan_free(order);
+        order = NULL;
+    }
+    banyan_free(end);
+    return order;
+}
+
+/* Those of the policy 'updown'; 0: no memory. */
+static int find_levels(banyan_routes *routes)
+{
+    if (routes->topology->policy != BANYAN_ROUTES_UPDOWN)
+        return 1;
+    routes->level = banyan_route_levels(routes->topology);
+    routes->from_core = routes->level ? sort_from_core(routes->topology, routes->level) : NULL;
+    return routes->from_core != NULL;
 }
 
 banyan_status banyan_routes_create(const banyan_topology *topology, banyan_routes **out, banyan_error *err)
@@ -127,12 +167,11 @@ banyan_status banyan_routes_create(const banyan_topology *topology, banyan_route
     if (!routes)
         return banyan_fail_memory(err);
     routes->topology = topology;
-    routes->next = banyan_alloc(nodes, sizeof *routes->next);
+    routes->updown = banyan_alloc(nodes, sizeof *routes->updown);
     routes->plain = banyan_alloc(nodes, sizeof *routes->plain);
     routes->queue = banyan_alloc(nodes, sizeof *routes->queue);
     routes->path = banyan_alloc(nodes + 2, sizeof *routes->path);
-    if (!routes->next || !routes->plain || !routes->queue || !routes->path ||
-        (topology->policy == BANYAN_ROUTES_UPDOWN && !(routes->level = banyan_route_levels(topology))) ||
+    if (!routes->updown || !routes->plain || !routes->queue || !routes->path || !find_levels(routes) ||
         (banyan_scale_is_large(topology) &&
          banyan_route_search_create(topology, routes->level, &routes->search, err))) {
         banyan_routes_destroy(routes);
@@ -142,19 +181,23 @@ banyan_status banyan_routes_create(const banyan_topology *topology, banyan_route
     return BANYAN_SUCCESS;
 }
 
+static void ways_destroy(ways *all, int count)
+{
+    for (int i = 0; all && i < count; i++) {
+        banyan_free(all[i].distance);
+        banyan_free(all[i].next);
+    }
+    banyan_free(all);
+}
+
 void banyan_routes_destroy(banyan_routes *routes)
 {
     if (!routes)
         return;
-    for (int i = 0; i < routes->topology->node_count; i++) {
-        if (routes->next)
-            banyan_free(routes->next[i]);
-        if (routes->plain)
-            banyan_free(routes->plain[i]);
-    }
-    banyan_free(routes->next);
-    banyan_free(routes->plain);
+    ways_destroy(routes->updown, routes->topology->node_count);
+    ways_destroy(routes->plain, routes->topology->node_count);
     banyan_free(routes->level);
+    banyan_free(routes->from_core);
     banyan_free(routes->queue);
     banyan_free(routes->path);
     banyan_route_search_destroy(routes->search);
@@ -206,44 +249,38 @@ static int pick_link(const banyan_routes *routes, const int *distance, int v, in
     return -1;
 }
 
-static int *plain_next(const banyan_routes *routes, int dst)
+/* Finds them when first asked for; 0: no memory. */
+static int find_ways(const banyan_routes *routes, ways *to, int dst, int updown)
 {
-    int nodes = routes->topology->node_count, *distance = shortest_to(routes, dst);
-    int *next = distance ? banyan_alloc((size_t)nodes, sizeof *next) : NULL;
+    size_t count = (size_t)(updown ? 2 : 1) * (size_t)routes->topology->node_count;
 
-    for (int v = 0; next && v < nodes; v++)
-        next[v] = v == dst ? -1 : pick_link(routes, distance, v, dst, -1);
-    banyan_free(distance);
-    return next;
+    if (to->next)
+        return 1;
+    if (!to->distance)
+        to->distance = updown ? updown_to(routes, dst) : shortest_to(routes, dst);
+    to->next = to->distance ? banyan_alloc(count, sizeof *to->next) : NULL;
+    for (size_t i = 0; to->next && i < count; i++)
+        to->next[i] = NOT_PICKED;
+    return to->next != NULL;
 }
 
-static int *updown_next(const banyan_routes *routes, int dst)
-{
-    int nodes = routes->topology->node_count, *distance = updown_to(routes, dst);
-    int *next = distance ? banyan_alloc(2 * (size_t)nodes, sizeof *next) : NULL;
-
-    for (int v = 0; next && v < nodes; v++)
-        for (int state = 0; state < 2; state++)
-            next[state * nodes + v] = v == dst ? -1 : pick_link(routes, distance, v, dst, state);
-    banyan_free(distance);
-    return next;
-}
-
-/* Follows next[] from src to dst; -1 where it ends elsewhere. */
-static int walk(banyan_routes *routes, const int *next, int src, int dst, int updown)
+/* Walks from src to dst; -1 where there is no way. */
+static int walk(banyan_routes *routes, const ways *to, int src, int dst, int updown)
 {
     const banyan_topology *topology = routes->topology;
     int count = 0, descended = 0;
 
     for (int v = src; v != dst;) {
-        int link = next[descended * topology->node_count + v];
+        int *link = &to->next[descended * topology->node_count + v];
 
-        if (link < 0 || count > topology->node_count)
+        if (*link == NOT_PICKED)
+            *link = pick_link(routes, to->distance, v, dst, updown ? descended : -1);
+        if (*link < 0 || count > topology->node_count)
             return -1;
-        if (updown && !is_up(routes, &topology->links[link]))
+        if (updown && !is_up(routes, &topology->links[*link]))
             descended = 1;
-        routes->path[count++] = link;
-        v = topology->links[link].dst;
+        routes->path[count++] = *link;
+        v = topology->links[*link].dst;
     }
     return count;
 }
@@ -300,17 +337,14 @@ static int find(banyan_routes *routes, int src, int dst)
     if (count < 0 && banyan_scale_is_large(routes->topology))
         return find_in_large(routes, src, dst);
     if (routes->topology->policy == BANYAN_ROUTES_UPDOWN) {
-        if (!routes->next[dst])
-            routes->next[dst] = updown_next(routes, dst);
-        if (!routes->next[dst])
+        if (!find_ways(routes, &routes->updown[dst], dst, 1))
             return -2;
-        count = walk(routes, routes->next[dst], src, dst, 1);
+        count = walk(routes, &routes->updown[dst], src, dst, 1);
     }
     if (count >= 0)
         return count;
-    if (!routes->plain[dst])
-        routes->plain[dst] = plain_next(routes, dst);
-    return routes->plain[dst] ? walk(routes, routes->plain[dst], src, dst, 0) : -2;
+    return find_ways(routes, &routes->plain[dst], dst, 0) ? walk(routes, &routes->plain[dst], src, dst, 0)
+                                                          : -2;
 }
 
 banyan_status banyan_routes_find(banyan_routes *routes, int src, int dst, const int **links, int *count,

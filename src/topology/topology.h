@@ -7,7 +7,7 @@
 #ifndef BANYAN_TOPOLOGY_H
 #define BANYAN_TOPOLOGY_H
 
-#include <stddef.h>
+#include <banyan/plan.h>
 
 #include "core/status.h"
 

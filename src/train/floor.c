@@ -14,6 +14,15 @@
 
 #include "train/traffic.h"
 
+double banyan_cost_gain(const banyan_cost *cost, int streams)
+{
+    double gain = 1;
+
+    for (int c = 2; c <= streams; c++)
+        gain = fmax(gain, c * cost->speed[c]);
+    return gain;
+}
+
 static double mixed_s(const banyan_cost *cost, double share, double gain, int streams, double bytes)
 {
     double work_s = banyan_cost_work(cost, bytes);

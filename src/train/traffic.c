@@ -136,15 +136,6 @@ double banyan_grouping_cuts_end(const banyan_grouping_cuts *cuts, const banyan_g
     return banyan_traffic_end(&traffic, cost);
 }
 
-double banyan_cost_gain(const banyan_cost *cost, int streams)
-{
-    double gain = 1;
-
-    for (int c = 2; c <= streams; c++)
-        gain = fmax(gain, c * cost->speed[c]);
-    return gain;
-}
-
 double banyan_grouping_units_bound(const banyan_grouping_units *units, const banyan_cost *cost, int streams)
 {
     double bound = 0, whole = units->bytes_before[units->count];

@@ -14,7 +14,6 @@ failed=0
 
 # The files of one circle in a line.
 left='
-algorithms/hierarchy algorithms/hierarchy_sources
 bound/bound bound/gather_rate
 calls/call calls/learning calls/overlap
 calls/clone calls/comm calls/device calls/probing calls/split
@@ -24,15 +23,11 @@ execute/crew execute/crew_lent
 execute/run execute/run_failure execute/run_receive execute/run_send
 group/control_links group/control_news
 group/group group/relay group/world group/world_calls group/world_join group/world_log group/world_transports
-reproduce/claims reproduce/table
 reproduce/hierarchical reproduce/hierarchical_fit
 reproduce/svg reproduce/svg_bars
 simulate/flit_ahead simulate/flit_router
 simulate/flit_cycle simulate/flit_fabric simulate/flit_interface simulate/flit_issue simulate/flit_normal simulate/flit_reduce
 solve/oracle/steiner solve/oracle/steiner_local
-topology/draw_text topology/draw_text_tree
-train/cost train/cost_table
-train/floor train/traffic
 transport/messages transport/messages_open
 transport/tcp transport/tcp_close transport/tcp_link
 '

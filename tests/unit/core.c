@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <banyan/banyan.h>
+
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/data.h"

@@ -30,7 +30,7 @@ readelf -d "$libdir/libbanyan.so" | grep -q 'SONAME.*\[libbanyan\.so\.[0-9]*\]' 
 sed -n '/global:/,/local:/s/^ *\([a-z_0-9]*\);$/\1/p' "$source/src/banyan.map" | sort > "$place/wanted"
 nm -D --defined-only "$libdir/libbanyan.so" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort > "$place/found"
 diff "$place/wanted" "$place/found" > "$place/log" || fail "exported symbols (>) are not those of src/banyan.map (<)"
-grep -ohE 'BANYAN_API .*[ *](banyan_[a-z_0-9]+)\(' "$source"/include/banyan/{banyan,plan}.h |
+grep -ohE 'BANYAN_API .*[ *](banyan_[a-z_0-9]+)\(' "$source"/include/banyan/{banyan,plan,status}.h |
     sed -E 's/.*[ *](banyan_[a-z_0-9]+)\($/\1/' | sort > "$place/declared"
 diff "$place/wanted" "$place/declared" > "$place/log" || fail "the headers declare (>) other functions than src/banyan.map (<)"
 

@@ -17,6 +17,7 @@ for spec in dgxa100:160 ring:1100; do
 done
 says 'would move more than 2097152 pieces' 2 plan torus:128x128 --algo swing
 says 'would move at least' 2 plan ring:16384 --algo hierarchical
+says 'blink on 5000 workers would take 49990000 transfers' 2 plan hosts:5000 --algo blink
 says 'would cross more than' 2 plan ring:16384 --algo parameter-server
 for verb in bound plan compare; do
     says 'fattree:256x256 has 65536 workers; networks of up to 16384 are planned and bounded' 2 $verb fattree:256x256

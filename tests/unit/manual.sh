@@ -41,7 +41,7 @@ check_calls() {
     for page in docs/api/*.md; do names_of "$page" | tr ' ' '\n'; done | sort > "$place/described"
     diff "$place/calls" "$place/described" > "$place/log" ||
         complain "pages under docs/api describe (>) other calls than there are (<):"$'\n'"$(cat "$place/log")"
-    cat include/banyan/{banyan,plan}.h | sed 's/BANYAN_API //' | one_line > "$place/header"
+    cat include/banyan/{banyan,plan,status}.h | sed 's/BANYAN_API //' | one_line > "$place/header"
     sed 's/static inline //; s/^{/;/' include/banyan/banyan_mpi.h | one_line | sed 's/) ;/);/g' >> "$place/header"
     for page in docs/api/*.md; do
         [ "$(sed -n 1p "$page")" = "# $(basename "$page" .md)(3)" ] || complain "$page: the title is another"
