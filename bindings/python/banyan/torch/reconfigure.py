@@ -67,6 +67,9 @@ class Unformed:
 
     abort = close
 
+    def set_timeout(self, timeout):
+        """The group remembers it."""
+
     def __getattr__(self, name):
         raise InvalidUsage("the process group has no members before reconfigure() has named them")
 
