@@ -26,7 +26,7 @@ typedef struct banyan_direct banyan_direct;
 /* Who the ranks are, and how they hear of each other. */
 typedef struct {
     int rank, size;
-    banyan_device *device; /* NULL: this rank has none, and there will be no direct way */
+    banyan_device *device;         /* NULL: this rank has none, and there will be no direct way */
     const _Atomic int *timeout_ms; /* borrowed; may change */
     void *context;
     /* Everybody's bytes to everybody; every rank calls it equally often. */
