@@ -54,7 +54,6 @@ struct Library {
     int (*reduce_scatter)(const void *, void *, size_t, int, int, void *);
     int (*all_to_all)(const void *, void *, size_t, int, void *);
     int (*barrier)(void *);
-    int (*get_async_error)(void *, int *);
     const char *(*last_error)(const void *);
 
     explicit Library(const std::string &path)
@@ -70,7 +69,6 @@ struct Library {
         find(file, "banyan_reduce_scatter", reduce_scatter);
         find(file, "banyan_all_to_all", all_to_all);
         find(file, "banyan_barrier", barrier);
-        find(file, "banyan_comm_get_async_error", get_async_error);
         find(file, "banyan_last_error", last_error);
     }
 
@@ -622,7 +620,7 @@ public:
         py::gil_scoped_acquire lock;
         double seconds = std::chrono::duration<double>(options.timeout).count();
 
-        python_.attr("monitored_barrier")(seconds > 0 ? py::object(py::float_(seconds)) : py::none(), names_all);
+        python_.attr("monitored_barrier")(seconds < 0 ? py::none() : py::object(py::float_(seconds)), names_all);
     }
 
     void setSequenceNumberForGroup() override {} // it begins with 0 everywhere
@@ -664,8 +662,10 @@ public:
 
     void waitForPendingWorks()
     {
-        py::gil_scoped_release released;
+        std::optional<py::gil_scoped_release> released;
 
+        if (PyGILState_Check()) // the calls may need it
+            released.emplace();
         queue_->wait();
     }
 
@@ -710,10 +710,9 @@ public:
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 8
     c10d::ErrorType getError() override
     {
-        int status = 0;
+        py::gil_scoped_acquire lock;
 
-        library_.get_async_error(comm_, &status);
-        switch (status) {
+        switch (python_.attr("find_status")().cast<int>()) {
         case 0:
             return c10d::ErrorType::SUCCESS;
         case TIMEOUT:
@@ -922,5 +921,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         }))
         // What torch calls on ranks that are in no new group: only members take part.
         .def("perform_nocolor_split", [](BanyanBackend &, const py::object &) {})
+#if TORCH_VERSION_MAJOR >= 2
+        .def_property_readonly("options", &BanyanBackend::getBackendOptions)
+#endif
         .def_property_readonly("python", &BanyanBackend::python);
 }

@@ -202,6 +202,11 @@ class BanyanGroup(dist.ProcessGroup):
         comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
         return native.wrap(BanyanGroup(comm, store, workers, timeout, name or "split"))
 
+    def find_status(self):
+        """What has ended the group, as a number of banyan_status; 0 while it works, or was closed."""
+        failure = None if self.communicator.is_closed else self.communicator.failure
+        return failure.status if failure else 0
+
     @property
     def timeout_ms(self):
         return milliseconds(self.timeout) or _TIMEOUT_MS
@@ -546,7 +551,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.barrier().wait()
             return
         self._monitored += 1
-        timeout_ms = milliseconds(timeout) or self.timeout_ms
+        timeout_ms = self.timeout_ms if timeout is None else milliseconds(timeout)
         by_roll_call(self._meeting_store, self.rank(), self.size(), self._monitored, timeout_ms, wait_all_ranks)
 
     def _set_sequence_number_for_group(self):
@@ -624,6 +629,7 @@ def register():
         dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu", "cuda"])
     except TypeError:  # torch 1.13 knows no devices
         dist.Backend.register_backend("banyan", _create, extended_api=True)
+    native.own_shrunk_groups()
 
 
 def communicator(group=None):

@@ -58,6 +58,7 @@ class Unformed:
         self.size = size
 
     is_closed = False
+    failure = None
 
     class handle:
         value = None
