@@ -179,6 +179,10 @@ BANYAN_API banyan_status banyan_comm_destroy(banyan_comm *comm);
  * while a call is running on this handle. The handles still have to be destroyed. */
 BANYAN_API banyan_status banyan_comm_abort(banyan_comm *comm);
 
+/* No later call of this rank takes longer than that many milliseconds, above 0; others keep their own
+ * time-outs. Of a group that banyan_comm_init_all made, the ranks of all handles. From any thread. */
+BANYAN_API banyan_status banyan_comm_set_timeout(banyan_comm *comm, int timeout_ms);
+
 /* The failure that has ended the group, or SUCCESS while it works. From any thread. */
 BANYAN_API banyan_status banyan_comm_get_async_error(banyan_comm *comm, banyan_status *async_error);
 

@@ -23,8 +23,8 @@ typedef struct {
     char *transport; /* as BANYAN_TRANSPORT */
     char *shrink;    /* as BANYAN_SHRINK, and the same as a rule of bootstrap/quorum.h */
     int quorum;
-    int learn; /* as BANYAN_LEARN; LEARN_NEVER also where results must not change */
-    int timeout_ms;
+    int learn;              /* as BANYAN_LEARN; LEARN_NEVER also where results must not change */
+    _Atomic int timeout_ms; /* banyan_comm_set_timeout changes it while other threads make calls */
     size_t slice_bytes;
     int is_default_topology; /* nobody said what the network is, */
     int is_measured;         /* but it has been learnt (calls/learning.h) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/comm.c: the life of a communicator. */
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "calls/comm.h"
@@ -168,6 +169,14 @@ banyan_status banyan_comm_abort(banyan_comm *comm)
         return BANYAN_INVALID_ARGUMENT;
     snprintf(sentence, sizeof sentence, "rank %d aborted the communicator", comm->rank);
     banyan_comm_end(comm, BANYAN_REMOTE_ERROR, sentence);
+    return BANYAN_SUCCESS;
+}
+
+banyan_status banyan_comm_set_timeout(banyan_comm *comm, int timeout_ms)
+{
+    if (!comm || timeout_ms <= 0)
+        return BANYAN_INVALID_ARGUMENT;
+    atomic_store(&comm->group->setup.timeout_ms, timeout_ms);
     return BANYAN_SUCCESS;
 }
 

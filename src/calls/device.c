@@ -6,6 +6,7 @@
  * (device/staging.h), by the thread of asynchronous calls and those of further lanes, each of which has a
  * clone of the communicator. A rank whose vectors are the host's takes part as well. */
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "calls/call.h"
@@ -97,7 +98,7 @@ static banyan_status settle(banyan_comm *comm, banyan_comm_device *on)
     banyan_direct_options options = {.rank = comm->rank,
                                      .size = size,
                                      .device = on->device,
-                                     .timeout_ms = comm->group->setup.timeout_ms,
+                                     .timeout_ms = &comm->group->setup.timeout_ms,
                                      .context = comm,
                                      .gather = gather,
                                      .failure = failure,
@@ -279,6 +280,8 @@ static banyan_status run_staged(const banyan_buffers *buffers, const banyan_call
 {
     banyan_staging_call staged = describe(comm, buffers, call);
 
+    for (int i = 1; i < comm->device->lane_count; i++) /* banyan_comm_set_timeout may have changed it */
+        atomic_store(&comm->device->clones[i]->group->setup.timeout_ms, comm->group->setup.timeout_ms);
     return banyan_staging_run(comm->device->staged, &staged, &comm->err);
 }
 
@@ -296,7 +299,7 @@ static banyan_status prepare_staging(banyan_comm *comm, banyan_comm_device *on)
     banyan_staging_options options = {.rank = comm->rank,
                                       .device = on->device,
                                       .chunk_bytes = on->chunk_bytes,
-                                      .timeout_ms = comm->group->setup.timeout_ms,
+                                      .timeout_ms = &comm->group->setup.timeout_ms,
                                       .lane_count = on->lane_count,
                                       .lanes = {comm},
                                       .run = run_lane,

@@ -68,7 +68,7 @@ static int has_passed(const banyan_direct *direct, uint32_t call)
 static int wait_until_passed(const banyan_direct *direct, uint32_t call)
 {
     struct timespec pause = {.tv_nsec = 20000};
-    int64_t deadline_ns = banyan_clock_ns() + ((int64_t)direct->options.timeout_ms + 1000) * 1000000;
+    int64_t deadline_ns = banyan_clock_ns() + ((int64_t)*direct->options.timeout_ms + 1000) * 1000000;
 
     while (!has_passed(direct, call)) {
         if (banyan_clock_ns() > deadline_ns)

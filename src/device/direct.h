@@ -26,8 +26,8 @@ typedef struct banyan_direct banyan_direct;
 /* Who the ranks are, and how they hear of each other. */
 typedef struct {
     int rank, size;
-    banyan_device *device; /* NULL: this rank has none, and there will be no direct way */
-    int timeout_ms;
+    banyan_device *device;         /* NULL: this rank has none, and there will be no direct way */
+    const _Atomic int *timeout_ms; /* borrowed; may change */
     void *context;
     /* Everybody's bytes to everybody; every rank calls it equally often. */
     banyan_status (*gather)(void *context, const void *mine, size_t bytes, void *all, banyan_error *err);

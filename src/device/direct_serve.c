@@ -178,7 +178,7 @@ static void time_out(const banyan_direct *direct, int slot)
     snprintf(
         sentence, sizeof sentence,
         "rank %d waited %d ms on its stream in call %llu, allreduce(count %llu, %s, %s), for rank %d to %s",
-        o->rank, o->timeout_ms, (unsigned long long)own->number, (unsigned long long)own->count,
+        o->rank, *o->timeout_ms, (unsigned long long)own->number, (unsigned long long)own->count,
         banyan_datatype_string((banyan_datatype)own->type), banyan_op_string((banyan_op)own->op), late, how);
     o->abort(o->context, BANYAN_TIMEOUT, sentence);
 }
@@ -195,7 +195,7 @@ static void watch_slot(banyan_direct *direct, int slot, int64_t now_ns)
     } else if (!local->waiting_since_ns || local->waiting_served != served) {
         local->waiting_since_ns = now_ns;
         local->waiting_served = served;
-    } else if (now_ns - local->waiting_since_ns > (int64_t)direct->options.timeout_ms * 1000000) {
+    } else if (now_ns - local->waiting_since_ns > (int64_t)*direct->options.timeout_ms * 1000000) {
         time_out(direct, slot);
     }
 }

@@ -192,7 +192,7 @@ void banyan_staging_destroy(banyan_staging *staged)
 static banyan_status wait_for_ticket(banyan_staging *staged, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = 50000};
-    int64_t deadline_ns = banyan_clock_ns() + (int64_t)staged->options.timeout_ms * 1000000;
+    int64_t deadline_ns = banyan_clock_ns() + (int64_t)*staged->options.timeout_ms * 1000000;
 
     while (!atomic_load(&staged->free_tickets)) {
         if (banyan_clock_ns() > deadline_ns)

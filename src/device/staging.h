@@ -40,10 +40,10 @@ typedef struct {
 
 typedef struct {
     int rank;
-    banyan_device *device; /* NULL: this rank's vectors are the host's, and only cut into chunks */
-    size_t chunk_bytes;    /* the same on all ranks; a multiple of 64 */
-    int timeout_ms;
-    int lane_count; /* the same on all ranks */
+    banyan_device *device;         /* NULL: this rank's vectors are the host's, and only cut into chunks */
+    size_t chunk_bytes;            /* the same on all ranks; a multiple of 64 */
+    const _Atomic int *timeout_ms; /* borrowed; may change */
+    int lane_count;                /* the same on all ranks */
     void *lanes[BANYAN_STAGING_MAX_LANES];
     /* In the host's memory, of all ranks, for these elements of each part; lanes run beside one another. */
     banyan_status (*run)(void *lane, const banyan_staging_call *call, const void *send, void *recv,

@@ -2,7 +2,7 @@
 /* device/staging_copy.c: how a call is cut into chunks, and their copies. All of them are put on the streams
  * by the caller, in an order in which each waits for earlier ones only:
  *
- *     fetch 0 ... fetch 7,   store 0, fetch 8,   store 1, fetch 9,   ...          with eight slots in all
+ *     fetch 0 ... fetch 5,   store 0, fetch 6,   store 1, fetch 7,   ...          with six slots in all
  *
  *     a fetch    waits until its slot has been stored; copies; says 'fetched'
  *     a store    waits for 'reduced'; copies; is recorded as the slot's */

@@ -11,7 +11,7 @@
 #include "device/staging.h"
 
 enum {
-    BANYAN_STAGING_SLOTS = 4, /* of a lane: on the way in, being added up, on the way out, one to spare */
+    BANYAN_STAGING_SLOTS = 3, /* of a lane: on the way in, being added up, on the way out */
     BANYAN_STAGING_TICKETS = 32
 };
 

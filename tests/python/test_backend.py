@@ -29,7 +29,7 @@ class Backend(unittest.TestCase):
             if subprocess.run(probe, input=includes, text=True, capture_output=True, env={**os.environ, "LD_PRELOAD": ""}).returncode:
                 self.skipTest("the headers of torch, Python or pybind11 are not there")
             file = os.path.join(folder, "backend.so")
-            code, output = run([sys.executable, "-m", "banyan.torch.build"], BANYAN_TORCH_BACKEND=file, LD_PRELOAD="")
+            code, output = run(build.command(file), LD_PRELOAD="")  # a sanitizer is for the library, not for the compiler
             self.assertEqual(code, 0, output)
             for name in ("torch", "recorder"):
                 test = os.path.join(HERE, f"test_{name}.py")

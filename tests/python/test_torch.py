@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import banyan
 import banyan.torch
+from banyan.torch import native
 from banyan.torch.environment import adopt_launcher
 from banyan.torch.work import Worker
 
@@ -46,6 +47,8 @@ def collectives():
     check_later_names(rank, size)
     check_bare_arguments(rank, size)
     check_monitored_barrier(rank, size)
+    check_split(rank)
+    check_timeout(rank)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -211,6 +214,44 @@ def check_monitored_barrier(rank, size):
             group._monitored += 1  # as if it had come, much later
     dist.barrier()
     group.monitored_barrier(TIMEOUT)
+
+
+def check_split(rank):
+    """Groups out of a group, by torch's own call where it has one, and one whose ranks are given anew."""
+    world = dist.distributed_c10d._get_default_group()
+    mine, members = banyan.torch.group_of(world), [0, 2]
+    if native.module() and hasattr(world, "split_group"):
+        half = world.split_group(members, timeout=TIMEOUT, group_name="half")
+    else:
+        half = mine.split(dist.PrefixStore("half", mine._store), members)
+    assert (half is None) == (rank == 1)
+    if half is not None:
+        tensor = torch.tensor([rank + 1.0])
+        half.allreduce([tensor]).wait()
+        equal(tensor, [4])
+        assert (half.rank(), half.size()) == (members.index(rank), 2)
+        assert banyan.torch.group_of(half).workers == members
+    merged = mine.merge(dist.PrefixStore("merged", mine._store), 2 - rank, 3)
+    tensor = torch.tensor([float(rank)])
+    banyan.torch.group_of(merged).broadcast([tensor], 0).wait()
+    equal(tensor, [2])
+
+
+def check_timeout(rank):
+    """A later one is that of later calls."""
+    group = dist.new_group()
+    dist.barrier(group=group)
+    shown = group if hasattr(group, "set_timeout") else banyan.torch.group_of(group)
+    shown.set_timeout(datetime.timedelta(milliseconds=300))
+    assert banyan.torch.group_of(group).timeout_ms == 300
+    if rank == 0:
+        try:
+            dist.all_reduce(torch.ones(1), group=group)
+        except banyan.Timeout as error:
+            assert "300 ms" in str(error), error
+        else:
+            raise AssertionError("nobody was missing")
+    dist.barrier()
 
 
 def check_errors(rank):

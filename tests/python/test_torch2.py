@@ -218,8 +218,34 @@ def on_gpu():
     print("done")
 
 
+def split_by_torch():
+    """torch's own call, which wants the default group to be bound to a GPU; so does new_group() on ranks that are left out."""
+    torch.cuda.set_device(0)
+    dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=40), device_id=torch.device("cuda:0"))
+    rank = dist.get_rank()
+    half = dist.split_group(split_ranks=[[0, 1], [3, 2]])
+    for device in ("cuda", "cpu"):
+        tensor = torch.tensor([rank + 1.0], device=device)
+        dist.all_reduce(tensor, group=half)
+        assert tensor.item() == (3 if rank < 2 else 7), tensor
+    assert (dist.split_group(split_ranks=[[0]]) is None) == (rank > 0)
+    pair = dist.new_group([1, 2])
+    if rank in (1, 2):
+        dist.all_reduce(tensor, group=pair)
+        assert tensor.item() == 10, tensor
+    dist.barrier()
+    dist.destroy_process_group()
+    print("done")
+
+
 @unittest.skipUnless(torch.cuda.is_available(), "there is no GPU")
 class Gpu(unittest.TestCase):
+    @unittest.skipUnless(hasattr(dist, "split_group"), f"torch {torch.__version__} has no split_group")
+    @unittest.skipUnless(native.module(), "the C++ backend was not built")
+    def test_torch_splits_a_group(self):
+        output = ranks.on(4, split_by_torch)
+        self.assertEqual(output.count("done"), 4, output)
+
     def test_tensors_of_a_gpu_are_taken_and_given_back(self):
         output = ranks.on(4, on_gpu)
         self.assertEqual(output.count("done"), 4, output)

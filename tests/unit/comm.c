@@ -468,6 +468,23 @@ static void a_missing_rank_is_a_time_out_for_the_others(void **state)
     destroy_comms(comms, 4);
 }
 
+static void a_time_out_can_be_changed(void **state)
+{
+    banyan_comm *comms[2];
+    rank_thread threads[2];
+
+    (void)state;
+    make_comms(comms, 2, NULL);
+    run_all(comms, 2, do_everything, threads);
+    assert_int_equal(banyan_comm_set_timeout(NULL, 50), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_comm_set_timeout(comms[1], 0), BANYAN_INVALID_ARGUMENT);
+    assert_int_equal(banyan_comm_set_timeout(comms[1], 50), BANYAN_SUCCESS);
+    run_all(comms, 2, call_unless_rank_0, threads);
+    assert_int_equal(threads[1].status, BANYAN_TIMEOUT);
+    assert_non_null(strstr(threads[1].text, "waited 50 ms for rank 0"));
+    destroy_comms(comms, 2);
+}
+
 static void abort_or_wait(rank_thread *self)
 {
     if (self->rank == 2)
@@ -637,6 +654,7 @@ int main(void)
         cmocka_unit_test(a_config_from_an_older_header_works),
         cmocka_unit_test(different_calls_are_a_mismatch_that_names_both),
         cmocka_unit_test(a_missing_rank_is_a_time_out_for_the_others),
+        cmocka_unit_test(a_time_out_can_be_changed),
         cmocka_unit_test(an_abort_ends_everybodys_call),
         cmocka_unit_test(a_destroyed_handle_is_a_lost_peer),
         cmocka_unit_test(many_small_calls_keep_their_order),

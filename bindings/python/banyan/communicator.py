@@ -15,7 +15,7 @@ import ctypes
 import weakref
 
 from .errors import Error, InvalidArgument, error_of
-from .library import BYTES, DATATYPES, OPS, AllgatherFunction, ConfigHolder, UniqueId, byref, check, lib
+from .library import BYTES, DATATYPES, OPS, AllgatherFunction, ConfigHolder, UniqueId, byref, check, lib, milliseconds
 
 
 def number_of(table, name, what):
@@ -157,6 +157,10 @@ class Communicator:
     def abort(self):
         """Ends all calls of the whole group, from any thread."""
         check(lib.banyan_comm_abort(self.handle))
+
+    def set_timeout(self, timeout):
+        """Of later calls, in seconds or as a timedelta; from any thread."""
+        check(lib.banyan_comm_set_timeout(self.handle, milliseconds(timeout)))
 
     @property
     def failure(self):

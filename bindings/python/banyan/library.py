@@ -129,6 +129,7 @@ _FUNCTIONS = {
     "banyan_comm_grow": (c_int, c_void_p, c_int, UniqueId, c_int, _COMM_OUT, _CONFIG),
     "banyan_comm_destroy": (c_int, c_void_p),
     "banyan_comm_abort": (c_int, c_void_p),
+    "banyan_comm_set_timeout": (c_int, c_void_p, c_int),
     "banyan_comm_get_async_error": (c_int, c_void_p, POINTER(c_int)),
     "banyan_comm_rank": (c_int, c_void_p, POINTER(c_int)),
     "banyan_comm_size": (c_int, c_void_p, POINTER(c_int)),

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -30,6 +31,7 @@
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR >= 2
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 using Base = c10d::Backend;
 #else
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -78,7 +80,8 @@ struct Library {
     }
 };
 
-enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4, INVALID_USAGE = 5 }; // of banyan_datatype, _op and _status
+// Of banyan_datatype, _op and _status.
+enum { UINT8 = 1, SUM = 0, MAX = 2, AVG = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6, TIMEOUT = 8, PEER_LOST = 9 };
 
 // How the values of a tensor are combined; type -1: not here.
 struct Kind {
@@ -157,6 +160,24 @@ template <typename Options> bool waits_for(const Options &options)
     return WaitsFor<Options>::ask(options);
 }
 
+#if TORCH_VERSION_MAJOR >= 2
+// Whether this version splits a group by a store of the new one, and what its options call the new group.
+template <typename T, typename = void> struct SplitsByStore : std::false_type {
+};
+template <typename T>
+struct SplitsByStore<T, std::void_t<decltype(std::declval<T &>().split(
+                            std::declval<const c10::intrusive_ptr<c10d::Store> &>(),
+                            std::declval<const std::vector<int> &>(),
+                            std::declval<const c10::intrusive_ptr<typename T::Options> &>()))>> : std::true_type {
+};
+template <typename Options, typename = void> struct NameOf {
+    static std::string ask(const Options &) { return ""; }
+};
+template <typename Options> struct NameOf<Options, std::void_t<decltype(Options::group_name)>> {
+    static std::string ask(const Options &options) { return options.group_name; }
+};
+#endif
+
 std::vector<c10::Device> devices_of(const Tensors &tensors)
 {
     std::vector<c10::Device> found;
@@ -180,8 +201,12 @@ public:
 
     Tensors result() override { return outputs_; }
 
+    // In milliseconds, once it is done. Virtual in torch 2.
+    float getDuration() const { return duration_ms_; }
+
     void run(const std::function<void()> &function)
     {
+        auto begun = std::chrono::steady_clock::now();
         std::exception_ptr error;
 
         try {
@@ -189,6 +214,7 @@ public:
         } catch (...) {
             error = std::current_exception();
         }
+        duration_ms_ = std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begun).count();
         finish(error);
         if (error)
             future_->setError(error);
@@ -199,6 +225,7 @@ public:
 private:
     Tensors outputs_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
+    std::atomic<float> duration_ms_{0};
 };
 
 int64_t now_ns()
@@ -331,6 +358,14 @@ public:
         return is_busy_ || !waiting_.empty();
     }
 
+    // For all calls that have been made.
+    void wait()
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+
+        changed_.wait(lock, [this] { return !is_busy_ && waiting_.empty(); });
+    }
+
     // No more calls; waits for those that are there, or ends those that have not begun.
     void stop(bool wait)
     {
@@ -395,6 +430,8 @@ private:
             entry = {};
             lock.lock();
             is_busy_ = false;
+            if (waiting_.empty())
+                changed_.notify_all();
         }
         is_serving_ = false;
         changed_.notify_all();
@@ -408,6 +445,13 @@ private:
     std::thread::id server_;
     bool is_busy_ = false, is_ending_ = false, is_serving_ = false;
 };
+
+#if TORCH_VERSION_MAJOR >= 2
+// What torch copies to make a group out of this one.
+struct BanyanOptions : Base::Options {
+    explicit BanyanOptions(std::chrono::milliseconds timeout) : Base::Options("banyan", timeout) {}
+};
+#endif
 
 class BanyanBackend : public Base {
 public:
@@ -448,6 +492,12 @@ public:
             check(library_.allreduce(tensor.data_ptr(), tensor.data_ptr(),
                                      static_cast<size_t>(tensor.numel() * kind.width), kind.type, kind.op, comm_));
         });
+    }
+
+    // The Python group refuses them, and says so.
+    WorkPointer allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &options)
+    {
+        return ask("allreduce", tensors, options);
     }
 
     WorkPointer allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &options) override
@@ -570,7 +620,7 @@ public:
         py::gil_scoped_acquire lock;
         double seconds = std::chrono::duration<double>(options.timeout).count();
 
-        python_.attr("monitored_barrier")(seconds > 0 ? py::object(py::float_(seconds)) : py::none(), names_all);
+        python_.attr("monitored_barrier")(seconds < 0 ? py::none() : py::object(py::float_(seconds)), names_all);
     }
 
     void setSequenceNumberForGroup() override {} // it begins with 0 everywhere
@@ -605,8 +655,76 @@ public:
         return queue_->push(c10d::OpType::COALESCED, {}, [] {}, false);
     }
 
-    // Virtual in the versions that know them: shrinking from 2.10 on.
+    // Virtual in the versions that know them: shrinking and setTimeout from 2.10 on.
     bool supportsCoalescing() const { return true; }
+
+    void enableCollectivesTiming() {} // all calls are timed
+
+    void waitForPendingWorks()
+    {
+        std::optional<py::gil_scoped_release> released;
+
+        if (PyGILState_Check()) // the calls may need it
+            released.emplace();
+        queue_->wait();
+    }
+
+    void setTimeout(std::chrono::milliseconds timeout)
+    {
+        py::gil_scoped_acquire lock;
+
+        python_.attr("set_timeout")(std::chrono::duration<double>(timeout).count());
+    }
+
+    // A new object: torch writes the name and the time-out of the new group into it.
+    c10::intrusive_ptr<Options> getBackendOptions()
+    {
+        py::gil_scoped_acquire lock;
+
+        return c10::make_intrusive<BanyanOptions>(
+            std::chrono::milliseconds(python_.attr("timeout_ms").cast<int64_t>()));
+    }
+
+    bool supportsSplitting() const { return SplitsByStore<c10d::Backend>::value; }
+
+    // A group of these of our ranks, which alone call this; nullptr on all others.
+    c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store> &store,
+                                            const std::vector<int> &ranks,
+                                            const c10::intrusive_ptr<Options> &options)
+    {
+        return make_once(store, [&] {
+            return python_.attr("split")(store, ranks, time_of(options), name_of(options));
+        });
+    }
+
+    // A group with ranks of others, all of whom call this.
+    c10::intrusive_ptr<c10d::Backend> merge(const c10::intrusive_ptr<c10d::Store> &store,
+                                            const c10::intrusive_ptr<Options> &options, const int &rank,
+                                            const int &size)
+    {
+        return make_once(store, [&] {
+            return python_.attr("merge")(store, rank, size, time_of(options), name_of(options));
+        });
+    }
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 8
+    c10d::ErrorType getError() override
+    {
+        py::gil_scoped_acquire lock;
+
+        switch (python_.attr("find_status")().cast<int>()) {
+        case 0:
+            return c10d::ErrorType::SUCCESS;
+        case TIMEOUT:
+            return c10d::ErrorType::TIMEOUT;
+        case REMOTE_ERROR:
+        case PEER_LOST:
+            return c10d::ErrorType::REMOTE_ERROR;
+        default:
+            return c10d::ErrorType::COMM_ERROR;
+        }
+    }
+#endif
 
     bool supportsShrinking() const { return true; }
 
@@ -658,6 +776,33 @@ private:
         return py::module_::import("types").attr("SimpleNamespace")(
             py::arg("timeout") = std::chrono::duration<double>(options->timeout).count());
     }
+
+    static std::string name_of(const c10::intrusive_ptr<Options> &options)
+    {
+        return options ? NameOf<Options>::ask(*options) : "";
+    }
+
+    // torch asks for a new group once for each type of device, with the same store; the ranks meet there once.
+    template <typename Make>
+    c10::intrusive_ptr<c10d::Backend> make_once(const c10::intrusive_ptr<c10d::Store> &store, const Make &make)
+    {
+        py::gil_scoped_acquire lock;
+        auto last = made_ ? made_->lock() : c10::intrusive_ptr<c10d::Backend>();
+
+        if (last && made_in_->lock() == store)
+            return last;
+        py::object group = make();
+
+        if (group.is_none())
+            return {};
+        last = group.cast<c10::intrusive_ptr<BanyanBackend>>();
+        made_.emplace(last);
+        made_in_.emplace(store);
+        return last;
+    }
+
+    std::optional<c10::weak_intrusive_ptr<c10d::Backend>> made_; // the last one, and where its ranks met
+    std::optional<c10::weak_intrusive_ptr<c10d::Store>> made_in_;
 #endif
 
     void check(int status) const
@@ -761,11 +906,23 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         .def("records", [](Queue &queue) { return queue.records.list(); })
         .def("is_busy", &Queue::is_busy, py::call_guard<py::gil_scoped_release>())
         .def("stop", &Queue::stop, py::call_guard<py::gil_scoped_release>());
+#if TORCH_VERSION_MAJOR >= 2
+    auto copy = [](const BanyanOptions &options) { return c10::make_intrusive<BanyanOptions>(options); };
+
+    py::class_<BanyanOptions, c10::intrusive_ptr<BanyanOptions>, Base::Options>(module, "BanyanOptions")
+        .def("__copy__", copy)
+        .def("__deepcopy__", [copy](const BanyanOptions &options, const py::dict &) { return copy(options); });
+#endif
     py::class_<BanyanBackend, c10::intrusive_ptr<BanyanBackend>, Base>(module, "BanyanBackend")
         .def(py::init([](py::object python, std::uintptr_t comm, int rank, int size, const std::string &library,
                          std::shared_ptr<Queue> queue) {
             return c10::make_intrusive<BanyanBackend>(std::move(python), comm, rank, size, library,
                                                       std::move(queue));
         }))
+        // What torch calls on ranks that are in no new group: only members take part.
+        .def("perform_nocolor_split", [](BanyanBackend &, const py::object &) {})
+#if TORCH_VERSION_MAJOR >= 2
+        .def_property_readonly("options", &BanyanBackend::getBackendOptions)
+#endif
         .def_property_readonly("python", &BanyanBackend::python);
 }

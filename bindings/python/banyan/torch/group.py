@@ -185,6 +185,38 @@ class BanyanGroup(dist.ProcessGroup):
             self.abort()
         return native.wrap(self.without(ranks_to_exclude, timeout=getattr(opts_override, "timeout", None)))
 
+    def split(self, store, ranks, opts=None, name=""):
+        """What torch.distributed.split_group calls: a group of these ranks of ours, which meet in the store; None on all others."""
+        if self.rank() not in ranks:
+            return None
+        workers = [self.workers[rank] if self.workers else rank for rank in ranks]
+        return self._make(store, workers, ranks.index(self.rank()), opts, name)
+
+    def merge(self, store, rank, size, opts=None, name=""):
+        """A group with ranks of other groups, all of whom meet in the store."""
+        return self._make(store, list(range(size)), rank, opts, name)
+
+    def _make(self, store, workers, rank, opts, name):
+        timeout, size = getattr(opts, "timeout", None) or self.timeout, len(workers)
+        config = config_of(range(size), workers, timeout)
+        comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+        return native.wrap(BanyanGroup(comm, store, workers, timeout, name or "split"))
+
+    def find_status(self):
+        """What has ended the group, as a number of banyan_status; 0 while it works, or was closed."""
+        failure = None if self.communicator.is_closed else self.communicator.failure
+        return failure.status if failure else 0
+
+    @property
+    def timeout_ms(self):
+        return milliseconds(self.timeout) or _TIMEOUT_MS
+
+    def set_timeout(self, timeout):
+        """Of later calls, in seconds or as a timedelta."""
+        self.timeout = timeout
+        for one in (self.communicator, self._pairs, *self._lanes.values()):
+            one.set_timeout(timeout)
+
     @property
     def worker(self):
         """The number of this rank on the network; it stays the same while ranks change."""
@@ -519,7 +551,7 @@ class BanyanGroup(dist.ProcessGroup):
             self.barrier().wait()
             return
         self._monitored += 1
-        timeout_ms = milliseconds(timeout if timeout is not None else self.timeout) or _TIMEOUT_MS
+        timeout_ms = self.timeout_ms if timeout is None else milliseconds(timeout)
         by_roll_call(self._meeting_store, self.rank(), self.size(), self._monitored, timeout_ms, wait_all_ranks)
 
     def _set_sequence_number_for_group(self):
@@ -597,6 +629,7 @@ def register():
         dist.Backend.register_backend("banyan", _create, extended_api=True, devices=["cpu", "cuda"])
     except TypeError:  # torch 1.13 knows no devices
         dist.Backend.register_backend("banyan", _create, extended_api=True)
+    native.own_shrunk_groups()
 
 
 def communicator(group=None):

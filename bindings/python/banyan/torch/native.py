@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 
 from ..library import lib
 from .recorder import recorder
@@ -93,6 +94,24 @@ def wrap(group):
     return module().BanyanBackend(
         group, comm.handle.value or 0, comm.rank, comm.size, lib._name, group._worker.queue
     )
+
+
+def own_shrunk_groups():
+    """torch.distributed.shrink_group takes what a backend's shrink() returns for Gloo's or NCCL's, and DDP's log then reads
+    the memory of a ProcessGroupGloo. So what is ours is registered as ours, for all of its devices."""
+    create = getattr(dist.distributed_c10d, "_create_shrunk_process_group", None)
+    if create is None or not module():
+        return
+
+    def create_ours(backend, *arguments, **options):
+        group = create(backend, *arguments, **options)
+        if isinstance(backend, module().BanyanBackend):
+            for device in ("cpu", "cuda"):
+                group._register_backend(torch.device(device), dist.ProcessGroup.BackendType.CUSTOM, backend)
+            group._set_default_backend(dist.ProcessGroup.BackendType.CUSTOM)
+        return group
+
+    dist.distributed_c10d._create_shrunk_process_group = create_ours
 
 
 def unwrap(group):

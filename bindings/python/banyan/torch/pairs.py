@@ -55,6 +55,11 @@ class Channel:
             raise Mismatch(f"a message of {count} bytes came where {flat.bytes} are to be received (ranks {self._name})")
         ctypes.memmove(flat.address, message, count)
 
+    def set_timeout(self, timeout):
+        self._config["timeout"] = timeout
+        if self._comm is not None:
+            self._comm.set_timeout(timeout)
+
     def close(self):
         self.worker.stop(wait=False)
         if self._comm is not None and not self.worker.is_busy:
@@ -68,6 +73,7 @@ class Pairs:
         self._store = store
         self._rank = rank
         self._config_of = config_of  # of a list of ranks
+        self._timeout = None  # the config's
         self._channels = {}
 
     def to(self, target):
@@ -78,10 +84,18 @@ class Pairs:
 
     def _channel(self, source, target):
         if (source, target) not in self._channels:
-            self._channels[source, target] = Channel(
+            channel = Channel(
                 self._store, source, target, source == self._rank, self._config_of([source, target])
             )
+            if self._timeout is not None:
+                channel.set_timeout(self._timeout)
+            self._channels[source, target] = channel
         return self._channels[source, target]
+
+    def set_timeout(self, timeout):
+        self._timeout = timeout
+        for channel in self._channels.values():
+            channel.set_timeout(timeout)
 
     def close(self):
         for channel in self._channels.values():

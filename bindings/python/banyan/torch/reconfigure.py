@@ -58,6 +58,7 @@ class Unformed:
         self.size = size
 
     is_closed = False
+    failure = None
 
     class handle:
         value = None
@@ -66,6 +67,9 @@ class Unformed:
         pass
 
     abort = close
+
+    def set_timeout(self, timeout):
+        """The group remembers it."""
 
     def __getattr__(self, name):
         raise InvalidUsage("the process group has no members before reconfigure() has named them")

@@ -151,6 +151,11 @@ class StreamLane:
             lambda comm, where: comm.all_to_all_on_at(source.data_ptr(), output.data_ptr(), count, "uint8", where),
         )
 
+    def set_timeout(self, timeout):
+        for one in (self.communicator, self._staged):
+            if one is not None:
+                one.set_timeout(timeout)
+
     def close(self):
         if self._staged is not None:
             self._staged.close()
