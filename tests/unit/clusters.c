@@ -457,7 +457,8 @@ TEST(two_one_one_and_no_active_gpus_gain_seventeen_times)
     for (int i = 0; i < 4; i++)
         best = fmin(best, time_of(&c, baselines[i], i >= 2));
     gain = best / (VECTOR / limits.bytes_per_s);
-    if (!(gain > 18.333 * 0.95 && gain < 18.334)) /* all pairs are cabled, and 64 trees cannot share that out */
+    if (!(gain > 18.333 * 0.95 &&
+          gain < 18.334)) /* all pairs are cabled, and 64 trees cannot share that out */
         fail_msg("%g times", gain);
     banyan_schedule_destroy(forest);
     banyan_topology_destroy(c.topology);
