@@ -10,7 +10,8 @@
  *                 trees are packed, and lower prices proven by branch and bound (allreduce_search.c)
  *
  * A bound is prices on links and the least that a pair of trees costs under them; it holds for a network if
- * it does for the smaller one that presolving makes of it. Without idle nodes that add or copy it is tight. */
+ * it does for the smaller one that presolving makes of it. Without idle nodes that add or copy it is
+ * tight. */
 #include "bound/allreduce.h"
 
 #include <math.h>

@@ -167,8 +167,8 @@ static banyan_status name_equals(const banyan_graph *graph, banyan_allreduce_bou
     return BANYAN_SUCCESS;
 }
 
-/* What a smaller network proves, prices of this one may not quite: roundings, or a search that ends early. It is
- * what whoever verifies it can prove. */
+/* What a smaller network proves, prices of this one may not quite: there are roundings, and searches that end
+ * early. The bound is what whoever verifies it can prove. */
 static banyan_status take_what_is_proven(const banyan_graph *graph, banyan_allreduce_bound *found,
                                          banyan_error *err)
 {

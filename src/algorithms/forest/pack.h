@@ -29,8 +29,8 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                                    const banyan_forest_options *options, banyan_flows *flows,
                                    banyan_error *err);
 
-/* Flows of the contracted network, which reach this rate in the graph's units, laid into the graph; perhaps no
- * pairs come of it. */
+/* Flows of the contracted network, which reach this rate in the graph's units, laid into the graph; perhaps
+ * no pairs come of it. */
 banyan_status banyan_forest_lift(const banyan_graph *graph, const banyan_contraction *joined,
                                  const banyan_flows *small, double rate, banyan_pair_packing *packing,
                                  banyan_error *err);

@@ -181,8 +181,8 @@ static double best_reach(const instance *in)
 }
 
 /* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. Of the
- * numbers of pairs that can reach as much as any, the fewest are tried, and twice as many, ...: more pairs can
- * be shallower, and those that soonest fill the network are taken. */
+ * numbers of pairs that can reach as much as any, the fewest are tried, then twice as many, and so on: more
+ * pairs can be shallower, and those that soonest fill the network are taken. */
 static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
     double reach = best_reach(in);
@@ -438,8 +438,8 @@ static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packin
     return banyan_hub_pairs_find(in->graph, &problem, packing, err);
 }
 
-/* Column generation, begun with the bound's prices; the heaviest of its pairs. Where most pairs are cabled, it
- * brings no more than rebalancing has. */
+/* Column generation, begun with the bound's prices; the heaviest of its pairs. Where most pairs are cabled,
+ * it brings no more than rebalancing has. */
 static int has_columns(const instance *in)
 {
     return in->graph->active_count <= in->budget->max_column_workers && !banyan_graph_is_dense(in->graph) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/net/effort.h: what bounds may take, whatever the effort of a plan (core/effort.h): a yardstick does not
- * depend on what is measured. */
+/* solve/net/effort.h: what bounds may take, whatever the effort of a plan (core/effort.h): a yardstick does
+ * not depend on what is measured. */
 #ifndef BANYAN_SOLVE_NET_EFFORT_H
 #define BANYAN_SOLVE_NET_EFFORT_H
 

@@ -2,8 +2,8 @@
 /* solve/start/star_pairs.c: where idle nodes have cables to all active ones, their best use is to be the
  * middle of a star: n cables for n active nodes, one more than a tree without an idle node takes.
  *
- *      a   b       The star is as heavy as its narrowest arc. What it leaves, of wider arcs and between active
- *       \ /        nodes, is for other trees.
+ *      a   b       The star is as heavy as its narrowest arc. What it leaves, of wider arcs and between
+ *       \ /        active nodes, is for other trees.
  *        h
  *       / \        Cost: O(arcs) a star.
  *      c   d  */
