@@ -36,7 +36,7 @@ demo: setup-build ## plan, prove and run an all-reduce on two uneven hosts
 test: setup setup-engines ## tests under ASan and UBSan, threads under TSan, long computations optimised, layout, static analysis, a clang build
 	@JOBS=$(JOBS) scripts/test.sh
 
-check-plans: build ## forest on 2,961 stored networks: none may become worse, or need a fifth more work
+check-plans: build ## forest on the stored networks: none may become worse, or need a fifth more work
 	@bench/check_plans.py build/release/banyan --jobs $(JOBS)
 
 check-long: setup ## the long checks: more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing

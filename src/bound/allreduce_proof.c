@@ -7,12 +7,14 @@
  *   else                               cuts, weighed by a linear program; or the cheapest trees, by branch
  *                                      and bound
  *
- * The last may prove less than is true, never more. */
+ * The last may prove less than is true, never more. Workers behind switches are judged by switch before
+ * (solve/cut/pods.h). */
 #include <math.h>
 
 #include "bound/allreduce.h"
 #include "bound/network.h"
 #include "core/alloc.h"
+#include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/oracle/branch_and_bound.h"
 #include "solve/oracle/spanning.h"
@@ -152,7 +154,11 @@ static banyan_status least_cost(const banyan_graph *graph, const int64_t *price,
     return cost_by_search_of_roots(graph, price, hoped, out, err);
 }
 
-/* Nodes that free cables join are one: often all that are left are active then, or few are idle. */
+static banyan_status least_cost_of_merged(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
+                                          banyan_wide *out, banyan_error *err);
+
+/* Nodes that free cables join are one: often all that are left are active then, or few are idle, or some have
+ * become twins. */
 static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                           banyan_wide *out, banyan_error *err)
 {
@@ -164,7 +170,7 @@ static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64
         status = least_cost(graph, price, hoped, out, err);
     } else if (!status) {
         least = banyan_contraction_price(&joined, graph, price);
-        status = least ? least_cost(joined.graph, least, hoped, out, err) : banyan_fail_memory(err);
+        status = least ? least_cost_of_merged(joined.graph, least, hoped, out, err) : banyan_fail_memory(err);
     }
     banyan_free(least);
     banyan_contraction_fini(&joined);
@@ -206,10 +212,15 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, double hoped, ba
 {
     banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1),
                 wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
-    banyan_status status = least_cost_of_merged(graph, bound->price, wanted, &bound->cost, err);
+    banyan_wide by_pods = 0;
+    banyan_status status = banyan_pods_cost(graph, bound->price, &by_pods, err);
 
+    bound->cost = 0;
+    if (!status && (by_pods < wanted || wanted <= 0))
+        status = least_cost_of_merged(graph, bound->price, wanted, &bound->cost, err);
     if (status)
         return status;
+    bound->cost = by_pods > bound->cost ? by_pods : bound->cost;
     if (bound->cost <= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
     banyan_allreduce_set_value(graph, bound);
