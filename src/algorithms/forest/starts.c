@@ -109,7 +109,7 @@ static double reach_of_equal(const instance *in, int pairs)
 }
 
 /* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
-static banyan_status rebalance(const instance *in, int weights, banyan_pair_packing *packing,
+static banyan_status rebalance(const instance *in, banyan_weights_rule weights, banyan_pair_packing *packing,
                                banyan_error *err)
 {
     banyan_rebalance_problem problem = {.aim = in->known.bound_value,

@@ -6,6 +6,12 @@
 
 #include "solve/pack/pair_columns.h"
 
+typedef enum {
+    BANYAN_WEIGHTS_CHANGE,
+    BANYAN_WEIGHTS_ENOUGH, /* they stay where they are enough, */
+    BANYAN_WEIGHTS_STAY    /* or in any case */
+} banyan_weights_rule;
+
 typedef struct {
     double aim;    /* what all pairs together should weigh at best, in the graph's units */
     double enough; /* and what will do: then it ends */
@@ -15,11 +21,7 @@ typedef struct {
         *price;    /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
     int more_hops; /* than the deepest tree has: trees may become so deep */
     int in_hurry;  /* it also ends where enough is out of reach */
-    enum {
-        BANYAN_WEIGHTS_CHANGE,
-        BANYAN_WEIGHTS_ENOUGH, /* they stay where they are enough, */
-        BANYAN_WEIGHTS_STAY    /* or in any case */
-    } weights;
+    banyan_weights_rule weights;
 } banyan_rebalance_problem;
 
 /* Trees stand in, out, in, out, ...; root is per tree, weight per pair: on entry they only matter beside each
