@@ -119,11 +119,9 @@ static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *ou
         status = lift(graph, joined.graph, joined.arc, solve_merged, &other, err);
     else
         other.value = HUGE_VAL;
+    other.reached = 0; /* trees of the smaller network may not fit into this one */
     if (!status)
-        keep_lower(
-            graph, out,
-            &(banyan_allreduce_bound){
-                .price = other.price, .cost = other.cost, .value = other.value, .fraction = other.fraction});
+        keep_lower(graph, out, &other);
     if (!status)
         status = banyan_allreduce_lower_by_search(graph, 0, out, err);
     banyan_contraction_fini(&joined);
