@@ -8,7 +8,7 @@
  *                          |
  *                          3
  *
- * How the trees are found is in packed.h; here the choice for the current size, between packed trees, which
+ * How the trees are found is in starts.c; here the choice for the current size, between packed trees, which
  * pass slices on, and one tree a rank, grown in turns as multitree grows them, where a message has its links
  * for itself in each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by levels.
  * Where every hop is a cable, packed trees are cut into slices here; behind switches whoever sends does that.

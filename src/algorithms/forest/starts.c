@@ -32,12 +32,13 @@
 #include "solve/start/star_pairs.h"
 
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
+#define SAME 1e-9    /* share by which doubles that are the same may differ */
 #define DIVIDED 1e-9 /* share of the bound that a division may leave */
 #define COMB_TOLERANCE 1e-9 /* share of the optimum that weights of combs may lack */
 #define MANY_SHARE 0.9995   /* of the bound that many trees should reach */
 #define ROUNDS 60           /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000     /* attempts a tree to make it shallower */
-#define MORE_HOPS 8         /* times as many than before may trees have that fall short */
+#define MORE_HOPS 8         /* times as many more hops are allowed whenever trees fall short */
 #define TURNS 30            /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -102,20 +103,19 @@ static double reach_of_equal(const instance *in, int pairs)
     for (int i = 0; i < in->graph->arc_count; i++) {
         double capacity = (double)in->graph->arcs[i].capacity, price = (double)in->known.price[i];
 
-        used += price * weight * floor(capacity / weight * (1 + 1e-9));
+        used += price * weight * floor(capacity / weight * (1 + SAME));
         worth += price * capacity;
     }
     return used / worth;
 }
 
-/* As shallow as they are; and where that falls short of what we promise, as deep as they need to be. */
+/* As shallow as they are; where that falls short, deeper, step by step. */
 static banyan_status rebalance(const instance *in, banyan_weights_rule weights, banyan_pair_packing *packing,
                                banyan_error *err)
 {
     banyan_rebalance_problem problem = {.aim = in->known.bound_value,
                                         .enough = in->enough,
                                         .turn_limit = TURNS,
-                                        .is_patient = 1,
                                         .weights = weights,
                                         .price = in->known.price};
     banyan_status status = BANYAN_SUCCESS;
@@ -193,7 +193,7 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
         banyan_pair_packing packing = {.bound_value = in->known.bound_value};
         long slices = 0;
 
-        if (reach_of_equal(in, pairs) < reach * (1 - 1e-9))
+        if (reach_of_equal(in, pairs) < reach * (1 - SAME))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
@@ -273,8 +273,8 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
     return status;
 }
 
-/* The same with trees of one weight, for as many as have at least this one each: how many strands of that
- * weight links have, how many trees these may make, and what such a tree may weigh. */
+/* Links as strands of one weight: how many each has, how many trees these may make, and what such a tree may
+ * weigh. */
 static int count_strands(const instance *in, double each, int64_t *room, double *weight)
 {
     const banyan_graph *graph = in->graph;
@@ -282,7 +282,7 @@ static int count_strands(const instance *in, double each, int64_t *room, double 
 
     *weight = HUGE_VAL;
     for (int i = 0; i < graph->arc_count; i++) {
-        room[i] = (int64_t)((double)graph->arcs[i].capacity / each * (1 + 1e-9));
+        room[i] = (int64_t)((double)graph->arcs[i].capacity / each * (1 + SAME));
         strands += room[i];
         if (room[i])
             *weight = fmin(*weight, (double)graph->arcs[i].capacity / (double)room[i]);
@@ -291,7 +291,7 @@ static int count_strands(const instance *in, double each, int64_t *room, double 
     return (int)(strands < in->pair_limit ? strands : in->pair_limit);
 }
 
-/* The most that trees of one weight can reach, if there are as many as strands allow. */
+/* The same with trees of one weight: as many as strands allow, of the weight that reaches most. */
 static banyan_status partition(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
     double each = 0, most = 0, heavy = 0, *weight = banyan_alloc((size_t)in->pair_limit, sizeof *weight);
@@ -304,12 +304,12 @@ static banyan_status partition(const instance *in, banyan_pair_packing *packing,
     for (int k = 1; !status && k <= in->pair_limit; k++) {
         int some = count_strands(in, in->known.bound_value / k, room, &heavy);
 
-        if (some * heavy > most * (1 + 1e-9)) {
+        if (some * heavy > most * (1 + SAME)) {
             most = some * heavy;
             each = in->known.bound_value / k;
         }
     }
-    if (!status && most >= in->promised * (1 - 1e-9)) {
+    if (!status && most >= in->promised * (1 - SAME)) {
         count = count_strands(in, each, room, &heavy);
         status = banyan_matroid_partition_trees(in->graph, room, count, &trees, &found, err);
     }
@@ -555,7 +555,8 @@ static const start starts[] = {
     {has_columns, make_columns, PACKED},
 };
 
-/* A start goes on until enough is reached; another one is tried only where less than what we promise is. */
+/* From the top of the list until one is good enough for the work done, or the work is more than is allowed;
+ * the best is kept. */
 static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;

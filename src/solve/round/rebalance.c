@@ -33,11 +33,7 @@
 /* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
 #define LEAST_WEIGHT 1e-4
 #define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
-#define IN_REACH 0.98     /* of enough, after the first turn; */
-#define TURNS_TO_COME 4   /* and in as many that gain as much as the latest, after the others */
-#define A_LITTLE 1.003    /* times what is reached is aimed at next, or the best so far; */
-#define USUAL_GAIN 2e-3   /* of the aim, between two times that all arcs are levelled, */
-#define HOPE 4            /* times as much may still come, as long as it goes on so */
+#define A_LITTLE 1.003    /* times what is reached is aimed at next, or the best so far */
 
 typedef struct {
     const banyan_graph *graph;
@@ -177,14 +173,6 @@ static banyan_status weigh(rebalancer *s, const banyan_trees *trees, double *wei
     return status;
 }
 
-/* Whether enough may still be reached; before: what the turn began with. */
-static int is_in_reach(const rebalancer *s, double before, double sum)
-{
-    double enough = s->problem->enough;
-
-    return before > 0 ? sum + TURNS_TO_COME * (sum - before) >= enough : sum >= IN_REACH * enough;
-}
-
 static long count_attempts(const rebalancer *s)
 {
     int nodes = s->graph->node_count;
@@ -264,8 +252,7 @@ static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double 
         status = take_turn(s, turn ? 0 : s->problem->more_hops, 0, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);
-        more = !status && sum > before + LEAST_GAIN * s->problem->aim && sum < s->problem->enough &&
-               (!s->problem->in_hurry || is_in_reach(s, before, sum));
+        more = !status && sum > before + LEAST_GAIN * s->problem->aim && sum < s->problem->enough;
         memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
     }
     return status;
@@ -276,28 +263,24 @@ static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, doub
                                         banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
-    double latest = 0, first = 0, gain, least = LEAST_GAIN * s->problem->aim;
+    double latest = 0, first = 0, least = LEAST_GAIN * s->problem->aim;
     int is_firm = 0;
 
     for (int turn = 0;
          !status && turn < s->problem->turn_limit && (turn == 0 || best->total < s->problem->enough);
          turn++) {
-        double sum = 0, before = latest;
+        double sum = 0;
 
         aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
         status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);
-        if (!status && s->problem->in_hurry &&
-            !(is_firm ? is_in_reach(s, before, sum) : is_in_reach(s, 0, sum)))
-            break;
         if (status || !is_firm || sum > latest + least) {
             latest = sum;
             is_firm = 1;
             continue;
         }
-        gain = first > 0 ? best->total - first : USUAL_GAIN * s->problem->aim;
-        if (s->problem->is_patient ? gain <= least : best->total + HOPE * gain < s->problem->enough)
+        if (first > 0 && best->total - first <= least)
             break;
         first = best->total;
         is_firm = 0;

@@ -16,11 +16,9 @@ typedef struct {
     double aim;    /* what all pairs together should weigh at best, in the graph's units */
     double enough; /* and what will do: then it ends */
     int turn_limit;
-    int is_patient; /* where branches move: whatever is still gained is worth a turn */
     const int64_t
         *price;    /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
     int more_hops; /* than the deepest tree has: trees may become so deep */
-    int in_hurry;  /* it also ends where enough is out of reach */
     banyan_weights_rule weights;
 } banyan_rebalance_problem;
 

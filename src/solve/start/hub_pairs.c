@@ -246,8 +246,7 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
                                        .enough =
                                            whole_hubs < rate ? NEARLY_WHOLE * whole_hubs : problem->enough,
                                        .turn_limit = TURNS,
-                                       .more_hops = MORE_HOPS,
-                                       .in_hurry = problem->in_hurry};
+                                       .more_hops = MORE_HOPS};
     double total = 0, *weight = banyan_alloc((size_t)m.pair_count, sizeof *weight);
     int whole = 0;
     banyan_status status = weight ? maker_init(&m, err) : banyan_fail_memory(err);
@@ -258,7 +257,7 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
         weight[k] = m.choice.weight;
     if (!status && whole)
         status = banyan_rebalance(graph, &settle, &m.trees, m.root, weight, &total, err);
-    if (!status && total > problem->least) {
+    if (!status && total > 0) {
         status = banyan_pair_tools_hand_over(packing, &m.trees, &m.root, weight, err);
         packing->total = total;
     }

@@ -8,9 +8,7 @@
 
 typedef struct {
     int pair_limit;
-    double least;  /* what the packing's trees are worth, in the graph's units: pairs must weigh more */
-    double enough; /* and what will do */
-    int in_hurry;  /* if they do not soon come near to that, there are other ways */
+    double enough; /* what will do, in the graph's units */
 } banyan_hub_pairs_problem;
 
 /* Whether every node that adds also copies, and has all its links to and from one switch that only
@@ -24,8 +22,7 @@ int banyan_hub_pairs_blocks(const banyan_graph *graph, int s);
  * have little to give, and whole hubs do not suit it. */
 double banyan_hub_pairs_whole(const banyan_graph *graph, double rate, int pairs);
 
-/* Puts at most that many pairs in the place of the packing's trees, if these weigh enough; its bound is
- * known. */
+/* At most that many pairs, or none; the packing's bound is known. */
 banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_pairs_problem *problem,
                                     banyan_pair_packing *packing, banyan_error *err);
 
