@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -232,6 +233,17 @@ static void drop_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_stat
         lose_link(e, link, status, why->text);
 }
 
+/* Who has left may have sent the last that we need, and goodbye, before we wrote what it no longer takes. */
+static void hear_last_words(banyan_tcp_endpoint *e, banyan_tcp_link *link)
+{
+    banyan_status status = BANYAN_SUCCESS;
+    banyan_error why;
+    char byte;
+
+    while (!status && recv(link->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+        status = banyan_tcp_read(link, &e->has_changed, &why);
+}
+
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 {
     banyan_error why;
@@ -240,6 +252,8 @@ void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
     if (link->state != BANYAN_LINK_OPEN || link->is_blocked || e->is_withdrawn)
         return;
     status = banyan_tcp_write(link, &e->has_changed, &why);
+    if (status == BANYAN_PEER_LOST)
+        hear_last_words(e, link);
     if (status)
         drop_link(e, link, status, &why);
     else if (link->is_blocked)
