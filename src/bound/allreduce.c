@@ -3,8 +3,8 @@
  *
  *     presolve    nodes that only wide cables join become one (solve/presolve/contract_wide.h), and idle
  *                 nodes that do the same at the same places (merge_twins.h)
- *     prices      symmetric links, every node active: the strength (Cunningham 1985), by minimum cuts
- *                 else: a linear program over cuts, which divides links between reduce and broadcast
+ *     prices      symmetric links, idle nodes that only forward: the strength (Cunningham 1985), by minimum
+ *                 cuts; else a linear program over cuts, which divides links between reduce and broadcast
  *                 (solve/cut/split.h)
  *     search      idle nodes that add or copy: no cut may tell what trees cost, so that in small networks
  *                 trees are packed, and lower prices proven by branch and bound (allreduce_search.c)
@@ -29,7 +29,6 @@
 #define SAME_VALUE 1e-9       /* share by which doubles that are the same may differ */
 #define SPLIT_TOLERANCE 1e-10 /* share of the bound that the best split may lack: the program's precision */
 
-/* Of k parts a tree crosses the borders k - 1 times, up and down. */
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count = 0;
@@ -38,9 +37,8 @@ static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bou
         part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
 
     if (!status) {
-        for (int i = 0; i < graph->arc_count; i++)
-            out->price[i] = part[graph->arcs[i].src] != part[graph->arcs[i].dst];
-        out->cost = 2 * ((banyan_wide)part_count - 1);
+        banyan_strength_prices(graph, part, part_count, out->price, &out->cost);
+        out->cost *= 2;
         banyan_allreduce_set_value(graph, out);
         out->reached = out->value;
     }
@@ -149,10 +147,14 @@ static banyan_status by_split(const banyan_graph *graph, banyan_allreduce_bound 
     return banyan_graph_has_helpers(graph) ? lower(graph, out, err) : BANYAN_SUCCESS;
 }
 
+static int has_strength(const banyan_graph *graph)
+{
+    return graph->symmetric && !banyan_graph_has_helpers(graph);
+}
+
 static banyan_status find_prices(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    return graph->symmetric && banyan_graph_all_active(graph) ? by_strength(graph, out, err)
-                                                              : by_split(graph, out, err);
+    return has_strength(graph) ? by_strength(graph, out, err) : by_split(graph, out, err);
 }
 
 static banyan_status solve_merged(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
@@ -194,7 +196,7 @@ banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce
     int is_tight = 0;
     banyan_status status;
 
-    if (banyan_graph_all_active(graph))
+    if (has_strength(graph) || banyan_graph_all_active(graph)) /* there is nothing to presolve */
         return find_prices(graph, out, err);
     status = solve_contracted(graph, out, &is_tight, err);
     if (status || is_tight)

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/strength.c: Newton steps on the worst partition.
  *
- * For a guess p/q we look for the partition with the least  q·cross - p·(parts - 1)
+ * For a guess p/q we look for the partition with the least  q borders / 2 - p (parts - 1)
  * (solve/cut/worst_partition.h). If that is negative, the partition's own quotient is the next guess: it
- * falls each time, and seldom more than thrice. */
+ * falls each time, and seldom more than thrice. Then a minimum cut for each part tells which nodes that only
+ * forward are on its side. */
 #include "solve/cut/strength.h"
 
 #include <string.h>
 
 #include "core/alloc.h"
 #include "solve/cut/worst_partition.h"
+#include "solve/net/flow.h"
 
-/* Of cables between parts; without parts, of all. */
-static int64_t crossing_capacity(const banyan_graph *graph, const int *part)
+static int is_active(const banyan_graph *graph, int v)
 {
-    int64_t sum = 0;
-
-    for (int i = 0; i < graph->arc_count; i++) {
-        const banyan_arc *arc = &graph->arcs[i];
-
-        if (banyan_graph_cable(graph, i) == i && (!part || part[arc->src] != part[arc->dst]))
-            sum += arc->capacity;
-    }
-    return sum;
+    return (graph->role[v] & BANYAN_NODE_ACTIVE) && graph->out_first[v] < graph->out_first[v + 1];
 }
 
 static int count_parts(const banyan_graph *graph, const int *part)
@@ -49,27 +42,28 @@ static int renumber(const banyan_graph *graph, const int *kept, int *number, int
     return count;
 }
 
-/* Each node a part of its own. */
-static int part_all(const banyan_graph *graph, int *part)
+/* Each active node a part of its own: what is around all of them. */
+static int64_t part_all(const banyan_graph *graph, int *part)
 {
-    int count = 0;
+    int64_t borders = 0;
 
-    for (int v = 0; v < graph->node_count; v++) {
-        int has_cables = graph->out_first[v] < graph->out_first[v + 1];
-
-        part[v] = has_cables ? v : -1;
-        count += has_cables;
-    }
-    return count;
+    for (int v = 0; v < graph->node_count; v++)
+        part[v] = is_active(graph, v) ? v : -1;
+    for (int i = 0; i < graph->arc_count; i++)
+        borders += part[graph->arcs[i].src] < 0 ? 0 : graph->arcs[i].capacity;
+    return borders;
 }
 
 static banyan_status find(const banyan_graph *graph, banyan_worst_partition *loads, banyan_fraction *out,
                           int *part, int *kept, banyan_error *err)
 {
-    *out = banyan_fraction_make(crossing_capacity(graph, NULL), part_all(graph, kept) - 1);
-    while (banyan_worst_partition_worst(loads, NULL, *out, part) + out->num < 0) {
+    int64_t borders = part_all(graph, kept), least;
+
+    *out = banyan_fraction_make(borders, 2 * ((int64_t)count_parts(graph, kept) - 1));
+    while ((least = banyan_worst_partition_worst(loads, NULL, *out, part)) + 2 * out->num < 0) {
+        int64_t parts = count_parts(graph, part);
         banyan_fraction next =
-            banyan_fraction_make(crossing_capacity(graph, part), count_parts(graph, part) - 1);
+            banyan_fraction_make((least + 2 * out->num * parts) / out->den, 2 * (parts - 1));
 
         if (next.den == 0 || banyan_fraction_compare(next, *out) >= 0)
             return banyan_fail(err, BANYAN_INTERNAL_ERROR, "the partition search stopped falling");
@@ -77,6 +71,54 @@ static banyan_status find(const banyan_graph *graph, banyan_worst_partition *loa
         memcpy(kept, part, (size_t)graph->node_count * sizeof *part);
     }
     return BANYAN_SUCCESS;
+}
+
+/* Edges are the arcs, then one from the source to each node, then one from each node to the sink. */
+static banyan_status make_flow(const banyan_graph *graph, banyan_flow **out, banyan_error *err)
+{
+    int nodes = graph->node_count, arcs = graph->arc_count;
+    int *src = banyan_alloc((size_t)(arcs + 2 * nodes), sizeof *src),
+        *dst = banyan_alloc((size_t)(arcs + 2 * nodes), sizeof *dst);
+    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < arcs; i++) {
+        src[i] = graph->arcs[i].src;
+        dst[i] = graph->arcs[i].dst;
+    }
+    for (int v = 0; !status && v < nodes; v++) {
+        src[arcs + v] = nodes;
+        dst[arcs + nodes + v] = nodes + 1;
+        dst[arcs + v] = src[arcs + nodes + v] = v;
+    }
+    if (!status)
+        status = banyan_flow_create(nodes + 2, arcs + 2 * nodes, src, dst, out, err);
+    banyan_free(src);
+    banyan_free(dst);
+    return status;
+}
+
+/* The smallest of the minimum cuts around different parts do not meet. */
+static banyan_status place_forwarders(const banyan_graph *graph, int part_count, int *part, banyan_error *err)
+{
+    int nodes = graph->node_count, arcs = graph->arc_count;
+    banyan_flow *flow = NULL;
+    banyan_status status = make_flow(graph, &flow, err);
+
+    for (int k = 0; !status && k < part_count; k++) {
+        for (int i = 0; i < arcs; i++)
+            banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
+        for (int v = 0; v < nodes; v++) {
+            banyan_flow_set(flow, arcs + v, is_active(graph, v) && part[v] == k ? INT64_MAX / 4 : 0, 0);
+            banyan_flow_set(flow, arcs + nodes + v, is_active(graph, v) && part[v] != k ? INT64_MAX / 4 : 0,
+                            0);
+        }
+        banyan_flow_run(flow, nodes, nodes + 1, INT64_MAX / 2);
+        for (int v = 0; v < nodes; v++)
+            if (!is_active(graph, v) && banyan_flow_reaches(flow, v))
+                part[v] = k;
+    }
+    banyan_flow_destroy(flow);
+    return status;
 }
 
 banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, int *part, int *part_count,
@@ -92,8 +134,26 @@ banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, i
         status = find(graph, loads, out, part, kept, err);
     if (!status)
         *part_count = renumber(graph, kept, number, part);
+    if (!status && !banyan_graph_all_active(graph))
+        status = place_forwarders(graph, *part_count, part, err);
     banyan_worst_partition_destroy(loads);
     banyan_free(kept);
     banyan_free(number);
     return status;
+}
+
+void banyan_strength_prices(const banyan_graph *graph, const int *part, int part_count, int64_t *price,
+                            banyan_wide *cost)
+{
+    int is_odd = 0;
+
+    for (int i = 0; i < graph->arc_count; i++) {
+        int from = part[graph->arcs[i].src], to = part[graph->arcs[i].dst];
+
+        price[i] = from == to ? 0 : (from >= 0) + (to >= 0);
+        is_odd |= price[i] == 1;
+    }
+    for (int i = 0; !is_odd && i < graph->arc_count; i++)
+        price[i] /= 2;
+    *cost = (banyan_wide)(part_count - 1) * (is_odd ? 2 : 1);
 }

@@ -13,7 +13,11 @@
  * node had a minimum cut of the whole.
  *
  *      new node:  p + 3 q     q |   neighbours take what they have room for, and may pass on
- *                   |---- q ----o   in turn what other cables lay on them */
+ *                   |---- q ----o   in turn what other cables lay on them
+ *
+ * A node that only forwards is in a part where that makes the cut around the part smaller, and need not be in
+ * any: it is there from the beginning, with room for half of what its cables lay, and needs no p. Parts that
+ * meet at such a node alone stay two. All numbers are doubled, so that halves are whole. */
 #include "solve/cut/worst_partition.h"
 
 #include <string.h>
@@ -165,18 +169,41 @@ static int64_t move_by_levels(banyan_worst_partition *l, int from)
     }
 }
 
+static int is_active(const banyan_worst_partition *l, int v)
+{
+    return l->graph->role[v] & BANYAN_NODE_ACTIVE;
+}
+
 /* What was met is one part now, together with all parts that it meets. */
 static void join(banyan_worst_partition *l, int v)
 {
     for (int i = 0; i < l->met_count; i++)
-        l->top[banyan_graph_find_top(l->top, l->met[i])] = v;
+        if (is_active(l, l->met[i]))
+            l->top[banyan_graph_find_top(l->top, l->met[i])] = v;
+}
+
+/* A cable between two that only forward lays half of its load on each. */
+static void add_forwarder(banyan_worst_partition *l, const int64_t *capacity, banyan_fraction guess, int v)
+{
+    const banyan_graph *graph = l->graph;
+
+    l->top[v] = v;
+    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
+        int arc = graph->out_arc[j];
+        int64_t half = guess.den * (capacity ? capacity[arc] : graph->arcs[arc].capacity);
+
+        if (is_active(l, graph->arcs[arc].dst))
+            l->left[v] += half;
+        else
+            l->movable[arc] = half;
+    }
 }
 
 /* The room that the new node needs. */
 static int64_t add_node(banyan_worst_partition *l, const int64_t *capacity, banyan_fraction guess, int v)
 {
     const banyan_graph *graph = l->graph;
-    int64_t room = guess.num, visits = 0;
+    int64_t room = 2 * guess.num, visits = 0;
 
     l->top[v] = v;
     for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
@@ -184,13 +211,13 @@ static int64_t add_node(banyan_worst_partition *l, const int64_t *capacity, bany
 
         if (l->top[graph->arcs[arc].dst] < 0)
             continue;
-        l->movable[arc] = guess.den * (capacity ? capacity[arc] : graph->arcs[arc].capacity);
+        l->movable[arc] = 2 * guess.den * (capacity ? capacity[arc] : graph->arcs[arc].capacity);
         room += l->movable[arc];
     }
     for (; number_levels(l, v); visits += l->met_count)
         room -= move_by_levels(l, v);
     banyan_work_add(BANYAN_WORK_FLOW, visits + l->met_count);
-    l->left[v] = guess.num;
+    l->left[v] = 2 * guess.num;
     join(l, v);
     return room;
 }
@@ -207,18 +234,21 @@ int64_t banyan_worst_partition_worst(banyan_worst_partition *l, const int64_t *c
     for (int v = 0; v < graph->node_count; v++)
         l->level[v] = l->top[v] = -1;
     for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v] < graph->out_first[v + 1])
+        if (!is_active(l, v))
+            add_forwarder(l, capacity, guess, v);
+    for (int v = 0; v < graph->node_count; v++)
+        if (is_active(l, v) && graph->out_first[v] < graph->out_first[v + 1])
             sum -= add_node(l, capacity, guess, v);
     for (int i = 0; i < graph->arc_count; i++)
-        if (graph->arcs[i].twin > i)
+        if (is_active(l, graph->arcs[i].src))
             sum += guess.den * (capacity ? capacity[i] : graph->arcs[i].capacity);
     for (int v = 0; v < graph->node_count; v++)
-        part[v] = l->top[v] < 0 ? -1 : banyan_graph_find_top(l->top, v);
+        part[v] = l->top[v] < 0 || !is_active(l, v) ? -1 : banyan_graph_find_top(l->top, v);
     return sum;
 }
 
 int64_t banyan_worst_partition_spare(banyan_worst_partition *loads, const int64_t *capacity, int64_t rate,
                                      int *part)
 {
-    return banyan_worst_partition_worst(loads, capacity, (banyan_fraction){rate, 1}, part) + rate;
+    return banyan_worst_partition_worst(loads, capacity, (banyan_fraction){rate, 1}, part) / 2 + rate;
 }

@@ -40,6 +40,7 @@ typedef struct {
     int is_flattening;   /* then arcs without room for it have no price, all others the same */
     unsigned char *side; /* per node: 1 below the current edge, 2 not */
     int *depth;
+    int *level;       /* per node: hops from the root of the tree that is made flatter */
     double *distance; /* per forwarder, from the node that is hung */
     int *via, *open, open_count;
     int only;                               /* the end that is wanted; -1: any above the current edge */
@@ -63,6 +64,7 @@ static void hanger_fini(hanger *h)
     banyan_free(h->price);
     banyan_free(h->side);
     banyan_free(h->depth);
+    banyan_free(h->level);
     banyan_free(h->distance);
     banyan_free(h->via);
     banyan_free(h->open);
@@ -86,6 +88,7 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->price = banyan_alloc(arcs, sizeof(double));
     h->side = banyan_alloc(nodes, 1);
     h->depth = banyan_alloc(nodes, sizeof(int));
+    h->level = banyan_alloc(nodes, sizeof(int));
     h->distance = banyan_alloc(nodes, sizeof(double));
     h->via = banyan_alloc(nodes, sizeof(int));
     h->open = banyan_alloc(nodes, sizeof(int));
@@ -94,7 +97,8 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->old_parent = banyan_alloc(nodes, sizeof(int));
     h->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
     if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
-        !h->distance || !h->via || !h->open || !h->way || !h->rehung || !h->old_parent || !h->old_path)
+        !h->level || !h->distance || !h->via || !h->open || !h->way || !h->rehung || !h->old_parent ||
+        !h->old_path)
         return banyan_fail_memory(err);
     return BANYAN_SUCCESS;
 }
@@ -453,8 +457,25 @@ static int sweep(hanger *h, double share, int with_children)
     return moved;
 }
 
+/* How near to the root a node is, at the nearest, over which an arc with room leads: nothing can come to hang
+ * higher. */
+static int find_highest(hanger *h, int tree)
+{
+    const int *first = is_towards(tree) ? h->graph->in_first : h->graph->out_first,
+              *arcs = is_towards(tree) ? h->graph->in_arc : h->graph->out_arc;
+    int highest = h->node_count;
+
+    mark_sides(h, tree, h->problem->root[tree]);
+    memcpy(h->level, h->depth, (size_t)h->node_count * sizeof *h->level);
+    for (int v = 0; v < h->node_count; v++)
+        for (int i = first[v]; h->side[v] && h->depth[v] < highest && i < first[v + 1]; i++)
+            if (h->price[arcs[i]] < HUGE_VAL)
+                highest = h->depth[v];
+    return highest;
+}
+
 /* The node comes to hang as near to the root as arcs have room. */
-static int raise(hanger *h, int tree, int v)
+static int raise(hanger *h, int tree, int v, int highest)
 {
     size_t cell = cell_of(h, tree, v);
     int end = -1, depth;
@@ -463,7 +484,7 @@ static int raise(hanger *h, int tree, int v)
     mark_sides(h, tree, v);
     depth = h->depth[h->parent[cell]];
     count(h, cell, -1);
-    for (int most = 0; most < depth && end < 0; most++) {
+    for (int most = highest; most < depth && end < 0; most++) {
         double cost = h->graph->node_count;
 
         end = find_end(h, v, is_towards(tree), &cost, most);
@@ -482,14 +503,19 @@ static int raise_all(hanger *h)
     int moved = 0;
 
     for (int t = 0; t < h->tree_count; t++) {
+        int highest;
+
         take_up(h, t);
+        highest = find_highest(h, t);
         for (int v = 0; v < h->node_count; v++) {
             int above = h->parent[cell_of(h, t, v)];
 
             if (h->failed || h->attempts >= h->problem->attempt_limit)
                 return 0;
-            if (above >= 0 && h->parent[cell_of(h, t, above)] >= 0)
-                moved += raise(h, t, v);
+            if (above < 0 || h->level[above] <= highest || !raise(h, t, v, highest))
+                continue;
+            moved++;
+            highest = find_highest(h, t);
         }
     }
     return moved;
