@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/machine_trees.c: Edmonds (1973): as many out-trees from given roots can be packed into a network
- * as its cuts allow. The rate by cuts is known first; then a node of no machine is linked to every worker
- * with the share of that rate that each is to be the root of,
- *
- *              *             and column generation packs trees from there. A tree that enters the machine
- *          1/3 | \ 1/3       twice would waste such a link, of which there is just enough, so none does.
- *     0 ------ 1   2
+ * as its cuts allow. The rate by cuts is known first; then switches are split off and trees from every worker
+ * fill it (solve/pack/branchings.h), as in an all-gather inside the machine.
  *
  * Links are turned round for the way to the root. */
 #include "algorithms/machine_trees.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "bound/gather.h"
 #include "core/alloc.h"
-#include "solve/oracle/tree_oracle.h"
-#include "solve/pack/tree_columns.h"
+#include "solve/pack/branchings.h"
 
 #define MANY_WORKERS 32
+#define MOST_UNITS 65536 /* of a root's share, by which trees are weighed where links have no common unit */
 
 typedef struct {
     const banyan_topology *topology;
@@ -76,7 +71,7 @@ static void mark_inside(sketch *s)
 static banyan_status sketch_init(sketch *s, banyan_error *err)
 {
     const banyan_topology *topology = s->topology;
-    size_t nodes = (size_t)topology->node_count + 1, links = (size_t)(topology->link_count + s->size);
+    size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
 
     s->role = banyan_alloc(nodes, 1);
     s->inside = banyan_alloc(nodes, 1);
@@ -105,119 +100,91 @@ static banyan_status sketch_init(sketch *s, banyan_error *err)
 static banyan_status make_graph(const sketch *s, banyan_graph **out, banyan_error *err)
 {
     banyan_graph_input input = {
-        s->topology->node_count + 1, s->role, s->arc_count, s->src, s->dst, s->capacity, s->link};
+        s->topology->node_count, s->role, s->arc_count, s->src, s->dst, s->capacity, s->link};
 
     return banyan_graph_create(&input, out, err);
 }
 
-/* The rate by cuts, bytes per second of the whole vector; 0 where this way does not serve. */
-static banyan_status find_rate(const sketch *s, double *rate, banyan_error *err)
+/* The rate by cuts; 0 where this way does not serve. */
+static banyan_status find_rate(const banyan_graph *graph, banyan_fraction *rate, banyan_error *err)
 {
-    banyan_graph *graph;
-    banyan_fraction fraction;
-    unsigned char *side = banyan_alloc((size_t)s->topology->node_count + 1, 1);
-    banyan_status status = side ? make_graph(s, &graph, err) : banyan_fail_memory(err);
+    unsigned char *side = banyan_alloc((size_t)graph->node_count, 1);
+    banyan_status status = side ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-    *rate = 0;
-    if (!status) {
-        if (graph->symmetric && graph->arc_count) {
-            status = banyan_gather_rate(graph, 0, &fraction, side, err);
-            if (!status && fraction.num > 0)
-                *rate = banyan_fraction_value(fraction) * graph->unit;
-        }
-        banyan_graph_destroy(graph);
-    }
+    *rate = (banyan_fraction){0, 1};
+    if (!status && graph->symmetric && graph->arc_count)
+        status = banyan_gather_rate(graph, 0, rate, side, err);
     banyan_free(side);
-    return status == BANYAN_INVALID_ARGUMENT ? BANYAN_SUCCESS : status;
+    return status;
 }
 
-/* Copies the tree without its edge from the outer node; 0 if it has several such edges. */
-static int take_tree(const sketch *s, const banyan_tree_packing *packing, size_t tree,
-                     banyan_machine_trees *out)
+/* Copies the tree, its edges from the root on. */
+static void take_tree(const sketch *s, const banyan_branchings *from, size_t tree, unsigned char *is_reached,
+                      banyan_machine_trees *out)
 {
-    const banyan_trees *trees = &packing->trees;
-    size_t end = banyan_trees_edges_end(trees, tree);
-    int entries = 0, root = -1;
+    const banyan_trees *trees = &from->trees;
 
-    for (size_t e = trees->first_edge[tree]; e < end; e++)
-        if (trees->edges[e].src == s->topology->node_count) {
-            entries++;
-            root = trees->edges[e].dst;
-        }
-    if (entries != 1)
-        return 0;
+    memset(is_reached, 0, (size_t)s->topology->node_count);
+    is_reached[from->root[tree]] = 1;
     banyan_trees_begin(&out->trees);
-    for (size_t e = trees->first_edge[tree]; e < end; e++) {
-        if (trees->edges[e].src == s->topology->node_count)
-            continue;
-        banyan_trees_add_edge(&out->trees, trees->edges[e].src, trees->edges[e].dst);
-        for (size_t a = trees->edges[e].first_arc; a < banyan_trees_arcs_end(trees, e); a++)
-            banyan_trees_add_arc(&out->trees, trees->arcs[a]);
+    for (int found = 1; found;) {
+        found = 0;
+        for (size_t e = trees->first_edge[tree]; e < banyan_trees_edges_end(trees, tree); e++) {
+            if (!is_reached[trees->edges[e].src] || is_reached[trees->edges[e].dst])
+                continue;
+            found = is_reached[trees->edges[e].dst] = 1;
+            banyan_trees_add_edge(&out->trees, trees->edges[e].src, trees->edges[e].dst);
+            for (size_t a = trees->edges[e].first_arc; a < banyan_trees_arcs_end(trees, e); a++)
+                banyan_trees_add_arc(&out->trees, trees->arcs[a]);
+        }
     }
-    if (out->trees.failed)
-        return 0;
     for (int i = 0; i < s->size; i++)
-        if (s->member[i] == root)
-            out->root[out->trees.tree_count - 1] = i;
-    out->share[out->trees.tree_count - 1] = packing->weight[tree];
-    return 1;
+        if (s->member[i] == from->root[tree])
+            out->root[tree] = i;
 }
 
-/* Each root's weights become shares of 1. *whole: every root has some. */
-static void level_shares(const sketch *s, banyan_machine_trees *out, int *whole)
+static banyan_status take_trees(const sketch *s, const banyan_branchings *from, int64_t demand,
+                                banyan_machine_trees *out, banyan_error *err)
 {
-    *whole = 1;
-    for (int root = 0; root < s->size; root++) {
-        double sum = 0;
+    unsigned char *is_reached = banyan_alloc((size_t)s->topology->node_count, 1);
+    banyan_status status = is_reached ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
-        for (size_t t = 0; t < out->trees.tree_count; t++)
-            sum += out->root[t] == root ? out->share[t] : 0;
-        if (!(sum > 0))
-            *whole = 0;
-        for (size_t t = 0; t < out->trees.tree_count; t++)
-            if (out->root[t] == root && sum > 0)
-                out->share[t] /= sum;
-    }
-}
-
-static banyan_status pack(sketch *s, double rate, banyan_machine_trees *out, int *whole, banyan_error *err)
-{
-    banyan_tree_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
-                                           .directed = 1,
-                                           .tolerance = 1e-9,
-                                           .warm_trees = 4 * s->size,
-                                           .round_limit = 1000};
-    banyan_rooted_oracle *oracle = NULL;
-    banyan_tree_packing packing;
-    int outer = s->topology->node_count;
-    banyan_status status;
-
-    for (int i = 0; i < s->size; i++) {
-        s->src[s->arc_count] = outer;
-        s->dst[s->arc_count] = s->member[i];
-        s->link[s->arc_count] = -1;
-        s->capacity[s->arc_count++] = rate / s->size;
-    }
-    s->role[outer] = BANYAN_NODE_ACTIVE;
-    status = make_graph(s, &out->graph, err);
-    if (!status)
-        status = banyan_rooted_oracle_create(out->graph, outer, &oracle, err);
-    problem.context = oracle;
-    if (!status)
-        status = banyan_tree_packing_solve(out->graph, &problem, &packing, err);
-    banyan_rooted_oracle_destroy(oracle);
-    if (status)
-        return status;
-    out->root = banyan_alloc(packing.trees.tree_count, sizeof *out->root);
-    out->share = banyan_alloc(packing.trees.tree_count, sizeof *out->share);
+    out->root = banyan_alloc(from->trees.tree_count, sizeof *out->root);
+    out->share = banyan_alloc(from->trees.tree_count, sizeof *out->share);
     if (!out->root || !out->share)
         status = banyan_fail_memory(err);
-    for (size_t t = 0; !status && t < packing.trees.tree_count; t++)
-        if (packing.weight[t] > 1e-6 * packing.total && !take_tree(s, &packing, t, out) && out->trees.failed)
-            status = banyan_fail_memory(err);
+    for (size_t t = 0; !status && t < from->trees.tree_count; t++) {
+        take_tree(s, from, t, is_reached, out);
+        out->share[t] = (double)from->weight[t] / (double)demand;
+    }
+    banyan_free(is_reached);
+    return !status && out->trees.failed ? banyan_fail_memory(err) : status;
+}
+
+/* *is_whole: every root has trees. */
+static banyan_status pack(const sketch *s, banyan_machine_trees *out, int *is_whole, banyan_error *err)
+{
+    banyan_joined_network network;
+    banyan_branchings branchings = {0};
+    banyan_fraction rate;
+    banyan_status status = make_graph(s, &out->graph, err);
+
     if (!status)
-        level_shares(s, out, whole);
-    banyan_tree_packing_fini(&packing);
+        status = find_rate(out->graph, &rate, err);
+    if (status || rate.num <= 0)
+        return status == BANYAN_INVALID_ARGUMENT ? BANYAN_SUCCESS : status;
+    status = banyan_joined_network_init(&network, out->graph, 0, rate, MOST_UNITS, err);
+    if (status)
+        return status;
+    status = banyan_joined_network_split(&network, err);
+    if (!status && network.demand > 0)
+        status = banyan_branchings_pack(&network, &branchings, err);
+    if (!status && branchings.trees.tree_count) {
+        status = take_trees(s, &branchings, network.demand, out, err);
+        *is_whole = 1;
+    }
+    banyan_branchings_fini(&branchings);
+    banyan_joined_network_fini(&network);
     return status;
 }
 
@@ -249,19 +216,16 @@ banyan_status banyan_machine_trees_find(const banyan_machines *machines, const b
     sketch s = {.topology = topology,
                 .member = machines->member + machines->first[machine],
                 .size = machines->first[machine + 1] - machines->first[machine]};
-    double rate = 0;
-    int whole = 0;
+    int is_whole = 0;
     banyan_status status = BANYAN_SUCCESS;
 
     memset(out, 0, sizeof *out);
     if (s.size > 1 && s.size <= MANY_WORKERS) {
         status = sketch_init(&s, err);
         if (!status)
-            status = find_rate(&s, &rate, err);
-        if (!status && rate > 0)
-            status = pack(&s, rate, out, &whole, err);
+            status = pack(&s, out, &is_whole, err);
     }
-    if (!status && !whole)
+    if (!status && !is_whole)
         status = breadth_first(machines, topology, machine, out, err);
     sketch_fini(&s);
     if (status)

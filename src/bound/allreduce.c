@@ -21,7 +21,6 @@
 #include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/cut/strength.h"
-#include "solve/pack/tree_columns.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"

@@ -19,7 +19,6 @@
 #include "solve/oracle/branch_and_bound.h"
 #include "solve/oracle/spanning.h"
 #include "solve/pack/pair_columns.h"
-#include "solve/pack/tree_columns.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
 
@@ -32,7 +31,7 @@
 
 void banyan_allreduce_set_value(const banyan_graph *graph, banyan_allreduce_bound *bound)
 {
-    banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1);
+    banyan_wide worth = banyan_graph_worth(graph, bound->price);
 
     bound->fraction = banyan_fraction_make(worth, bound->cost);
     bound->value = (double)worth / (double)bound->cost;
@@ -210,7 +209,7 @@ static banyan_wide least_wanted(double cost)
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, double hoped, banyan_allreduce_bound *bound,
                                      banyan_error *err)
 {
-    banyan_wide worth = banyan_tree_packing_value(graph, bound->price, 1),
+    banyan_wide worth = banyan_graph_worth(graph, bound->price),
                 wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
     banyan_wide by_pods = 0;
     banyan_status status = banyan_pods_cost(graph, bound->price, &by_pods, err);

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bound/allreduce_search.c: is a bound the best one, where idle nodes are many? Whole trees may cost more
- * than cuts or a dual ascent can tell: then nothing reaches it. Trees are packed, beginning with its prices;
- * pairs of trees, where links are asymmetric. Mostly they come up to it; else the cheapest trees are searched
- * for, which proves a lower bound as it goes. */
+ * than cuts or a dual ascent can tell: then nothing reaches it. Pairs of trees are packed, beginning with its
+ * prices. Mostly they come up to it; else the cheapest trees are searched for, which proves a lower bound as
+ * it goes. */
 #include <math.h>
 #include <string.h>
 
 #include "bound/allreduce.h"
 #include "bound/network.h"
+#include "core/alloc.h"
 #include "solve/cut/split.h"
-#include "solve/oracle/tree_oracle.h"
 #include "solve/pack/pair_columns.h"
 
 #define SAME 1e-7
 #define REACHED 1e-9 /* share of a bound that trees may lack */
+#define ROUNDS 3000
 
 /* Beyond that many nodes and arcs a packing takes long. */
 static const struct {
@@ -35,60 +36,46 @@ static banyan_status take_prices(const banyan_graph *graph, int64_t *price, doub
     return status;
 }
 
-static banyan_status lower_by_trees(const banyan_graph *graph, int effort, banyan_allreduce_bound *out,
-                                    banyan_error *err)
+/* The prices so far, and where sums are made: anywhere, where links are symmetric. */
+static banyan_status begin(const banyan_graph *graph, const banyan_allreduce_bound *known, banyan_split *out,
+                           banyan_error *err)
 {
-    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_search,
-                                           .quick = banyan_oracle_tree,
-                                           .tolerance = 1e-10,
-                                           .good_enough = out->value * (1 - REACHED),
-                                           .warm_trees = 20,
-                                           .start = out->price,
-                                           .round_limit = 3000};
-    banyan_tree_packing packing;
-    banyan_oracle *oracle;
-    banyan_status status = banyan_oracle_create(graph, &oracle, err);
+    banyan_status status = BANYAN_SUCCESS;
 
-    if (status)
-        return status;
-    problem.context = oracle;
-    if (effort)
-        status = banyan_oracle_allow_search(oracle, effort, err);
+    if (graph->symmetric)
+        *out = (banyan_split){.total = 1,
+                              .price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price),
+                              .root = banyan_alloc((size_t)graph->node_count, sizeof *out->root),
+                              .bound_value = HUGE_VAL};
     else
-        problem.oracle = banyan_oracle_tree;
-    if (!status)
-        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
-    banyan_oracle_destroy(oracle);
-    if (status)
-        return status;
-    out->reached = fmax(out->reached, packing.total);
-    if (packing.bound_value < out->value * (1 - REACHED))
-        status = take_prices(graph, packing.price, packing.bound_value, out, err);
-    banyan_tree_packing_fini(&packing);
+        status = banyan_split_find_soon(graph, REACHED, out, err);
+    if (!status && (!out->price || !out->root))
+        status = banyan_fail_memory(err);
+    if (!status && known->value < out->bound_value) {
+        memcpy(out->price, known->price, (size_t)graph->arc_count * sizeof *out->price);
+        out->cost = known->cost;
+        out->bound_value = known->value;
+    }
     return status;
 }
 
-/* Asymmetric links: a division says where sums are made. */
 static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banyan_allreduce_bound *out,
                                     banyan_error *err)
 {
     banyan_pair_packing_problem problem = {.stages = BANYAN_STAGES_PIPELINED,
+                                           .kinds =
+                                               graph->symmetric ? BANYAN_KINDS_MIRRORED : BANYAN_KINDS_BOTH,
                                            .tolerance = 1e-10,
                                            .good_enough = out->value * (1 - REACHED),
-                                           .round_limit = 1000,
+                                           .round_limit = ROUNDS,
                                            .search_effort = effort};
-    banyan_pair_packing packing;
-    banyan_split division;
-    banyan_status status = banyan_split_find_soon(graph, REACHED, &division, err);
+    banyan_pair_packing packing = {0};
+    banyan_split known = {0};
+    banyan_status status = begin(graph, out, &known, err);
 
-    if (status)
-        return status;
-    if (out->value < division.bound_value) {
-        memcpy(division.price, out->price, (size_t)graph->arc_count * sizeof *out->price);
-        division.bound_value = out->value;
-    }
-    status = banyan_pair_packing_by_columns(graph, &problem, &division, &packing, err);
-    banyan_split_fini(&division);
+    if (!status)
+        status = banyan_pair_packing_by_columns(graph, &problem, &known, &packing, err);
+    banyan_split_fini(&known);
     if (status)
         return status;
     out->reached = fmax(out->reached, packing.total);
@@ -106,6 +93,5 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int pa
 
     if (out->value <= out->reached * (1 + SAME) || (effort && !is_small) || !banyan_graph_has_helpers(graph))
         return BANYAN_SUCCESS;
-    return graph->symmetric ? lower_by_trees(graph, effort, out, err)
-                            : lower_by_pairs(graph, effort, out, err);
+    return lower_by_pairs(graph, effort, out, err);
 }

@@ -9,7 +9,6 @@
 
 #include "bound/laminar.h"
 #include "solve/cut/split.h"
-#include "solve/pack/tree_columns.h"
 
 #define ROUNDED 1e-9         /* share by which doubles that are the same may differ */
 #define MOST_MEMBERS 4000000 /* nodes of all cuts together: more make a file of over 30 MB */
@@ -55,7 +54,7 @@ static banyan_status by_program(const banyan_graph *graph, const int64_t *price,
                                 banyan_cut_family *reduce, banyan_cut_family *broadcast, banyan_error *err)
 {
     banyan_split_proof proof;
-    double worth = (double)banyan_tree_packing_value(graph, price, 1);
+    double worth = (double)banyan_graph_worth(graph, price);
     int is_even = banyan_graph_has_even_prices(graph, price);
     banyan_status status = banyan_split_find_proof(graph, price, (banyan_wide)(worth / value), &proof, err);
 

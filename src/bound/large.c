@@ -24,7 +24,6 @@
 #include "solve/cut/endpoint_service.h"
 #include "solve/cut/strength.h"
 #include "solve/oracle/spanning.h"
-#include "solve/pack/tree_columns.h"
 #include "solve/presolve/contraction.h"
 
 enum {
@@ -303,7 +302,7 @@ static banyan_status cost_of_joined(const banyan_graph *graph, const int64_t *pr
 banyan_status banyan_large_prove(const banyan_graph *graph, const int64_t *price, banyan_fraction *fraction,
                                  double *value, banyan_error *err)
 {
-    banyan_wide worth = banyan_tree_packing_value(graph, price, 1), cost = 0,
+    banyan_wide worth = banyan_graph_worth(graph, price), cost = 0,
                 whole = banyan_endpoint_service_cost(graph, price);
     banyan_status status = cost_of_joined(graph, price, &cost, err);
 

@@ -12,12 +12,10 @@
 #include "bound/allreduce.h"
 #include "core/alloc.h"
 #include "core/gcd.h"
-#include "solve/net/symmetry.h"
-#include "solve/oracle/tree_oracle.h"
-#include "solve/pack/tree_columns.h"
+#include "solve/cut/strength.h"
+#include "solve/pack/pair_columns.h"
 
-#define ROUNDED 1e-7  /* what a bound may rise by when its prices become whole numbers */
-#define MANY_ARCS 100 /* beyond this, arcs that are equivalent share a row, if that makes few rows */
+#define ROUNDED 1e-7 /* what a bound may rise by when its prices become whole numbers */
 
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
 {
@@ -142,36 +140,53 @@ static banyan_status keep_broadcast_price(const banyan_graph *graph, banyan_stag
     return status;
 }
 
+/* No idle node helps: out-trees fill what cuts allow. */
+static banyan_status by_strength(const banyan_graph *graph, banyan_staged *out, int64_t *price,
+                                 banyan_error *err)
+{
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count = 0;
+    banyan_fraction strength;
+    banyan_wide cost;
+    banyan_status status =
+        part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+
+    if (!status) {
+        banyan_strength_prices(graph, part, part_count, price, &cost);
+        *out = (banyan_staged){2 * banyan_fraction_value(strength), 2 * banyan_fraction_value(strength), 1,
+                               NULL};
+    }
+    banyan_free(part);
+    return status;
+}
+
+static banyan_status by_out_trees(const banyan_graph *graph, banyan_staged *out, int64_t *price,
+                                  banyan_error *err)
+{
+    banyan_pair_packing_problem problem = {
+        .stages = BANYAN_STAGES_PIPELINED, .kinds = BANYAN_KINDS_OUT, .tolerance = 1e-9, .round_limit = 2000};
+    banyan_pair_packing packing;
+    banyan_status status = banyan_pair_packing_by_columns(graph, &problem, NULL, &packing, err);
+
+    if (status)
+        return status;
+    *out = (banyan_staged){packing.bound_value, packing.total, packing.proven, NULL};
+    memcpy(price, packing.price, (size_t)graph->arc_count * sizeof *price);
+    banyan_pair_packing_fini(&packing);
+    return BANYAN_SUCCESS;
+}
+
 /* graph: the whole one in which nodes that only add or only copy just forward. */
 static banyan_status by_broadcast(const banyan_graph *whole, const banyan_graph *graph, banyan_stages stages,
                                   banyan_staged *out, banyan_error *err)
 {
-    banyan_tree_packing_problem problem = {.oracle = banyan_rooted_oracle_tree,
-                                           .directed = 1,
-                                           .tolerance = 1e-9,
-                                           .warm_trees = 60,
-                                           .round_limit = 2000};
-    banyan_rooted_oracle *oracle = NULL;
-    banyan_tree_packing packing;
-    int *group = banyan_alloc((size_t)graph->arc_count, sizeof *group);
-    banyan_status status =
-        group ? banyan_rooted_oracle_create(graph, -1, &oracle, err) : banyan_fail_memory(err);
+    int64_t *price = banyan_alloc((size_t)graph->arc_count, sizeof *price);
+    banyan_status status = !price                            ? banyan_fail_memory(err)
+                           : banyan_graph_has_helpers(graph) ? by_out_trees(graph, out, price, err)
+                                                             : by_strength(graph, out, price, err);
 
-    problem.context = oracle;
-    if (!status && graph->arc_count > MANY_ARCS) {
-        status = banyan_symmetry_find(graph, 1, group, &problem.group_count, err);
-        problem.group = problem.group_count <= graph->arc_count / 8 ? group : NULL;
-    }
     if (!status)
-        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
-    if (!status) {
-        *out =
-            (banyan_staged){packing.bound_value, packing.total, banyan_rooted_oracle_is_exact(oracle), NULL};
-        status = keep_broadcast_price(whole, stages, packing.price, out, err);
-        banyan_tree_packing_fini(&packing);
-    }
-    banyan_rooted_oracle_destroy(oracle);
-    banyan_free(group);
+        status = keep_broadcast_price(whole, stages, price, out, err);
+    banyan_free(price);
     return status;
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "algorithms/forest/take.h"
-#include "solve/oracle/tree_oracle.h"
 #include "solve/pack/ellipsoid.h"
+#include "solve/pack/weigh.h"
 
 /* Where links are symmetric, the paper's overlap gains nothing over two plain stages: its reduce trees alone
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated
@@ -31,31 +31,22 @@ static banyan_status pack_stages(const banyan_graph *graph, const banyan_forest_
 /* The paper's way: trees by the ellipsoid method, then one program over them. */
 static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
 {
-    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = 1e-9};
     banyan_ellipsoid_effort effort;
-    banyan_tree_packing packing;
+    banyan_pair_packing packing = {0};
     banyan_trees trees;
-    banyan_oracle *oracle = NULL;
     banyan_status status;
 
     if (banyan_graph_has_idle_adders(graph))
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "the ellipsoid method does not use relays: give relays=forward");
     banyan_trees_init(&trees);
-    status = banyan_oracle_create(graph, &oracle, err);
+    status = banyan_ellipsoid_trees(graph, 1e-5, &trees, &effort, err);
     if (!status)
-        status = banyan_ellipsoid_trees(graph, banyan_oracle_tree, oracle, 1e-5, &trees, &effort, err);
-    problem.context = oracle;
-    problem.seed = &trees;
-    if (!status) {
-        status = banyan_tree_packing_solve(graph, &problem, &packing, err);
-        if (!status) {
-            banyan_forest_take(flows, graph, &packing);
-            banyan_tree_packing_fini(&packing);
-        }
-    }
+        status = banyan_weigh_trees(graph, (double)graph->arcs[0].capacity, &trees, &packing, err);
+    if (!status)
+        banyan_forest_take_pairs(flows, graph, &packing);
+    banyan_pair_packing_fini(&packing);
     banyan_trees_fini(&trees);
-    banyan_oracle_destroy(oracle);
     return status;
 }
 

@@ -17,8 +17,8 @@
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
-#include "solve/oracle/tree_oracle.h"
 #include "solve/pack/thin.h"
+#include "solve/pack/weigh.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/round/rebalance.h"
 #include "solve/round/reduce_depth.h"
@@ -34,12 +34,11 @@
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
 #define SAME 1e-9    /* share by which doubles that are the same may differ */
 #define DIVIDED 1e-9 /* share of the bound that a division may leave */
-#define COMB_TOLERANCE 1e-9 /* share of the optimum that weights of combs may lack */
-#define MANY_SHARE 0.9995   /* of the bound that many trees should reach */
-#define ROUNDS 60           /* of column generation: what it has by then is rebalanced */
-#define FLATTENING 1000     /* attempts a tree to make it shallower */
-#define MORE_HOPS 8         /* times as many more hops are allowed whenever trees fall short */
-#define TURNS 30            /* of moves and weights; a turn that gains little is the last in any case */
+#define MANY_SHARE 0.9995 /* of the bound that many trees should reach */
+#define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
+#define FLATTENING 1000   /* attempts a tree to make it shallower */
+#define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
+#define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
  * many pairs of what depth may be used. */
@@ -226,24 +225,13 @@ static int has_combs(const instance *in)
 
 static banyan_status weigh_combs(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
-    banyan_tree_packing_problem problem = {.oracle = banyan_oracle_tree, .tolerance = COMB_TOLERANCE};
-    banyan_tree_packing weighed = {0};
     banyan_trees combs;
-    banyan_oracle *oracle = NULL;
     banyan_status status;
 
     banyan_trees_init(&combs);
     status = banyan_grid_trees_add(in->topology, in->graph, (size_t)in->pair_limit, &combs, err);
-    if (!status)
-        status = banyan_oracle_create(in->graph, &oracle, err);
-    problem.context = oracle;
-    problem.seed = &combs;
     if (!status && combs.tree_count)
-        status = banyan_tree_packing_solve(in->graph, &problem, &weighed, err);
-    if (!status && weighed.trees.tree_count)
-        status = banyan_pair_tools_mirror(in->graph, &weighed.trees, weighed.weight, packing, err);
-    banyan_tree_packing_fini(&weighed);
-    banyan_oracle_destroy(oracle);
+        status = banyan_weigh_trees(in->graph, in->known.bound_value, &combs, packing, err);
     banyan_trees_fini(&combs);
     return status;
 }

@@ -2,13 +2,6 @@
 /* algorithms/forest/take.c: packings become flows. */
 #include "algorithms/forest/take.h"
 
-void banyan_forest_take(banyan_flows *flows, const banyan_graph *graph, const banyan_tree_packing *packing)
-{
-    for (size_t t = 0; t < packing->trees.tree_count; t++)
-        if (packing->weight[t] > 1e-9 * packing->total)
-            banyan_flows_add_tree(flows, graph, &packing->trees, t, -1, packing->weight[t]);
-}
-
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
 void banyan_forest_take_pairs(banyan_flows *flows, const banyan_graph *graph,
                               const banyan_pair_packing *packing)

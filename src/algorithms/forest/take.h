@@ -5,10 +5,6 @@
 
 #include "algorithms/flows.h"
 #include "solve/pack/pair_columns.h"
-#include "solve/pack/tree_columns.h"
-
-/* The packing's trees as flows, each rooted at its centre. */
-void banyan_forest_take(banyan_flows *flows, const banyan_graph *graph, const banyan_tree_packing *packing);
 
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */
 void banyan_forest_take_pairs(banyan_flows *flows, const banyan_graph *graph,

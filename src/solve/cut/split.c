@@ -31,7 +31,6 @@
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
 #include "solve/pack/pair_columns.h"
-#include "solve/pack/tree_columns.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
 #define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
@@ -507,7 +506,7 @@ static banyan_wide least_whole_cost(const banyan_graph *graph, const int64_t *pr
 static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                          banyan_divider *d, banyan_error *err)
 {
-    banyan_wide value = banyan_tree_packing_value(graph, price, 1);
+    banyan_wide value = banyan_graph_worth(graph, price);
     banyan_split division = {0};
     banyan_status status = divider_init(d, graph, price, err);
 
@@ -524,7 +523,7 @@ banyan_status banyan_split_find_check(const banyan_graph *graph, const int64_t *
                                       banyan_wide *out, banyan_error *err)
 {
     int64_t *needed = banyan_alloc((size_t)graph->arc_count, sizeof *needed);
-    banyan_wide worth = 0, least = 0, value = banyan_tree_packing_value(graph, price, 1);
+    banyan_wide worth = 0, least = 0, value = banyan_graph_worth(graph, price);
     banyan_divider d = {0};
     banyan_status status =
         needed ? find_cuts_of_prices(graph, price, hoped, &d, err) : banyan_fail_memory(err);

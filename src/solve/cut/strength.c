@@ -117,6 +117,8 @@ static banyan_status place_forwarders(const banyan_graph *graph, int part_count,
             if (!is_active(graph, v) && banyan_flow_reaches(flow, v))
                 part[v] = k;
     }
+    for (int v = 0; !status && part_count == 2 && v < nodes; v++) /* one cut is around both parts */
+        part[v] = part[v] < 0 ? 0 : part[v];
     banyan_flow_destroy(flow);
     return status;
 }

@@ -322,3 +322,12 @@ banyan_graph banyan_graph_forwarding_view(const banyan_graph *graph, unsigned ch
     view.role = role;
     return view;
 }
+
+banyan_wide banyan_graph_worth(const banyan_graph *graph, const int64_t *price)
+{
+    banyan_wide sum = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        sum += (banyan_wide)graph->arcs[i].capacity * price[i];
+    return sum;
+}

@@ -15,6 +15,7 @@
 
 #include "core/status.h"
 #include "solve/net/flow.h"
+#include "solve/net/fraction.h"
 
 enum { BANYAN_NODE_ACTIVE = 1, BANYAN_NODE_ADDS = 2, BANYAN_NODE_COPIES = 4 };
 
@@ -104,6 +105,9 @@ banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, 
 /* What prices (rounds of arc_count each) collect from bandwidths as they are, over what they collect from the
  * capacities. */
 double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds);
+
+/* Sum over the arcs of capacity times price. */
+banyan_wide banyan_graph_worth(const banyan_graph *graph, const int64_t *price);
 
 /* One number a pair of twins (the lower arc's), so that prices of symmetric graphs can be kept equal. */
 static inline int banyan_graph_cable(const banyan_graph *graph, int arc)

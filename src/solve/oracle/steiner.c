@@ -39,14 +39,12 @@ banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steine
     s->closure = closure;
     s->terminal = banyan_alloc(count, sizeof(int));
     s->helper = banyan_alloc(count, sizeof(int));
-    s->member = banyan_alloc(count + 1, 1);
-    s->kept = banyan_alloc(count + 1, 1);
-    s->parent = banyan_alloc(count + 1, sizeof(int));
-    s->kept_parent = banyan_alloc(count + 1, sizeof(int));
+    s->member = banyan_alloc(count, 1);
+    s->kept = banyan_alloc(count, 1);
+    s->parent = banyan_alloc(count, sizeof(int));
+    s->kept_parent = banyan_alloc(count, sizeof(int));
     s->key = banyan_alloc(count, sizeof *s->key);
-    s->outside = banyan_alloc(count, sizeof(int));
-    if (s->key && s->outside && s->terminal && s->helper && s->member && s->kept && s->parent &&
-        s->kept_parent)
+    if (s->key && s->terminal && s->helper && s->member && s->kept && s->parent && s->kept_parent)
         status = banyan_arborescence_create(closure->count, &s->arborescence, err);
     else
         status = banyan_fail_memory(err);
@@ -73,8 +71,6 @@ void banyan_steiner_destroy(banyan_steiner *s)
     if (!s)
         return;
     banyan_arborescence_destroy(s->arborescence);
-    banyan_arborescence_destroy(s->rooting);
-    banyan_free(s->rooting_cost);
     banyan_free(s->terminal);
     banyan_free(s->helper);
     banyan_free(s->member);
@@ -82,7 +78,6 @@ void banyan_steiner_destroy(banyan_steiner *s)
     banyan_free(s->parent);
     banyan_free(s->kept_parent);
     banyan_free(s->key);
-    banyan_free(s->outside);
     banyan_free(s->short_way);
     banyan_free(s->step);
     banyan_free(s->best);
@@ -209,66 +204,8 @@ static void mark_used(banyan_steiner *s, unsigned mask, int v)
     }
 }
 
-/* From the node before the roots: 0 or more beside the one entry, which gives the root away. */
-static int64_t try_best_root(banyan_steiner *s)
-{
-    int n = s->closure->count, entries = 0;
-    int64_t entry = s->rooting_cost[(size_t)(n + 1) * (size_t)(n + 1) - 1];
-    int64_t cost = banyan_arborescence_find(s->rooting, s->rooting_cost, 0, s->member, n, s->parent);
-
-    for (int v = 0; cost >= 0 && v < n; v++)
-        if (s->parent[v] == n) {
-            s->parent[v] = -1;
-            entries++;
-        }
-    return cost < 0 || entries != 1 ? -1 : cost - entry;
-}
-
-/* Prim's algorithm on the members and the root. */
-static int64_t span_members(banyan_steiner *s, int root)
-{
-    size_t n = (size_t)s->closure->count;
-    int count = 0, last = root;
-    int64_t sum = 0;
-
-    for (int v = 0; v < s->closure->count; v++) {
-        s->parent[v] = v == root ? -1 : -2;
-        if (!s->member[v] || v == root)
-            continue;
-        s->key[v] = BANYAN_FAR;
-        s->outside[count++] = v;
-    }
-    banyan_work_add(BANYAN_WORK_TREE, (int64_t)count * count);
-    while (count > 0) {
-        const int64_t *distance = s->closure->distance + (size_t)last * n;
-        int nearest = 0;
-
-        for (int i = 0; i < count; i++) {
-            int v = s->outside[i];
-
-            if (distance[v] < s->key[v]) {
-                s->key[v] = distance[v];
-                s->parent[v] = last;
-            }
-            if (s->key[v] < s->key[s->outside[nearest]])
-                nearest = i;
-        }
-        last = s->outside[nearest];
-        if (s->key[last] >= BANYAN_FAR)
-            return -1;
-        sum += s->key[last];
-        s->outside[nearest] = s->outside[--count];
-    }
-    return sum;
-}
-
-/* root: an index of the closure, or its count for the best one. */
 int64_t banyan_steiner_try_members(banyan_steiner *s, int root)
 {
-    if (root == s->closure->count)
-        return try_best_root(s);
-    if (s->undirected)
-        return span_members(s, root);
     return banyan_arborescence_find(s->arborescence, s->closure->distance, s->transposed, s->member, root,
                                     s->parent);
 }
@@ -327,30 +264,15 @@ void banyan_steiner_prune(banyan_steiner *s, int root)
     }
 }
 
-/* Without the helpers that bring nothing, the rest is to be spanned anew. */
-static int64_t leave_idle_out(banyan_steiner *s, int root)
-{
-    int64_t cost;
-
-    banyan_steiner_prune(s, root);
-    for (int i = 0; i < s->helper_count; i++)
-        s->member[s->helper[i]] = s->kept_parent[s->helper[i]] >= 0;
-    cost = banyan_steiner_try_members(s, root);
-    banyan_steiner_keep(s);
-    return cost;
-}
-
-static int64_t search_from(banyan_steiner *s, int root, unsigned char all)
+static int64_t search_from(banyan_steiner *s, int root)
 {
     int64_t best;
 
     only_terminals(s);
     for (int i = 0; i < s->helper_count; i++)
-        s->member[s->helper[i]] = all;
+        s->member[s->helper[i]] = 1;
     best = banyan_steiner_try_members(s, root);
     banyan_steiner_keep(s);
-    if (best >= 0 && s->undirected)
-        best = leave_idle_out(s, root);
     for (int flipped = 1, passes = 0; flipped && passes < 3; passes++) {
         flipped = 0;
         for (int i = 0; i < s->helper_count; i++) {
@@ -385,7 +307,7 @@ static int64_t choose_helpers(banyan_steiner *s, int root)
             return cost;
         }
     }
-    return s->helper_count <= FEW ? try_every_set(s, root) : search_from(s, root, 1);
+    return s->helper_count <= FEW ? try_every_set(s, root) : search_from(s, root);
 }
 
 /* Appends the tree that was kept. */
@@ -421,72 +343,10 @@ void banyan_steiner_turn(banyan_steiner *s, int transposed)
     s->transposed = transposed;
 }
 
-void banyan_steiner_take_undirected(banyan_steiner *s)
-{
-    s->undirected = 1;
-}
-
 int64_t banyan_steiner_quick_tree(banyan_steiner *s, int root, int careful, banyan_trees *trees)
 {
-    if ((s->undirected ? search_from(s, root, 1) : banyan_steiner_search_near(s, root, careful)) < 0)
+    if (banyan_steiner_search_near(s, root, careful) < 0)
         return -1;
     banyan_steiner_prune(s, root);
     return take_kept(s, trees);
-}
-
-banyan_status banyan_steiner_free_root(banyan_steiner *s, banyan_error *err)
-{
-    size_t count = (size_t)s->closure->count + 1;
-
-    s->rooting_cost = banyan_alloc(count * count, sizeof *s->rooting_cost);
-    return s->rooting_cost ? banyan_arborescence_create((int)count, &s->rooting, err)
-                           : banyan_fail_memory(err);
-}
-
-/* The closure's costs, and one node more with an edge to every root. These edges cost more than all others of
- * a tree together, so the cheapest tree has one of them. The diagonal, which nobody reads, keeps that
- * cost. */
-static void price_roots(banyan_steiner *s, const int *root, int root_count)
-{
-    size_t n = (size_t)s->closure->count, wide = n + 1;
-    int64_t entry = 1;
-
-    for (size_t v = 0; v < n; v++) {
-        int64_t most = 0;
-
-        for (size_t u = 0; u < n; u++) {
-            int64_t cost = s->closure->distance[u * n + v];
-
-            s->rooting_cost[u * wide + v] = cost;
-            most = cost < BANYAN_FAR && cost > most ? cost : most;
-        }
-        s->rooting_cost[v * wide + n] = s->rooting_cost[n * wide + v] = BANYAN_FAR;
-        entry += most;
-    }
-    for (int i = 0; i < root_count; i++)
-        s->rooting_cost[n * wide + (size_t)root[i]] = entry;
-    s->rooting_cost[wide * wide - 1] = entry;
-}
-
-int64_t banyan_steiner_best_tree(banyan_steiner *s, const int *root, int root_count, banyan_trees *trees)
-{
-    int64_t least = -1;
-    int best = -1;
-
-    if (!s->by_table && s->helper_count <= FEW) {
-        price_roots(s, root, root_count);
-        if (choose_helpers(s, s->closure->count) < 0)
-            return -1;
-        banyan_steiner_prune(s, -1);
-        return take_kept(s, trees);
-    }
-    for (int i = 0; i < root_count; i++) {
-        int64_t cost = banyan_steiner_tree(s, root[i], NULL);
-
-        if (cost >= 0 && (least < 0 || cost < least)) {
-            least = cost;
-            best = root[i];
-        }
-    }
-    return best < 0 ? -1 : banyan_steiner_tree(s, best, trees);
 }

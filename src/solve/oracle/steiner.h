@@ -20,9 +20,6 @@ int banyan_steiner_is_slow(const banyan_steiner *steiner); /* quick_tree takes l
 /* After the closure was measured anew, before trees are asked for. */
 void banyan_steiner_prepare(banyan_steiner *steiner, int transposed);
 
-/* From now on distances are the same both ways, which makes spanning trees of arborescences. */
-void banyan_steiner_take_undirected(banyan_steiner *steiner);
-
 /* The same as tree, below, by local search always, which can be a careful one; the direction is all that has
  * to be known before. */
 void banyan_steiner_turn(banyan_steiner *steiner, int transposed);
@@ -31,11 +28,5 @@ int64_t banyan_steiner_quick_tree(banyan_steiner *steiner, int root, int careful
 /* The cheapest tree from (transposed: to) the root, an index of the closure. Returns its cost, or -1; the
  * tree is appended to trees unless trees is NULL. */
 int64_t banyan_steiner_tree(banyan_steiner *steiner, int root, banyan_trees *trees);
-
-/* The cheapest tree from the best of several roots, in one search for all of them where helpers are few.
- * free_root is called once before; trees lead away from roots, so prepare with transposed 0. */
-banyan_status banyan_steiner_free_root(banyan_steiner *steiner, banyan_error *err);
-int64_t banyan_steiner_best_tree(banyan_steiner *steiner, const int *root, int root_count,
-                                 banyan_trees *trees);
 
 #endif

@@ -9,15 +9,12 @@
 struct banyan_steiner {
     const banyan_closure *closure;
     banyan_arborescence *arborescence;
-    int transposed, undirected;
-    int64_t *key; /* growing a spanning tree: what joining a node costs */
-    int *outside; /* members that have not joined */
+    int transposed;
+    int64_t *key; /* per node: what joining the growing tree costs */
     int terminal_count, helper_count;
-    int *terminal, *helper;       /* indices of the closure */
-    unsigned char *member, *kept; /* these and the parents: one more, for the node before the roots */
+    int *terminal, *helper; /* indices of the closure */
+    unsigned char *member, *kept;
     int *parent, *kept_parent;
-    banyan_arborescence *rooting; /* one node more; NULL until somebody wants the best root */
-    int64_t *rooting_cost;
     int by_table;
     int64_t *short_way; /* [v * count + u]: through other chosen nodes too */
     int *step;          /* first index after v on it */
@@ -25,8 +22,7 @@ struct banyan_steiner {
     int *choice;        /* u >= 0: runs to u; -1 - part: splits; */
 };
 
-/* The best tree on the members, into parent. root: an index of the closure, or its count for the best one.
- * Returns its cost, or -1. */
+/* The best tree on the members from (transposed: to) the root, into parent. Returns its cost, or -1. */
 int64_t banyan_steiner_try_members(banyan_steiner *steiner, int root);
 
 /* Members and tree are the best so far. */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/oracle/spanning.h"
 
 #define SCALE 1073741824.0 /* 2^30 */
 #define STEP_LIMIT 400000
@@ -141,10 +142,10 @@ static banyan_status keep_if_new(body *b, uint64_t hash, banyan_trees *trees, ba
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_oracle oracle, void *context,
-                                     double tolerance, banyan_trees *trees, banyan_ellipsoid_effort *effort,
-                                     banyan_error *err)
+banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, double tolerance, banyan_trees *trees,
+                                     banyan_ellipsoid_effort *effort, banyan_error *err)
 {
+    banyan_spanning *spanning = NULL;
     body b;
     banyan_status status;
 
@@ -154,6 +155,8 @@ banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_orac
                            "the ellipsoid method is for networks of at most %d cables, equal both ways",
                            BANYAN_ELLIPSOID_CABLES);
     status = body_init(&b, graph, err);
+    if (!status)
+        status = banyan_spanning_create(graph, &spanning, err);
     for (int done = 0; !status && !done && effort->steps < STEP_LIMIT; effort->steps++) {
         double price, value = 0;
         uint64_t hash;
@@ -165,7 +168,7 @@ banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_orac
         for (int i = 0; i < graph->arc_count; i++)
             b.cost[i] = (int64_t)nearbyint(b.centre[b.row[i]] * SCALE);
         effort->oracle_calls++;
-        if (oracle(context, b.cost, trees) < 0 || trees->failed) {
+        if (banyan_spanning_tree(spanning, NULL, b.cost, trees) < 0 || trees->failed) {
             status = trees->failed ? banyan_fail_memory(err)
                                    : banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                                                  "the active workers are not all connected");
@@ -184,6 +187,7 @@ banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_orac
         }
         done = done || shrink(&b) < tolerance * value;
     }
+    banyan_spanning_destroy(spanning);
     body_fini(&b);
     return status;
 }

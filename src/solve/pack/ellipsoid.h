@@ -4,7 +4,7 @@
 #ifndef BANYAN_SOLVE_PACK_ELLIPSOID_H
 #define BANYAN_SOLVE_PACK_ELLIPSOID_H
 
-#include "solve/pack/tree_columns.h"
+#include "solve/net/trees.h"
 
 #define BANYAN_ELLIPSOID_CABLES 40
 
@@ -14,9 +14,8 @@ typedef struct {
 
 /* Appends the distinct trees that the method meets on its way to the best prices, within tolerance of them.
  * The best packing of just these trees is within tolerance of the best of all. UNSUPPORTED beyond 40
- * cables. */
-banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, banyan_tree_oracle oracle, void *context,
-                                     double tolerance, banyan_trees *trees, banyan_ellipsoid_effort *effort,
-                                     banyan_error *err);
+ * cables; idle nodes must only forward. */
+banyan_status banyan_ellipsoid_trees(const banyan_graph *graph, double tolerance, banyan_trees *trees,
+                                     banyan_ellipsoid_effort *effort, banyan_error *err);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/pack/pair_columns.c: column generation with two kinds of columns, in-trees and out-trees, tied
  * together by one row a root (out-trees there must weigh as much as in-trees). The row's price splits the
- * worth of 1 between the two kinds. Smoothing and integer prices as in solve/pack/tree_columns.c. */
+ * worth of 1 between the two kinds. The linear program over the trees known so far gives prices; the cheapest
+ * trees under them are the next columns, and also a proof of how far we can still be from the optimum.
+ *
+ * The oracle is asked not at the program's prices, which jump, but between them and the best prices so far
+ * (in-out smoothing, Ben-Ameur and Neto 2007): that keeps the number of rounds small. Prices are integers
+ * before the oracle sees them, so every bound is exact whatever the program's rounding was. */
 #include "solve/pack/pair_columns.h"
 
 #include <math.h>
@@ -13,7 +18,6 @@
 #include "solve/net/lp.h"
 #include "solve/net/work.h"
 #include "solve/oracle/pair_oracle.h"
-#include "solve/pack/tree_columns.h"
 
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 #define SMALL_DENOMINATOR 2000
@@ -112,9 +116,19 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
         !g->out_cost || !packing->price)
         return banyan_fail_memory(err);
     status = banyan_pair_oracle_init(&g->oracle, graph, err);
+    if (!status && problem->kinds == BANYAN_KINDS_MIRRORED) {
+        g->oracle.root[0] = graph->active[0];
+        g->oracle.root_count = 1;
+    }
     if (!status && problem->search_effort > 0)
         status = banyan_pair_oracle_allow_search(&g->oracle, problem->search_effort, err);
     return status ? status : make_program(g, err);
+}
+
+/* The row of an arc, behind base: one for both directions of a cable, where trees serve both ways. */
+static int row_of(const generator *g, int base, int arc)
+{
+    return base + (g->problem->kinds == BANYAN_KINDS_MIRRORED ? banyan_graph_cable(g->graph, arc) : arc);
 }
 
 /* Sum of the program's prices over the latest tree, in the rows that begin at base. */
@@ -142,7 +156,7 @@ static banyan_status add_column(generator *g, banyan_tree_kind kind, int root_in
     p->kind[tree] = kind;
     p->root[tree] = g->oracle.root[root_index];
     for (size_t a = banyan_trees_arcs_begin(trees, tree); a < trees->arc_count; a++) {
-        int row = base + trees->arcs[a], i = 0;
+        int row = row_of(g, base, trees->arcs[a]), i = 0;
 
         while (i < count && g->row[i] != row)
             i++;
@@ -152,9 +166,12 @@ static banyan_status add_column(generator *g, banyan_tree_kind kind, int root_in
         }
         g->value[i]++;
     }
-    g->row[count] = g->stage_rows + root_index;
-    g->value[count++] = kind == BANYAN_TREE_IN ? 1 : -1;
-    banyan_lp_add_column(g->lp, kind == BANYAN_TREE_IN, count, g->row, g->value);
+    if (g->problem->kinds == BANYAN_KINDS_BOTH) {
+        g->row[count] = g->stage_rows + root_index;
+        g->value[count++] = kind == BANYAN_TREE_IN ? 1 : -1;
+    }
+    banyan_lp_add_column(g->lp, kind == BANYAN_TREE_IN || g->problem->kinds == BANYAN_KINDS_OUT, count,
+                         g->row, g->value);
     return BANYAN_SUCCESS;
 }
 
@@ -275,10 +292,14 @@ static banyan_status ask(generator *g, int always, int *added, banyan_error *err
     banyan_status status;
 
     *added = 0;
-    for (int i = 0; i < g->oracle.root_count; i++)
+    for (int i = 0; i < g->oracle.root_count; i++) {
+        g->in_cost[i] = 0;
         g->out_cost[i] = HUGE_VAL;
-    status = all_in_trees(g, always, added, err);
-    if (!status && g->problem->stages != BANYAN_STAGES_SEQUENTIAL)
+    }
+    status = g->problem->kinds == BANYAN_KINDS_OUT ? BANYAN_SUCCESS : all_in_trees(g, always, added, err);
+    if (g->problem->kinds == BANYAN_KINDS_MIRRORED)
+        g->out_cost[0] = g->in_cost[0];
+    else if (!status && g->problem->stages != BANYAN_STAGES_SEQUENTIAL)
         status = all_out_trees(g, BANYAN_TREE_OUT, always, added, err);
     if (!status && g->problem->stages != BANYAN_STAGES_PIPELINED)
         status = all_out_trees(g, BANYAN_TREE_OUT_LATER, always, added, err);
@@ -310,12 +331,12 @@ static banyan_status solve_program(generator *g, banyan_error *err)
     g->packing->total = banyan_lp_objective(g->lp) * g->largest;
     g->is_still = g->packing->total <= before * (1 + LEAST_GAIN);
     for (int r = 0; r < g->stage_rows; r++) {
-        double price = banyan_lp_price(g->lp, r);
+        double price = banyan_lp_price(g->lp, row_of(g, 0, r));
 
         g->now[r] = price > 0 ? price : 0;
     }
     for (int i = 0; i < g->oracle.root_count; i++)
-        g->tie[i] = banyan_lp_price(g->lp, g->stage_rows + i);
+        g->tie[i] = g->problem->kinds == BANYAN_KINDS_OUT ? 1 : banyan_lp_price(g->lp, g->stage_rows + i);
     g->packing->rounds++;
     return BANYAN_SUCCESS;
 }
@@ -475,8 +496,13 @@ static banyan_status add_loaded(generator *g, banyan_tree_kind kind, int root_in
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
     if (trees->failed)
         return banyan_fail_memory(err);
-    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++)
-        load[trees->arcs[a]] += g->largest / (double)g->graph->arcs[trees->arcs[a]].capacity;
+    for (size_t a = banyan_trees_arcs_begin(trees, trees->tree_count - 1); a < trees->arc_count; a++) {
+        const banyan_arc *arc = &g->graph->arcs[trees->arcs[a]];
+
+        load[trees->arcs[a]] += g->largest / (double)arc->capacity;
+        if (g->problem->kinds == BANYAN_KINDS_MIRRORED)
+            load[arc->twin] += g->largest / (double)arc->capacity;
+    }
     return add_column(g, kind, root_index, err);
 }
 
@@ -493,7 +519,7 @@ static banyan_status add_pairs(generator *g, const banyan_split *division, int f
         if ((k - first) % TOGETHER == 0)
             price_loads(g, division, load);
         status = add_loaded(g, BANYAN_TREE_IN, root, load, err);
-        if (!status)
+        if (!status && g->problem->kinds == BANYAN_KINDS_BOTH)
             status = add_loaded(g, BANYAN_TREE_OUT, root, load, err);
     }
     return status;
@@ -510,8 +536,7 @@ static banyan_status follow(generator *g, const banyan_split *division, banyan_e
         g->packing->price[i] = division->price[i];
         g->best[i] = (double)division->price[i];
     }
-    g->packing->bound =
-        banyan_fraction_make(banyan_tree_packing_value(g->graph, division->price, 1), division->cost);
+    g->packing->bound = banyan_fraction_make(banyan_graph_worth(g->graph, division->price), division->cost);
     g->packing->bound_value = division->bound_value;
     g->is_divided = 1;
     for (int i = 0; i < g->oracle.root_count; i++)

@@ -16,8 +16,16 @@
 
 typedef enum { BANYAN_STAGES_PIPELINED, BANYAN_STAGES_SEQUENTIAL, BANYAN_STAGES_OVERLAP } banyan_stages;
 
+typedef enum {
+    BANYAN_KINDS_BOTH,
+    BANYAN_KINDS_OUT,     /* out-trees alone, from any root */
+    BANYAN_KINDS_MIRRORED /* symmetric graph: in-trees to one node, and out-trees that are their images; only
+                           * in-trees are packed, so that prices, bound and total are of use, not the trees */
+} banyan_kinds;
+
 typedef struct {
     banyan_stages stages;
+    banyan_kinds kinds;  /* not both: pipelined */
     double tolerance;    /* stop when the bound exceeds the packing by no more than this share */
     double good_enough;  /* stop when the packing weighs this much; 0: never */
     int round_limit;     /* linear programs at most */

@@ -5,7 +5,6 @@
 #include "core/alloc.h"
 #include "solve/oracle/pair_oracle.h"
 #include "solve/pack/pair_columns.h"
-#include "solve/pack/tree_columns.h"
 
 /* Prices are equal both ways, whatever the widths are. Then a tree costs the same from whichever of its nodes
  * it is rooted, and as every tree holds all active nodes, one of these is as good a root as any node. */
@@ -62,7 +61,7 @@ banyan_status banyan_pair_prices_check(const banyan_graph *graph, const int64_t 
     int found = 0;
     banyan_status status;
 
-    *num = banyan_tree_packing_value(graph, price, 1);
+    *num = banyan_graph_worth(graph, price);
     *proven = 1;
     if (is_told_by_ends(graph, price, den))
         return BANYAN_SUCCESS;

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/net/lp.h"
+#include "solve/pack/weigh.h"
 #include "solve/round/branch_moves.h"
 #include "solve/round/subtree_moves.h"
 #include "solve/start/pair_tools.h"
@@ -40,11 +40,8 @@ typedef struct {
     const banyan_rebalance_problem *problem;
     const int *root;
     int pair_count;
-    double aim;          /* for which limits are */
-    double *limit;       /* per arc */
-    int *first, *latest; /* per arc: where its users begin, and the latest found */
-    int *pair;           /* users of all arcs, one after the other, */
-    double *value;       /* and how often each uses it */
+    double aim;    /* for which limits are */
+    double *limit; /* per arc */
     int *above;
     double *weight;  /* per tree */
     double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
@@ -54,10 +51,6 @@ typedef struct {
 static void rebalancer_fini(rebalancer *s)
 {
     banyan_free(s->limit);
-    banyan_free(s->first);
-    banyan_free(s->latest);
-    banyan_free(s->pair);
-    banyan_free(s->value);
     banyan_free(s->above);
     banyan_free(s->weight);
     banyan_free(s->learned);
@@ -76,12 +69,10 @@ static banyan_status rebalancer_init(rebalancer *s, banyan_error *err)
     size_t arcs = (size_t)s->graph->arc_count;
 
     s->limit = banyan_alloc(arcs, sizeof(double));
-    s->first = banyan_alloc(arcs + 1, sizeof(int));
-    s->latest = banyan_alloc(arcs, sizeof(int));
     s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
     s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
     s->learned = banyan_alloc(arcs, sizeof(double));
-    if (!s->limit || !s->first || !s->latest || !s->above || !s->weight || !s->learned)
+    if (!s->limit || !s->above || !s->weight || !s->learned)
         return banyan_fail_memory(err);
     aim_at(s, s->problem->aim);
     return BANYAN_SUCCESS;
@@ -97,80 +88,6 @@ static void scale_weights(rebalancer *s, const double *weight)
     least = LEAST_WEIGHT * sum;
     for (int k = 0; k < s->pair_count; k++)
         s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
-}
-
-/* Which pairs use each arc, and how often: first[] .. of pair[] and value[]. */
-static void list_users(rebalancer *s, const banyan_trees *trees)
-{
-    int arcs = s->graph->arc_count;
-
-    memset(s->first, 0, ((size_t)arcs + 1) * sizeof *s->first);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < arcs; i++)
-            s->latest[i] = -1;
-        for (int k = 0; k < s->pair_count; k++)
-            for (size_t a = banyan_trees_arcs_begin(trees, 2 * (size_t)k);
-                 a < banyan_trees_arcs_close(trees, 2 * (size_t)k + 1); a++) {
-                int arc = trees->arcs[a], is_new = s->latest[arc] != k;
-
-                s->latest[arc] = k;
-                if (pass == 0) {
-                    s->first[arc + 1] += is_new;
-                } else if (is_new) {
-                    s->pair[s->first[arc]] = k;
-                    s->value[s->first[arc]++] = 1;
-                } else {
-                    s->value[s->first[arc] - 1]++;
-                }
-            }
-        for (int i = 0; pass == 0 && i < arcs; i++)
-            s->first[i + 1] += s->first[i];
-    }
-    for (int i = arcs; i > 0; i--)
-        s->first[i] = s->first[i - 1];
-    s->first[0] = 0;
-}
-
-static banyan_status make_lists(rebalancer *s, const banyan_trees *trees, banyan_error *err)
-{
-    banyan_free(s->pair);
-    banyan_free(s->value);
-    s->pair = banyan_alloc(trees->arc_count, sizeof *s->pair);
-    s->value = banyan_alloc(trees->arc_count, sizeof *s->value);
-    if (!s->pair || !s->value)
-        return banyan_fail_memory(err);
-    list_users(s, trees);
-    return BANYAN_SUCCESS;
-}
-
-/* Prices of the arcs, the least in all by which every pair costs 1: this program has a row a pair, so it is
- * much smaller than that of the weights, which are what its rows are worth. Most trees are as they were the
- * last time, so it begins with those prices. */
-static banyan_status weigh(rebalancer *s, const banyan_trees *trees, double *weight, double *total,
-                           banyan_error *err)
-{
-    double *lower = banyan_alloc((size_t)s->pair_count, sizeof *lower);
-    banyan_lp *lp = NULL;
-    banyan_status status = lower ? make_lists(s, trees, err) : banyan_fail_memory(err);
-
-    for (int k = 0; !status && k < s->pair_count; k++)
-        lower[k] = 1;
-    if (!status)
-        status = banyan_lp_create(s->pair_count, lower, NULL, &lp, err);
-    for (int i = 0; !status && i < s->graph->arc_count; i++)
-        banyan_lp_add_column(lp, -s->limit[i] / s->pair_count, s->first[i + 1] - s->first[i],
-                             s->pair + s->first[i], s->value + s->first[i]);
-    if (!status && s->lp)
-        banyan_lp_begin_like(lp, s->lp);
-    if (!status)
-        status = banyan_lp_solve(lp, err);
-    *total = 0;
-    for (int k = 0; !status && k < s->pair_count; k++)
-        *total += weight[k] = fmax(0, -banyan_lp_price(lp, k)) * s->aim;
-    banyan_lp_destroy(s->lp);
-    s->lp = lp;
-    banyan_free(lower);
-    return status;
 }
 
 static long count_attempts(const rebalancer *s)
@@ -214,7 +131,7 @@ static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan
                  : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
     if (!status && s->problem->weights != BANYAN_WEIGHTS_STAY &&
         (s->problem->weights == BANYAN_WEIGHTS_CHANGE || fullest * s->problem->enough > s->aim))
-        return weigh(s, trees, weight, sum, err);
+        return banyan_weigh_pairs(s->graph, s->aim, trees, &s->lp, weight, sum, err);
     if (status)
         return status;
     *sum = s->aim / fullest;

@@ -2,8 +2,7 @@
 /* solve/start/geometric_pairs.c: one pair after the other, from the heaviest on, each tree the cheapest under
  * costs that say what of its arcs would be left over in the end (solve/start/geometric_weights.h). Besides,
  * every pair to come has to leave each active node at least once, and to enter it: where arcs have little
- * more left than that together, they are more expensive. Where idle nodes help, it is as in
- * solve/start/geometric_trees.c. Cost: two cheapest trees a pair. */
+ * more left than that together, they are more expensive. Cost: two cheapest trees a pair. */
 #include "solve/start/geometric_pairs.h"
 
 #include <math.h>
