@@ -240,7 +240,9 @@ void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
     if (link->state != BANYAN_LINK_OPEN || link->is_blocked || e->is_withdrawn)
         return;
     status = banyan_tcp_write(link, &e->has_changed, &why);
-    if (status)
+    if (status == BANYAN_PEER_LOST)
+        link->is_blocked = 1; /* its last data and its goodbye may wait to be read: reading finds the end */
+    else if (status)
         drop_link(e, link, status, &why);
     else if (link->is_blocked)
         watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);

@@ -410,6 +410,47 @@ TEST(a_door_that_is_shut_makes_the_peer_lost)
     part(&c);
 }
 
+static size_t count_arrived(couple *c)
+{
+    const void *memory;
+
+    return tcp->peek(c->ends[1], 0, 0, &memory);
+}
+
+/* The member that has sent everything leaves. The other still writes credit, which is answered by a reset, and
+ * only then reads. */
+TEST(what_a_peer_sent_before_it_left_is_read_after_a_write_has_failed)
+{
+    enum { WINDOW = 1 << 20, FIRST = WINDOW * 3 / 4, LAST = 50000 };
+    static unsigned char bytes[FIRST + LAST];
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+    couple c;
+
+    meet(&c, 1, WINDOW);
+    tcp->connect(c.ends[0], 1, 1, 0, 0, NULL);
+    tcp->connect(c.ends[1], 0, 0, 1, 0, NULL);
+    tcp->offer(c.ends[0], 1, 0, bytes, FIRST);
+    for (long turns = 0; count_arrived(&c) < FIRST && turns < 1000000; turns++)
+        progress(&c);
+    assert_int_equal(count_arrived(&c), FIRST);
+    tcp->offer(c.ends[0], 1, 0, bytes + FIRST, LAST);
+    for (long turns = 0; tcp->sent(c.ends[0], 1, 0) < FIRST + LAST && turns < 1000000; turns++)
+        tcp->wait(c.ends[0], 0, NULL);
+    tcp->close(c.ends[0]);
+    c.ends[0] = NULL;
+    for (int i = 0; i < 3; i++)
+        tcp->consume(c.ends[1], 0, 0, FIRST / 3);
+    while (!status && count_arrived(&c) < LAST)
+        status = tcp->wait(c.ends[1], banyan_clock_ns() + 10000000000, &err);
+    while (!status) /* until the suspicion of a loss would have become one */
+        status = tcp->wait(c.ends[1], banyan_clock_ns() + 1000000000, &err);
+    if (status != BANYAN_TIMEOUT)
+        fail_msg("%s", err.text);
+    assert_int_equal(c.spread_count, 0);
+    part(&c);
+}
+
 /* Frames that are not ours: each is a sentence. */
 static banyan_status parse(const unsigned char *bytes, size_t count, banyan_error *err)
 {
@@ -505,6 +546,7 @@ int main(void)
         cmocka_unit_test(a_wait_without_news_ends_at_its_deadline),
         cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),
         cmocka_unit_test(a_door_that_is_shut_makes_the_peer_lost),
+        cmocka_unit_test(what_a_peer_sent_before_it_left_is_read_after_a_write_has_failed),
         cmocka_unit_test(frames_that_are_not_ours_are_refused),
         cmocka_unit_test(a_stripe_that_comes_over_two_connections_is_refused),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
