@@ -86,7 +86,7 @@ run_tests() { # PRESET [OPTION...]
 
 # Tests of bits (NAME_bits) are left out: their ranks are processes with one thread each.
 threads() {
-    threaded='execute transport comm group_plans plan_api engine log shm shared lent learning'
+    threaded='execute transport comm plan_api engine log shm shared lent learning'
     targets=
     for name in $threaded; do
         for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do

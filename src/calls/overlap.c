@@ -75,8 +75,8 @@ static banyan_status check_pair(banyan_comm *comm, const banyan_call *call, cons
                            "%s on rank %d: send and recv share %zu bytes; they must not overlap",
                            banyan_call_describe(call, name, sizeof name), comm->rank, shared);
     return banyan_fail(&comm->err, BANYAN_INVALID_ARGUMENT,
-                       "%s on rank %d: recv begins %zu bytes %s send and shares %zu bytes with it; they may "
-                       "be in place (%s) or apart",
+                       "%s on rank %d: recv begins %zu bytes %s send and shares %zu bytes with it; they must "
+                       "be in place (%s) or not overlap",
                        banyan_call_describe(call, name, sizeof name), comm->rank,
                        out.begin < in.begin ? in.begin - out.begin : out.begin - in.begin,
                        out.begin < in.begin ? "before" : "after", shared, form);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/vector.h: where the elements of a vector lie: in one buffer or in many, in place or apart.
+/* execute/vector.h: where the elements of a vector lie: in one buffer or in many, in place or not.
  *
  *     elements      0 .............. 99 | 100 . 129 | 130 ..................
  *     parts         [ into, from ]        [ ... ]     [ ... ]

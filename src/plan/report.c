@@ -229,8 +229,10 @@ static void fill_report(gathering *g)
 
 static banyan_status gather(const char *algorithms, gathering *g, banyan_error *err)
 {
-    banyan_status status = make_plans(algorithms, g, err);
+    banyan_status status = banyan_report_check(g->problem.problem.topology, err);
 
+    if (!status)
+        status = make_plans(algorithms, g, err);
     if (!status)
         status = find_bound(g, err);
     if (!status)

@@ -336,17 +336,24 @@ static banyan_status add_plan(banyan_text *text, const banyan_report *report, ba
     return status;
 }
 
+banyan_status banyan_report_check(const banyan_topology *topology, banyan_error *err)
+{
+    if (topology->node_count <= MOST_NODES && topology->link_count <= MOST_LINKS)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_UNSUPPORTED,
+                       "%.200s has %d nodes and %d links; a report holds at most %d and %d", topology->name,
+                       topology->node_count, topology->link_count, MOST_NODES, MOST_LINKS);
+}
+
 banyan_status banyan_report_format(const banyan_report *report, char **out, banyan_error *err)
 {
     const banyan_topology *topology = report->topology;
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_status status;
+    banyan_status status = banyan_report_check(topology, err);
 
     *out = NULL;
-    if (topology->node_count > MOST_NODES || topology->link_count > MOST_LINKS)
-        return banyan_fail(
-            err, BANYAN_UNSUPPORTED, "%.200s has %d nodes and %d links; a report holds at most %d and %d",
-            topology->name, topology->node_count, topology->link_count, MOST_NODES, MOST_LINKS);
+    if (status)
+        return status;
     banyan_text_add(&text,
                     "{\"format\":\"banyan-report\",\"version\":1,\"collective\":\"%s\",\"bytes\":%zu,\n",
                     banyan_collective_name(report->schedule->collective), report->bytes);

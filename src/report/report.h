@@ -53,6 +53,9 @@ typedef struct {
     banyan_report_bound bound;
 } banyan_report;
 
+/* UNSUPPORTED for a network that is too large to draw; asked before anything is planned for it. */
+banyan_status banyan_report_check(const banyan_topology *topology, banyan_error *err);
+
 /* The data of the page as JSON (docs/verbs/banyan-report.md names the keys); at most about four megabytes:
  * what is more than that is taken together, and the data says so. The caller frees *out. UNSUPPORTED for a
  * network that is too large to draw. */

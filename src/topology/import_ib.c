@@ -10,7 +10,9 @@
  * channel adapter's description is 'HOST DEVICE': all adapters of a host are cables of one worker, named
  * for it. Adapters with another description are workers named for their GUID; aggregation nodes of SHARP
  * are left out. Bandwidths are those of the link's width and speed after its coding. The net files of ibsim
- * have the same form, without descriptions and speeds, and are read too. O(lines). */
+ * have the same form, without descriptions and rates, and are read too: their cables get 100 Gbit/s. A rate
+ * that nobody knows is refused, and so is a cable without one among others that have theirs. O(lines). */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@
 #include "topology/names.h"
 #include "topology/scan.h"
 
-static const double latency_s = 1e-6, unknown_gbps = 100;
+static const double latency_s = 1e-6, untold_gbps = 100;
 
 /* Gbit/s of a lane that are data (InfiniBand Architecture Specification): 8 of 10 bits up to QDR, 64 of 66
  * up to EDR, and from HDR on what is left beside forward error correction. */
@@ -42,7 +44,7 @@ typedef struct {
 typedef struct {
     int device, peer, line; /* peer -1: its other end has none */
     int port, peer_port;
-    double gbps;
+    double gbps; /* 0: the line tells none */
 } connection;
 
 typedef struct {
@@ -127,14 +129,14 @@ static banyan_word comment_of(banyan_word line)
                 : (banyan_word){line.at, 0};
 }
 
-/* '4xNDR' in Gbit/s; 0: the word is none. */
+/* '4xNDR' in Gbit/s; 0: nobody knows this width or speed. */
 static double read_rate(banyan_word word)
 {
     const char *x = memchr(word.at, 'x', word.length);
     banyan_word speed;
     int width;
 
-    if (!x || !banyan_word_integer((banyan_word){word.at, (size_t)(x - word.at)}, 12, &width) || !width)
+    if (!x || !banyan_word_integer((banyan_word){word.at, (size_t)(x - word.at)}, 12, &width))
         return 0;
     speed = (banyan_word){x + 1, word.length - (size_t)(x + 1 - word.at)};
     for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
@@ -143,18 +145,35 @@ static double read_rate(banyan_word word)
     return 0;
 }
 
-/* The rate is the last one of the remark: descriptions before it are other people's text. */
-static double rate_of(banyan_word remark)
+/* A width, 'x' and anything; ibnetdiscover writes '4x???' and '??NDR' for what it does not know itself. */
+static int is_rate(banyan_word word)
 {
-    banyan_word word;
-    double gbps = unknown_gbps;
+    const char *x = memchr(word.at, 'x', word.length);
+    int width;
 
-    while (banyan_word_take(&remark, &word)) {
-        double rate = read_rate(word);
+    return banyan_word_begins(word, "??") ||
+           (x && banyan_word_integer((banyan_word){word.at, (size_t)(x - word.at)}, INT_MAX, &width));
+}
 
-        gbps = rate > 0 ? rate : gbps;
+/* The rate stands behind the description, which is other people's text; *gbps stays 0 where there is
+ * none. */
+static banyan_status find_rate(fabric *in, banyan_word remark, int number, double *gbps)
+{
+    const char *quote = remark.length ? memrchr(remark.at, '"', remark.length) : NULL;
+    banyan_word rest = remark, word;
+
+    if (quote)
+        rest = (banyan_word){quote + 1, remark.length - (size_t)(quote + 1 - remark.at)};
+    while (banyan_word_take(&rest, &word)) {
+        if (!is_rate(word))
+            continue;
+        *gbps = read_rate(word);
+        if (*gbps <= 0)
+            return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT,
+                               "line %d: the rate '%s' is unknown: expected a width and a speed, as '4xNDR'",
+                               number, banyan_word_show(word).text);
     }
-    return gbps;
+    return BANYAN_SUCCESS;
 }
 
 /* 'Switch 65 "S-..." # "..."', likewise Ca, Hca (ibsim) and Rt. */
@@ -211,8 +230,9 @@ static banyan_status keep_end(fabric *in, const connection *found)
 static banyan_status read_port(fabric *in, banyan_word line, int number)
 {
     banyan_word rest = line, id;
-    connection found = {.device = in->current, .line = number, .gbps = rate_of(comment_of(line))};
+    connection found = {.device = in->current, .line = number};
     int is_whole = take_port(&rest, &found.port);
+    banyan_status status;
 
     skip_remarks(&rest);
     is_whole = is_whole && take_quoted(&rest, &id);
@@ -228,7 +248,8 @@ static banyan_status read_port(fabric *in, banyan_word line, int number)
     found.peer = find_device(in, id);
     if (found.peer < 0)
         return banyan_fail_memory(in->err);
-    return keep_end(in, &found);
+    status = find_rate(in, comment_of(line), number, &found.gbps);
+    return status ? status : keep_end(in, &found);
 }
 
 /* vendid=, devid=, sysimgguid=, switchguid=, caguid=, and the lines 'Chassis ...' of -g tell nothing. */
@@ -296,8 +317,26 @@ static banyan_status check_connections(const fabric *in)
             return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT,
                                "line %d: port %d of %.60s leads elsewhere on line %d", here->line,
                                here->peer_port, banyan_names_text(&in->ids, here->peer), there->line);
+        if (there && there->gbps != here->gbps)
+            return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT,
+                               "line %d: the other end of the cable has another rate on line %d", here->line,
+                               there->line);
     }
     return BANYAN_SUCCESS;
+}
+
+/* ibnetdiscover tells the rate of every cable, and the files of ibsim tell none. */
+static banyan_status check_rates(const fabric *in)
+{
+    int told = -1, untold = -1;
+
+    for (int i = in->connection_count - 1; i >= 0; i--)
+        *(in->connections[i].gbps > 0 ? &told : &untold) = i;
+    if (told < 0 || untold < 0)
+        return BANYAN_SUCCESS;
+    return banyan_fail(in->err, BANYAN_INVALID_ARGUMENT,
+                       "line %d: the cable has no rate, as '4xNDR', but that of line %d has one",
+                       in->connections[untold].line, in->connections[told].line);
 }
 
 /* 'HOST DEVICE', or one word: the host. Vendors' default texts have more words or none. */
@@ -356,10 +395,11 @@ static void build(fabric *in, banyan_topology_builder *builder)
         const connection *cable = &in->connections[i];
         const device *here = &in->devices[cable->device], *there = &in->devices[cable->peer];
         int mirror = find_mirror(in, cable);
+        double gbps = cable->gbps > 0 ? cable->gbps : untold_gbps;
 
         if (!here->is_left_out && !there->is_left_out && (mirror < 0 || mirror > i) &&
             here->node != there->node)
-            banyan_topology_add_cable(builder, here->node, there->node, cable->gbps * 1e9 / 8, latency_s);
+            banyan_topology_add_cable(builder, here->node, there->node, gbps * 1e9 / 8, latency_s);
     }
 }
 
@@ -377,6 +417,8 @@ static banyan_status parse(const char *text, size_t length, banyan_topology **ou
         status = read_lines(&in, &scan);
     if (!status)
         status = check_connections(&in);
+    if (!status)
+        status = check_rates(&in);
     if (!status)
         status = name_hosts(&in);
     if (status)

@@ -149,7 +149,7 @@ TEST(the_sentence_names_the_call_the_overlap_and_what_is_allowed)
     assert_string_equal(
         banyan_last_error(comm),
         "allreduce(count 4, float32, sum) on rank 0: recv begins 4 bytes after send and shares "
-        "12 bytes with it; they may be in place (send == recv) or apart");
+        "12 bytes with it; they must be in place (send == recv) or not overlap");
     assert_int_equal(call(REDUCE_SCATTER, x + 2, x, 4, 0, comm), BANYAN_INVALID_ARGUMENT);
     assert_non_null(strstr(banyan_last_error(comm), "recv begins 8 bytes before send and shares 8 bytes"));
     assert_non_null(strstr(banyan_last_error(comm), "in place (recv == send + rank * count elements)"));

@@ -24,7 +24,8 @@ static void adapters_of_one_host_are_cables_of_one_worker(void **state)
 
 static void a_cable_that_one_end_lists_is_there(void **state)
 {
-    const char *text = "Switch 4 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1] # lid 0 1xEDR\nHca 1 \"a\"\nHca 1 \"b\"\n";
+    const char *text = "Switch 4 \"s\"\n[1] \"a\"[1] # \"2xNDR\" lid 1 4xEDR\n[2] \"b\"[1] # lid 0 1xEDR\n"
+                       "Ca 1 \"a\"\nCa 1 \"b\"\n";
     banyan_topology *topology = import_text(&banyan_import_ib, text, strlen(text));
 
     (void)state;
@@ -45,6 +46,39 @@ static void two_switches_of_one_description_keep_their_ids(void **state)
     assert_gigabytes(topology, "switch", "S-2", 12.5);
     assert_gigabytes(topology, "a", "switch", 12.5);
     banyan_topology_destroy(topology);
+}
+
+static void files_without_rates_get_100_gigabit(void **state)
+{
+    const char *text = "Switch 4 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1] # the second\nHca 1 \"a\"\nHca 1 \"b\"\n";
+    banyan_topology *topology = import_text(&banyan_import_ib, text, strlen(text));
+
+    (void)state;
+    assert_gigabytes(topology, "a", "s", 12.5);
+    assert_gigabytes(topology, "b", "s", 12.5);
+    banyan_topology_destroy(topology);
+}
+
+/* '4x???' and '??NDR' are ibnetdiscover's own words for what it does not know. */
+static void rates_that_nobody_knows_are_refused(void **state)
+{
+    static const char *const unknown[] = {"4x???", "??NDR", "?????", "4xGDR", "16xNDR", "0xNDR", "4x"};
+    char text[200], sentence[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        snprintf(text, sizeof text,
+                 "Switch 4 \"s\"\n[1] \"a\"[1] # \"a mlx5_0\" lid 1 4xNDR\n"
+                 "[2] \"b\"[1] # \"b mlx5_0\" lid 2 %s\nCa 1 \"a\"\nCa 1 \"b\"\n",
+                 unknown[i]);
+        snprintf(sentence, sizeof sentence,
+                 "line 3: the rate '%s' is unknown: expected a width and a speed, as '4xNDR'", unknown[i]);
+        refuses(text, sentence);
+    }
+    refuses("Switch 4 \"s\"\n[1] \"a\"[1]\n[2] \"b\"[1] # lid 2 4xNDR\nCa 1 \"a\"\nCa 1 \"b\"\n",
+            "line 2: the cable has no rate, as '4xNDR', but that of line 3 has one");
+    refuses("Switch 4 \"s\"\n[1] \"a\"[1] # 4xNDR\nCa 1 \"a\"\n[1] \"s\"[1] # 2xNDR\n",
+            "line 2: the other end of the cable has another rate on line 4");
 }
 
 static void lines_must_make_sense(void **state)
@@ -86,6 +120,8 @@ int main(void)
         cmocka_unit_test(adapters_of_one_host_are_cables_of_one_worker),
         cmocka_unit_test(a_cable_that_one_end_lists_is_there),
         cmocka_unit_test(two_switches_of_one_description_keep_their_ids),
+        cmocka_unit_test(files_without_rates_get_100_gigabit),
+        cmocka_unit_test(rates_that_nobody_knows_are_refused),
         cmocka_unit_test(lines_must_make_sense),
         cmocka_unit_test(each_prefix_is_read_or_refused),
         cmocka_unit_test(each_failed_allocation_is_clean),

@@ -274,6 +274,20 @@ TEST(a_report_shows_the_plan_that_is_chosen)
     banyan_topology_destroy(topology);
 }
 
+/* Bucket applies to grids alone, which planning would say if anything were planned. */
+TEST(a_network_that_is_too_large_for_a_report_is_refused_before_anything_is_planned)
+{
+    banyan_topology *topology = network("hosts:5000");
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_error err;
+    char *text;
+
+    config.algorithm = "bucket";
+    assert_int_equal(banyan_report_create(topology, &config, NULL, &text, NULL, &err), BANYAN_UNSUPPORTED);
+    CHECK_SAYS(err, "a report holds at most 4096 and 20000");
+    banyan_topology_destroy(topology);
+}
+
 TEST(a_schedule_shows_its_transfers)
 {
     banyan_topology *topology = network("ring:4");
@@ -803,6 +817,7 @@ int main(void)
         cmocka_unit_test(a_comparison_holds_what_a_plan_is_chosen_from),
         cmocka_unit_test(a_comparison_of_some_algorithms_says_which_do_not_apply),
         cmocka_unit_test(a_report_shows_the_plan_that_is_chosen),
+        cmocka_unit_test(a_network_that_is_too_large_for_a_report_is_refused_before_anything_is_planned),
         cmocka_unit_test(a_schedule_shows_its_transfers),
         cmocka_unit_test(a_schedule_survives_a_file_and_every_export),
         cmocka_unit_test(a_prediction_has_a_time_for_each_transfer_at_any_size),
