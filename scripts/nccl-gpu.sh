@@ -27,7 +27,7 @@ complain() {
 }
 
 # The variables of a way: NCCL's own sockets as they are, and with as many channels as the plugin is given; the plugin as `banyan nccl-env` has it, and
-# over TCP only; and the plugin's sends and receives under NCCL's own algorithms.
+# over TCP only; and the plugin's sends and receives under NCCL's own algorithms, also over UCX where that was built.
 way_environment() {
     local served="NCCL_NET_PLUGIN=$plugin NCCL_COLLNET_ENABLE=1 NCCL_ALGO=allreduce:collnetchain NCCL_MIN_NCHANNELS=8"
     case $1 in
@@ -36,6 +36,8 @@ way_environment() {
     banyan) echo "$served" ;;
     banyan-tcp) echo "$served BANYAN_TRANSPORT=tcp" ;;
     banyan-net) echo "NCCL_NET_PLUGIN=$plugin" ;;
+    banyan-net-tcp) echo "NCCL_NET_PLUGIN=$plugin BANYAN_TRANSPORT=tcp" ;;
+    banyan-net-ucx) echo "NCCL_NET_PLUGIN=$plugin BANYAN_TRANSPORT=ucx" ;;
     esac
 }
 
@@ -90,13 +92,14 @@ lose_a_rank() {
 compare_speed() {
     local count way
     for count in $ranks; do
-        for way in sockets sockets-8 banyan banyan-tcp banyan-net; do
+        for way in sockets sockets-8 banyan banyan-tcp banyan-net banyan-net-tcp banyan-net-ucx; do
+            [ $way = banyan-net-ucx ] && [ ! -e "$build/banyan-transport-ucx.so" ] && continue
             run $way "$count" 200 "speed-$count-$way" "$build/banyan-nccl-test" $sizes -n "${ITERATIONS:-10}" -w 3 \
                 -J "$out/speed-$count-$way.json" || {
                 complain "$count ranks over $way: $(tail -1 "$out/speed-$count-$way.0")"
                 grep -h WARN "$out/speed-$count-$way."*.log 2> /dev/null | head -5
             }
-            case $way in sockets* | banyan-net) continue ;; esac
+            case $way in sockets* | banyan-net*) continue ;; esac
             grep -h 'NET/Banyan.*served' "$out/speed-$count-$way.0.log" 2> /dev/null | tail -1
             grep -q COLLNET_CHAIN "$out/speed-$count-$way.0.log" || complain "no COLLNET_CHAIN in the log of $way"
         done

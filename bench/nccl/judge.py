@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 
-WAYS = ("sockets", "sockets-8", "banyan", "banyan-tcp", "banyan-net")
+WAYS = ("sockets", "sockets-8", "banyan", "banyan-tcp", "banyan-net", "banyan-net-tcp", "banyan-net-ucx")
 
 
 def read(text):

@@ -10,18 +10,27 @@
 
 #include "device/staging_internal.h"
 
+static size_t round_to_lines(size_t elements, size_t line)
+{
+    return elements > line ? elements / line * line : elements;
+}
+
+/* Nothing is copied beside the first chunks, and nothing comes beside the last ones: both are half as long, one
+ * for every lane at each end, where the vector has room for them. */
 banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const banyan_staging_call *call)
 {
     banyan_staging_cut cut = {.call = call, .width = banyan_datatype_bytes(call->type)};
-    size_t line = 64 / cut.width, fit = staged->options.chunk_bytes / (size_t)call->slot_parts / cut.width;
+    size_t line = 64 / cut.width, lanes = (size_t)staged->options.lane_count, middle;
 
-    cut.elements = fit > line ? fit / line * line : fit;
+    cut.elements = round_to_lines(staged->options.chunk_bytes / (size_t)call->slot_parts / cut.width, line);
     if (!cut.elements)
         return cut;
-    cut.chunk_count = (call->count + cut.elements - 1) / cut.elements;
-    cut.lane_count = staged->options.lane_count;
-    if (cut.chunk_count < (size_t)cut.lane_count)
-        cut.lane_count = (int)cut.chunk_count;
+    cut.edge = round_to_lines(cut.elements / 2, line);
+    cut.edge_count = cut.edge ? call->count / cut.edge / 2 : 0;
+    cut.edge_count = cut.edge_count < lanes ? cut.edge_count : lanes;
+    middle = call->count - 2 * cut.edge_count * cut.edge;
+    cut.chunk_count = 2 * cut.edge_count + (middle + cut.elements - 1) / cut.elements;
+    cut.lane_count = (int)(cut.chunk_count < lanes ? cut.chunk_count : lanes);
     return cut;
 }
 
@@ -33,11 +42,18 @@ banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan
     return &staged->lanes[chunk % lanes].slots[(first + chunk / lanes) % BANYAN_STAGING_SLOTS];
 }
 
+size_t banyan_staging_first(const banyan_staging_cut *cut, size_t chunk)
+{
+    if (chunk <= cut->edge_count)
+        return chunk * cut->edge;
+    if (chunk + cut->edge_count >= cut->chunk_count)
+        return cut->call->count - (cut->chunk_count - chunk) * cut->edge;
+    return cut->edge_count * cut->edge + (chunk - cut->edge_count) * cut->elements;
+}
+
 size_t banyan_staging_elements(const banyan_staging_cut *cut, size_t chunk)
 {
-    size_t left = cut->call->count - chunk * cut->elements;
-
-    return left < cut->elements ? left : cut->elements;
+    return banyan_staging_first(cut, chunk + 1) - banyan_staging_first(cut, chunk);
 }
 
 char *banyan_staging_results(const banyan_staging_cut *cut, const banyan_staging_slot *slot)
@@ -61,7 +77,7 @@ banyan_status banyan_staging_fetch(banyan_staging *staged, const banyan_staging_
 {
     const banyan_staging_call *call = cut->call;
     char *into = banyan_staging_slot_of(staged, cut, chunk)->memory;
-    const char *from = (const char *)call->send + chunk * cut->elements * cut->width;
+    const char *from = (const char *)call->send + banyan_staging_first(cut, chunk) * cut->width;
     size_t bytes = banyan_staging_elements(cut, chunk) * cut->width;
     banyan_status status = BANYAN_SUCCESS;
 
@@ -76,7 +92,7 @@ banyan_status banyan_staging_store(banyan_staging *staged, const banyan_staging_
 {
     const banyan_staging_call *call = cut->call;
     const char *from = banyan_staging_results(cut, banyan_staging_slot_of(staged, cut, chunk));
-    char *into = (char *)call->recv + chunk * cut->elements * cut->width;
+    char *into = (char *)call->recv + banyan_staging_first(cut, chunk) * cut->width;
     size_t bytes = banyan_staging_elements(cut, chunk) * cut->width;
     banyan_status status = BANYAN_SUCCESS;
 

@@ -67,8 +67,10 @@ struct banyan_staging {
 /* How a call is cut. */
 typedef struct {
     const banyan_staging_call *call;
-    size_t width;    /* bytes of an element */
-    size_t elements; /* of each part in a chunk; 0: not one fits */
+    size_t width;      /* bytes of an element */
+    size_t elements;   /* of each part in a chunk; 0: not one fits */
+    size_t edge;       /* the same of the first and last chunks */
+    size_t edge_count; /* how many of these there are at each end */
     size_t chunk_count;
     int lane_count; /* that have a chunk: the first ones */
 } banyan_staging_cut;
@@ -77,8 +79,10 @@ banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const b
 banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan_staging_cut *cut,
                                             size_t chunk);
 
-/* The chunk's elements of each part, and where results are in its slot: behind what is sent, or there. */
+/* The chunk's elements of each part, the first of them, and where results are in its slot: behind what is sent,
+ * or there. */
 size_t banyan_staging_elements(const banyan_staging_cut *cut, size_t chunk);
+size_t banyan_staging_first(const banyan_staging_cut *cut, size_t chunk);
 char *banyan_staging_results(const banyan_staging_cut *cut, const banyan_staging_slot *slot);
 
 /* Copies of the chunk on a stream, or at once where the rank has no device. */

@@ -92,7 +92,7 @@ static banyan_status run_on_host(banyan_staging_lane *lane, const banyan_staging
 
     for (size_t chunk = (size_t)lane->number; chunk < cut->chunk_count && !status;
          chunk += (size_t)cut->lane_count) {
-        size_t at = chunk * cut->elements * cut->width;
+        size_t at = banyan_staging_first(cut, chunk) * cut->width;
 
         if (call->slot_parts == 1) {
             status = o->run(

@@ -80,6 +80,7 @@ typedef struct {
     double *ready_s;       /* by rank 0's numbers: on the last rank, since the first one began */
     double begin_s;        /* when that was, since the iteration before ended */
     double busy_s;         /* of an iteration, with something in flight on all ranks */
+    double iteration_s;    /* from the end of one to that of the next */
     double *local_ready_s; /* by the engine's tensors, since this rank began */
     int rows;
     double *row_ready_s; /* rows of ready times like ready_s */
@@ -119,6 +120,8 @@ struct banyan_train {
     int is_planning;  /* no group is launched; stream 0 makes a new plan with the others */
     int wants_replan; /* the program's wish */
     int plan_number;
+    double first_s;      /* of an iteration in the groups of `ddp`, which are there before any plan */
+    int is_declined;     /* the policy's first plan took as long: those groups are taken from then on */
     uint64_t planned_at; /* the iteration after which the first was asked for */
     banyan_engine_plan *plan;
     uint64_t iterations; /* that have begun */

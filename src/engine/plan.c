@@ -5,6 +5,8 @@
  *                                      corrected by what the iterations before took
  *     rank 0: policy ── the grouping's text ──> all ── digests ──> the same everywhere, or MISMATCH
  *
+ * A first plan that takes no less than the groups before it is given up for them.
+ *
  * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of
  * registration, as layers usually are, in groups of 1 and 25 MiB, one after the other. */
 #include <math.h>
@@ -194,9 +196,10 @@ static banyan_status plan_here(banyan_train *train, banyan_engine_plan *plan, ch
 {
     banyan_train_problem problem = {.model = plan->model,
                                     .cost = &train->cost,
-                                    .streams = train->policy_streams,
+                                    .streams = train->is_declined ? 1 : train->policy_streams,
                                     .most_streams = train->stream_count};
-    banyan_status status = banyan_policy_plan(train->policy, &problem, &plan->grouping, err);
+    const banyan_policy *policy = train->is_declined ? banyan_policy_find("ddp") : train->policy;
+    banyan_status status = banyan_policy_plan(policy, &problem, &plan->grouping, err);
 
     return status ? status : banyan_grouping_format(plan->grouping, text, err);
 }
@@ -368,6 +371,17 @@ static void calibrate(banyan_train *train, const banyan_engine_times *shared)
     pthread_mutex_unlock(&train->lock);
 }
 
+/* Whether the plan was worth it. What communicates slows down what computes, which no policy knows: where ranks
+ * have fewer processors than threads, groups that hide more may take longer in all. A policy that the program
+ * names is kept. */
+static void compare_with_first(banyan_train *train, const banyan_engine_times *times)
+{
+    if (!train->plan_number)
+        train->first_s = times->iteration_s;
+    else if (train->plan_number == 1 && !train->config.policy && !*train->cost_text)
+        train->is_declined = times->iteration_s >= train->first_s;
+}
+
 banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err)
 {
     banyan_engine_plan *plan = banyan_alloc(1, sizeof *plan);
@@ -376,6 +390,7 @@ banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan *
 
     if (!status) {
         calibrate(train, &times);
+        compare_with_first(train, &times);
         status = make_model(train, times.ready_s, times.begin_s, plan, err);
     }
     if (!status)

@@ -87,6 +87,15 @@ static double busy_of(const double *flights, int groups)
     return busy_s;
 }
 
+static double end_of(const double *flights, int groups)
+{
+    double end_s = 0;
+
+    for (int g = 0; g < groups; g++)
+        end_s = fmax(end_s, flights[2 * g + 1]);
+    return end_s;
+}
+
 static double latest_of(const double *ready_s, int count)
 {
     double latest_s = 0;
@@ -105,6 +114,9 @@ static void find_medians(const table *t, double *column, banyan_engine_times *ou
     for (int row = 0; row < t->rows; row++)
         column[row] = busy_of(row_of(t, row) + t->tensors + 1, t->groups);
     out->busy_s = banyan_median(column, t->rows);
+    for (int row = 0; row < t->rows; row++)
+        column[row] = end_of(row_of(t, row) + t->tensors + 1, t->groups);
+    out->iteration_s = banyan_median(column, t->rows);
     for (int i = 0; i < t->tensors; i++) {
         for (int row = 0; row < t->rows; row++)
             column[row] = out->row_ready_s[(size_t)row * (size_t)t->tensors + (size_t)i];

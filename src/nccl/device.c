@@ -11,6 +11,7 @@
 #include "bootstrap/listen.h"
 #include "core/settings.h"
 #include "nccl/log.h"
+#include "transport/plugin.h"
 
 enum { UNKNOWN_SPEED_MBPS = 10000 };
 enum { MOST_COMMS = 65536 };
@@ -58,7 +59,11 @@ static banyan_status load(banyan_nccl_device *device, banyan_error *err)
     device->lanes = (int)banyan_settings_integer(settings, BANYAN_SETTING_NCCL_LANES);
     transport = banyan_settings_string(settings, BANYAN_SETTING_TRANSPORT);
     device->uses_memory = !strcmp(transport, "auto") || strstr(transport, "shm") != NULL;
-    status = banyan_listen_ports(settings, &device->low_port, &device->high_port, err);
+    if (strstr(transport, "ucx"))
+        status = banyan_plugin_load("ucx", banyan_settings_string(settings, BANYAN_SETTING_PLUGIN_FOLDER),
+                                    &device->engine, err);
+    if (!status)
+        status = banyan_listen_ports(settings, &device->low_port, &device->high_port, err);
     if (!status)
         status = banyan_interface_choose(banyan_settings_string(settings, BANYAN_SETTING_SOCKET_IFNAME),
                                          banyan_listen_family(settings), 1, &device->interface, &count, err);

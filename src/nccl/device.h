@@ -5,15 +5,17 @@
 #define BANYAN_NCCL_DEVICE_H
 
 #include "nccl/interface.h"
+#include "transport/engine.h"
 #include "transport/socket.h"
 
 typedef struct {
     banyan_interface interface;
     int low_port, high_port; /* BANYAN_PORT_RANGE; 0 and 0: any */
     int timeout_ms;
-    int is_timeout_set; /* somebody has set BANYAN_TIMEOUT_MS */
-    int lanes;          /* BANYAN_NCCL_LANES */
-    int uses_memory;    /* BANYAN_TRANSPORT lets ranks of a host exchange through memory */
+    int is_timeout_set;                  /* somebody has set BANYAN_TIMEOUT_MS */
+    int lanes;                           /* BANYAN_NCCL_LANES */
+    int uses_memory;                     /* BANYAN_TRANSPORT lets ranks of a host exchange through memory */
+    const banyan_message_engine *engine; /* BANYAN_TRANSPORT has ranks of two hosts exchange by it; or NULL */
     char name[32];
     char pci_path[4096]; /* in /sys; "": not known */
     int speed_mbps;

@@ -4,8 +4,9 @@
  *
  *     | bytes 8 | data ... | bytes 8 | data ... |
  *
- * First the sender offers a ring in memory (nccl/ring.h), and the receiver answers with a byte whether it has
- * found it. If so, messages go through that, and the connection is there to tell that the other end is gone.
+ * Where both ends can, messages go through a ring in memory (nccl/ring.h) or an engine such as UCX
+ * (net_engine.c) instead, which net_meet.c chooses, and the connection is there to tell that the other end is
+ * gone.
  *
  * Over TCP data goes straight from and into NCCL's buffers. Nothing runs in the background: NCCL's proxy
  * thread asks for every request again and again (test), and each time as much is moved as the socket or ring
@@ -27,49 +28,24 @@
 #include "core/clock.h"
 #include "nccl/device.h"
 #include "nccl/log.h"
-#include "nccl/ring.h"
+#include "nccl/net_internal.h"
 #include "transport/bytes.h"
 #include "transport/handshake.h"
 #include "transport/listener.h"
 
-enum { HEADER_BYTES = 8 };
-enum { REQUESTS = 64 };    /* per connection; NCCL has up to 32 under way */
 enum { MOST_WAITING = 8 }; /* accepted connections that NCCL has not asked for yet */
 
-#define LOOK_NS 1000000 /* between looks whether the other end of a ring is still there */
+#define LOOK_NS 1000000 /* between looks whether the other end is still there */
 
-typedef struct stream stream;
-
-typedef struct {
-    stream *owner;
-    char *data;
-    size_t bytes, moved;
-    unsigned char header[HEADER_BYTES];
-    size_t header_moved;
-    int is_used, is_done;
-} request;
-
-struct stream {
-    int fd, is_sender;
-    banyan_status status;
-    banyan_error err;
-    int is_told; /* the failure stands in the log */
-    char other[BANYAN_ADDRESS_TEXT];
-    banyan_nccl_ring *ring; /* NULL: messages go over the connection */
-    unsigned char offer[BANYAN_NCCL_OFFER_BYTES], answer;
-    size_t offer_moved;
-    int is_met;           /* both ends know about the ring */
-    int64_t looked_ns;    /* when the connection was last looked at */
-    uint64_t first, next; /* requests under way, by number */
-    request requests[REQUESTS];
-};
+typedef banyan_nccl_stream stream;
+typedef banyan_nccl_request request;
 
 /* ---- Handles: magic 0, family 8, port 12, scope 16, address 20, secret 36; and, at the connecting end, the
  * attempt that is under way 72. */
 
 enum { ATTEMPT_AT = 72 };
 
-static const char handle_magic[8] = "bnynet2";
+static const char handle_magic[8] = "bnynet3";
 
 static void write_handle(const banyan_address *address, const banyan_secret *secret, unsigned char *out)
 {
@@ -100,13 +76,6 @@ static banyan_status read_handle(const unsigned char *handle, banyan_address *ad
 
 /* ---- Meeting. */
 
-static int uses_memory(void)
-{
-    const banyan_nccl_device *device = banyan_nccl_device_get(NULL);
-
-    return device && device->uses_memory;
-}
-
 static stream *make_stream(int fd, int is_sender, const banyan_address *other)
 {
     stream *s = banyan_alloc(1, sizeof *s);
@@ -117,8 +86,6 @@ static stream *make_stream(int fd, int is_sender, const banyan_address *other)
     s->is_sender = is_sender;
     banyan_address_format(other, s->other);
     banyan_socket_tune(fd, 0);
-    if (is_sender && uses_memory())
-        s->ring = banyan_nccl_ring_create(s->offer);
     return s;
 }
 
@@ -351,7 +318,7 @@ nccl_result banyan_nccl_net_deregister(void *comm, void *handle)
 
 static request *new_request(stream *s, void *data, size_t bytes)
 {
-    request *r = &s->requests[s->next % REQUESTS];
+    request *r = &s->requests[s->next % BANYAN_NCCL_REQUESTS];
 
     if (r->is_used)
         return NULL;
@@ -360,64 +327,21 @@ static request *new_request(stream *s, void *data, size_t bytes)
     return r;
 }
 
-static banyan_status lose(stream *s, const char *why)
+banyan_status banyan_nccl_stream_lose(stream *s, const char *why)
 {
     s->status = banyan_fail(&s->err, BANYAN_PEER_LOST, "the connection %s the rank at %s ended: %s",
                             s->is_sender ? "to" : "from", s->other, why);
     return s->status;
 }
 
-/* Whether an errno means that the socket takes no more now. */
-static int is_full(void)
+int banyan_nccl_socket_is_full(void)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
 /* ---- The ring. */
 
-static banyan_status receive_offer(stream *s)
-{
-    while (s->offer_moved < sizeof s->offer) {
-        ssize_t got = recv(s->fd, s->offer + s->offer_moved, sizeof s->offer - s->offer_moved, MSG_DONTWAIT);
-
-        if (got <= 0)
-            return got < 0 && is_full() ? BANYAN_SUCCESS : lose(s, got ? strerror(errno) : "it was closed");
-        s->offer_moved += (size_t)got;
-        if (s->offer_moved == sizeof s->offer && uses_memory())
-            s->ring = banyan_nccl_ring_join(s->offer);
-    }
-    s->answer = s->ring != NULL;
-    if (send(s->fd, &s->answer, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
-    s->is_met = 1;
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status send_offer(stream *s)
-{
-    ssize_t got;
-
-    while (s->offer_moved < sizeof s->offer) {
-        ssize_t sent = send(s->fd, s->offer + s->offer_moved, sizeof s->offer - s->offer_moved,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (sent < 0)
-            return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
-        s->offer_moved += (size_t)sent;
-    }
-    got = recv(s->fd, &s->answer, 1, MSG_DONTWAIT);
-    if (got <= 0)
-        return got < 0 && is_full() ? BANYAN_SUCCESS : lose(s, got ? strerror(errno) : "it was closed");
-    if (!s->answer) {
-        banyan_nccl_ring_destroy(s->ring);
-        s->ring = NULL;
-    }
-    s->is_met = 1;
-    return BANYAN_SUCCESS;
-}
-
-/* Nothing travels over the connection besides a ring, until the other end closes it. */
-static const char *find_end(stream *s)
+const char *banyan_nccl_stream_find_end(stream *s)
 {
     int64_t now_ns = banyan_clock_ns();
     char byte;
@@ -428,7 +352,7 @@ static const char *find_end(stream *s)
     s->looked_ns = now_ns;
     got = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0)
-        return is_full() ? NULL : strerror(errno);
+        return banyan_nccl_socket_is_full() ? NULL : strerror(errno);
     return "it was closed";
 }
 
@@ -438,23 +362,24 @@ static banyan_status write_some(stream *s, request *r)
     size_t moved;
 
     do {
-        moved = banyan_nccl_ring_write(s->ring, r->header + r->header_moved, HEADER_BYTES - r->header_moved);
+        moved = banyan_nccl_ring_write(s->ring, r->header + r->header_moved,
+                                       BANYAN_NCCL_HEADER_BYTES - r->header_moved);
         r->header_moved += moved;
-        if (r->header_moved < HEADER_BYTES)
+        if (r->header_moved < BANYAN_NCCL_HEADER_BYTES)
             break;
         moved = banyan_nccl_ring_write(s->ring, r->data + r->moved, r->bytes - r->moved);
         r->moved += moved;
         r->is_done = r->moved == r->bytes;
     } while (!r->is_done && moved);
-    end = r->is_done ? NULL : find_end(s);
-    return end ? lose(s, end) : BANYAN_SUCCESS;
+    end = r->is_done ? NULL : banyan_nccl_stream_find_end(s);
+    return end ? banyan_nccl_stream_lose(s, end) : BANYAN_SUCCESS;
 }
 
 /* What the other end had written before it closed the connection is in the ring by then. */
 static ssize_t read_some(stream *s, void *into, size_t bytes)
 {
     size_t got = banyan_nccl_ring_read(s->ring, into, bytes);
-    const char *end = got ? NULL : find_end(s);
+    const char *end = got ? NULL : banyan_nccl_stream_find_end(s);
 
     if (end)
         got = banyan_nccl_ring_read(s->ring, into, bytes);
@@ -470,18 +395,19 @@ static ssize_t read_some(stream *s, void *into, size_t bytes)
 static banyan_status send_some(stream *s, request *r)
 {
     while (!r->is_done) {
-        struct iovec parts[2] = {{r->header + r->header_moved, HEADER_BYTES - r->header_moved},
+        struct iovec parts[2] = {{r->header + r->header_moved, BANYAN_NCCL_HEADER_BYTES - r->header_moved},
                                  {r->data + r->moved, r->bytes - r->moved}};
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
         ssize_t sent = sendmsg(s->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         size_t of_header;
 
         if (sent < 0)
-            return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
+            return banyan_nccl_socket_is_full() ? BANYAN_SUCCESS
+                                                : banyan_nccl_stream_lose(s, strerror(errno));
         of_header = (size_t)sent < parts[0].iov_len ? (size_t)sent : parts[0].iov_len;
         r->header_moved += of_header;
         r->moved += (size_t)sent - of_header;
-        r->is_done = r->header_moved == HEADER_BYTES && r->moved == r->bytes;
+        r->is_done = r->header_moved == BANYAN_NCCL_HEADER_BYTES && r->moved == r->bytes;
     }
     return BANYAN_SUCCESS;
 }
@@ -504,19 +430,20 @@ static banyan_status take_header(stream *s, request *r)
 static banyan_status receive_some(stream *s, request *r)
 {
     while (!r->is_done) {
-        int in_header = r->header_moved < HEADER_BYTES;
+        int in_header = r->header_moved < BANYAN_NCCL_HEADER_BYTES;
         void *to = in_header ? (void *)(r->header + r->header_moved) : (void *)(r->data + r->moved);
-        size_t room = in_header ? HEADER_BYTES - r->header_moved : r->bytes - r->moved;
+        size_t room = in_header ? BANYAN_NCCL_HEADER_BYTES - r->header_moved : r->bytes - r->moved;
         ssize_t got = !room ? 0 : s->ring ? read_some(s, to, room) : recv(s->fd, to, room, MSG_DONTWAIT);
 
         if (got < 0)
-            return is_full() ? BANYAN_SUCCESS : lose(s, strerror(errno));
+            return banyan_nccl_socket_is_full() ? BANYAN_SUCCESS
+                                                : banyan_nccl_stream_lose(s, strerror(errno));
         if (!got && room)
-            return lose(s, "it was closed");
+            return banyan_nccl_stream_lose(s, "it was closed");
         *(in_header ? &r->header_moved : &r->moved) += (size_t)got;
-        if (in_header && r->header_moved == HEADER_BYTES && take_header(s, r))
+        if (in_header && r->header_moved == BANYAN_NCCL_HEADER_BYTES && take_header(s, r))
             return s->status;
-        r->is_done = r->header_moved == HEADER_BYTES && r->moved == r->bytes;
+        r->is_done = r->header_moved == BANYAN_NCCL_HEADER_BYTES && r->moved == r->bytes;
     }
     return BANYAN_SUCCESS;
 }
@@ -531,11 +458,13 @@ static banyan_status move_some(stream *s, request *r)
 static banyan_status progress(stream *s)
 {
     if (!s->status && !s->is_met && s->first != s->next)
-        (void)(s->is_sender ? send_offer(s) : receive_offer(s)); /* a failure is the stream's */
-    if (!s->is_met)
+        banyan_nccl_stream_meet(s); /* a failure is the stream's */
+    if (!s->is_met || s->status)
         return s->status;
+    if (s->port)
+        return banyan_nccl_stream_exchange(s);
     while (!s->status && s->first != s->next) {
-        request *r = &s->requests[s->first % REQUESTS];
+        request *r = &s->requests[s->first % BANYAN_NCCL_REQUESTS];
 
         if (move_some(s, r))
             break;
@@ -593,10 +522,15 @@ nccl_result banyan_nccl_net_close(void *comm)
 {
     stream *s = comm;
 
-    if (s) {
-        banyan_nccl_ring_destroy(s->ring);
-        close(s->fd);
+    int is_in_use;
+
+    if (!s)
+        return NCCL_SUCCESS;
+    is_in_use = banyan_nccl_stream_disengage(s);
+    banyan_nccl_ring_destroy(s->ring);
+    banyan_free(s->answer);
+    close(s->fd);
+    if (!is_in_use)
         banyan_free(s);
-    }
     return NCCL_SUCCESS;
 }

@@ -400,6 +400,38 @@ TEST(messages_arrive_where_one_rank_does_without_memory_of_the_host)
     job_run(3, send_round_mixed);
 }
 
+/* What was sent is there also when the sender asks for it no more, and has closed its end. */
+static int send_and_leave(job_rank *self)
+{
+    enum { BYTES = 3000, MESSAGES = 20 };
+    static char out[BYTES], in[BYTES];
+    nccl_plugin p;
+    ring r;
+
+    if (load(self, 11, &p) || open_ring(self, &p, &r))
+        return 1;
+    for (int i = 0; i < MESSAGES; i++) {
+        void *send = NULL, *receive = NULL;
+        int is_sent = 0, is_come = 0, bytes = 0;
+
+        EXPECT(!nccl_net_receive(&p, r.receiving, in, BYTES, &receive) && receive, "receive");
+        EXPECT(!nccl_net_send(&p, r.sending, out, BYTES, &send) && send, "send");
+        while (!is_sent || !is_come) {
+            if (!is_sent)
+                EXPECT(!nccl_net_test(&p, send, &is_sent, &bytes), "%s", nccl_said);
+            if (!is_come)
+                EXPECT(!nccl_net_test(&p, receive, &is_come, &bytes), "%s", nccl_said);
+        }
+    }
+    EXPECT(!nccl_net_close(&p, r.sending, 1), "close");
+    return nccl_net_close(&p, r.receiving, 0);
+}
+
+TEST(a_sender_may_leave_when_its_sends_are_done)
+{
+    job_run(2, send_and_leave);
+}
+
 /* ---- Faults. */
 
 /* Asks until the request has failed: 0, and how long that took does not matter to the time-out of the job. */
@@ -476,6 +508,122 @@ TEST(a_receive_from_a_killed_rank_fails)
     job j = job_start(2, lose_a_sender);
 
     finish_with_one_lost(&j, 1);
+}
+
+/* The receiver has begun to take messages when it is killed; no size is small enough for all to be sent. */
+static int lose_a_receiver(job_rank *self)
+{
+    enum { BYTES = 4 << 20 };
+    char *data = calloc(FLIGHT, BYTES);
+    void *sends[FLIGHT], *receive = NULL;
+    int is_done = 0, bytes = 0;
+    nccl_plugin p;
+    ring r;
+
+    if (load(self, 11, &p) || open_ring(self, &p, &r))
+        return 1;
+    if (self->rank == 1) {
+        EXPECT(!nccl_net_receive(&p, r.receiving, data, BYTES, &receive) && receive, "receive");
+        while (!is_done)
+            EXPECT(!nccl_net_test(&p, receive, &is_done, &bytes), "%s", nccl_said);
+        raise(SIGKILL);
+    }
+    for (int i = 0; i < FLIGHT; i++)
+        EXPECT(!nccl_net_send(&p, r.sending, data + (size_t)i * BYTES, BYTES, &sends[i]) && sends[i], "send");
+    EXPECT(!await_failure(&p, nccl_net_test, sends[FLIGHT - 1]), "the send did not fail");
+    EXPECT(strstr(nccl_said, "ended"), "%s", nccl_said);
+    EXPECT(!nccl_net_close(&p, r.sending, 1) && !nccl_net_close(&p, r.receiving, 0), "close");
+    free(data);
+    return 0;
+}
+
+TEST(sends_to_a_killed_rank_fail)
+{
+    job j = job_start(2, lose_a_receiver);
+
+    finish_with_one_lost(&j, 1);
+}
+
+/* As ncclCommAbort does: requests are left, in both directions. */
+static int close_messages_while_busy(job_rank *self)
+{
+    enum { BYTES = 4 << 20 };
+    char *data = calloc(FLIGHT, BYTES);
+    double since_s;
+    nccl_plugin p;
+    void *request;
+    ring r;
+
+    if (load(self, 11, &p) || open_ring(self, &p, &r))
+        return 1;
+    for (int i = 0; i < FLIGHT; i++) {
+        char *part = data + (size_t)i * BYTES;
+
+        EXPECT(!nccl_net_receive(&p, r.receiving, part, BYTES, &request) && request, "receive");
+        if (self->rank)
+            EXPECT(!nccl_net_send(&p, r.sending, part, BYTES, &request) && request, "send");
+    }
+    for (int i = 0, is_done, bytes; i < 100; i++)
+        EXPECT(!nccl_net_test(&p, request, &is_done, &bytes), "%s", nccl_said);
+    pthread_barrier_wait(&self->memory->barrier);
+    since_s = banyan_clock_s();
+    EXPECT(!nccl_net_close(&p, r.sending, 1) && !nccl_net_close(&p, r.receiving, 0), "close");
+    EXPECT(banyan_clock_s() - since_s < 30, "closing took %.1f s", banyan_clock_s() - since_s);
+    free(data);
+    return 0;
+}
+
+TEST(connections_are_closed_while_messages_are_under_way)
+{
+    job_run(2, close_messages_while_busy);
+}
+
+/* Longer than the receive: told, by UCX in its own word, and nothing is written behind the receiver's memory. */
+static int send_too_much(job_rank *self)
+{
+    static char out[1000], in[1000];
+    void *send = NULL, *receive = NULL;
+    double until_s = banyan_clock_s() + 60;
+    int is_done = 0, is_sent = 0, bytes, is_ucx = !strcmp(getenv("BANYAN_TRANSPORT"), "ucx");
+    nccl_plugin p;
+    ring r;
+
+    if (load(self, 11, &p) || open_ring(self, &p, &r))
+        return 1;
+    memset(out, 1, sizeof out);
+    EXPECT(!nccl_net_receive(&p, r.receiving, in, 500, &receive) && receive, "receive");
+    EXPECT(!nccl_net_send(&p, r.sending, out, sizeof out, &send) && send, "send");
+    while (!nccl_net_test(&p, receive, &is_done, &bytes) && banyan_clock_s() < until_s) {
+        EXPECT(!is_done, "the receive did not fail");
+        if (!is_sent) /* how it ends is not said */
+            is_sent = nccl_net_test(&p, send, &is_done, &bytes) || is_done;
+    }
+    EXPECT(strstr(nccl_said, is_ucx ? "truncated" : "where 500 were asked for"), "%s", nccl_said);
+    EXPECT(!in[500], "the byte behind the receiver's memory has changed");
+    return nccl_net_close(&p, r.sending, 1) || nccl_net_close(&p, r.receiving, 0);
+}
+
+TEST(a_message_that_is_too_long_is_refused)
+{
+    job_run(1, send_too_much);
+}
+
+static int lack_the_engine(job_rank *self)
+{
+    nccl_plugin p;
+
+    setenv("BANYAN_TRANSPORT", "shm+ucx", 1);
+    setenv("BANYAN_PLUGIN_FOLDER", "/nowhere", 1);
+    nccl_said[0] = '\0';
+    EXPECT(nccl_load(NCCL_PLUGIN, 11, &p), "no plugin");
+    EXPECT(nccl_net_init(&p), "init succeeded");
+    EXPECT(strstr(nccl_said, "banyan-transport-ucx.so"), "%s", nccl_said);
+    return 0;
+}
+
+TEST(ucx_that_is_not_there_leaves_everything_to_nccl)
+{
+    job_run(1, lack_the_engine);
 }
 
 /* As ncclCommAbort does: the other rank never comes to the call. */
@@ -657,8 +805,13 @@ int main(int word_count, char **words)
         cmocka_unit_test(messages_arrive_in_every_version),
         cmocka_unit_test(messages_arrive_without_memory_of_the_host),
         cmocka_unit_test(messages_arrive_where_one_rank_does_without_memory_of_the_host),
+        cmocka_unit_test(a_sender_may_leave_when_its_sends_are_done),
         cmocka_unit_test(a_killed_rank_is_named_and_ends_all_calls),
         cmocka_unit_test(a_receive_from_a_killed_rank_fails),
+        cmocka_unit_test(sends_to_a_killed_rank_fail),
+        cmocka_unit_test(connections_are_closed_while_messages_are_under_way),
+        cmocka_unit_test(a_message_that_is_too_long_is_refused),
+        cmocka_unit_test(ucx_that_is_not_there_leaves_everything_to_nccl),
         cmocka_unit_test(a_group_is_closed_while_calls_wait),
         cmocka_unit_test(ranks_with_different_secrets_do_not_meet),
         cmocka_unit_test(ranks_with_the_same_secret_meet),

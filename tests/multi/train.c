@@ -278,6 +278,48 @@ TEST(a_plan_is_made_again_when_one_rank_drifts)
     job_run(2, drifts);
 }
 
+enum {
+    BUCKETS = 2
+}; /* of these gradients, as `ddp` cuts them; what is ready ms apart travels in more groups */
+
+/* Iterations that take so much longer, or less long, once there is a plan. */
+static int pay_for_plans(job_rank *self, long before_ns, long after_ns, int is_declined)
+{
+    training t = {0};
+    banyan_train_config config = config_for(&t);
+    int order[TENSORS];
+
+    config.cost = NULL;
+    config.measure_ms = 50;
+    config.profile_iterations = 7; /* a median that a busy machine does not move */
+    if (open_training(self, &t, &config, CALL_MS))
+        return 1;
+    in_order(order);
+    for (int iteration = 0; iteration < 100 && common_plan(&t) < 2; iteration++)
+        if (one_iteration(self, &t, iteration, order, common_plan(&t) ? after_ns : before_ns))
+            return 1;
+    EXPECT(common_plan(&t) >= 2, "no second plan");
+    EXPECT((stats_of(&t).groups == BUCKETS) == is_declined, "%d groups", stats_of(&t).groups);
+    close_training(&t);
+    return 0;
+}
+
+static int pay_more(job_rank *self)
+{
+    return pay_for_plans(self, 1000000, 30000000, 1);
+}
+
+static int pay_less(job_rank *self)
+{
+    return pay_for_plans(self, 30000000, 1000000, 0);
+}
+
+TEST(a_plan_that_takes_longer_than_buckets_is_given_up_for_them)
+{
+    job_run(2, pay_more);
+    job_run(2, pay_less);
+}
+
 /* Plans of all ranks are the same after each iteration, also when one of them asks for another. */
 static int asks(job_rank *self)
 {
@@ -723,6 +765,7 @@ int main(void)
         cmocka_unit_test(sums_are_right_whatever_is_ready_first_on_each_rank),
         cmocka_unit_test(gradients_become_ready_in_many_threads),
         cmocka_unit_test(a_plan_is_made_again_when_one_rank_drifts),
+        cmocka_unit_test(a_plan_that_takes_longer_than_buckets_is_given_up_for_them),
         cmocka_unit_test(one_rank_is_enough_to_ask_for_a_new_plan),
         cmocka_unit_test(a_rank_that_begins_late_counts_in_what_the_others_are_promised),
         cmocka_unit_test(costs_are_measured_and_averages_are_right),

@@ -265,18 +265,20 @@ static void forget_receive(banyan_port *port, const banyan_ticket *ticket)
 
 typedef struct {
     banyan_ticket *ticket;
-    banyan_port *port;
+    way *w;
 } receiving;
 
 static void hear_received(void *request, ucs_status_t code, const ucp_tag_recv_info_t *info, void *context)
 {
     receiving *r = context;
 
-    forget_receive(r->port, r->ticket);
+    forget_receive(r->w->port, r->ticket);
     if (code == UCS_OK)
-        finish(r->port, r->ticket, info->length);
+        finish(r->w->port, r->ticket, info->length);
     else
         r->ticket->request = NULL; /* cancelled, or its peer is lost, which UCX tells otherwise */
+    if (code == UCS_ERR_MESSAGE_TRUNCATED)
+        lose(r->w, code);
     free(r);
     ucp_request_free(request);
 }
@@ -311,7 +313,7 @@ static banyan_status receive_message(banyan_port *port, int peer, int tag, void 
         free(r);
         return fail_memory(why);
     }
-    *r = (receiving){ticket, port};
+    *r = (receiving){ticket, &port->ways[peer]};
     request = ucp_tag_recv_nbx(port->worker, memory, bytes, tag_of(peer, tag), ~(ucp_tag_t)0, &params);
     if (UCS_PTR_IS_PTR(request)) {
         if (!ticket->is_done)
