@@ -391,6 +391,38 @@ TEST(the_first_abort_is_told_and_ends_waiting)
     part(&c);
 }
 
+/* Whoever has all it needs leaves at once; others still write to it what it need not hear. */
+TEST(what_a_peer_sent_before_it_left_is_there_though_nothing_can_be_written_to_it)
+{
+    static const char late[20000];
+    couple c;
+    const void *memory;
+    banyan_status status = BANYAN_SUCCESS;
+
+    meet(&c, 1, 1 << 20);
+    tcp->connect(c.ends[0], 1, 1, 1, 0, NULL);
+    tcp->connect(c.ends[1], 0, 1, 1, 0, NULL);
+    tcp->offer(c.ends[0], 1, 0, "x", 1);
+    for (int i = 0; i < 10000 && !tcp->peek(c.ends[1], 0, 0, &memory); i++)
+        progress(&c);
+    tcp->consume(c.ends[1], 0, 0, 1);
+    tcp->offer(c.ends[1], 0, 0, "last", 4);
+    for (int i = 0; i < 100 && tcp->sent(c.ends[1], 0, 0) < 4; i++)
+        tcp->wait(c.ends[1], 0, NULL);
+    tcp->close(c.ends[1]);
+    for (int i = 0; i < 3; i++) {
+        tcp->offer(c.ends[0], 1, 0, late, sizeof late); /* written at once, unlike a few bytes */
+        usleep(20000);
+    }
+    for (int i = 0; i < 3 && !status; i++)
+        status = tcp->wait(c.ends[0], banyan_clock_ns() + 2000000000, NULL);
+    assert_true(status == BANYAN_SUCCESS || status == BANYAN_TIMEOUT);
+    assert_int_equal(tcp->peek(c.ends[0], 1, 0, &memory), 4);
+    assert_memory_equal(memory, "last", 4);
+    tcp->close(c.ends[0]);
+    banyan_listener_destroy(c.listener);
+}
+
 TEST(a_door_that_is_shut_makes_the_peer_lost)
 {
     couple c;
@@ -545,6 +577,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_nobody_reads_does_not_hold_up_another),
         cmocka_unit_test(a_wait_without_news_ends_at_its_deadline),
         cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),
+        cmocka_unit_test(what_a_peer_sent_before_it_left_is_there_though_nothing_can_be_written_to_it),
         cmocka_unit_test(a_door_that_is_shut_makes_the_peer_lost),
         cmocka_unit_test(what_a_peer_sent_before_it_left_is_read_after_a_write_has_failed),
         cmocka_unit_test(frames_that_are_not_ours_are_refused),
