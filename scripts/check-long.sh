@@ -25,13 +25,14 @@ esac
 # workers and 10,000 schedules flit by flit, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
 cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_bound_exact test_unit_bound_same \
-    test_unit_packing_random test_unit_flit test_conformance_multitree test_conformance_flit -- --quiet
+    test_unit_packing_random test_unit_flit test_unit_relayed test_conformance_multitree test_conformance_flit -- --quiet
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
 BANYAN_TEST_ALL=2-99 build/release/tests/test_unit_bound_exact
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_bound_same
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_packing_random
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_flit
+BANYAN_TEST_ALL=1 build/release/tests/test_unit_relayed
 BANYAN_TEST_ALL=1 build/release/tests/test_conformance_multitree
 BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} build/release/tests/test_conformance_flit
 

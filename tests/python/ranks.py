@@ -16,8 +16,9 @@ BANYAN = os.environ.get("BANYAN_TEST_BINARY", "banyan")
 sys.path.insert(0, os.path.join(SOURCE, "bindings", "python"))
 
 
-def launch(count, command, spare=0, timeout=100, environment=None, network=None):
-    """(exit code, all output) of `banyan run`, on this machine or in a test network."""
+def launch(count, command, spare=0, timeout=200, environment=None, network=None):
+    """(exit code, all output) of `banyan run`, on this machine or in a test network. The time-out is for ranks that hang: on
+    a machine that does much besides, importing torch alone takes them a minute."""
     spare_option = ["--spare", str(spare)] if spare else []
     if network:
         spare_option += ["--net", network]
