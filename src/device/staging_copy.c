@@ -15,8 +15,8 @@ static size_t round_to_lines(size_t elements, size_t line)
     return elements > line ? elements / line * line : elements;
 }
 
-/* Nothing is copied beside the first chunks, and nothing comes beside the last ones: both are half as long, one
- * for every lane at each end, where the vector has room for them. */
+/* Nothing is copied beside the first chunks, and nothing comes beside the last ones: both are half as long,
+ * one for every lane at each end, where the vector has room for them. */
 banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const banyan_staging_call *call)
 {
     banyan_staging_cut cut = {.call = call, .width = banyan_datatype_bytes(call->type)};

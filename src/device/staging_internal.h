@@ -79,8 +79,8 @@ banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const b
 banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan_staging_cut *cut,
                                             size_t chunk);
 
-/* The chunk's elements of each part, the first of them, and where results are in its slot: behind what is sent,
- * or there. */
+/* The chunk's elements of each part, the first of them, and where results are in its slot: behind what is
+ * sent, or there. */
 size_t banyan_staging_elements(const banyan_staging_cut *cut, size_t chunk);
 size_t banyan_staging_first(const banyan_staging_cut *cut, size_t chunk);
 char *banyan_staging_results(const banyan_staging_cut *cut, const banyan_staging_slot *slot);

@@ -371,9 +371,9 @@ static void calibrate(banyan_train *train, const banyan_engine_times *shared)
     pthread_mutex_unlock(&train->lock);
 }
 
-/* Whether the plan was worth it. What communicates slows down what computes, which no policy knows: where ranks
- * have fewer processors than threads, groups that hide more may take longer in all. A policy that the program
- * names is kept. */
+/* Whether the plan was worth it. What communicates slows down what computes, which no policy knows: where
+ * ranks have fewer processors than threads, groups that hide more may take longer in all. A policy that the
+ * program names is kept. */
 static void compare_with_first(banyan_train *train, const banyan_engine_times *times)
 {
     if (!train->plan_number)

@@ -55,8 +55,8 @@ int banyan_nccl_socket_is_full(void);
 /* net_meet.c: a step of agreeing on what carries the messages; is_met when that is done. */
 void banyan_nccl_stream_meet(banyan_nccl_stream *s);
 
-/* net_engine.c: opens the receiver's port, and writes where it is found behind `before` bytes of a new answer.
- * INVALID_USAGE: this process has no engine. */
+/* net_engine.c: opens the receiver's port, and writes where it is found behind `before` bytes of a new
+ * answer. INVALID_USAGE: this process has no engine. */
 banyan_status banyan_nccl_stream_engage(banyan_nccl_stream *s, size_t before, banyan_error *err);
 /* The sender's port, to a receiver at this address. */
 banyan_status banyan_nccl_stream_dial(banyan_nccl_stream *s, const void *address, size_t bytes,

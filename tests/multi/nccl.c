@@ -578,7 +578,7 @@ TEST(connections_are_closed_while_messages_are_under_way)
     job_run(2, close_messages_while_busy);
 }
 
-/* Longer than the receive: told, by UCX in its own word, and nothing is written behind the receiver's memory. */
+/* Longer than the receive: told, by UCX in its own word, and nothing is written behind the memory. */
 static int send_too_much(job_rank *self)
 {
     static char out[1000], in[1000];
