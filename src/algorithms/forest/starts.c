@@ -13,6 +13,7 @@
 #include "algorithms/forest/take.h"
 #include "algorithms/grid_trees.h"
 #include "bound/allreduce.h"
+#include "bound/large.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
@@ -30,6 +31,7 @@
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
 #include "solve/start/star_pairs.h"
+#include "topology/scale.h"
 
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
 #define SAME 1e-9    /* share by which doubles that are the same may differ */
@@ -567,21 +569,23 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
     return status;
 }
 
-/* Symmetric links: the bound itself, and any worker may sum. Else cuts divide the links between reduce and
- * broadcast, which bounds the rate, and tell where to sum. */
-static banyan_status find_prices(const banyan_graph *graph, banyan_split *known, banyan_error *err)
+/* Symmetric links, or very many workers: the bound itself, and any worker may sum. Else cuts divide the links
+ * between reduce and broadcast, which bounds the rate, and tell where to sum. */
+static banyan_status find_prices(const banyan_topology *topology, const banyan_graph *graph,
+                                 banyan_split *known, banyan_error *err)
 {
     banyan_allreduce_bound bound = {0};
+    int is_large = banyan_scale_is_large(topology);
     banyan_status status;
 
-    if (!graph->symmetric)
+    if (!graph->symmetric && !is_large)
         return banyan_split_find_soon(graph, DIVIDED, known, err);
     *known = (banyan_split){.price = banyan_alloc((size_t)graph->arc_count, sizeof *known->price),
                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known->root)};
     if (!known->price || !known->root)
         return banyan_fail_memory(err);
     bound.price = known->price;
-    status = banyan_allreduce_solve(graph, &bound, err);
+    status = is_large ? banyan_large_solve(graph, &bound, err) : banyan_allreduce_solve(graph, &bound, err);
     known->bound_value = bound.value;
     for (int i = 0; i < graph->active_count; i++)
         known->root[graph->active[i]] = 1;
@@ -602,7 +606,7 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
                    .is_limited = are_few};
-    banyan_status status = find_prices(graph, &in.known, err);
+    banyan_status status = find_prices(topology, graph, &in.known, err);
 
     in.enough = (are_few ? in.budget->near_share : MANY_SHARE) * in.known.bound_value;
     in.promised = are_few ? in.budget->target_share * in.known.bound_value : in.enough;

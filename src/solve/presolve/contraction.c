@@ -32,12 +32,14 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
     for (int v = 0; v < graph->node_count; v++)
         top[v] = v;
     for (int i = 0; i < graph->arc_count; i++) {
+        const banyan_arc *arc = &graph->arcs[i];
         int a, b;
 
-        if (price[i] || banyan_graph_price_between(graph, price, graph->arcs[i].dst, graph->arcs[i].src))
+        if (price[i] || (arc->twin >= 0 ? price[arc->twin]
+                                        : banyan_graph_price_between(graph, price, arc->dst, arc->src)))
             continue;
-        a = banyan_graph_find_top(top, graph->arcs[i].src);
-        b = banyan_graph_find_top(top, graph->arcs[i].dst);
+        a = banyan_graph_find_top(top, arc->src);
+        b = banyan_graph_find_top(top, arc->dst);
         joined += a != b;
         top[a > b ? a : b] = a > b ? b : a;
     }
