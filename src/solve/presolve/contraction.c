@@ -25,23 +25,29 @@ static int compare_joints(const void *left, const void *right)
 
 /* Numbers of the parts, in the order of their first nodes; returns how many nodes with arcs are not the first
  * of theirs. */
-static int find_parts(const banyan_graph *graph, const int64_t *price, int *top, int *part, int *part_count)
+static int find_parts(const banyan_graph *graph, const int64_t *price, int *top, int *free_from, int *part,
+                      int *part_count)
 {
     int joined = 0;
 
-    for (int v = 0; v < graph->node_count; v++)
+    for (int v = 0; v < graph->node_count; v++) {
         top[v] = v;
-    for (int i = 0; i < graph->arc_count; i++) {
-        const banyan_arc *arc = &graph->arcs[i];
-        int a, b;
+        free_from[v] = -1;
+    }
+    for (int v = 0; v < graph->node_count; v++) {
+        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
+            if (!price[graph->out_arc[i]])
+                free_from[graph->arcs[graph->out_arc[i]].dst] = v;
+        for (int i = graph->in_first[v]; i < graph->in_first[v + 1]; i++) {
+            int u = graph->arcs[graph->in_arc[i]].src, a, b;
 
-        if (price[i] || (arc->twin >= 0 ? price[arc->twin]
-                                        : banyan_graph_price_between(graph, price, arc->dst, arc->src)))
-            continue;
-        a = banyan_graph_find_top(top, arc->src);
-        b = banyan_graph_find_top(top, arc->dst);
-        joined += a != b;
-        top[a > b ? a : b] = a > b ? b : a;
+            if (price[graph->in_arc[i]] || free_from[u] != v)
+                continue;
+            a = banyan_graph_find_top(top, u);
+            b = banyan_graph_find_top(top, v);
+            joined += a != b;
+            top[a > b ? a : b] = a > b ? b : a;
+        }
     }
     *part_count = 0;
     for (int v = 0; v < graph->node_count; v++)
@@ -88,19 +94,21 @@ banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, i
                               banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
-    int *top = banyan_alloc(nodes, sizeof *top), part_count = 0;
+    int *top = banyan_alloc(nodes, sizeof *top), *free_from = banyan_alloc(nodes, sizeof *free_from),
+        part_count = 0;
     unsigned char *role = banyan_alloc(nodes, 1);
     banyan_status status;
 
     *out = (banyan_contraction){.part = banyan_alloc(nodes, sizeof *out->part),
                                 .arc = banyan_alloc((size_t)graph->arc_count, sizeof *out->arc)};
-    status = top && role && out->part && out->arc ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    if (!status && find_parts(graph, price, top, out->part, &part_count)) {
+    status = top && free_from && role && out->part && out->arc ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    if (!status && find_parts(graph, price, top, free_from, out->part, &part_count)) {
         for (int v = 0; v < graph->node_count; v++)
             role[out->part[v]] |= graph->role[v];
         status = join_arcs(graph, role, part_count, merge, out, err);
     }
     banyan_free(top);
+    banyan_free(free_from);
     banyan_free(role);
     if (status)
         banyan_contraction_fini(out);
