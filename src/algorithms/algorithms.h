@@ -20,7 +20,7 @@ typedef struct {
     int active_count;
     banyan_collective collective;
     int root;         /* rank, for broadcast and reduce */
-    size_t bytes;     /* size at hand, for choices that depend on it; 0: large */
+    size_t bytes;     /* current size, for choices that depend on it; 0: large */
     int is_size_open; /* nobody asked for this size: plan for bandwidth */
     /* whoever runs the schedule sends a transfer in slices as they come: no need to cut it up */
     int is_streamed;

@@ -172,7 +172,7 @@ static int leaves_host(const banyan_topology *topology, int node)
 }
 
 /* Of the nodes with a link to a worker elsewhere (of all, where none has one) those with the lowest and the
- * highest number: hosts that are built alike are joined at the same places. */
+ * highest number: hosts that are built the same way are joined at the same places. */
 static void choose_leaders(const banyan_topology *topology, forest *trees, int member)
 {
     int any_leaves = 0, first = -1, last = -1;

@@ -87,7 +87,7 @@ static int is_power_of_two(int n)
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* Both layers alike, each switch with the same workers and joined to all opposite, numbers powers of two. */
+/* Both layers equal, each switch with the same workers and joined to all opposite, numbers powers of two. */
 static banyan_status check_shape(const banyan_problem *problem, bigraph *b, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;

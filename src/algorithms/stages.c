@@ -54,7 +54,7 @@ static banyan_status find_links(stage_walk *w, const banyan_transfer *t, const i
     return BANYAN_SUCCESS;
 }
 
-/* Puts transfers into their stages. Rounds ascend, so what comes to a node before it sends is seen before. */
+/* Puts transfers into their stages. Rounds ascend, so what reaches a node before it sends is seen before. */
 static banyan_status sort(stage_walk *w, banyan_stage_kind kind, double *latency_s, banyan_error *err)
 {
     const banyan_schedule *s = w->schedule;

@@ -113,7 +113,7 @@ static banyan_status read_known(const known_launcher *l, banyan_lookup lookup, v
     return status;
 }
 
-/* A port that every process of the job finds alike, out of the way of the system's own choices. */
+/* A port that every process of the job finds, out of the way of the system's own choices. */
 static int port_of(const char *job)
 {
     banyan_digest digest;

@@ -73,7 +73,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
     return banyan_pair_prices_check(graph, price, &worth, out, exact, err);
 }
 
-/* As much as is hoped for, or the cost of the cheapest tree, if a search comes to an end: each byte goes up
+/* As much as is hoped for, or the cost of the cheapest tree, if a search ends: each byte goes up
  * the tree and down again. */
 static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *price, banyan_wide hoped,
                                     banyan_wide *out, banyan_error *err)

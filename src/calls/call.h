@@ -32,7 +32,7 @@ banyan_status banyan_calls_give_up(banyan_comm *comm, banyan_call_entry *entry, 
 /* What ended the group, in the words that all ranks have for it; else the status that was given. */
 banyan_status banyan_calls_hear_verdict(banyan_comm *comm, banyan_status status);
 
-/* Memory of the handle's own for so many bytes, or parts; NULL and a sentence when there is none. */
+/* Memory of the handle's own for that many bytes, or parts; NULL and a sentence when there is none. */
 char *banyan_calls_scratch(banyan_comm *comm, size_t bytes);
 banyan_part *banyan_calls_parts(banyan_comm *comm, size_t count);
 

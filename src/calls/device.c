@@ -181,7 +181,7 @@ static banyan_status get(banyan_comm *comm, int ordinal, banyan_comm_device **ou
 
 /* ---- Calls. */
 
-/* From GPU to GPU; *is_done is 0 where the plan cannot be run so, on all ranks alike. */
+/* From GPU to GPU; *is_done is 0 where the plan cannot be run so, on all ranks. */
 static banyan_status post(banyan_comm *comm, banyan_comm_device *on, const banyan_buffers *buffers,
                           const banyan_call *call, void *stream, int *is_done)
 {

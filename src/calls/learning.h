@@ -17,7 +17,7 @@
 banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, banyan_error *err);
 void banyan_learning_destroy(banyan_learning *learning); /* accepts NULL */
 
-/* A call of so many bytes has ended well. The plan may be gone afterwards. */
+/* A call of that many bytes has ended well. The plan may be gone afterwards. */
 banyan_status banyan_learning_note(banyan_comm *comm, const banyan_call *call, const banyan_group_plan *plan,
                                    size_t bytes, double seconds);
 

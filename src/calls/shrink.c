@@ -46,8 +46,8 @@
 #define LEAVE_TO_PARENT 0.2   /* for another parent, */
 #define LEAVE_TO_OTHERS 0.7   /* and for the others to come; the rest is for what follows */
 #define LEAVE_TO_REACHED 0.55 /* for another to answer after that, if its host takes connections, */
-#define LEAVE_TO_HOSTS 0.05   /* for which there is so much, */
-#define FIRST_HOSTS 16        /* of so many ranks at first, then of twice as many */
+#define LEAVE_TO_HOSTS 0.05   /* for which there is that much, */
+#define FIRST_HOSTS 16        /* of that many ranks at first, then of twice as many */
 
 typedef struct {
     banyan_comm *comm;

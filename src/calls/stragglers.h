@@ -33,7 +33,7 @@ typedef struct {
 
 banyan_stragglers_found banyan_stragglers_find(const banyan_straggler_report *all, int size);
 
-/* How many more calls until the next exchange, after so many in elapsed_s: about as many as the rest of the
+/* How many more calls until the next exchange, after that many in elapsed_s: about as many as the rest of the
  * period has, at least MIN_CALLS, at most four times as many as there were. The same on all ranks, which go
  * by rank 0's report. */
 int banyan_stragglers_pause(int calls, double elapsed_s, double period_s);
@@ -46,7 +46,7 @@ void banyan_stragglers_set_period(banyan_stragglers *stragglers, double period_s
 /* By node of the network as it is known now: where an execution adds what it waited for. NULL: nowhere. */
 double *banyan_stragglers_waits(banyan_comm *comm);
 
-/* A call has ended well after so many seconds; every rank says so of the same calls. */
+/* A call has ended well after that many seconds; every rank says so of the same calls. */
 banyan_status banyan_stragglers_note(banyan_comm *comm, banyan_collective collective, double seconds);
 
 #endif

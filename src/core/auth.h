@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-#define BANYAN_AUTH_BYTES 32 /* of a secret, a nonce and a proof alike */
+#define BANYAN_AUTH_BYTES 32 /* of a secret, a nonce and a proof */
 
 typedef struct {
     unsigned char bytes[BANYAN_AUTH_BYTES];

@@ -18,9 +18,9 @@ typedef struct {
     double target_share;    /* of the bound, which a search promises; */
     double near_share;      /* what it looks for at first, */
     int64_t near_visits;    /* for so long; */
-    int64_t most_visits;    /* and after so many it makes do with less, if need be */
+    int64_t most_visits;    /* and after that many it makes do with less, if need be */
     int64_t column_visits;  /* of them for column generation, */
-    int max_column_workers; /* in networks with at most so many active workers */
+    int max_column_workers; /* in networks with at most that many active workers */
 } banyan_budget;
 
 const banyan_budget *banyan_effort_budget(banyan_effort effort);

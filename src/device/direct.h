@@ -46,7 +46,7 @@ typedef struct {
     banyan_op op;
 } banyan_direct_call;
 
-/* Every rank calls it. *out is NULL after success, on all ranks alike, where some rank has no device or
+/* Every rank calls it. *out is NULL after success, on all ranks, where some rank has no device or
  * cannot reach another's memory. */
 banyan_status banyan_direct_create(const banyan_direct_options *options, banyan_direct **out,
                                    banyan_error *err);

@@ -46,7 +46,7 @@ typedef struct {
     uint32_t prepared;           /* of the call that the reduction is written for */
     uint32_t finished;           /* live calls, at a leader: of the last that was let go */
     int64_t waiting_since_ns;    /* the stream has been seen waiting from then on; 0: it has not, */
-    uint32_t waiting_served;     /* when the leader had served so many */
+    uint32_t waiting_served;     /* when the leader had served that many */
 } banyan_direct_local;
 
 typedef struct {

@@ -10,7 +10,7 @@ typedef struct {
     double host_bytes_per_s; /* to the host, while as many bytes come from there */
 } banyan_device_roofs;
 
-/* With buffers of so many bytes each; takes a fraction of a second. Blocks. */
+/* With buffers of that many bytes each; takes a fraction of a second. Blocks. */
 banyan_status banyan_device_measure_roofs(banyan_device *device, size_t bytes, banyan_device_roofs *out,
                                           banyan_error *err);
 

@@ -33,7 +33,7 @@ typedef struct {
     size_t count; /* elements of a part */
     banyan_datatype type;
     int send_parts, recv_parts; /* of this rank: how many of them lie at send and recv */
-    int slot_parts;             /* room in a slot for so many; the same on all ranks. 1: both share it */
+    int slot_parts;             /* room in a slot for that many; the same on all ranks. 1: both share it */
     const void *what;           /* for `run` */
     int ticket;                 /* that begin has given */
 } banyan_staging_call;

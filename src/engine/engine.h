@@ -27,7 +27,7 @@
 enum {
     BANYAN_ENGINE_STREAMS = 4, /* unless the config says otherwise */
     BANYAN_ENGINE_PROFILE = 3, /* iterations */
-    BANYAN_ENGINE_WINDOW = 5,  /* iterations whose median is held against the plan */
+    BANYAN_ENGINE_WINDOW = 5,  /* iterations whose median is compared with the plan */
     BANYAN_ENGINE_RECENT = 16, /* iterations whose medians are shown */
     BANYAN_ENGINE_MEASURE_MS = 2000,
     BANYAN_ENGINE_NAME = 256 /* the longest name of a gradient, with its NUL */

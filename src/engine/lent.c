@@ -3,7 +3,7 @@
  * on its own, and the other's sum would be lost.
  *
  * Those under way are kept in the order of their addresses. They share nothing, so a new one has only its two
- * neighbours to be held against. */
+ * neighbours to be compared with. */
 #include <stdint.h>
 #include <string.h>
 

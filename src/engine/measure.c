@@ -18,7 +18,7 @@ enum { LEAST_BYTES = 64, MOST_RUNS = 9, LEAST_RUNS = 2 };
 
 #define MOST_BYTES ((size_t)256 << 20) /* in memory at a time for this */
 #define SHARE_ALONE 0.6                /* of the time; the rest is for several at a time */
-#define STILL_GROWING 1.03             /* one more stream is looked at while the last one gave so much */
+#define STILL_GROWING 1.03             /* one more stream is looked at while the last one gave that much */
 
 typedef struct {
     banyan_train *train;
@@ -73,7 +73,7 @@ static banyan_status make_room(measurement *m, size_t bytes, int streams, banyan
     return BANYAN_SUCCESS;
 }
 
-/* So many all-reduces of this size at a time, until all are done. */
+/* That many all-reduces of this size at a time, until all are done. */
 static banyan_status run_once(measurement *m, size_t bytes, int streams, double *seconds, banyan_error *err)
 {
     banyan_request *requests[BANYAN_MOST_STREAMS] = {NULL};

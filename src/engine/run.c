@@ -80,7 +80,7 @@ static int is_settled(const banyan_train *train)
            train->iterations > train->planned_at + (uint64_t)train->observed.window;
 }
 
-/* All ranks decide alike: they count the same iterations, and the votes came to the same. */
+/* All ranks decide the same: they count the same iterations, and the votes came to the same. */
 static void end_iteration(banyan_train *train)
 {
     int is_profiled = !train->plan_number && train->iterations > (uint64_t)train->config.profile_iterations;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/average.h: the last step of AVG, alike for the executor and the reference. */
+/* execute/average.h: the last step of AVG, the same for the executor and the reference. */
 #ifndef BANYAN_EXECUTE_AVERAGE_H
 #define BANYAN_EXECUTE_AVERAGE_H
 

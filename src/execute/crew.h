@@ -11,10 +11,10 @@ banyan_status banyan_crew_create(const banyan_program *program, banyan_board *bo
                                  banyan_error *err);
 void banyan_crew_destroy(banyan_crew *crew); /* accepts NULL */
 
-/* The run at hand, as banyan_runner_run. It divides, too. */
+/* The current run, as banyan_runner_run. It divides, too. */
 banyan_status banyan_crew_run(banyan_crew *crew, banyan_runner *runner, banyan_error *err);
 
-/* The run at hand goes over streams: whoever waits for us at the board is to know. */
+/* The current run goes over streams: whoever waits for us at the board is to know. */
 void banyan_crew_announce(const banyan_runner *runner);
 
 #endif

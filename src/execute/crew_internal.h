@@ -20,7 +20,7 @@ struct banyan_crew {
     size_t *piece_begin; /* by piece, for bound_count elements; one more at the end */
     size_t bound_count;
     int is_bound;
-    /* of the run at hand */
+    /* of the current run */
     banyan_runner *runner;
     int64_t deadline_ns; /* 0: not worked out yet */
     int stranger;        /* the place of a rank that means another call, or -1 */
@@ -56,7 +56,7 @@ void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter,
 banyan_status banyan_crew_wait_for(banyan_crew *crew, int place, const _Atomic uint64_t *counter,
                                    uint64_t value, banyan_error *err);
 
-/* crew_add.c: pieces are where they are for so many elements. */
+/* crew_add.c: pieces are where they are for that many elements. */
 void banyan_crew_bind(banyan_crew *crew, size_t count);
 /* Elements begin..end-1 of the user's vector into a slot, or out of one. */
 void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char *into);

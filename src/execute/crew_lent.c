@@ -7,7 +7,8 @@
  * rank: no line of the cache changes hands but for what the program itself does with its vectors. There are
  * two waits, however long they are.
  *
- * All must decide alike, so only what is in the slots counts. Memory that a rank lends for the first time is
+ * All must decide the same, so only what is in the slots counts. Memory that a rank lends for the first
+ * time is
  * marked there: then everybody tries to map it and says whether it could, in one more round. If one could
  * not, it is not lent again.
  *

@@ -14,7 +14,7 @@ typedef struct {
     size_t count, element_bytes;
     banyan_kernel kernel;
     char **memory; /* by node */
-    char *store;   /* what the round at hand has read */
+    char *store;   /* what the current round has read */
     size_t store_bytes;
 } interpreter;
 

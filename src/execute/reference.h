@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/reference.h: the meaning of a schedule, done one step after the other.
- * Every executor must leave the very same bits: this is what they are held against. */
+ * Every executor must leave the very same bits: this is what they are compared with. */
 #ifndef BANYAN_EXECUTE_REFERENCE_H
 #define BANYAN_EXECUTE_REFERENCE_H
 

@@ -38,7 +38,7 @@ struct banyan_runner {
     run_flow *flows;        /* by stream of the program */
     size_t bound_count;     /* the count that progress is laid out for */
     int is_bound;
-    /* of the run at hand */
+    /* of the current run */
     const banyan_run_request *request;
     banyan_part whole; /* the vector's only part, where the request names one buffer */
     banyan_vector vector;

@@ -25,7 +25,7 @@ typedef struct {
     int *rank_of;    /* by node */
     int *cells;      /* by rank, then piece: the name that it holds */
     sum_list *lists; /* by piece */
-    int *read;       /* what the round at hand has read */
+    int *read;       /* what the current round has read */
 } names;
 
 /* The name of a + b; -1: no memory. */
@@ -169,7 +169,7 @@ static banyan_sums *emit_all(const names *n)
 
         sums->first[piece] = piece * each;
         emit(&e, n->cells[piece]);
-        if (e.count != each) /* not what a proven all-reduce comes to */
+        if (e.count != each) /* not what a proven all-reduce has */
             sums->place_count = -1;
         else if (sums->place_count >= 0 && e.most > sums->place_count)
             sums->place_count = e.most;

@@ -42,7 +42,7 @@ typedef struct {
     void *context;
     void (*fail)(void *context, banyan_status status, const char *sentence); /* the group is over */
     void (*data)(void *context, const banyan_hello *hello, int socket);      /* takes the socket */
-    void (*left)(void *context, int rank, uint64_t calls); /* a rank has gone after so many calls */
+    void (*left)(void *context, int rank, uint64_t calls); /* a rank has gone after that many calls */
     void (*want)(void *context, int rank, const unsigned char *body, size_t bytes);
     void (*plan)(void *context, const unsigned char *body, size_t bytes);
     void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */

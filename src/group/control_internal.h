@@ -32,7 +32,7 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL,
 #define MOST_ORPHANS 16 /* at a time */
 #define FAREWELL_NS 2000000000
 
-/* A rank that was not heard of for so many heartbeats is silent. The root hears of ranks far down through
+/* A rank that was not heard of for that many heartbeats is silent. The root hears of ranks far down through
  * others, one of which may be silent itself until it is passed by: it allows them twice as many. */
 #define SILENT_BEATS 3
 

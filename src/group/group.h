@@ -71,7 +71,7 @@ banyan_status banyan_group_enter(banyan_group *group, int rank, banyan_endpoint 
 const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size);
 int banyan_call_is_same(const banyan_call *a, const banyan_call *b);
 
-/* Elements of the vector that the call of so many ranks works on. */
+/* Elements of the vector that the call of that many ranks works on. */
 size_t banyan_call_whole(const banyan_call *call, int size);
 
 /* The member is done with the entry. */

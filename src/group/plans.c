@@ -16,9 +16,9 @@
 #include "group/plausible.h"
 #include "planner/wisdom.h"
 
-#define GUESS_BYTES ((size_t)64 << 10) /* shorter calls depend on latencies, which are alike everywhere */
+#define GUESS_BYTES ((size_t)64 << 10) /* shorter calls depend on latencies, which are the same everywhere */
 #define GUESS_RANKS 64                 /* above, trying candidates on several networks takes too long */
-#define SAFER 1.02                     /* so much less behind, at worst, a safer plan must be */
+#define SAFER 1.02                     /* that much less behind, at worst, a safer plan must be */
 
 size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes)
 {

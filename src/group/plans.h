@@ -32,8 +32,8 @@ struct banyan_group_plan {
     banyan_pacing **pacings; /* group/pacing.h; NULL: not needed yet */
 };
 
-/* The plan for a vector of so many bytes of elements of a type, from the list or made, proven and put there.
- * It serves all types unless wisdom tells them apart. */
+/* The plan for a vector of that many bytes of elements of a type, from the list or made, proven and put
+ * there. It serves all types unless wisdom tells them apart. */
 banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setup *setup,
                                     banyan_collective collective, int root, size_t bytes,
                                     banyan_datatype type, banyan_group_plan **out, banyan_error *err);
@@ -43,7 +43,7 @@ banyan_problem banyan_group_problem(const banyan_setup *setup, banyan_collective
                                     size_t bytes);
 int banyan_group_is_usable(const void *context, const banyan_schedule *schedule);
 
-/* What plan serves so many bytes: the bytes it is chosen for; the plan itself, or NULL. */
+/* What plan serves that many bytes: the bytes it is chosen for; the plan itself, or NULL. */
 size_t banyan_group_plan_class(const banyan_setup *setup, banyan_collective collective, size_t bytes);
 banyan_group_plan *banyan_group_plan_find(banyan_group_plan *plans, banyan_collective collective, int root,
                                           size_t size_class, banyan_datatype type);
@@ -54,13 +54,13 @@ banyan_status banyan_group_plan_adopt(banyan_group_plan **plans, const banyan_se
                                       banyan_collective collective, int root, size_t size_class, int type,
                                       int is_paced, banyan_schedule *schedule, banyan_group_plan **out,
                                       banyan_error *err);
-/* The plan's like on another network of the same workers, in no list. *gain: so much longer, of the new one's
- * time, the old one would take there. */
+/* The plan's like on another network of the same workers, in no list. *gain: that much longer, of the new
+ * one's time, the old one would take there. */
 banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
                                      const banyan_group_plan *old, banyan_group_plan **out, double *gain,
                                      banyan_error *err);
 
-/* How long the plan takes for so many bytes on this network of the same workers. */
+/* How long the plan takes for that many bytes on this network of the same workers. */
 banyan_status banyan_group_plan_predict(const banyan_setup *setup, const banyan_topology *topology,
                                         const banyan_group_plan *plan, size_t bytes, double *seconds,
                                         banyan_error *err);

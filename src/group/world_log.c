@@ -7,7 +7,7 @@
 #include "core/alloc.h"
 #include "group/world_internal.h"
 
-/* How bytes come from each peer; ranks that are reached alike stand together. */
+/* How bytes come from each peer; ranks that are reached in the same way stand together. */
 static void log_peers(const banyan_world *world, const banyan_setup *setup)
 {
     const banyan_transport *transport = world->endpoint->transport;

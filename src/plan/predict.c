@@ -16,7 +16,7 @@
 #include "simulate/simulate.h"
 #include "verify/verify.h"
 
-/* What the models read alike. */
+/* What the models all read. */
 typedef struct {
     const banyan_schedule *schedule;
     const banyan_topology *topology;

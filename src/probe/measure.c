@@ -7,7 +7,7 @@
  *
  * A sender does not know how fast the way is, so it sends for a while and then says that this was all.
  * What counts is what arrives in the middle of this time, while all other flows are under way, too.
- * Receivers acknowledge blocks with a byte, and only so much is under way at a time: a switch that has to
+ * Receivers acknowledge blocks with a byte, and only that much is under way at a time: a switch that has to
  * throw packets away would make flows stall. */
 #include "probe/measure.h"
 
@@ -51,7 +51,7 @@ typedef struct {
     size_t in_block;
     int is_last; /* the block under way */
     int64_t first_ns, end_ns;
-    int64_t mark_ns[MARKS]; /* when so much had come: */
+    int64_t mark_ns[MARKS]; /* when that much had come: */
     uint64_t mark_bytes[MARKS];
     int marks;
 } receiving;
@@ -270,7 +270,7 @@ static banyan_status move_all(banyan_probe_gauge *gauge, const traffic *t, const
     return status;
 }
 
-/* The most flows that end in one rank: so many numbers each rank tells. */
+/* The most flows that end in one rank: that many numbers each rank tells. */
 static int most_into_one(const banyan_probe_flow *flows, int count, int size, int *places)
 {
     int most = 1;

@@ -10,7 +10,7 @@
  * All groupings are tried where hosts are few; else a search begins at blocks of hosts in their order, at
  * hosts dealt in turn, and at a clustering (average linkage), and moves one host at a time or joins two
  * racks. An explanation is only a suspicion: rounds across and within these racks decide (rounds.c). What one
- * switch and a busy machine can do alike is no trunk.
+ * switch and a busy machine can do as well is no trunk.
  * Cost: loads * hosts * racks for a sweep of the search, of which there are a few. */
 #include <math.h>
 #include <string.h>

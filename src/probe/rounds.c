@@ -17,7 +17,7 @@
 #include "core/random.h"
 #include "probe/findings.h"
 
-#define EVERY_SHIFT 6 /* up to so many hosts, all shifts */
+#define EVERY_SHIFT 6 /* up to that many hosts, all shifts */
 #define SHIFTS 5      /* above, up to POWERS_FROM hosts */
 #define POWERS_FROM 9
 #define RANDOM_ORDERS 3
@@ -43,7 +43,7 @@ static int count_shifts(int hosts)
     return count_powers(hosts) + 1 + RANDOM_ORDERS;
 }
 
-/* So many hosts send at once, each to two others. */
+/* That many hosts send at once, each to two others. */
 static int fan_senders(int hosts)
 {
     return hosts / 3;

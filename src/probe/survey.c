@@ -29,7 +29,7 @@
 #define ROUND_BYTES 8e6     /* of all hosts together, */
 #define MIN_FLOW_BYTES 8e5  /* but of a flow not less than this, */
 #define MAX_FLOW_BYTES 2e6  /* and not more */
-#define SLOW_FLOW_BYTES 1e5 /* so much at least of the slowest */
+#define SLOW_FLOW_BYTES 1e5 /* that much at least of the slowest */
 #define QUEUE_S 0.0005      /* what may wait in the queues of a switch */
 #define MIN_UNDER_WAY 65536.0
 #define MAX_UNDER_WAY 8388608.0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network: where each link runs, and how it looks in the state at hand. Links keep to the right of their way,
+// The network: where each link runs, and how it looks in the current state. Links keep to the right of their way,
 // so that the two directions of a cable are seen apart.
 
 const font = network.layout.font;
@@ -55,7 +55,7 @@ function layerCourse(from, to, a, b) {
     return bow({ x: a.x, y: from.y + edge }, { x: b.x, y: to.y + edge }, side, 2 * reach + (a.x < b.x ? 0 : 2 * aside));
   }
   const edge = (node, other) => node.row < other.row ? -node.h / 2 : 0;
-  // Heads of many arrows side by side stand at unlike heights.
+  // Heads of many arrows side by side stand at different heights.
   const where = from.row && to.row && links.length > 100 ? 0.4 + 0.05 * ((from.id * 3 + to.id * 5) % 9) : 0.58;
   return straight({ x: a.x, y: a.y + edge(from, to) }, { x: b.x, y: b.y + edge(to, from) }, where);
 }
@@ -151,7 +151,7 @@ function bands() {
     draw('path', { class: 'band', d: network.layout.kind === 'circle' ? straight(nodes[src], nodes[dst]).d : course[id].d, 'stroke-width': 14 * rate / fastest * crowd * font / 13 }));
 }
 
-// Speeds stand on the cables where there is room: one label for all alike between two boxes.
+// Speeds stand on the cables where there is room: one label for equal ones between two boxes.
 function cableNames() {
   if (network.layout.kind !== 'layers')
     return [];

@@ -294,7 +294,7 @@ static void table5(banyan_reproduction *r, const work *w)
     }
 }
 
-/* Seconds until both of two all-reduces of so many bytes are done that start together. */
+/* Seconds until both of two all-reduces of that many bytes are done that start together. */
 static banyan_status play_two(const banyan_cost *cost, size_t bytes, double *seconds, banyan_error *err)
 {
     static const char *const names[] = {"a", "b"};

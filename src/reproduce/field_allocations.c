@@ -6,7 +6,7 @@
  * Rabenseifner's algorithm, where rank r meets r xor 2^s in step s, and in its own, where the partner is
  * (1 - (-2)^(s+1)) / 3 ranks away, up for even ranks and down for odd ones; step s moves 1/2^(s+1) of the
  * vector, to and fro. So it is counted in github.com/HLC-Lab/pico, and here, for powers of two. Its
- * allocations are those of LUMI and Leonardo, which are not at hand; these here are of the same shape: 24
+ * allocations are those of LUMI and Leonardo, which are not available; these here are of the same shape: 24
  * groups of 124 nodes (LUMI-G), of which other jobs hold runs of nodes, and the job gets the next free ones
  * from some node on, in their order. Jobs that fit into one group send nothing and are left out.
  *

@@ -31,7 +31,7 @@ extern const int hierarchical_row_count; /* all but Rabenseifner's two, of which
 /* Where a shape stands in a list, from 1; 0: nowhere. */
 int hierarchical_find_place(const banyan_ranked_layers *list, int count, const char *wanted);
 
-/* Seconds of a layer of p ranks that reduces so many bytes, from its bus bandwidth. */
+/* Seconds of a layer of p ranks that reduces that many bytes, from its bus bandwidth. */
 double hierarchical_bus_s(int p, double bytes, double bus_mb_per_s);
 
 /* Fig. 5, the Rabenseifner rows of Table II, and a fit that has not seen which shapes won. */

@@ -12,7 +12,7 @@
 
 enum { PAYLOADS = 3, TORI = 4, CONTENDERS = 3 };
 
-/* One all-reduce of 1 MiB on the network, in packets of so many bytes, or (0) as messages. */
+/* One all-reduce of 1 MiB on the network, in packets of that many bytes, or (0) as messages. */
 static banyan_status run(const char *network, int rival, int packet_bytes, double *cycles,
                          banyan_flit_report **report, banyan_error *err)
 {

@@ -50,7 +50,7 @@ typedef enum {
 } banyan_figure_kind;
 
 typedef enum {
-    BANYAN_OURS,   /* what we computed: held against the committed results */
+    BANYAN_OURS,   /* what we computed: compared with the committed results */
     BANYAN_PAPERS, /* the paper's own number */
     BANYAN_OTHERS, /* another source: the authors' program, a bound */
 } banyan_origin;
@@ -114,7 +114,7 @@ banyan_status banyan_reproduction_write(const banyan_reproduction *reproduction,
                                         banyan_error *err);
 
 typedef struct {
-    int held;   /* values of ours that were held against committed ones */
+    int held;   /* values of ours that were compared with committed ones */
     int missed; /* of those, outside the tolerance or not there any more */
     char *text; /* a line a miss, and a line a paper without committed results; the caller frees it */
 } banyan_reproduce_verdict;

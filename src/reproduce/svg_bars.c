@@ -40,15 +40,15 @@ static const char *series_name(const picture *p, int i)
     return p->figure->points[p->series.first[i]].series;
 }
 
-/* Numbers what is alike alike, in the order of first mention. */
-static int number_alike(const picture *p, int (*alike)(const char *a, const char *b), int *out)
+/* Equal names get equal numbers, in the order of first mention. */
+static int number_equal(const picture *p, int (*is_equal)(const char *a, const char *b), int *out)
 {
     int count = 0;
 
     for (int i = 0; i < p->series.count; i++) {
         out[i] = -1;
         for (int k = 0; k < i && out[i] < 0; k++)
-            if (alike(series_name(p, i), series_name(p, k)))
+            if (is_equal(series_name(p, i), series_name(p, k)))
                 out[i] = out[k];
         if (out[i] < 0)
             out[i] = count++;
@@ -141,8 +141,8 @@ banyan_status picture_add_bars(picture *p, banyan_error *err)
     if (s.pile && s.part && s.height) {
         int is_stacked = p->figure->head.kind == BANYAN_FIGURE_STACKS;
 
-        s.pile_count = number_alike(p, is_stacked ? same_pile : never, s.pile);
-        number_alike(p, same_part, s.part);
+        s.pile_count = number_equal(p, is_stacked ? same_pile : never, s.pile);
+        number_equal(p, same_part, s.part);
         for (int k = 0; k < p->labels.count; k++)
             add_group(p, &s, k);
         add_legend(p, &s);

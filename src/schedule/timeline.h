@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule/timeline.h: when each transfer began and ended, simulated or measured alike. */
+/* schedule/timeline.h: when each transfer began and ended, simulated or measured. */
 #ifndef BANYAN_SCHEDULE_TIMELINE_H
 #define BANYAN_SCHEDULE_TIMELINE_H
 

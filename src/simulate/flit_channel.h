@@ -25,7 +25,7 @@ typedef struct {
     int64_t due;
     int32_t packet, count;
     int32_t flits; /* of the whole packet; 0: the head has gone before */
-    int32_t hop;   /* of the router that it comes to, among the fabric's */
+    int32_t hop;   /* of the router that it reaches, among the fabric's */
     /* That hop: who sends has it in its cache, who receives would have to wait for it. */
     uint32_t lanes;
     int16_t output;

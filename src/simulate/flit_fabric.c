@@ -134,7 +134,7 @@ static void join_link(flit_fabric *f, int link)
         dst->lanes[input << f->lane_shift | v].back = &src->output_lanes[output << f->lane_shift | v].credits;
 }
 
-/* How long a node may run by itself: what it sends comes to others after that, flits two cycles and a link's
+/* How long a node may run by itself: what it sends reaches others after that, flits two cycles and a link's
  * latency later, credits one and what counting takes. */
 static int find_window(const flit_fabric *f)
 {

@@ -131,7 +131,7 @@ typedef struct {
     int leaves_lane;    /* messages leave the last lane of each class to other traffic */
     int router_count;
     flit_router *routers;
-    int *link_output, *link_input; /* by link: of the router it leaves, of the one it comes to */
+    int *link_output, *link_input; /* by link: of the router it leaves, of the one it reaches */
     int path_count;
     int *path_first; /* hops of path p: hops[path_first[p] .. path_first[p + 1]) */
     flit_hop *hops;

@@ -31,7 +31,7 @@ static inline flit_entry pop_entry(flit_lane *lane)
     return entry;
 }
 
-/* The packet comes to the front of its lane and asks for an output lane. */
+/* The packet reaches the front of its lane and asks for an output lane. */
 FLIT_INLINE void begin_packet(flit_router *r, int id, flit_entry entry, int64_t now, flit_shape shape)
 {
     flit_lane *lane = &r->lanes[id];

@@ -126,14 +126,14 @@ FLIT_INLINE void flit_lane_feed(flit_router *r, int output, int v, flit_shape sh
         flit_want_add(r, holder, output, shape);
 }
 
-/* A flit comes to an input in a cycle of the window. */
+/* A flit reaches an input in a cycle of the window. */
 FLIT_INLINE void flit_expect_in(flit_fabric *f, int input, uint64_t cycle, int input_words)
 {
     f->arrivals[cycle * (uint64_t)input_words + (uint64_t)flit_word_of(input, input_words)] |=
         UINT64_C(1) << (input & 63);
 }
 
-/* A flit comes to an input. What comes after the window is noted right behind it, where nobody looks:
+/* A flit reaches an input. What comes after the window is noted right behind it, where nobody looks:
  * anything but a branch, which would be taken at random. */
 FLIT_INLINE void flit_expect(flit_fabric *f, int input, int64_t due, int input_words)
 {

@@ -312,7 +312,7 @@ static void draw(tree *t, int group)
         draw_children(t, group, count);
 }
 
-/* The cable that joins every two workers of every host; NULL where some are not joined, or not alike. */
+/* The cable that joins every two workers of every host; NULL where some are not joined, or not equal. */
 static const banyan_cable *find_local(const banyan_cables *cables, const int *host_size)
 {
     const banyan_topology *topology = cables->topology;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology/import_topograph.c: the JSON that NVIDIA Topograph's graph engine writes (1.0 and later), for
- * clouds and clusters alike.
+ * clouds and clusters.
  *
  *     {"instances": [{"id": "n1", "network_layers": ["leaf1", "spine1"],      spine1
  *                     "labels": {"accelerator.topograph.run/domain": "d1"}},  /    \

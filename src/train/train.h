@@ -9,8 +9,8 @@
  *                                      '-exposed---'
  *
  * A policy cuts the tensors, in the order in which they become ready, into groups; a group is one all-reduce.
- * One evaluator judges all policies alike, so that their figures can be compared. Everything here is plain
- * data: whoever runs a grouping for real needs no more than banyan_grouping. */
+ * One evaluator judges all policies in the same way, so that their figures can be compared. Everything here
+ * is plain data: whoever runs a grouping for real needs no more than banyan_grouping. */
 #ifndef BANYAN_TRAIN_H
 #define BANYAN_TRAIN_H
 
@@ -119,7 +119,7 @@ typedef struct {
 typedef struct {
     int first_part, part_count;
     size_t bytes;
-    int level;             /* starts once at most this many earlier groups are in flight */
+    int level;             /* starts once at most that many earlier groups are in flight */
     double release_s;      /* it waits for this moment, and for its last tensor */
     int stream;            /* 0..streams-1: which of them it takes */
     double start_s, end_s; /* since backward began */

@@ -22,7 +22,7 @@ void banyan_bell_ring(banyan_bell *bell);
  * with a deadline of 0 it only looks. */
 int banyan_bell_wait(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns);
 
-/* The same with so many looks before the sleep: more where every member has a core of its own, none where
+/* The same with that many looks before the sleep: more where every member has a core of its own, none where
  * they crowd. */
 int banyan_bell_wait_spinning(banyan_bell *bell, uint32_t *heard, int64_t deadline_ns, int spins);
 

@@ -62,7 +62,7 @@ typedef struct {
     int place, count;
     int members[BANYAN_BOARD_MOST_MEMBERS]; /* by place */
     banyan_seat *seats[BANYAN_BOARD_MOST_MEMBERS];
-    uint64_t filled; /* slots, by each member alike */
+    uint64_t filled; /* slots, by each member */
     uint64_t taken;  /* up to here the others' slots are done with */
     uint64_t calls;  /* with or without the board */
     int spins;       /* looks before a wait sleeps */

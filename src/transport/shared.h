@@ -20,7 +20,7 @@ typedef struct {
     uint64_t device, inode;
 } banyan_shared_memory;
 
-/* Zeroed, and begins with a page. SYSTEM_ERROR: the machine has not so much, or no descriptor. */
+/* Zeroed, and begins with a page. SYSTEM_ERROR: the machine has not that much, or no descriptor. */
 banyan_status banyan_shared_memory_alloc(size_t bytes, void **out, banyan_error *err);
 
 /* INVALID_ARGUMENT: it is not what alloc gave. NULL is fine. What others have mapped of it stays mapped, but

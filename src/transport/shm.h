@@ -27,7 +27,8 @@ typedef struct {
     banyan_shm_way way;
 } banyan_shm_meeting;
 
-/* So many pieces of shared memory (transport/shared.h), of those that live at a time, can be read in place by
+/* That many pieces of shared memory (transport/shared.h), of those that live at a time, can be read in
+ * place by
  * the members of the host; what is offered from them is never copied on the way. Further ones are treated as
  * any other memory. */
 #define BANYAN_SHM_MAX_REGIONS 64

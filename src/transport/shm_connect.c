@@ -79,7 +79,7 @@ static uint32_t chunk_count(const shm_segment *segment, int way, int peer)
     return atomic_load_explicit(&banyan_shm_lane(segment, way, peer)->chunk_count, memory_order_acquire);
 }
 
-/* Where the slots begin in a chunk of so many outgoing halves. */
+/* Where the slots begin in a chunk of that many outgoing halves. */
 static size_t slots_offset(uint32_t count)
 {
     return (count * sizeof(shm_outgoing) + SHM_PAGE - 1) / SHM_PAGE * SHM_PAGE;

@@ -48,7 +48,7 @@ typedef struct {
 typedef struct {
     alignas(SHM_CACHE_LINE) _Atomic uint32_t filled; /* entries ever */
     _Atomic uint32_t is_withdrawn;
-    _Atomic uint64_t wanted; /* bytes ever: the sender waits until so many are consumed; 0: for nothing */
+    _Atomic uint64_t wanted; /* bytes ever: the sender waits until that many are consumed; 0: for nothing */
     shm_entry entries[SHM_ENTRIES];
 } shm_outgoing;
 

@@ -50,7 +50,7 @@ int banyan_shm_segment_is_held(const shm_segment *segment);
 
 shm_lane *banyan_shm_lane(const shm_segment *segment, int way, int peer);
 
-/* Adds a chunk of so many halves to the own segment, zeroed but not yet published: see publish. */
+/* Adds a chunk of that many halves to the own segment, zeroed but not yet published: see publish. */
 banyan_status banyan_shm_chunk_add(shm_segment *own, int way, int peer, uint32_t count, shm_mapping *out,
                                    banyan_error *err);
 void banyan_shm_chunk_publish(shm_segment *own, int way, int peer);

@@ -77,7 +77,7 @@ banyan_status banyan_socket_connected(int socket, const banyan_address *to, bany
  * leaves the kernel to size the buffers, which fills most links better than any fixed size. */
 void banyan_socket_tune(int socket, size_t buffer_bytes);
 
-/* From now on the kernel sends at most so many bytes a second, evenly (it needs no queueing discipline for
+/* From now on the kernel sends at most that many bytes a second, evenly (it needs no queueing discipline for
  * that); 0: as many as congestion control allows. */
 void banyan_socket_pace(int socket, double bytes_per_s);
 

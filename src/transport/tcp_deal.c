@@ -22,7 +22,7 @@
 #define LITTLE_BYTES 8192  /* may be there already: acknowledgements wait for company */
 #define SMOOTH 0.15        /* a rate's part in the mean */
 #define RAISE 1.05         /* the rate of a link that ran dry */
-#define ALIKE 0.7          /* of the fastest: as fast */
+#define AS_FAST 0.7        /* of the fastest: as fast */
 #define LEAST (1.0 / 64)   /* of it: every link must be tried now and then */
 
 /* Bytes of it that its peer has not acknowledged. */
@@ -65,7 +65,7 @@ static void find_rates(banyan_tcp_peer *peer, double seconds)
     for (int i = 0; i < peer->link_count && fastest > 0; i++) {
         double share = peer->links[i].rate / fastest;
 
-        peer->links[i].weight = share > ALIKE ? 1 : share > LEAST ? share : LEAST;
+        peer->links[i].weight = share > AS_FAST ? 1 : share > LEAST ? share : LEAST;
     }
 }
 

@@ -88,7 +88,7 @@ static void finish_frame(banyan_tcp_link *link, const banyan_tcp_frame *frame)
         banyan_tcp_retire(link->peer->out[frame->stream], link->peer->link_count);
 }
 
-/* So much of the frame has gone to the kernel: what of it is body is sent. */
+/* That much of the frame has gone to the kernel: what of it is body is sent. */
 static void note_written(banyan_tcp_link *link, banyan_tcp_frame *frame, size_t count)
 {
     size_t before = frame->done > BANYAN_TCP_HEADER ? frame->done - BANYAN_TCP_HEADER : 0, after;

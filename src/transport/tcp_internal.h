@@ -108,8 +108,8 @@ typedef struct {
     /* What dealing goes by, where there are several links (tcp_deal.c). */
     double weight, turn;
     uint64_t sent_bytes;   /* that the kernel ever took, heads and all, */
-    uint64_t waiting;      /* of which so many were not acknowledged at the last look, */
-    uint64_t seen_through; /* and so many were when the interval began */
+    uint64_t waiting;      /* of which that many were not acknowledged at the last look, */
+    uint64_t seen_through; /* and that many were when the interval began */
     int is_busy;           /* at every look since then */
     double rate;           /* bytes a second; 0: not known */
 } banyan_tcp_link;

@@ -12,7 +12,7 @@ static uint64_t find_stripe(const banyan_tcp_out *out, int link, uint64_t from)
     return BANYAN_TCP_NOWHERE;
 }
 
-/* The link's next byte after so many, which do not lead beyond a stripe. */
+/* The link's next byte after that many, which do not lead beyond a stripe. */
 uint64_t banyan_tcp_after(const banyan_tcp_out *out, int link, uint64_t offset, uint64_t bytes)
 {
     offset += bytes;
@@ -179,7 +179,7 @@ static banyan_tcp_stripe *stripe_at(const banyan_tcp_in *in, uint64_t at)
     return &in->stripes[at / BANYAN_TCP_STRIPE_BYTES % in->stripe_count];
 }
 
-/* With one link bytes come in order. With several each stripe does, whose link has said so much of it
+/* With one link bytes come in order. With several each stripe does, whose link has said that much of it
  * already: one that came over two would be taken for complete as far as the faster has come. */
 int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes)
 {

@@ -117,7 +117,7 @@ struct banyan_transport {
      * always. */
     int (*reaches)(const banyan_endpoint *endpoint, int peer);
 
-    /* From now on at most so many bytes a second leave for the peer; 0: as many as will. */
+    /* From now on at most that many bytes a second leave for the peer; 0: as many as will. */
     void (*pace)(banyan_endpoint *endpoint, int peer, double bytes_per_s);
 
     /* How bytes from that peer come, in a few words for the log. Returns the buffer. */

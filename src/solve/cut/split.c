@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/split.c: out-trees with root weights r fit into capacities x just when into every set S of nodes
- * as much can enter as is summed outside (Edmonds 1973, Frank 1978); in-trees alike with what can leave S:
+ * as much can enter as is summed outside (Edmonds 1973, Frank 1978); in-trees too, with what can leave S:
  *
  *     maximise    sum of r
  *     subject to  r(outside S) <= x(into S)  and  r(outside S) <= (c - x)(out of S)  for all S

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/oracle/branch_and_bound.c: branch and bound. An idle node is in the tree or it is not, and to say so
  * for one makes two smaller questions: with it as if it were active, and without it. A dual ascent bounds
- * either; what comes to no less than the best tree so far is done with. Most idle nodes need no question:
+ * either; what costs no less than the best tree so far is done with. Most idle nodes need no question:
  * what is left of the arcs' costs says how much more expensive trees over them are. */
 #include "solve/oracle/branch_and_bound.h"
 
@@ -266,7 +266,7 @@ static void cut_idle_ends(banyan_branch_and_bound *e)
         }
 }
 
-/* A tree at hand may be cheaper than what is known: if no node is open, it is the cheapest there is. */
+/* A known tree may be cheaper than what is known: if no node is open, it is the cheapest there is. */
 static void find_tree(banyan_branch_and_bound *e, const unsigned char *state)
 {
     int64_t sum = 0;

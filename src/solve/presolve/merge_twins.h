@@ -13,7 +13,7 @@ typedef struct {
     double *share; /* and its part of that one's width */
 } banyan_twins;
 
-/* Twins are not active, add or copy alike, and have arcs to and from the same nodes, wide in the same
+/* Twins are not active, add or copy both, and have arcs to and from the same nodes, wide in the same
  * proportion; with prices (or NULL: none) also at the same ones. Whatever trees do with the one node, its
  * twins can do in the proportion of their widths, and no tree needs two of them: the best packing stays what
  * it was. */

@@ -100,7 +100,7 @@ void banyan_branch_moves_give_tree(banyan_branch_mover *grafter, int tree, banya
 /* Trees towards their roots, or away from them, are looked at now. */
 void banyan_branch_moves_face(banyan_branch_mover *grafter, int towards);
 
-/* The tree is at hand now. */
+/* The tree is the current one now. */
 void banyan_branch_moves_take_up(banyan_branch_mover *grafter, int tree);
 
 /* v hangs on the arc's upper end in the current tree, or no longer hangs on anything. */

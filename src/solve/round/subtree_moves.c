@@ -155,7 +155,7 @@ static int make_room(hanger *h, size_t cell, int length)
     return 1;
 }
 
-/* The tree is at hand now. */
+/* The tree is the current one now. */
 static void take_up(hanger *h, int tree)
 {
     double weight = h->problem->weight ? h->problem->weight[tree] : 1;
@@ -302,7 +302,7 @@ static double price_of(const hanger *h, size_t cell)
     return sum;
 }
 
-/* A child w of v, with all that hangs below v, comes to hang elsewhere, and v on it. The edge above v is out
+/* A child w of v, with all that hangs below v, is hung elsewhere, and v on it. The edge above v is out
  * already. */
 static int try_child(hanger *h, int tree, int v, int w, int most)
 {
@@ -474,7 +474,7 @@ static int find_highest(hanger *h, int tree)
     return highest;
 }
 
-/* The node comes to hang as near to the root as arcs have room. */
+/* The node is hung as near to the root as arcs have room. */
 static int raise(hanger *h, int tree, int v, int highest)
 {
     size_t cell = cell_of(h, tree, v);

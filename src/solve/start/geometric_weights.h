@@ -39,14 +39,14 @@ double banyan_geometric_weights_left(const banyan_geometric_weights *fit, int th
  * the end, less if it is used up just so. Below 0: it has no room for the tree. */
 double banyan_geometric_weights_cost(const banyan_geometric_weights *fit, int thing);
 
-/* The tree takes that much of the thing, or gives it back (below 0); and the next one is at hand. */
+/* The tree takes that much of the thing, or gives it back (below 0); and the next one is current. */
 void banyan_geometric_weights_take(banyan_geometric_weights *fit, int thing, double weight);
 void banyan_geometric_weights_next(banyan_geometric_weights *fit);
 
 /* From now on it has another price; a tree costs what it did. */
 void banyan_geometric_weights_reprice(banyan_geometric_weights *fit, int thing, double price);
 
-/* The tree at hand is too heavy: it and all later ones weigh no more than this, and still as much together if
+/* The current tree is too heavy: it and all later ones weigh no more than this, and still as much together if
  * they can. */
 void banyan_geometric_weights_lower(banyan_geometric_weights *fit, double most);
 

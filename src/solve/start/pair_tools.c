@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/start/pair_tools.c: pairs of trees are grown, measured and handed over alike, however they are
+/* solve/start/pair_tools.c: pairs of trees are grown, measured and handed over the same way, however they are
  * chosen. */
 #include "solve/start/pair_tools.h"
 

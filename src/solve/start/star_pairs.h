@@ -12,7 +12,7 @@ typedef struct {
     banyan_graph *rest;    /* what is left of the arcs; the link of each is its number in the graph */
 } banyan_star_pairs;
 
-/* The heaviest star first, and at most so many; no star: all is empty. */
+/* The heaviest star first, and at most that many; no star: all is empty. */
 banyan_status banyan_star_pairs_find(const banyan_graph *graph, int limit, banyan_star_pairs *out,
                                      banyan_error *err);
 void banyan_star_pairs_fini(banyan_star_pairs *stars);
