@@ -30,19 +30,15 @@
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
-    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count = 0;
     banyan_fraction strength;
-    banyan_status status =
-        part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+    banyan_status status = banyan_strength_prices(graph, &strength, out->price, &out->cost, err);
 
-    if (!status) {
-        banyan_strength_prices(graph, part, part_count, out->price, &out->cost);
-        out->cost *= 2;
-        banyan_allreduce_set_value(graph, out);
-        out->reached = out->value;
-    }
-    banyan_free(part);
-    return status;
+    if (status)
+        return status;
+    out->cost *= 2; /* up and down */
+    banyan_allreduce_set_value(graph, out);
+    out->reached = out->value;
+    return BANYAN_SUCCESS;
 }
 
 /* The bound of a smaller graph as one of this graph: arcs have the price of the arc that they are in there;

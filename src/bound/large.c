@@ -394,15 +394,13 @@ static banyan_status offer_service(allreduce_search *s, banyan_error *err)
 static banyan_status offer_strength(allreduce_search *s, banyan_error *err)
 {
     const banyan_graph *graph = s->p->graph;
-    banyan_fraction fraction;
-    int count;
+    banyan_fraction strength;
+    banyan_wide cost;
     banyan_status status;
 
     if (!graph->symmetric || !banyan_graph_all_active(graph) || banyan_graph_is_dense(graph))
         return BANYAN_SUCCESS;
-    status = banyan_strength(graph, &fraction, s->p->part, &count, err);
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        s->price[i] = s->p->part[graph->arcs[i].src] != s->p->part[graph->arcs[i].dst];
+    status = banyan_strength_prices(graph, &strength, s->price, &cost, err);
     return status ? status : offer(s, err);
 }
 

@@ -144,18 +144,13 @@ static banyan_status keep_broadcast_price(const banyan_graph *graph, banyan_stag
 static banyan_status by_strength(const banyan_graph *graph, banyan_staged *out, int64_t *price,
                                  banyan_error *err)
 {
-    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count = 0;
     banyan_fraction strength;
     banyan_wide cost;
-    banyan_status status =
-        part ? banyan_strength(graph, &strength, part, &part_count, err) : banyan_fail_memory(err);
+    banyan_status status = banyan_strength_prices(graph, &strength, price, &cost, err);
 
-    if (!status) {
-        banyan_strength_prices(graph, part, part_count, price, &cost);
+    if (!status)
         *out = (banyan_staged){2 * banyan_fraction_value(strength), 2 * banyan_fraction_value(strength), 1,
                                NULL};
-    }
-    banyan_free(part);
     return status;
 }
 

@@ -144,8 +144,8 @@ banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, i
     return status;
 }
 
-void banyan_strength_prices(const banyan_graph *graph, const int *part, int part_count, int64_t *price,
-                            banyan_wide *cost)
+static void set_prices(const banyan_graph *graph, const int *part, int part_count, int64_t *price,
+                       banyan_wide *cost)
 {
     int is_odd = 0;
 
@@ -158,4 +158,17 @@ void banyan_strength_prices(const banyan_graph *graph, const int *part, int part
     for (int i = 0; !is_odd && i < graph->arc_count; i++)
         price[i] /= 2;
     *cost = (banyan_wide)(part_count - 1) * (is_odd ? 2 : 1);
+}
+
+banyan_status banyan_strength_prices(const banyan_graph *graph, banyan_fraction *out, int64_t *price,
+                                     banyan_wide *cost, banyan_error *err)
+{
+    int *part = banyan_alloc((size_t)graph->node_count, sizeof *part), part_count = 0;
+    banyan_status status =
+        part ? banyan_strength(graph, out, part, &part_count, err) : banyan_fail_memory(err);
+
+    if (!status)
+        set_prices(graph, part, part_count, price, cost);
+    banyan_free(part);
+    return status;
 }

@@ -17,9 +17,9 @@
 banyan_status banyan_strength(const banyan_graph *graph, banyan_fraction *out, int *part, int *part_count,
                               banyan_error *err);
 
-/* Prices of arcs under which every in-tree or out-tree costs at least *cost: an arc pays where it leaves a
- * part and where it enters one. */
-void banyan_strength_prices(const banyan_graph *graph, const int *part, int part_count, int64_t *price,
-                            banyan_wide *cost);
+/* The same with prices of arcs under which every in-tree or out-tree costs at least *cost: an arc pays where
+ * it leaves a part and where it enters one. */
+banyan_status banyan_strength_prices(const banyan_graph *graph, banyan_fraction *out, int64_t *price,
+                                     banyan_wide *cost, banyan_error *err);
 
 #endif
