@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/pack/thin.c: a linear program has about as many trees in its answer as there are full arcs. With a
- * little less rate to reach, fewer arcs are full; and of all the weights that reach it, those are wanted that
- * are 0 on most trees. So the program minimises the sum of all weights, each divided by what it was in the
- * answer before: light trees get expensive and go (Candes, Wakin, Boyd 2008). At the end the pairs that are
- * left are weighed for the most that they can carry. Cost: some ten linear programs. */
+/* solve/pack/thin.c: trees of a linear program become pairs, root by root, and the lightest of these go. What
+ * that loses, rebalancing makes up for (solve/round/rebalance.h). */
 #include "solve/pack/thin.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/net/lp.h"
 
 #define LEAST_WEIGHT 1e-9 /* of a pair that counts, in parts of all */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/pack/thin.h: pairs of trees weighed so that few of them carry nearly everything. */
+/* solve/pack/thin.h: the trees of a packing as pairs, and the heaviest of these. */
 #ifndef BANYAN_SOLVE_PACK_THIN_H
 #define BANYAN_SOLVE_PACK_THIN_H
 
